@@ -88,10 +88,10 @@ def audit(y_true: Any, y_score: Any, groups: Any) -> pd.DataFrame:
         )
         rows[name] = {
             "value": interval.value,
-            "95% low": interval.lower,
-            "95% high": interval.upper,
-            "without disparity": test.null_mean,
-            "p-value": test.pvalue,
+            "lower": interval.lower,
+            "upper": interval.upper,
+            "null_mean": test.null_mean,
+            "pvalue": test.pvalue,
         }
     return pd.DataFrame.from_dict(rows, orient="index")
 

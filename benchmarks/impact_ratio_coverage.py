@@ -9,11 +9,8 @@ from itertools import product
 import numpy as np
 from scipy.stats import binom
 
-from skfair.metrics._groupwise._impact_ratios import (
-    _intervals,
-    clopper_pearson,
-    ratio_bounds,
-)
+from skfair.metrics._groupwise._impact_ratios import _intervals
+from skfair.metrics._rate_intervals import clopper_pearson, ratio_bounds
 
 TAIL = 0.025
 SIZES = (5, 10, 20, 40, 80, 200)
@@ -35,8 +32,8 @@ def of_two_groups():
     for first, second in product(SIZES, SIZES):
         hits = np.arange(first + 1), np.arange(second + 1)
         sizes = np.repeat([first, second], [first + 1, second + 1]).astype(float)
-        rates = np.concatenate(hits) / sizes
-        bounds = ratio_bounds(rates, *clopper_pearson(rates, sizes, TAIL))
+        every = np.concatenate(hits)
+        bounds = ratio_bounds(every / sizes, *clopper_pearson(every, sizes, TAIL))
         low, high = (np.minimum(b[: first + 1, first + 1 :], 1) for b in bounds)
         for highest, ratio in product(HIGHEST, RATIOS):
             chance = np.outer(

@@ -21,7 +21,7 @@ from skfair.groups import encode_groups
 from skfair.metrics import mcdp
 from skfair.model_selection import GroupStratifiedKFold
 from skfair.postprocessing import ScoreRepairer
-from skfair.postprocessing._held_out import _rescale, on_common_scale
+from skfair.postprocessing._common_scale import CommonScale
 
 #: The constants of the band were chosen on these tables, with frozen models.
 CHOSEN_ON = ("adult", "bank", "census", "nist")
@@ -84,13 +84,13 @@ def compare(train: Rows, validation: Rows, test: Rows, make: Any) -> dict[str, f
         TrainingRows(None, train.y[rows], groups[rows], scores=held_out[rows])
         for _, rows in splits
     ]
-    common, scales, parts = on_common_scale(parts, len(models))
+    scale = CommonScale.of(parts, "probability")
+    parts = scale.rescaled(parts)
     learnt = np.empty(len(train.y))
     for part, (_, rows) in zip(parts, splits, strict=True):
         learnt[rows] = part.scores
     on_scale = [
-        _rescale(probabilities(own, test), its, common)
-        for own, its in zip(models, scales, strict=True)
+        scale.from_model(i, probabilities(own, test)) for i, own in enumerate(models)
     ]
     frozen = probabilities(model, validation), validation.groups
     found = {}
@@ -101,8 +101,8 @@ def compare(train: Rows, validation: Rows, test: Rows, make: Any) -> dict[str, f
             points["frozen"].append(point(test, repair(scores, test.groups)))
             repair = way(learnt, train.groups, share_left)
             back = [
-                _rescale(np.clip(repair(new, test.groups), 0, 1), common, its)
-                for new, its in zip(on_scale, scales, strict=True)
+                scale.to_model(i, np.clip(repair(new, test.groups), 0, 1))
+                for i, new in enumerate(on_scale)
             ]
             points["folds"].append(point(test, np.mean(back, axis=0)))
         for rows, measured in points.items():

@@ -124,6 +124,11 @@ def prepare_notebook(notebook: dict[str, Any], path: str) -> None:
     notebook["cells"].insert(0, cell)
 
 
+def place_in_gallery(name: str) -> tuple[bool, str]:
+    """Sort examples by name, after the one to begin with."""
+    return name != "quickstart.py", name
+
+
 # What JupyterLite is built of: the notebooks, and the wheel that their first cell
 # installs. Pyodide and its packages are loaded from the web by who opens a notebook.
 LITE = ROOT / "build" / "lite"
@@ -149,7 +154,7 @@ sphinx_gallery_conf = {
     "show_memory": False,
     "min_reported_time": 1,
     "abort_on_example_error": True,
-    "within_subsection_order": "FileNameSortKey",
+    "within_subsection_order": place_in_gallery,
     "capture_repr": ("_repr_html_",),  # displays have no text beside their picture
     # The diagram of an estimator has links too pale to read.
     "ignore_repr_types": r"skfair\.(?:in|post)processing|sklearn",
@@ -357,13 +362,6 @@ def write_mathml(translator: HTML5Translator, node: nodes.Element) -> None:
     raise nodes.SkipNode
 
 
-def join_continued_lines(app: Sphinx, *args: Any) -> None:
-    """Join lines that end in a backslash, which raw docstrings keep, and dedent."""
-    lines = args[-1]
-    text = re.sub(r"\\\n *", "", "\n".join(lines))
-    lines[:] = [*inspect.cleandoc(text).splitlines(), ""]
-
-
 #: An ``assert`` of the code of an example, with the lines that continue it.
 ASSERTION = re.compile(
     r"^(?P<indent> +)assert .*\n(?:(?P=indent) +.*\n|(?P=indent)[)\]].*\n)*", re.M
@@ -425,4 +423,3 @@ def setup(app: Sphinx) -> None:
     write = (write_mathml, None)
     app.add_html_math_renderer("mathml", inline_renderers=write, block_renderers=write)
     # Before numpydoc, whose priority is 500.
-    app.connect("autodoc-process-docstring", join_continued_lines, priority=400)

@@ -7,7 +7,6 @@ and how many are predicted to be. `min_dcp_bounds` bounds the least share of peo
 must have been treated in another way than the country as a whole.
 """
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
@@ -40,9 +39,9 @@ print(table.round(4).to_string())
 assert table["upper"].iloc[0] < 1e-3
 assert table["lower"].is_monotonic_increasing
 
-_, ax = plt.subplots(layout="constrained")
-ax.vlines(table.index, 100 * table["lower"], 100 * table["upper"], linewidth=6)
-ax.plot(table.index, 100 * table["lower"], "_", table.index, 100 * table["upper"], "_")
-ax.set(
-    xlabel="year", ylabel="least DCP (% of people)", xticks=table.index, ylim=(0, None)
+(100 * table).plot(
+    style=["o-", "s--"],
+    xlabel="year",
+    ylabel="least DCP (% of people)",
+    xticks=table.index,
 )

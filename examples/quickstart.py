@@ -60,8 +60,8 @@ print(f"Audit on {len(sex):,} test rows: {sex.value_counts().to_dict()}")
 # %%
 # The audit
 # ---------
-# Four metrics of the scores, each with a 95 % confidence interval, what it reads where
-# sex is shuffled (noise is never negative), and a p-value.
+# Four metrics of the scores, each with a 95 % confidence interval, its mean where sex
+# is shuffled (noise makes it larger than 0), and a p-value.
 
 rows = {}
 for metric in (mcdp, madd, abcc, demographic_parity_difference):
@@ -76,15 +76,15 @@ for metric in (mcdp, madd, abcc, demographic_parity_difference):
     )
     rows[metric.__name__] = {
         "value": interval.value,
-        "95% low": interval.lower,
-        "95% high": interval.upper,
-        "without disparity": test.null_mean,
-        "p-value": test.pvalue,
+        "lower": interval.lower,
+        "upper": interval.upper,
+        "null_mean": test.null_mean,
+        "pvalue": test.pvalue,
     }
 audit = pd.DataFrame.from_dict(rows, orient="index")
 print(audit.round(3).to_string())
-assert (audit["p-value"] < 0.01).all()
-assert (audit["value"] > 2 * audit["without disparity"]).all()
+assert (audit["pvalue"] < 0.01).all()
+assert (audit["value"] > 2 * audit["null_mean"]).all()
 
 # %%
 # MCDP is the largest gap between the shares of women and men above a threshold. The

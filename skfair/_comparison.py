@@ -370,16 +370,16 @@ def compare_regressors(
     plain_error, error = (_squared_error(y, one, weights) for one in (old, new))
     mean = np.full(len(y), np.average(y, weights=weights))
     variance = _squared_error(y, mean, weights).value
-    plain_share, share = (
-        one.value / variance if variance > 0 else math.nan
-        for one in (plain_error, error)
+    r2, plain_r2 = (
+        1 - one.value / variance if variance > 0 else math.nan
+        for one in (error, plain_error)
     )
     return RegressorComparison(
         squared_error=error.value,
         plain_squared_error=plain_error.value,
         squared_error_error=_error(error, plain_error, weights),
-        r2=1 - share,
-        plain_r2=1 - plain_share,
+        r2=r2,
+        plain_r2=plain_r2,
         **gaps,
     )
 

@@ -50,6 +50,9 @@ from skfair._utils._validation import check_choice, check_weights, count_rows
 from skfair._utils._warnings import warn_user
 from skfair.groups import Groups, encode_groups, resolve_groups, resolve_strata
 
+#: Metadata that mitigators request wherever they need groups.
+ROUTED = {"sensitive_features": True, "control_features": True}
+
 
 class LinkedToSite:
     """Mixin of estimators that link to their page of the site, as scikit-learn's do."""
@@ -106,6 +109,7 @@ class Mitigator(LinkedToSite):
     n_features_in_: int
     feature_names_in_: NDArray[Any]
 
+    __metadata_request__fit: ClassVar = ROUTED
     #: What happens if `fit` is given no groups, of which the user is warned.
     _without_groups: ClassVar = "no gap is penalised"
 
@@ -132,7 +136,12 @@ class Mitigator(LinkedToSite):
         groups, strata, compared = Groups(np.full(len(target), -1), ()), None, None
         self._leaves_rows_out = False
         if sensitive_features is not None or self.sensitive_features is not None:
-            groups = self._find_groups(sensitive_features, X)
+            groups = resolve_groups(
+                sensitive_features,
+                n_samples=len(target),
+                X=X,
+                selector=self.sensitive_features,
+            )
             self._leaves_rows_out = bool((groups.codes < 0).any())
             strata = self._find_strata(control_features, X)
             groups, compared = within_strata(groups, strata, weights)
@@ -185,15 +194,6 @@ class Mitigator(LinkedToSite):
     def _second_class_where(self, chosen: NDArray[np.bool_]) -> NDArray[Any]:
         """Return the second class in the rows chosen, else the first."""
         return np.asarray(self.classes_[chosen.astype(np.intp)])
-
-    def _find_groups(self, sensitive_features: Any, X: Any) -> Groups:
-        """Return the group of each row, or raise if none are given."""
-        return resolve_groups(
-            sensitive_features,
-            n_samples=count_rows(X),
-            X=X,
-            selector=self.sensitive_features,
-        )
 
     def _find_strata(self, control_features: Any, X: Any) -> Groups | None:
         """Return the stratum of each row, None if none are given."""
@@ -382,7 +382,7 @@ def within_strata(
     if not several.any():
         raise ValueError(
             f"control_features has no stratum with rows of two groups, of "
-            f"{shown(strata.labels)}."
+            f"{first_labels(strata.labels)}."
         )
     found = (sizes[several] > 0).any(axis=0)
     if warn:
@@ -399,10 +399,12 @@ def _warn_left_out(what: str, groups: Groups, left_out: NDArray[np.bool_]) -> No
             "strata": "they have too few rows, or rows of fewer than two groups",
             "groups": "no stratum that is compared has rows of them",
         }
-        warn_user(f"The {what} {shown(named)} are left out of the gap: {reason[what]}.")
+        warn_user(
+            f"The {what} {first_labels(named)} are left out of the gap: {reason[what]}."
+        )
 
 
-def shown(labels: Sequence[Any]) -> str:
+def first_labels(labels: Sequence[Any]) -> str:
     """Write labels, the first five of many."""
     more = f" and {len(labels) - 5} more" if len(labels) > 5 else ""
     return f"{list(labels[:5])}{more}"

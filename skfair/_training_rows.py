@@ -34,19 +34,19 @@ class TrainingRows:
     `y` is 1 for the second class, else 0; of a regressor it is the target. Groups are
     compared within strata, or among all rows if that is None; rows with the code -1 are
     in no group or stratum. `X` are the features, `scores` the probabilities of the
-    second class by a plain model, or what a regressor predicts; rows of which only one
-    of the two is needed have None for the other.
+    second class by a plain model, or what a regressor predicts; what is not needed of
+    rows may be None.
     """
 
     X: Any
-    y: NDArray[Any]
+    y: Any
     groups: Groups
     sample_weight: NDArray[Any] | None = None
     strata: Groups | None = None
     scores: Any = None
 
     def __len__(self) -> int:
-        return len(self.y)
+        return len(self.groups)
 
     def take(self, chosen: NDArray[Any]) -> Self:
         """Return the rows at some positions, or where a mask is True."""
@@ -62,7 +62,7 @@ class TrainingRows:
     def weights(self) -> Floats:
         """Weight of each row, 1 where none are given."""
         if self.sample_weight is None:
-            return np.ones(len(self.y))
+            return np.ones(len(self))
         return self.sample_weight.astype(np.float64)
 
     @property
@@ -91,6 +91,15 @@ class TrainingRows:
         return int(np.bincount(strata, minlength=1).max())
 
 
+def units_of(weights: Floats) -> Floats:
+    """Part of each weight that counts as one row: 1 if all are whole, else all of it.
+
+    Weights count as ``sum(weights)**2 / sum(weights * units)`` rows of equal weight: a
+    whole weight of two is as two rows, others tell less than as many rows do.
+    """
+    return weights if (weights % 1).any() else np.ones(len(weights))
+
+
 def take_rows(values: Any, rows: NDArray[np.intp]) -> Any:
     """Take rows by position from a list, array, sparse matrix, series or dataframe."""
     if isinstance(values, np.ndarray | Groups):
@@ -103,6 +112,14 @@ def take_rows(values: Any, rows: NDArray[np.intp]) -> Any:
     if isinstance(native, nw.DataFrame | nw.Series):
         return native[rows].to_native()
     return values[rows] if hasattr(values, "shape") else [values[row] for row in rows]
+
+
+def rows_by_code(codes: NDArray[np.integer]) -> list[Integers]:
+    """Positions of the rows of each code from 0 on."""
+    order = np.argsort(codes, kind="stable")
+    n_codes = int(codes.max(initial=-1)) + 1
+    starts = np.searchsorted(codes[order], np.arange(n_codes + 1))
+    return np.split(order, starts)[1:-1]
 
 
 def params_of_rows(
@@ -147,14 +164,20 @@ def cross_fit(
     the rows left out, and the positions of these rows. Keywords are those of
     `Parallel`.
     """
-    positions, run = np.arange(len(y)), delayed(_fit_split)
-    return list(
-        Parallel(**parallel)(
-            run(clone(estimator), X, y, positions[train], positions[test], *others)
-            for train, test in splits
-            for others in [(fit_params, held_out)]
+    positions = np.arange(len(y))  # splits may be masks
+    jobs = (
+        delayed(_fit_split)(
+            clone(estimator),
+            X,
+            y,
+            positions[train],
+            positions[test],
+            fit_params,
+            held_out,
         )
+        for train, test in splits
     )
+    return list(Parallel(**parallel)(jobs))
 
 
 def _fit_split(
@@ -166,7 +189,7 @@ def _fit_split(
     fit_params: dict[str, Any],
     held_out: Callable[[Any, Any, Integers], Any],
 ) -> Any:
-    """Fit an estimator to the training rows, and pass it on with the test rows."""
+    """Fit an estimator to the training rows, and use it on the test rows."""
     fitted = fit_to_rows(estimator, X, y, train, fit_params)
     return held_out(fitted, take_rows(X, test), test)
 

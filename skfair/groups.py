@@ -501,9 +501,6 @@ def columns_of(
         mask, data = data.mask, np.array(data, dtype=object)
         data[mask] = None  # masked entries are missing
     array = as_array(data, argument)
-    if array.dtype.kind in "US" and not isinstance(data, np.ndarray):
-        # NumPy turns [None, "F"] into strings on request only, but [nan, "F"] always.
-        array = np.asarray(data, dtype=object)
     if array.ndim > 2:
         raise ValueError(
             f"{argument} must have shape (n_samples,) or (n_samples, n_columns), got "
@@ -656,13 +653,21 @@ def check_kinds_of_labels(
 ) -> None:
     """Raise if no label of one argument can equal any of the other.
 
-    Text never equals a number; numbers, True and False are of one kind.
+    Text never equals a number; numbers, True and False are of one kind. Labels -1 and 1
+    of one argument beside 0 and 1 of the other are warned of.
     """
     ours, theirs = list(first), list(second)
     if ours and theirs and not {*map(_kind, ours)} & {*map(_kind, theirs)}:
         raise ValueError(
             f"{names} must both be text or both be numbers, got {ours[0]!r} and "
             f"{theirs[0]!r}."
+        )
+    apart = {*ours} ^ {*theirs}
+    three = {*ours, *theirs} == {-1, 0, 1}
+    if three and {-1, 0} <= apart and len({-1, 0} & {*ours}) == 1:
+        warn_user(
+            f"{names} hold the labels -1, 0 and 1, three classes: one of them has -1 "
+            "and not 0, the other 0 and not -1. If both are negative, write them alike."
         )
 
 
@@ -700,7 +705,7 @@ def check_hashable(values: Iterable[Any], argument: str, place: str = "row") -> 
 
 
 #: More than the rounding of probabilities, whose sum is 1.
-_NEAR_ONE = 1e-6
+NEAR_ONE = 1e-6
 
 
 def check_no_probabilities(columns: Sequence[Any], argument: str) -> None:
@@ -717,7 +722,7 @@ def check_no_probabilities(columns: Sequence[Any], argument: str) -> None:
     if not ((table >= 0) & (table <= 1)).all():
         return
     labels = ((table == 0) | (table == 1)).all()  # one column of 0 and 1 for each group
-    if len(table) and not labels and (abs(table.sum(axis=1) - 1) <= _NEAR_ONE).all():
+    if len(table) and not labels and (abs(table.sum(axis=1) - 1) <= NEAR_ONE).all():
         raise ValueError(
             f"{argument} must be labels, got {len(columns)} columns of numbers that "
             f"add up to 1 in each row, such as {table[0].tolist()}, which look like "

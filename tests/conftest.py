@@ -5,6 +5,7 @@ import os
 import re
 import shutil
 import subprocess
+import types
 from pathlib import Path
 
 # One test process runs on each core already; more threads would only wait. Libraries
@@ -119,6 +120,46 @@ def make_people():
 @pytest.fixture(scope="session")
 def people(make_people):
     return make_people(1500)
+
+
+@pytest.fixture(scope="session")
+def counting():
+    """Make constructors of reports that treat few rows as many.
+
+    Other sizes from which on a table is counted otherwise may be given by name.
+    """
+    from skfair.report import FairnessReport
+    from skfair.report._frame_inputs import Sizes, read_frame
+    from skfair.report._inputs import make_audit
+    from skfair.report._metrics import checked_options
+    from skfair.report._words import DEFAULT_TITLE
+
+    names = "y_true", "y_score", "y_pred", "sensitive_features", "control_features"
+    names += ("pos_label", "sample_weight")
+
+    def split(given):
+        """Arguments of rows or columns, and options."""
+        options = {name: one for name, one in given.items() if name not in names}
+        return {name: given.get(name) for name in names}, checked_options(**options)
+
+    def make(**sizes):
+        sizes = Sizes(**{"many_rows": 1, **sizes})
+
+        def from_frame(frame, **given):
+            columns, options = split(given)
+            audits = read_frame(frame, options=options, sizes=sizes, **columns)
+            return FairnessReport._on(audits, DEFAULT_TITLE)
+
+        def from_predictions(y_true, y_score=None, **given):
+            rows, options = split({"y_true": y_true, "y_score": y_score, **given})
+            audit = make_audit(options=options, many_rows=sizes.many_rows, **rows)
+            return FairnessReport._on([audit], DEFAULT_TITLE)
+
+        return types.SimpleNamespace(
+            from_frame=from_frame, from_predictions=from_predictions
+        )
+
+    return make
 
 
 @pytest.fixture(scope="session")

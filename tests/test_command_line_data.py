@@ -60,6 +60,18 @@ def test_parquet_and_page(table, capsys):
         assert "SHA-256" in file.read()
 
 
+def test_error_names_the_first_column_that_has_no_numbers(
+    tmp_path, monkeypatch, capsys
+):
+    """It depends on no hash: of thirty columns a set begins with another one."""
+    monkeypatch.chdir(tmp_path)
+    names = [f"column {i}" for i in range(30)]
+    pd.DataFrame({name: ["a", "b"] for name in names}).to_csv("table.csv", index=False)
+    bins = [part for name in names for part in ("--bins", f"{name}=1")]
+    assert main(["data", "table.csv", "--sensitive", ",".join(names), *bins]) == 2
+    assert "bins of column 'column 0' need numbers" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -67,7 +79,7 @@ def test_parquet_and_page(table, capsys):
         (["data", "none.csv", "--sensitive", "sex"], "none.csv does not exist"),
         (["data", "table.csv", "--sensitive", "x"], "no column 'x'"),
         ([*DATA, "--out", "table.csv"], "which is to be read"),
-        ([*DATA, "--limit", "2"], "limit must be"),
+        ([*DATA, "--limit", "2"], "--limit must be"),
     ],
 )
 def test_bad_arguments(arguments, message, table, capsys):

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from skfair._cli import _command_line as module
+from skfair._cli import _audit as module
 from skfair._cli._command_line import main
 from skfair.report import FairnessReport
 

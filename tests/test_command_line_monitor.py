@@ -90,6 +90,46 @@ def test_options_are_those_of_the_monitor(monitor, arguments, metric, smallest):
     assert state()["monitor"] == json.loads(json.dumps(ours.to_dict()))
 
 
+def write_ages(path, seed):
+    rng = np.random.default_rng(seed)
+    columns = {"p": rng.random(300).round(3), "age": rng.integers(20, 60, 300)}
+    pd.DataFrame(columns).to_csv(path, index=False)
+
+
+def test_ranges_are_those_of_the_first_batch(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    for day in range(2):
+        write_ages(f"{day}.csv", day)
+    rest = ["--y-score", "p", "--sensitive", "age"]
+    bins, others = ["--bins", "age=40"], ["--bins", "age=50"]
+    earlier = ["--reference", "0.csv"]
+    assert main(["monitor", "state.json", "0.csv", *rest, *bins, *earlier]) in (0, 3)
+    assert "note" not in capsys.readouterr().err
+    assert main(["monitor", "state.json", "1.csv", *rest, *others]) == 2
+    said = capsys.readouterr().err
+    assert "--bins must be age=40, as in state.json, got age=50" in said
+    assert main(["monitor", "state.json", "1.csv", *rest, *earlier]) in (0, 3)
+    monitor = FairnessMonitor.from_dict(state()["monitor"])
+    assert monitor.statistic_.labels == ("under 40", "40 and over")
+    assert monitor.statistic_.counts.sum() == 600
+
+
+def test_many_numbers_as_groups_are_told_with_the_first_batch(monitor, capsys):
+    rest = ["--y-score", "p", "--sensitive", "age"]
+    for day, told in enumerate([True, False]):
+        write_ages("day.csv", day)
+        assert main(["monitor", "state.json", "day.csv", *rest]) in (0, 3)
+        assert ("; --bins age=" in capsys.readouterr().err) is told
+
+
+def test_bad_scores_name_their_line(monitor):
+    Path("day.csv").write_text("p,sex\n0.1,F\n7,M\n")
+    code, said = monitor("day.csv")
+    assert code == 2
+    assert "got 7.0 in line 3 of day.csv" in said.err
+    assert "scale" not in said.err  # which no option of a monitor changes
+
+
 def test_alarms_end_with_code_3(monitor):
     write_batch("day.csv", 0, shift=20.0, n_rows=2000)
     code, said = monitor("day.csv", "--limit", "0.1", "--out", "page.html")
@@ -150,6 +190,7 @@ def test_bad_arguments_leave_the_state(monitor, arguments, problem):
     [
         ("{", "state.json is not JSON"),
         ("[]", "is not the state of"),
+        ('{"monitor": {}, "batches": [], "seen": []}', "is not the state of"),
         ('{"monitor": {}, "batches": []}', "dictionary of type 'FairnessMonitor'"),
     ],
 )

@@ -236,3 +236,21 @@ def test_nothing_else_writes_files():
     writing = re.compile(r"""\.write_(text|bytes)\(|open\([^)]*["'][wax]|\.to_csv\(""")
     sources = {path.name: path.read_text("utf-8") for path in package.rglob("*.py")}
     assert [name for name in sources if writing.search(sources[name])] == ["_files.py"]
+
+
+@pytest.mark.parametrize(
+    ("out", "start"),
+    [("page.json", "{"), ("page.md", "# "), ("page.HTML", "<!DOCTYPE")],
+)
+def test_the_name_of_the_output_says_its_format(tmp_path, monkeypatch, out, start):
+    monkeypatch.chdir(tmp_path)
+    Path("table.csv").write_text(TABLE)
+    given = ["--sensitive", "sex", "--out", out]
+    audit = ["audit", "table.csv", *given, "--y-score", "p", "--permutations", "0"]
+    assert main(audit) == 0
+    assert Path(out).read_text(encoding="utf-8").startswith(start)
+    if not out.endswith("md"):
+        assert main(["data", "table.csv", *given]) == 0
+        assert Path(out).read_text(encoding="utf-8").startswith(start)
+    assert main([*audit, "--format", "html"]) == 0
+    assert Path(out).read_text(encoding="utf-8").startswith("<!DOCTYPE")

@@ -885,6 +885,20 @@ def test_missing_y_true(metric):
         measure(metric, [1, np.nan, 1], few_rows(metric, 3)[1], [0, 0, 1])
 
 
+def takes_pos_label(metric):
+    return "pos_label" in signature(metric.function).parameters
+
+
+@for_metrics(takes_pos_label)
+def test_missing_labels_in_a_list_of_text(metric):
+    """NumPy turns nan in a list of text into the text "nan"."""
+    values = few_rows(metric, 4)[1]
+    of_text = ["yes", np.nan, "yes", np.nan]
+    arguments = [of_text, values] if metric.reads_y_true else [None, of_text]
+    with pytest.raises(ValueError, match="has 2 missing labels"):
+        metric.function(*arguments, sensitive_features=[0, 0, 1, 1], pos_label="yes")
+
+
 @for_metrics(lambda metric: metric.reads_y_true)
 def test_y_true_is_needed(metric):
     with pytest.raises(ValueError, match=r"y_true .*None"):

@@ -165,10 +165,15 @@ def test_less_fair_only_and_less_precise_only():
     y, plain, _, groups = draw(2000)
     less_fair = expit(2 * y - 1 + 2 * groups.codes)
     assert len(compare(y, plain, less_fair, groups).problems) == 1
-    # Half of the rows have no use of their scores, in the same way in both groups.
-    noisy = np.where(np.arange(2000) % 2, plain, expit(2 * groups.codes - 1))
+    # Half of the rows exchange their scores within their group.
+    noisy = plain.copy()
+    for code in (0, 1):
+        chosen = np.flatnonzero(groups.codes == code)[::2]
+        noisy[chosen] = np.random.default_rng(0).permutation(plain[chosen])
     found = compare(y, plain, noisy, groups)
-    assert len(found.problems) == (found.mcdp >= found.plain_mcdp)
+    assert found.mcdp == found.plain_mcdp
+    assert found.average_precision < found.plain_average_precision - 0.1
+    assert len(found.problems) == 1
     fairer = expit(np.random.default_rng(0).normal(size=2000))
     found = compare(y, plain, fairer, groups)
     assert found.average_precision < found.plain_average_precision - 0.1

@@ -691,6 +691,16 @@ def test_an_index_in_another_order_is_warned_of():
         resolve_groups(same, n_samples=3, X=X)
 
 
+def test_text_of_variable_length():
+    text = np.array(["F", "M", "F"], dtype=np.dtypes.StringDType())
+    assert encode_groups(text).labels == ("F", "M")
+    kind = np.dtypes.StringDType(na_object=np.nan)
+    with pytest.raises(ValueError, match="has 1 missing values"):
+        encode_groups(np.array(["F", np.nan], dtype=kind))
+    both = encode_groups(np.stack([text, text[::-1]], axis=1))
+    assert both.labels == (("F", "F"), ("M", "M"))
+
+
 #: Pairs of labels that a reader cannot tell apart.
 ALIKE = [
     ("M", "M "),

@@ -3,7 +3,9 @@
 import difflib
 import importlib
 import inspect
+import math
 import pkgutil
+import re
 from pathlib import Path
 
 import skfair
@@ -67,6 +69,48 @@ def test_public_names_are_those_of_the_file():
         f"Public names or signatures differ from {FILE.name}:\n{found}\n"
         f"If that is meant, write the file again by '{WRITE}'."
     )
+
+
+def described(documentation):
+    """Names and types of the parameters and attributes that a docstring describes."""
+    sections = re.split(r"^(.+)\n-{3,}$", documentation, flags=re.M)
+    texts = dict(zip(sections[1::2], sections[2::2], strict=True))
+    found = {}
+    for section in ("Parameters", "Attributes"):
+        for names, kind in re.findall(
+            r"^([\w*, ]+?)(?: : (.*))?$", texts.get(section, ""), flags=re.M
+        ):
+            found |= {name.lstrip("*"): kind for name in names.split(", ")}
+    return found
+
+
+def stands_for(text, default):
+    """Whether a docstring's text of a default is the default."""
+    value = eval(text, {"inf": math.inf, "nan": math.nan})
+    return value == default or repr(value) == repr(default)
+
+
+def test_docstrings_describe_every_parameter_with_its_default():
+    wrong = []
+    for line in public_lines():
+        place, _, parameters = line.partition("(")
+        package, name, *member = place.removeprefix("skfair.").split(".")
+        # Made by other functions alone, and PyTorch's, which needs an extra.
+        if not parameters or name == "FairnessScorer" or package == "torch":
+            continue
+        value = getattr(importlib.import_module(f"skfair.{package}"), name)
+        value = getattr(value, *member) if member else value
+        found = described(inspect.getdoc(value))
+        for parameter in inspect.signature(value).parameters.values():
+            if parameter.name.startswith("_") or parameter.name == "self":
+                continue
+            kind = found.get(parameter.name)
+            if kind is None:
+                wrong.append((place, parameter.name))
+            stated = re.search(r"default=(.*)", kind or "")
+            if stated and not stands_for(stated[1], parameter.default):
+                wrong.append((place, parameter.name, stated[1], parameter.default))
+    assert not wrong
 
 
 if __name__ == "__main__":

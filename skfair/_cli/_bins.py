@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from skfair._utils._language import figure, say
 from skfair._utils._text import all_digits
 from skfair.groups import into_ranges, suggest_edges
-from skfair.report._language import figure, say
 
 #: From so many groups of numbers on, ranges are suggested.
 _MANY_GROUPS = 20
@@ -44,10 +44,12 @@ def into_bins(
     table: Any, names: Sequence[str], bins: Mapping[str, list[float]]
 ) -> dict[str, Any]:
     """Columns of groups, in which ranges stand for numbers if there are edges."""
-    columns = {name: table[name] for name in names}
-    for name in bins.keys() & columns.keys():
-        which = f" of column {name!r}"
-        columns[name] = into_ranges(columns[name], bins[name], which, range_labels)
+    columns = {}
+    for name in names:
+        columns[name] = table[name]
+        if name in bins:
+            which = f" of column {name!r}"
+            columns[name] = into_ranges(table[name], bins[name], which, range_labels)
     return columns
 
 
@@ -62,7 +64,7 @@ def range_labels(edges: list[float]) -> list[str]:
     ]
 
 
-def bins_hint(column: Any, how: str = "--bins ") -> str | None:
+def bins_hint(column: Any) -> str | None:
     """Suggest ranges where the groups are many numbers, or dates."""
     groups = column.astype(object).dropna()
     values, n_groups = pd.to_numeric(groups, errors="coerce"), groups.nunique()
@@ -78,5 +80,5 @@ def bins_hint(column: Any, how: str = "--bins ") -> str | None:
     written = ",".join(all_digits(edge) for edge in suggest_edges(values, 1))
     return (
         f"column {column.name!r} has {n_groups} groups, each a number; "
-        f"{how}{column.name}={written} would compare ranges."
+        f"--bins {column.name}={written} would compare ranges."
     )

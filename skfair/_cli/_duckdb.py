@@ -12,7 +12,7 @@ from typing import Any
 import pandas as pd
 
 from skfair._cli._bins import range_labels
-from skfair._cli._tables import Columns, check_file, check_flat
+from skfair._cli._tables import TAKES_ANY, Columns, check_file, check_flat
 from skfair._cli._text import (
     BLANKS,
     BOOLEANS,
@@ -216,7 +216,8 @@ class DuckDBRows:
         try:
             yield
         except RowError as error:  # DuckDB's rows are not in the order of lines
-            raise ValueError(error.at(f"a line of {self.path}")) from error
+            tip = TAKES_ANY if error.tip else ""
+            raise ValueError(error.at(f"a line of {self.path}") + tip) from error
         except TypeError as error:  # columns of text in place of numbers
             raise ValueError(f"{self.path}: {error}") from error
         except self._error as error:

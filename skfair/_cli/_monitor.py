@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 from collections.abc import Callable
 from inspect import signature
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from skfair._cli._tables import SEVERAL, Columns, check_output, read_columns
-from skfair._cli._text import add_format
+import pandas as pd
+
+from skfair._cli._bins import into_bins, read_bins
+from skfair._cli._options import SEVERAL, add_format, option_of
+from skfair._cli._output import ABOVE_LIMIT, NOTHING_SAID, check_output, say, warn
+from skfair._cli._rows import naming_lines, note_bins
+from skfair._cli._tables import Columns, read_columns
 from skfair._utils._files import check_writable, locked, sha256_of, write_text
 from skfair.groups import encode_groups
 from skfair.metrics._confidence._known_metrics import metric_from_dict
@@ -56,6 +62,7 @@ def add_monitor(commands: Any) -> None:
         epilog=_EXAMPLE,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    parser.set_defaults(run=run_monitor)
     add = parser.add_argument
     add("state", type=Path, help="a JSON file, which the first batch makes")
     add("table", type=Path, help="the batch: .csv, .tsv, .csv.gz, .parquet or .xlsx")
@@ -67,7 +74,7 @@ def add_monitor(commands: Any) -> None:
     add("--metric", metavar="NAME", help="such as mcdp, the default")
     for name, (kind, what) in _OF_METRIC.items():
         metavar = "NUMBER" if kind is float else "NAME"
-        add(_option(name), type=kind, metavar=metavar, help=f"of the metric: {what}")
+        add(option_of(name), type=kind, metavar=metavar, help=f"of the metric: {what}")
     add(
         "--min-group-size",
         type=int,
@@ -85,32 +92,58 @@ def add_monitor(commands: Any) -> None:
     add("--out", type=Path, metavar="FILE", help="HTML page of the monitor to write")
 
 
-def run_monitor(given: argparse.Namespace) -> tuple[FairnessMonitor, bool, Any]:
-    """Add the batch unless it was added before; say whether, and return its rows."""
-    columns = Columns(
-        [given.y_score],
-        [] if given.y_true is None else [given.y_true],
-        list(dict.fromkeys([*given.sensitive, *given.control_features])),
-    )
+def run_monitor(given: argparse.Namespace) -> int:
+    """Add a batch unless it was added before, and return the exit code."""
+    monitor, is_new, people = _add_batch(given)
+    for name in given.sensitive if len(monitor.history_) == 1 else ():
+        note_bins(given, people[name])
+    if not is_new:
+        warn(given, "note: the batch was added before.")
+    if math.isnan(monitor.interval_.value):
+        warn(given, "groups cannot be compared yet.")
+        return NOTHING_SAID
+    say(_last_look(monitor))
+    return ABOVE_LIMIT if _alarmed(monitor) else 0
+
+
+class _State(NamedTuple):
+    """A monitor, hashes of the batches that it has seen, and ``--bins`` of all."""
+
+    monitor: FairnessMonitor
+    batches: list[str]
+    bins: list[str]
+
+
+def _add_batch(given: argparse.Namespace) -> tuple[FairnessMonitor, bool, Any]:
+    """Add the batch unless it was added before; say whether, and return its groups."""
     check_writable(given.state)
     if given.out is not None:
-        check_output(given.out)
+        check_output(given.out, given.table)
     with locked(given.state):
-        monitor, batches = _read(given, columns)
-        table = _rows_of(given, given.table, columns)
+        monitor, batches, bins = _read(given)
+        table = _read_rows(given, given.table)
+        people = _people(given, table, bins)
         digest = sha256_of(given.table)
         is_new = digest not in batches
         if is_new:
-            _update(monitor, given, table)
+            with naming_lines(given.table, table, given.form):
+                _update(monitor, given, table, people)
             state = {"monitor": monitor.to_dict(), "batches": [*batches, digest]}
+            if bins:
+                state["bins"] = bins
             write_text(given.state, json.dumps(state))
     if given.out is not None:
         monitor.to_html(given.out)
-    return monitor, is_new, table
+    return monitor, is_new, people
 
 
-def _rows_of(given: argparse.Namespace, path: Path, columns: Columns) -> Any:
+def _read_rows(given: argparse.Namespace, path: Path) -> Any:
     """Read a table, of which no value may be missing."""
+    columns = Columns.of(
+        [given.y_score],
+        [] if given.y_true is None else [given.y_true],
+        [*given.sensitive, *given.control_features],
+    )
     table = read_columns(path, columns, given.form)
     missing = table.isna().any()
     if missing.any():
@@ -123,25 +156,33 @@ def _rows_of(given: argparse.Namespace, path: Path, columns: Columns) -> Any:
     return table
 
 
-def _update(monitor: FairnessMonitor, given: argparse.Namespace, table: Any) -> None:
-    """Add the rows of a table."""
+def _people(given: argparse.Namespace, table: Any, bins: list[str]) -> pd.DataFrame:
+    """Return the groups and strata of the rows of a table."""
+    names = [*given.sensitive, *given.control_features]
+    return pd.DataFrame(into_bins(table, names, read_bins(bins, names)))
+
+
+def _update(
+    monitor: FairnessMonitor,
+    given: argparse.Namespace,
+    table: Any,
+    people: pd.DataFrame,
+) -> None:
+    """Add the rows of a table, with their groups and strata."""
     smallest = 1 if given.min_group_size is None else given.min_group_size
+    groups = encode_groups(people[given.sensitive], min_group_size=smallest)
     with collected_reasons():
         monitor.update(
             None if given.y_true is None else table[given.y_true],
             table[given.y_score],
-            sensitive_features=encode_groups(
-                table[given.sensitive], min_group_size=smallest
-            ),
-            control_features=table[given.control_features]
+            sensitive_features=groups,
+            control_features=people[given.control_features]
             if given.control_features
             else None,
         )
 
 
-def _read(
-    given: argparse.Namespace, columns: Columns
-) -> tuple[FairnessMonitor, list[str]]:
+def _read(given: argparse.Namespace) -> _State:
     """Read the state, or begin one; options that are given must be those of it."""
     of_metric = {name: getattr(given, name) for name in _OF_METRIC}
     of_metric = {name: value for name, value in of_metric.items() if value is not None}
@@ -150,33 +191,43 @@ def _read(
         metric, _ = metric_from_dict({"name": name, "options": of_metric})
         options = {"at_most": given.limit, "confidence_level": given.confidence_level}
         options = {name: one for name, one in options.items() if one is not None}
-        reference = _reference(metric, given, columns)
-        return FairnessMonitor(metric, reference=reference, **options), []
+        reference = _reference(metric, given, given.bins)
+        monitor = FairnessMonitor(metric, reference=reference, **options)
+        return _State(monitor, [], given.bins)
     try:
-        state = json.loads(given.state.read_text(encoding="utf-8"))
+        found = json.loads(given.state.read_text(encoding="utf-8"))
     except ValueError as error:  # also of bytes that are no text
         raise ValueError(f"{given.state} is not JSON: {error}.") from error
-    if not isinstance(state, dict) or set(state) != {"monitor", "batches"}:
+    if not isinstance(found, dict) or {*found} - {"bins"} != {"monitor", "batches"}:
         raise ValueError(f"{given.state} is not the state of `skfair monitor`.")
-    monitor, batches = FairnessMonitor.from_dict(state["monitor"]), state["batches"]
+    monitor, batches = FairnessMonitor.from_dict(found["monitor"]), found["batches"]
     if not isinstance(batches, list) or len(batches) != len(monitor.history_):
         raise ValueError(f"batches of {given.state} must be a list, one for each look.")
+    bins = found.get("bins", [])
+    if not isinstance(bins, list) or not all(isinstance(one, str) for one in bins):
+        raise ValueError(f"bins of {given.state} must be a list of texts.")
+    if given.bins and given.bins != bins:
+        raise ValueError(
+            f"--bins must be {' '.join(bins) or 'left out'}, as in {given.state}, got "
+            f"{' '.join(given.bins)}."
+        )
     for name, value in _known(monitor).items():
         own = given.limit if name == "at_most" else getattr(given, name, None)
         if own is not None and own != value:
             raise ValueError(
-                f"{_option(name)} must be {value}, as in {given.state}, got {own}."
+                f"{option_of(name)} must be {value}, as in {given.state}, got {own}."
             )
     # An option that the metric lacks is not known.
-    metric_from_dict({"name": state["monitor"]["metric"]["name"], "options": of_metric})
+    name = found["monitor"]["metric"]["name"]
+    metric_from_dict({"name": name, "options": of_metric})
     if given.reference is not None:
-        reference = _reference(monitor.metric, given, columns)
+        reference = _reference(monitor.metric, given, bins)
         if statistic_to_json(reference) != statistic_to_json(monitor.reference):
             raise ValueError(
                 f"--reference must have the rows of that of {given.state}, got "
                 f"{given.reference}."
             )
-    return monitor, batches
+    return _State(monitor, batches, bins)
 
 
 def _known(monitor: FairnessMonitor) -> dict[str, Any]:
@@ -184,8 +235,8 @@ def _known(monitor: FairnessMonitor) -> dict[str, Any]:
     function, options = unwrapped(monitor.metric)
     bound = signature(function).bind_partial(**options)
     bound.apply_defaults()
-    shared = bound.arguments.keys() & _OF_METRIC.keys()
-    known = {name: bound.arguments[name] for name in shared}
+    found = bound.arguments
+    known = {name: found[name] for name in _OF_METRIC if name in found}
     known["metric"] = function.__name__
     known["at_most"] = monitor.at_most
     known["confidence_level"] = monitor.confidence_level
@@ -197,22 +248,19 @@ def _known(monitor: FairnessMonitor) -> dict[str, Any]:
 
 
 def _reference(
-    metric: Callable[..., float], given: argparse.Namespace, columns: Columns
+    metric: Callable[..., float], given: argparse.Namespace, bins: list[str]
 ) -> Any:
     """Statistic of the rows of the reference, if there is one."""
     if given.reference is None:
         return None
     earlier = FairnessMonitor(metric)
-    _update(earlier, given, _rows_of(given, given.reference, columns))
+    table = _read_rows(given, given.reference)
+    with naming_lines(given.reference, table, given.form):
+        _update(earlier, given, table, _people(given, table, bins))
     return earlier.statistic_
 
 
-def _option(name: str) -> str:
-    """Name the option of a parameter."""
-    return "--limit" if name == "at_most" else f"--{name.replace('_', '-')}"
-
-
-def describe(monitor: FairnessMonitor) -> str:
+def _last_look(monitor: FairnessMonitor) -> str:
     """Say in one line what the last look found."""
     interval, recent = monitor.interval_, monitor.interval_recent_
     alarms = {
@@ -228,6 +276,6 @@ def describe(monitor: FairnessMonitor) -> str:
     )
 
 
-def alarmed(monitor: FairnessMonitor) -> bool:
+def _alarmed(monitor: FairnessMonitor) -> bool:
     """Whether any alarm was ever raised."""
     return monitor.alarm_ or monitor.change_alarm_ or monitor.drift_alarm_

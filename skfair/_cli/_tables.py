@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import argparse
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import pandas as pd
 
@@ -21,24 +20,12 @@ from skfair._cli._text import (
     read_rows,
     refuse_text,
 )
-from skfair._utils._files import check_writable
 from skfair._utils._optional import require
 
+#: What an error about scores that are no probabilities adds in an audit.
+TAKES_ANY = " With --scale rank scores may be any finite numbers."
 #: Suffixes of the files that can be read.
 SUFFIXES = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".parquet", ".xlsx")
-
-
-class _ColumnNames(argparse.Action):
-    """Add names, with commas between them, to those given before, each once."""
-
-    def __call__(self, _: Any, given: Any, text: Any, option: Any = None) -> None:
-        names = map(str.strip, text.split(","))
-        every = [*getattr(given, self.dest), *filter(None, names)]
-        setattr(given, self.dest, [*dict.fromkeys(every)])
-
-
-#: What options have in common that take several columns.
-SEVERAL: dict[str, Any] = {"action": _ColumnNames, "default": [], "metavar": "COLUMNS"}
 
 
 @dataclass(frozen=True)
@@ -51,6 +38,17 @@ class Columns:
     numbers: list[str]
     labels: list[str]
     groups: list[str]
+
+    @classmethod
+    def of(
+        cls, numbers: Iterable[str], labels: Iterable[str], groups: Iterable[str]
+    ) -> Self:
+        """Columns by their uses: one of several uses is a number, or else a label."""
+        numbers = dict.fromkeys(numbers)
+        labels = dict.fromkeys(name for name in labels if name not in numbers)
+        values = {**numbers, **labels}
+        groups = dict.fromkeys(name for name in groups if name not in values)
+        return cls([*numbers], [*labels], [*groups])
 
     def all(self) -> list[str]:
         """Names of all columns."""
@@ -83,16 +81,6 @@ def read_columns(path: Path, columns: Columns, form: Format) -> Any:
     if not len(table):
         raise ValueError(f"{path} has 0 rows, expected at least one.")
     return table
-
-
-def check_output(path: Path, option: str = "--out") -> None:
-    """Raise unless a file can be written, and is not named as what none of them is."""
-    if path.suffix.lower() in (".pdf", ".doc", ".docx", ".xlsx"):
-        raise ValueError(
-            f"{option} {path} must end in .html, .json or .md. A browser prints a page "
-            "as PDF."
-        )
-    check_writable(path)
 
 
 def check_file(path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import gzip
 import io
 import re
@@ -22,8 +21,14 @@ from skfair._utils._text import counted
 NUMBER = r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"
 WHOLE_NUMBER = r"[+-]?[0-9]+"
 #: How truth values are written.
-BOOLEANS = {"True": True, "TRUE": True, "true": True}
-BOOLEANS |= {"False": False, "FALSE": False, "false": False}
+BOOLEANS = {
+    "True": True,
+    "TRUE": True,
+    "true": True,
+    "False": False,
+    "FALSE": False,
+    "false": False,
+}
 #: Numbers with a decimal comma become numbers with a point, and others no numbers.
 _EXCHANGED = str.maketrans(",.", ".,")
 #: What is left out around a cell.
@@ -56,32 +61,6 @@ class Format:
         plain = self.encoding.lower().replace("_", "-") in ("utf-8", "utf8")
         encoding = "utf-8-sig" if plain else self.encoding
         return {"sep": sep, "encoding": encoding}
-
-
-def add_format(parser: argparse.ArgumentParser) -> None:
-    """Describe the options of `Format`."""
-    add = parser.add_argument
-    add("--sep", type=_separator, help="separator of columns, such as ';' or tab")
-    add("--encoding", default="utf-8", help="of text files (default: %(default)s)")
-    add(
-        "--decimal",
-        choices=(".", ","),
-        default=".",
-        help="decimal mark of text files: 0.5 or 0,5 (default: %(default)s)",
-    )
-
-
-def format_of(given: argparse.Namespace) -> Format:
-    """Return what these options say."""
-    return Format(given.sep, given.encoding, given.decimal)
-
-
-def _separator(text: str) -> str:
-    """Read a separator, which may be written as a word."""
-    mark = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";"}.get(text, text)
-    if len(mark) != 1:
-        raise argparse.ArgumentTypeError(f"must be one character or tab, got {text!r}")
-    return mark
 
 
 class _Record(NamedTuple):

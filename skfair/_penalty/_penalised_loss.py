@@ -16,11 +16,10 @@ from skfair._penalty._smooth_gap import (
     Objective,
     SmoothGap,
     mean_over_strata,
-    rows_by_code,
     smooth_gap,
     smooth_gap_on_grid,
 )
-from skfair._training_rows import Array, TrainingRows
+from skfair._training_rows import Array, TrainingRows, rows_by_code
 from skfair._utils._validation import check_choice, check_real
 
 #: Distance of clipped scores from 0 and 1, where log-odds and weights are infinite.

@@ -14,7 +14,7 @@ from scipy.sparse import csc_array
 from scipy.spatial.distance import pdist
 from scipy.special import expit
 
-from skfair._training_rows import Array
+from skfair._training_rows import Array, rows_by_code
 
 Objective: TypeAlias = Literal["mcdp", "dp", "abcc"]
 OBJECTIVES: tuple[Objective, ...] = ("mcdp", "dp", "abcc")
@@ -119,14 +119,6 @@ def mean_over_strata(
         value += share * gap.value
     largest = max((gap for _, gap in compared.values()), key=lambda gap: gap.value)
     return replace(largest, value=value, gradient=gradient)
-
-
-def rows_by_code(codes: NDArray[np.integer]) -> list[NDArray[np.intp]]:
-    """Positions of the rows of each code from 0 on."""
-    order = np.argsort(codes, kind="stable")
-    n_codes = int(codes.max(initial=-1)) + 1
-    starts = np.searchsorted(codes[order], np.arange(n_codes + 1))
-    return np.split(order, starts)[1:-1]
 
 
 def threshold_grid(temperature: float) -> Array:

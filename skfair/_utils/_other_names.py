@@ -5,11 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-_MEASURES = ["selection_rate", "true_positive_rate", "true_negative_rate"]
-_MEASURES += ["false_positive_rate", "false_negative_rate", "accuracy_score"]
-_MEASURES += ["balanced_accuracy_score", "precision_score", "recall_score", "f1_score"]
-_MEASURES += ["zero_one_loss", "log_loss", "roc_auc_score", "r2_score"]
-_MEASURES += ["mean_absolute_error", "mean_squared_error"]
+_MEASURES = (
+    "selection_rate",
+    "true_positive_rate",
+    "true_negative_rate",
+    "false_positive_rate",
+    "false_negative_rate",
+    "accuracy_score",
+    "balanced_accuracy_score",
+    "precision_score",
+    "recall_score",
+    "f1_score",
+    "zero_one_loss",
+    "log_loss",
+    "roc_auc_score",
+    "r2_score",
+    "mean_absolute_error",
+    "mean_squared_error",
+)
 #: How a measure of the groups becomes one number.
 _OF_GROUPS = {
     "": "",

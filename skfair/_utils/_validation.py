@@ -108,6 +108,10 @@ def as_array(values: Any, name: str, n_samples: int | None = None) -> NDArray[An
         array = np.asarray(values)
     except ValueError as error:
         raise ValueError(f"{name} must have the shape of an array: {error}") from error
+    if array.dtype.kind == "T":  # pandas knows no strings of variable length
+        array = array.astype(object)
+    elif array.dtype.kind in "US" and not isinstance(values, np.ndarray):
+        array = np.asarray(values, dtype=object)  # [nan, "F"] became ["nan", "F"]
     if array.ndim == 0:
         hint = ""
         if isinstance(values, str):
@@ -139,17 +143,20 @@ def check_length(name: str, length: int, expected: int) -> None:
 
 
 class RowError(ValueError):
-    """Says what is wrong with a row, which may be a line of a file elsewhere."""
+    """Says what is wrong with a row, which may be a line of a file elsewhere.
 
-    def __init__(self, problem: str, row: int, more: str = ".") -> None:
-        super().__init__(problem, row, more)
-        self.problem, self.row, self.more = problem, row, more
+    `tip` names parameters, which may go by other names there.
+    """
+
+    def __init__(self, problem: str, row: int, more: str = ".", tip: str = "") -> None:
+        super().__init__(problem, row, more, tip)
+        self.problem, self.row, self.more, self.tip = problem, row, more, tip
 
     def __str__(self) -> str:
-        return self.at(f"row {self.row}")
+        return f"{self.at(f'row {self.row}')}{self.tip}"
 
     def at(self, place: str) -> str:
-        """Say where the row is in other words."""
+        """Say where the row is in other words, without the tip."""
         return f"{self.problem} in {place}{self.more}"
 
 
@@ -180,7 +187,7 @@ LARGEST_NUMBER = 1e150
 MAX_EXACT_SUM = 2**53
 
 
-def check_scores(y_score: ArrayLike, name: str = "y_score", hint: str = "") -> Floats:
+def check_scores(y_score: ArrayLike, name: str = "y_score", tip: str = "") -> Floats:
     """Return scores as floats in [0, 1], clipped where they leave it by rounding."""
     scores = as_array(y_score, name)
     check_shape(scores, name)
@@ -189,12 +196,13 @@ def check_scores(y_score: ArrayLike, name: str = "y_score", hint: str = "") -> F
         bad = ~((scores >= -ROUNDING) & (scores <= 1 + ROUNDING))
         if bad.any():
             row = int(bad.argmax())
-            if ((scores >= 0) & (scores <= 100)).all():
-                hint = f" Divide percentages by 100.{hint}"
+            percentages = ((scores >= 0) & (scores <= 100)).all()
+            more = " Divide percentages by 100." if percentages else ""
             raise RowError(
                 f"{name} must lie in [0, 1], got {scores[row]}",
                 row,
-                f" ({int(bad.sum())} such rows).{hint}",
+                f" ({int(bad.sum())} such rows).{more}",
+                tip,
             )
         scores = np.clip(scores, 0, 1) + 0.0  # turns -0.0 into 0.0
     return scores
@@ -206,7 +214,7 @@ def scores_on(scale: Any, y_score: ArrayLike, name: str = "y_score") -> Floats:
     if scale != "probability":
         largest = LARGEST_NUMBER if scale == "real" else math.inf
         return check_numbers(y_score, name, largest) + 0.0  # turns -0.0 into 0.0
-    return check_scores(y_score, name, hint=TAKES_ANY)
+    return check_scores(y_score, name, TAKES_ANY)
 
 
 def lie_in_unit_interval(scores: Floats) -> bool:

@@ -249,7 +249,7 @@ def _warn_of_strata(
     for stratum, present in strata.items():
         has_rows = np.array([group in present for group in every], dtype=np.intp)
         reasons[stratum] = comparable_groups(every, has_rows, 1)[1]
-    warn_of_strata("mcdp", reasons, no_pairs)
+    warn_of_strata("mcdp", reasons, undefined=no_pairs)
     return no_pairs
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -207,10 +207,6 @@ class DiffMCDPClassifier(
     """
 
     history_ = FittedTable()
-    __metadata_request__fit: ClassVar = {
-        "sensitive_features": True,
-        "control_features": True,
-    }
 
     def __init__(
         self,
@@ -346,11 +342,10 @@ class DiffMCDPClassifier(
             parts = hold_out(rows, self.validation_fraction, rng)
         elif compares:
             parts = hold_out_if_possible(rows, self.validation_fraction, rng)
-        return (
-            (rows, None)
-            if parts is None
-            else (rows.take(parts[0]), rows.take(parts[1]))
-        )
+        if parts is None:
+            return rows, None
+        train, held_out = parts
+        return rows.take(train), rows.take(held_out)
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Predict the log-odds of the second class.

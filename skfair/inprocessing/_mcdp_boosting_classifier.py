@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -205,11 +205,6 @@ class MCDPBoostingClassifier(
     >>> model.strata_
     ('positive',)
     """
-
-    __metadata_request__fit: ClassVar = {
-        "sensitive_features": True,
-        "control_features": True,
-    }
 
     def __init__(
         self,

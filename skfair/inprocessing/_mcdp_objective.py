@@ -23,14 +23,14 @@ _MIN_HESSIAN = 1e-6
 
 
 class MCDPObjective:
-    r"""Objective for gradient boosting: log-loss plus a penalty on the groups' gap.
+    """Objective for gradient boosting: log-loss plus a penalty on the groups' gap.
 
     A boosting library calls it once for each tree, with the labels and the log-odds
     predicted so far, and gets the gradient and the Hessian by row of
 
     .. math::
-        \sum_i w_i \, \ell(p_i, y_i)
-        + \lambda \sum_i w_i \, \max_{t, g, h} \left| F_g(t) - F_h(t) \right|
+        \\sum_i w_i \\, \\ell(p_i, y_i)
+        + \\lambda \\sum_i w_i \\, \\max_{t, g, h} \\left| F_g(t) - F_h(t) \\right|
 
     with smooth CDFs F of the groups' scores. `MCDPBoostingClassifier` does the rest: it
     starts from the base rate, estimates the probabilities of the groups, and turns
@@ -42,8 +42,8 @@ class MCDPObjective:
         Group of each training row, in the order of the training data, or a `Groups`,
         whose rows without a group count in the log-loss only.
     strength : float, default=0.3
-        Weight of the gap, at least 0. :math:`\lambda` is `strength` times
-        :math:`4 \pi (1 - \pi)`, with the share :math:`\pi` of rows with label 1.
+        Weight of the gap, at least 0. :math:`\\lambda` is `strength` times
+        :math:`4 \\pi (1 - \\pi)`, with the share :math:`\\pi` of rows with label 1.
     temperature : float, default=50.0
         Steepness of the sigmoids that smooth the CDFs, above 0.
     objective : {"mcdp", "dp", "abcc"}, default="mcdp"
@@ -169,11 +169,9 @@ or Groups, default=None
         np.maximum(hessian, _MIN_HESSIAN, out=hessian)
         gradient = p - y
         gradient += penalty
-        return (
-            (gradient, hessian)
-            if given is None
-            else (weights * gradient, weights * hessian)
-        )
+        if given is None:
+            return gradient, hessian
+        return weights * gradient, weights * hessian
 
     def for_train(self, y_pred: Array, dataset: Any) -> tuple[Array, Array]:
         """Return the same for `lightgbm.train` and `xgboost.train`.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -241,10 +241,6 @@ class MCDPReweighter(
     """
 
     history_ = FittedTable()
-    __metadata_request__fit: ClassVar = {
-        "sensitive_features": True,
-        "control_features": True,
-    }
 
     def __init__(
         self,
@@ -348,18 +344,19 @@ class MCDPReweighter(
         params = route_fit_params(self, sensitive_features, fit_params).estimator.fit
         if rows.sample_weight is not None:
             params = {**params, keyword: rows.sample_weight}
-        max_iter, split, held_out = self.max_iter, None, None
+        max_iter, parts = self.max_iter, None
         loss = loss.for_labels(rows.y, rows.weights)
         if not (self.strength and self.groups_):
             loss, max_iter = replace(loss, strength=0.0), 1
         elif self.validation_fraction is not None:
             rng = check_random_state(self.random_state)
-            split = hold_out_if_possible(rows, self.validation_fraction, rng)
+            parts = hold_out_if_possible(rows, self.validation_fraction, rng)
         self.sample_weight_ = np.zeros((len(rows), 2))
-        train = np.arange(len(rows))
-        if split is not None:
-            train, held_out, rows = split[0], rows.take(split[1]), rows.take(split[0])
-            params = params_of_rows(params, train, len(self.sample_weight_))
+        train, held_out = np.arange(len(rows)), None
+        if parts is not None:
+            train, held_out = parts[0], rows.take(parts[1])
+            params = params_of_rows(params, train, len(rows))
+            rows = rows.take(train)
         fits = WeightedFits(
             self.estimator, keyword, params, self.form, rows, self.classes_
         )

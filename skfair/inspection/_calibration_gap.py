@@ -15,7 +15,7 @@ from skfair.inspection._display import Display
 from skfair.metrics import calibration_gap
 from skfair.metrics._distribution._calibration_gap import (
     labelled_rows,
-    largest_difference,
+    largest_curve_gap,
     rows_by_score,
 )
 from skfair.metrics._undefined import collected_reasons
@@ -261,7 +261,7 @@ class CalibrationGapDisplay(Display):
             raise ValueError(f"There is nothing to draw: {'; '.join(reasons)}.")
         rows, statistic = rows_by_score(found), found.statistic
         scores, curves = zip(*rows.curves(), strict=True)
-        value, score, _ = largest_difference(rows)
+        value, score, _ = largest_curve_gap(rows)
         display = cls(
             scores=np.concatenate(scores),
             curves=np.concatenate(curves, axis=1),

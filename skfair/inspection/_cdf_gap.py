@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
+from skfair._utils._language import figure, number, say
 from skfair._utils._text import counted
 from skfair._utils._types import Floats
 from skfair._utils._validation import AnyScale, Scale, check_choice, check_real
@@ -164,11 +165,13 @@ class CDFGapDisplay(Display):
             self.gap_area_ = self._draw_gap_area(*self.marks[0].pair)
         self.mark_lines_, self.windows_ = self._draw_marks()
         self.ax_.set(
-            xlabel=_style.SCORE_LABELS[self.scale],
-            ylabel="Cumulative share of the group",
+            xlabel=say(_style.SCORE_LABELS[self.scale]),
+            ylabel=say("Cumulative share of the group"),
             xlim=self._ends(),
             ylim=(0, 1.01),
         )
+        _style.write_numbers(self.ax_.xaxis)
+        _style.write_numbers(self.ax_.yaxis)
         self._write_title(self.ax_, name)
         _layout.legend_in_corner(
             self.ax_,
@@ -274,12 +277,13 @@ class CDFGapDisplay(Display):
 
     def _mark_text(self, mark: GapMark) -> str:
         """Legend entry of a mark: its value, its scores and its pair of groups."""
-        text = f"MCDP({mark.epsilon:.3g}) = {mark.value:.3f}"
+        text = f"MCDP({mark.epsilon:.3g}) = {number(mark.value)}"
         unit = _style.MARK_UNITS[self.scale]
         if mark.value > 0 and mark.epsilon > 0:
             text += f", {unit}s {mark.window[0]:.3g} to {mark.window[1]:.3g}"
         elif mark.value > 0:
-            text += f", {unit} {mark.score:.{_style.SCORE_DIGITS[self.scale]}g}"
+            score = f"{mark.score:.{_style.SCORE_DIGITS[self.scale]}g}"
+            text += f", {say(unit)} {figure(score)}"
         if len(self.labels) > 2:
             text += "\n" + _style.joined_text([self.labels[i] for i in mark.pair])
         return text

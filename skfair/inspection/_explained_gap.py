@@ -130,7 +130,7 @@ def explained_gap(
     random_state: int | np.random.RandomState | None = None,
     n_jobs: int | None = None,
 ) -> ExplainedGapResult:
-    r"""Divide a gap into what goes with some columns and what remains.
+    """Divide a gap into what goes with some columns and what remains.
 
     The gap is measured as it is, and again with weights under which all groups have
     the same distribution of the columns `explained_by`, such as hours of work and
@@ -209,7 +209,7 @@ def explained_gap(
     -----
     With :math:`p_g(z)` the probability of group :math:`g` given the columns
     :math:`z`, a row of the group has the weight :math:`h(z) / p_g(z)`, where :math:`h`
-    is :math:`1 / \sum_k 1 / p_k` for overlap, which is :math:`p (1 - p)` of two
+    is :math:`1 / \\sum_k 1 / p_k` for overlap, which is :math:`p (1 - p)` of two
     groups, and :math:`p_r` for the group :math:`r`.
 
     In cells the signed difference of rates with overlap weights is the weighted mean

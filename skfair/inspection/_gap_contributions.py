@@ -104,7 +104,7 @@ def gap_contributions(
     sample_weight: ArrayLike | None = None,
     random_state: int | np.random.RandomState | None = None,
 ) -> GapContributionsResult:
-    r"""Divide the gap of a model's scores among its features, by Shapley values.
+    """Divide the gap of a model's scores among its features, by Shapley values.
 
     Two gaps are divided, between the two groups that differ most: that of decisions at
     the threshold where MCDP(0) is attained, and the difference of mean scores. The
@@ -169,7 +169,7 @@ str, int, list of str, list of int, or callable
     With :math:`f` the decision or the score, and :math:`B` another row of the sample,
     the value of a set of features is :math:`v(S)`, the difference between the groups of
     the means of :math:`f(x_S, B_{-S})`. No features tell no groups apart, so that
-    :math:`v(\emptyset) = 0`. For each row an order of the features and another row are
+    :math:`v(\\emptyset) = 0`. For each row an order of the features and another row are
     drawn, whose values are replaced by the row's own one after the other, in this order
     and in the reverse. Other rows are drawn evenly over everyone's scores. By how much
     those of the two groups still differ, a row's share at most, is divided evenly among

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from skfair._utils._text import counted
+from skfair._utils._language import counted, figure, number, say
 from skfair._utils._types import Bools, Integers
 from skfair.inspection import _inputs, _layout, _style
 from skfair.inspection._display import Display
@@ -46,7 +46,7 @@ class GroupGapDisplay(Display):
         Table of the groups, as `cvar_fairness_report` returns it.
     alpha : float in [0, 1)
         Level of the tail.
-    confidence_level : float in (0, 1)
+    confidence_level : float in (0, 1), default=0.95
         Level of the intervals.
     quality : str, default="selection_rate"
         Name of the rate that is compared.
@@ -133,7 +133,7 @@ class GroupGapDisplay(Display):
             0,
             color=_style.INK,
             linewidth=1,
-            label=f"Weighted average of rates = {average.iloc[0]:.3f}",
+            label=f"{say('Weighted average of rates')} = {number(average.iloc[0])}",
         )
         self.intervals_ = self.ax_.hlines(
             ranks,
@@ -141,7 +141,8 @@ class GroupGapDisplay(Display):
             self.report["upper"] - average,
             color=np.where(in_tail, _style.COLORS[1], _style.SHADE),
             linewidth=1.5 if named else 0.5,
-            label=f"{self.confidence_level:.4g} interval, each group alone",
+            label=f"{figure(f'{self.confidence_level:.4g}')} "
+            f"{say('interval, each group alone')}",
         )
         self.points_ = self._draw_points(ranks, in_tail)
         self._label_axes(ranks)
@@ -158,15 +159,13 @@ class GroupGapDisplay(Display):
         named = len(ranks) <= _MAX_NAMED
         differences = self.report["difference"].to_numpy()
         sizes = self.report["size"].to_numpy()
-        tail = (
-            f"In the tail: CVaR fairness = {self.cvar:.3f} (alpha = {self.alpha:.4g})"
-        )
+        alpha = figure(f"{self.alpha:.4g}")
+        tail = f"{say('In the tail')}: CVaR fairness = {number(self.cvar)}"
+        tail = f"{tail} (alpha = {alpha})"
         points: list[Line2D] = []
-        for text, chosen in ((tail, in_tail), ("Other groups", ~in_tail)):
+        for text, chosen in ((tail, in_tail), (say("Other groups"), ~in_tail)):
             filled = chosen is in_tail
-            number = "\n" + counted(int(chosen.sum()), "group")
-            if chosen.any():
-                number += f" ({_style.range_text(sizes[chosen])})"
+            rows = f" ({_style.range_text(sizes[chosen])})" if chosen.any() else ""
             points += self.ax_.plot(
                 differences[chosen],
                 ranks[chosen],
@@ -176,7 +175,7 @@ class GroupGapDisplay(Display):
                 color=_style.COLORS[1] if filled else _style.COLORS[0],
                 markerfacecolor=_style.COLORS[1] if filled else "white",
                 markeredgewidth=1.2 if named else 0.5,
-                label=text + number,
+                label=f"{text}\n{counted(int(chosen.sum()), 'group')}{rows}",
             )
         return points
 
@@ -185,10 +184,14 @@ class GroupGapDisplay(Display):
         report = self.report
         reach = 1.05 * max(abs(self.ax_.dataLim.x0), abs(self.ax_.dataLim.x1))
         self.ax_.set(
-            xlabel=f"Difference of {_style.metric_text(self.quality)} from the average",
+            xlabel=say(
+                "Difference of {rate} from the average",
+                rate=say(_style.metric_text(self.quality)),
+            ),
             xlim=(-reach, reach),
             ylim=(len(report) + 0.5, 0.5),
         )
+        _style.write_numbers(self.ax_.xaxis)
         if len(report) <= _MAX_NAMED:
             groups = zip(report.index, report["size"], strict=True)
             texts = [_style.group_text(label, int(size)) for label, size in groups]

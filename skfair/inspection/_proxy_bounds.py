@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from skfair._utils._language import figure, number, say
 from skfair._utils._types import Floats
 from skfair.inspection import _layout, _style
 from skfair.inspection._display import Display
@@ -107,7 +108,13 @@ class ProxyBoundsDisplay(Display):
             self.upper,
             color=_style.COLORS[0],
             alpha=0.3,
-            label=f"Bounds; {self.lower[0]:.3f} if independent given the proxy",
+            label=say(
+                "Bounds; {value} if independent given the proxy",
+                value=number(self.lower[0]),
+            ),
+        )
+        unbounded = say(
+            "Any odds ratio: {low} to {high}", low=number(low), high=number(high)
         )
         self.unbounded_lines_ = [
             self.ax_.axhline(
@@ -116,17 +123,14 @@ class ProxyBoundsDisplay(Display):
                 linestyle=_style.LINE_STYLES[2],
                 label=label,
             )
-            for end, label in (
-                (low, f"Any odds ratio: {low:.3f} to {high:.3f}"),
-                (high, None),
-            )
+            for end, label in ((low, unbounded), (high, None))
         ]
         self.limit_line_ = self.ax_.axhline(
             self.limit,
             color=_style.INK,
             linestyle=_style.LINE_STYLES[1],
             linewidth=1.2,
-            label=f"Limit {self.limit:.4g}",
+            label=say("Limit {limit}", limit=figure(f"{self.limit:.4g}")),
         )
         self.tipping_line_ = None
         if self.tipping <= self.odds_ratio[-1]:
@@ -134,12 +138,15 @@ class ProxyBoundsDisplay(Display):
                 self.tipping,
                 color=_style.COLORS[1],
                 linewidth=1.2,
-                label=f"The limit is possible from {self.tipping:.3g} on",
+                label=say(
+                    "The limit is possible from {ratio} on",
+                    ratio=figure(f"{self.tipping:.3g}"),
+                ),
             )
         self.ax_.set(
             xscale="log",
             xlim=(1, self.odds_ratio[-1]),
-            xlabel="Odds ratio within cells of the proxy, at most",
+            xlabel=say("Odds ratio within cells of the proxy, at most"),
             ylabel=_style.metric_text(self.metric),
         )
         ticks = [
@@ -147,6 +154,7 @@ class ProxyBoundsDisplay(Display):
         ]
         self.ax_.set_xticks(ticks, [f"{tick:g}" for tick in ticks], minor=False)
         self.ax_.set_xticks([], minor=True)
+        _style.write_numbers(self.ax_.xaxis)
         self._write_title(self.ax_, name)
         _layout.legend_above_data(self.ax_, None, max(high, self.limit), 1.05)
         return self

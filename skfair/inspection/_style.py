@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from skfair._utils._language import figure, in_english
 from skfair._utils._optional import extra, require
 from skfair._utils._text import one_line
 from skfair._utils._types import Integers
@@ -16,6 +17,7 @@ from skfair._utils._types import Integers
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
 
 #: Okabe and Ito's colours without yellow, which is hard to see on white.
 COLORS = (
@@ -117,6 +119,12 @@ def folded(text: str, width: int = _MAX_LINE) -> str:
     """Break a text into lines of at most `width` characters."""
     lines = "\n".join(textwrap.wrap(text, width))
     return lines.replace("\\\n$", "\n\\$")  # an escaped dollar sign is not parted
+
+
+def write_numbers(axis: Axis) -> None:
+    """Write the numbers of an axis in the language of a report."""
+    if not in_english():
+        axis.set_major_formatter(lambda value, _: figure(f"{value:g}"))
 
 
 def metric_text(name: str) -> str:

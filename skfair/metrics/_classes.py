@@ -135,10 +135,10 @@ def evaluate_classes(specification: Specification, *args: Any, **kwargs: Any) ->
     """
     metric, names = specification.function, specification.inputs
     given = signature(metric).bind(*args, **kwargs).arguments
-    if not specification.takes_classes or _count_columns(given[names[1]]) < 3:
-        return metric(*args, **kwargs)
     y_true, y_score = (given.pop(name) for name in names)
     columns = split_classes(specification, given, y_true, y_score)
+    if len(columns) == 1:
+        return metric(*args, **kwargs)
     n_samples = len(columns[0])
     groups = given.get("sensitive_features")
     given["sensitive_features"] = resolve_groups(groups, n_samples=n_samples)

@@ -23,6 +23,7 @@ from skfair._utils._validation import (
 from skfair.metrics._evaluate import never, specify
 from skfair.metrics._inputs import (
     Multigroup,
+    difference_of_outcomes,
     has_text,
     in_place_of_rows,
     largest_difference,
@@ -154,12 +155,12 @@ default=None
     values: Any = y_score_or_pred
     rows = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
     of_numbers = compares_numbers(scale, threshold, pos_label)
+    expected = GroupedScores if of_numbers else GroupedOutcomes
     statistic: Any
-    if isinstance(values, GroupedScores if of_numbers else GroupedOutcomes):
+    if isinstance(values, expected):
         options = {"threshold": threshold, "pos_label": pos_label}
         statistic = in_place_of_rows(values, y_true=y_true, **options, **rows)
     else:
-        expected = GroupedScores if of_numbers else GroupedOutcomes
         refuse_statistics(values, "y_score_or_pred", expected)
         check_y_true(y_true, values, scale)
         if of_numbers:
@@ -172,8 +173,7 @@ default=None
         return math.nan
     if of_numbers:
         return difference_of_means(None, statistic, multigroup=multigroup)
-    everyone = statistic.sums.sum() / statistic.totals.sum()
-    return largest_difference(statistic.means, everyone, multigroup)
+    return difference_of_outcomes(statistic, multigroup)
 
 
 def compares_numbers(scale: AnyScale, threshold: float | None, pos_label: Any) -> bool:

@@ -135,6 +135,10 @@ def _check_call(
         )
     rows = not isinstance(given[values], JSONStatistic)
     if rows and given.get("sensitive_features") is None:
+        known = signature(specification.function).parameters
+        other = next((name for name in kwargs if name not in known), None)
+        instead = "" if other is None else f", and {other!r} is no option"
         raise ValueError(
-            f"sensitive_features is None, expected the group of each row: {call}"
+            f"sensitive_features is None{instead}, expected the group of each row: "
+            f"{call}"
         )

@@ -39,7 +39,6 @@ from skfair.groups import (
 from skfair.metrics._confidence._confidence_interval import confidence_interval
 from skfair.metrics._demographic_parity import demographic_parity_difference
 from skfair.metrics._evaluate import refuse_sorted_rows
-from skfair.metrics._groupwise._impact_ratios import clopper_pearson, ratio_ends
 from skfair.metrics._inputs import (
     Multigroup,
     check_multigroup,
@@ -52,9 +51,11 @@ from skfair.metrics._measures import (
     find_measures,
     prepare,
 )
+from skfair.metrics._rate_intervals import clopper_pearson, ratio_ends
 from skfair.metrics._uncertainty._resampling import (
     basic_interval,
     check_seed,
+    defined_values,
     stratified_draws,
 )
 from skfair.metrics._undefined import check_groups_of_numbers
@@ -132,7 +133,7 @@ class GroupMetricsResult:
         DataFrame
             Indexed by metric and stratum, with ``value``, ``lower`` and ``upper``.
         """
-        return self._disparity("difference", multigroup)
+        return self._table_of("difference", multigroup)
 
     def ratio(self, *, multigroup: Multigroup = "pairwise") -> pd.DataFrame:
         """Smallest ratio of a group to another one, or to everyone, with its interval.
@@ -148,9 +149,10 @@ class GroupMetricsResult:
         DataFrame
             Indexed by metric and stratum, with ``value``, ``lower`` and ``upper``.
         """
-        return self._disparity("ratio", multigroup)
+        return self._table_of("ratio", multigroup)
 
-    def _disparity(self, disparity: str, multigroup: Multigroup) -> pd.DataFrame:
+    def _table_of(self, disparity: str, multigroup: Multigroup) -> pd.DataFrame:
+        """Rows of one disparity."""
         check_multigroup(multigroup)
         levels = ["disparity", "multigroup"]
         return self.disparities.xs((disparity, multigroup), level=levels)
@@ -411,7 +413,7 @@ def _measure_rate(
         squares = _and_all(statistic.squares)[enough]
         sizes = totals[enough].astype(float) ** 2 / squares
         lower[enough], upper[enough] = clopper_pearson(
-            rates[enough], sizes, (1 - level) / 2
+            rates[enough] * sizes, sizes, (1 - level) / 2
         )
     disparities = {}
     for key in _DISPARITIES:
@@ -442,9 +444,8 @@ def _interval_of_rates(
     n_groups, tail = len(rates), (1 - level) / 2
     if multigroup == "pooled":
         shares = statistic.totals / statistic.totals.sum()
-        return _least_ratio_to_mean(
-            *clopper_pearson(rates, sizes, tail / n_groups), shares
-        )
+        ends = clopper_pearson(rates * sizes, sizes, tail / n_groups)
+        return _least_ratio_to_mean(*ends, shares)
     # The true ratio is that of one pair, for which its own lower end holds. It is at
     # most that of every pair, whose upper ends hold together.
     part = tail / (n_groups * (n_groups - 1))
@@ -480,8 +481,7 @@ def _measure_any(
     `draws` are its values on resamples, of shape (n_resamples, n_groups + 1).
     """
     n = _and_all(groups.sizes())
-    order = np.argsort(groups.codes, kind="stable")
-    values = _evaluate_by_group([measure], columns, groups, order)[0]
+    values = _evaluate_by_group(measure, columns, groups)
     values[(n < groups.min_group_size) | np.isinf(values)] = np.nan
     few = n[:-1] < _LEAST_ROWS
     lower, upper = np.full((2, len(n)), np.nan)
@@ -518,23 +518,30 @@ def _values_of_resamples(
 
     They have the shape (n_resamples, n_metrics, n_groups + 1).
     """
-    draw = partial(_draw_rows, columns, groups, stratified_draws(groups, generator))
+    draw = _resamples(measures, columns, groups, generator)
+    drawn = (draw() for _ in range(n_resamples))
+    evaluate = delayed(partial(_evaluate_resample, measures))
+    return np.array(Parallel(n_jobs=n_jobs)(evaluate(*one) for one in drawn))
+
+
+def _resamples(
+    measures: list[GroupMetric],
+    columns: Columns,
+    groups: Groups,
+    generator: np.random.Generator,
+) -> Callable[[], tuple[Columns, Groups, Integers]]:
+    """Return what draws rows within each group, or numbers of rows of few kinds.
+
+    A draw is columns, their groups, and positions of rows, sorted by group.
+    """
     if "sample_weight" not in columns and all(one.takes_counts for one in measures):
         labels = [encode_column(columns[name], "raise", name, name) for name in _LABELS]
         cells, kinds = intersect([(groups.codes, groups.labels), *labels])
         if len(kinds) <= _MAX_CELLS:
             _, first, counts = np.unique(cells, return_index=True, return_counts=True)
-            draw = partial(_draw_counts, columns, groups, first, counts, generator)
-    drawn = (draw() for _ in range(n_resamples))
-    evaluate = delayed(partial(_evaluate_by_group, measures, quietly=True))
-    return np.array(Parallel(n_jobs=n_jobs)(evaluate(*one) for one in drawn))
-
-
-def _draw_rows(
-    columns: Columns, groups: Groups, draw: Callable[[], Integers]
-) -> tuple[Columns, Groups, Integers]:
-    """Draw rows within each group."""
-    return columns, groups, draw()
+            return partial(_draw_counts, columns, groups, first, counts, generator)
+    draw = stratified_draws(groups, generator)
+    return lambda: (columns, groups, draw())
 
 
 def _draw_counts(
@@ -554,31 +561,38 @@ def _draw_counts(
     return {**alike, "sample_weight": drawn[kept]}, of_cells[kept], np.arange(len(kept))
 
 
+def _evaluate_resample(
+    measures: list[GroupMetric], columns: Columns, groups: Groups, rows: Integers
+) -> list[list[float]]:
+    """Values of metrics, of each group and of everyone, without warnings."""
+    parts = _rows_of_groups(groups, rows)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return [[one.evaluate(columns, part) for part in parts] for one in measures]
+
+
+def _rows_of_groups(groups: Groups, rows: Integers) -> list[Integers]:
+    """Rows of each group, and of everyone, from rows that are sorted by group."""
+    return [*np.split(rows, np.cumsum(groups.sizes())[:-1]), rows]
+
+
 def _evaluate_by_group(
-    measures: list[GroupMetric],
-    columns: Columns,
-    groups: Groups,
-    rows: Integers,
-    quietly: bool = False,
+    measure: GroupMetric, columns: Columns, groups: Groups
 ) -> Floats:
-    """Values of metrics, of each group and of everyone, on rows sorted by group."""
-    parts = [*np.split(rows, np.cumsum(groups.sizes())[:-1]), rows]
+    """Values of a metric, of each group and of everyone; warnings name the group."""
+    rows = np.argsort(groups.codes, kind="stable")
     names = [*map(repr, groups.labels), "everyone"]
-    values = np.full((len(measures), len(parts)), np.nan)
-    for i, measure in enumerate(measures):
-        for j, part in enumerate(parts):
-            if not len(part):
-                continue
-            with warnings.catch_warnings(record=not quietly) as caught:
-                warnings.simplefilter("ignore" if quietly else "always")
-                values[i, j] = measure.evaluate(columns, part)
-            for one in caught or ():
-                # Of values that are nan the caller warns.
-                undefined = issubclass(one.category, UndefinedMetricWarning)
-                if not (undefined and np.isnan(values[i, j])):
-                    of_group = f"{measure.name} of {names[j]}: {one.message}"
-                    warn_user(of_group, one.category)
-    return values
+    values = []
+    for name, part in zip(names, _rows_of_groups(groups, rows), strict=True):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            values.append(measure.evaluate(columns, part))
+        for one in caught:
+            # Of values that are nan the caller warns.
+            undefined = issubclass(one.category, UndefinedMetricWarning)
+            if not (undefined and math.isnan(values[-1])):
+                warn_user(f"{measure.name} of {name}: {one.message}", one.category)
+    return np.array(values)
 
 
 def _disparity(key: _Disparity, values: Floats) -> Floats:
@@ -600,10 +614,8 @@ def _disparity(key: _Disparity, values: Floats) -> Floats:
 
 def _percentiles(values: Floats, level: float) -> tuple[float, float]:
     """Percentile interval of the values of resamples; nan if most are undefined."""
-    defined = values[~np.isnan(values)]
-    if 2 * len(defined) < len(values):
-        return math.nan, math.nan
-    low, high = np.quantile(defined, [(1 - level) / 2, (1 + level) / 2])
+    tails = (1 - level) / 2, (1 + level) / 2
+    low, high = np.quantile(defined_values(values), tails)
     return float(low), float(high)
 
 
@@ -611,9 +623,7 @@ def _basic_interval(
     key: _Disparity, value: float, values: Floats, level: float
 ) -> tuple[float, float]:
     """Return the basic interval of a disparity; a ratio is 1 minus a disparity."""
-    defined = values[~np.isnan(values)]
-    if 2 * len(defined) < len(values):
-        return math.nan, math.nan
+    defined = defined_values(values)
     if key[0] == "difference":
         return basic_interval(value, defined, level)
     low, high = basic_interval(1 - value, 1 - defined, level)
@@ -662,12 +672,13 @@ def _tables(
     of_groups, of_everyone, of_disparities = {}, {}, {}
     for metric, stratum, found in parts:
         above = (metric, *_cells(stratum, strata))
-        *rows, everyone = zip(*found[1:6], strict=True)
+        numbers = found.n, found.n_counted, found.values, found.lower, found.upper
+        *rows, everyone = zip(*numbers, strict=True)
         for label, row in zip(found.labels, rows, strict=True):
             of_groups[*above, *_cells(label, groups)] = row
         of_everyone[above] = everyone
-        for key, numbers in found.disparities.items():
-            of_disparities[*above, *key] = numbers
+        for key, interval in found.disparities.items():
+            of_disparities[*above, *key] = interval
     names = ["metric", *([] if strata is None else _level_names(strata, "stratum"))]
     return (
         _table(of_groups, [*names, *_level_names(groups, "group")], columns),

@@ -24,7 +24,12 @@ from skfair._utils._validation import (
     refuse_scores,
     refuse_tables_elsewhere,
 )
-from skfair.groups import Groups, check_kinds_of_labels, resolve_groups
+from skfair.groups import (
+    Groups,
+    check_kinds_of_labels,
+    resolve_groups,
+    warn_of_look_alikes,
+)
 from skfair.statistics import (
     GroupedCalibration,
     GroupedConfusion,
@@ -203,6 +208,9 @@ def positive_class(classes: Sequence[Hashable], name: str, pos_label: Any) -> An
             f"them, got {list(classes[:5])}."
         )
     check_kinds_of_labels(f"{name} and pos_label", classes, [pos_label])
+    warn_of_look_alikes(
+        {pos_label: None, **dict.fromkeys(classes)}, f"{name} with pos_label"
+    )
     return pos_label
 
 
@@ -219,10 +227,16 @@ def check_multigroup(multigroup: str) -> None:
 def largest_difference(
     by_group: Floats, everyone: Any, multigroup: Multigroup
 ) -> float:
-    """Largest difference of any number between two groups, or a group and everyone."""
+    """Largest difference of a number between two groups, or a group and everyone."""
     if multigroup == "pairwise":
-        return float((by_group.max(axis=0) - by_group.min(axis=0)).max())
+        return float(np.ptp(by_group))
     return float(np.abs(by_group - everyone).max())
+
+
+def difference_of_outcomes(statistic: GroupedOutcomes, multigroup: Multigroup) -> float:
+    """Largest difference of the groups' mean outcomes."""
+    everyone = statistic.sums.sum() / statistic.totals.sum()
+    return largest_difference(statistic.means, everyone, multigroup)
 
 
 def check_group_weights(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from inspect import isfunction, signature
 from typing import Any, NamedTuple, TypeAlias
@@ -79,7 +80,9 @@ class GroupMetric(NamedTuple):
         return self._replace(options={**self.options, name: value})
 
     def evaluate(self, columns: Columns, rows: Integers) -> float:
-        """Value of some rows."""
+        """Value of some rows, nan of none."""
+        if not len(rows):
+            return math.nan
         true = columns["y_true"][rows]
         if self.positive is not None:
             true = (true == self.positive).astype(int)
@@ -198,12 +201,13 @@ def _prepare_for_labels(
     asks = asks or measure.takes("pos_label")
     if not asks or measure.options.get("average", "binary") != "binary":
         return measure
-    classes = _labels_in(columns, ("y_true", "y_pred"))
+    read = [name for name in ("y_true", "y_pred") if name in columns]
+    classes = _labels_in(columns, read)
     if measure.function is not None and len(classes) > 2:
         return measure._replace(rate=None)  # whose error names other averages
     given = measure.options.get("pos_label", pos_label)
-    name = "y_true" if "y_true" in columns else "y_pred"
-    measure = measure.with_option("pos_label", positive_class(classes, name, given))
+    positive = positive_class(classes, " and ".join(read), given)
+    measure = measure.with_option("pos_label", positive)
     if measure.function is sklearn.metrics.jaccard_score:
         return measure._replace(function=_jaccard)
     if measure.takes("zero_division"):
@@ -229,7 +233,7 @@ def _prepare_for_scores(
             f"{measure.name} takes scores, but y_pred holds labels: pass "
             "y_score=<probabilities or decision values> as well."
         )
-    classes = _labels_in(columns, ("y_true",))
+    classes = _labels_in(columns, ["y_true"])
     if scores.ndim == 1 and len(classes) <= 2:
         given = measure.options.get("pos_label", pos_label)
         positive = positive_class(classes, "y_true", given)
@@ -246,11 +250,10 @@ def _scores_or_predictions(columns: Columns) -> NDArray[Any]:
     return columns["y_score"] if "y_score" in columns else columns["y_pred"]
 
 
-def _labels_in(columns: Columns, names: tuple[str, ...]) -> list[Any]:
+def _labels_in(columns: Columns, names: Iterable[str]) -> list[Any]:
     """Sorted distinct labels in some columns."""
     found: list[Any] = []
     for name in names:
-        if name in columns:
-            check_no_missing(columns[name], name)
-            found += pd.unique(columns[name]).tolist()
+        check_no_missing(columns[name], name)
+        found += pd.unique(columns[name]).tolist()
     return sort_labels(dict.fromkeys(found))

@@ -12,8 +12,8 @@ from skfair.metrics._evaluate import always, never, specify
 from skfair.metrics._inputs import (
     Multigroup,
     Rate,
+    difference_of_outcomes,
     in_place_of_rows,
-    largest_difference,
     outcomes_of_rate,
     refuse_statistics,
 )
@@ -41,11 +41,10 @@ def rate_outcomes(
 def _difference(
     title: str, statistic: GroupedOutcomes, multigroup: Multigroup
 ) -> float:
-    """Largest difference of the rates."""
+    """Largest difference of the rates, or nan with the reason."""
     if warn_if_undefined(title, statistic):
         return math.nan
-    everyone = statistic.sums.sum() / statistic.totals.sum()
-    return largest_difference(statistic.means, everyone, multigroup)
+    return difference_of_outcomes(statistic, multigroup)
 
 
 @specify(statistic=GroupedOutcomes, compares_errors=always)

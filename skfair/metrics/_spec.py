@@ -156,6 +156,7 @@ def check_metric(metric: Any) -> None:
     """Raise unless a metric is a function; people know scorers by their names."""
     is_scorer = hasattr(metric, "_score_func")
     if callable(metric) and not is_scorer:
+        check_takes_groups(metric)
         return
     known = numbers_by_name()
     name = str(metric).removeprefix("neg_")
@@ -164,6 +165,21 @@ def check_metric(metric: Any) -> None:
         f"{name if name in known else 'mcdp'}, got "
         f"{'the scorer ' * is_scorer}{shown(metric)}."
     )
+
+
+def check_takes_groups(metric: Any) -> None:
+    """Raise for a function without groups, such as a metric of scikit-learn."""
+    try:
+        parameters = signature(metric).parameters
+    except (TypeError, ValueError):  # Python cannot tell
+        return
+    any_name = any(one.kind is one.VAR_KEYWORD for one in parameters.values())
+    if not any_name and "sensitive_features" not in parameters:
+        name = getattr(unwrapped(metric)[0], "__name__", type(metric).__name__)
+        raise TypeError(
+            f"metric must take sensitive_features, which {name} does not. "
+            "skfair.metrics.group_metrics computes metrics of scikit-learn by group."
+        )
 
 
 def check_option_names(metric: Any, name: str, options: Iterable[str]) -> None:

@@ -76,7 +76,7 @@ def split_strata(
     sample_weight: ArrayLike | None,
     *,
     n_samples: int,
-    leaves_groups_out: bool = False,
+    leaves_groups_out: bool,
     groups_are_numbers: bool = False,
 ) -> tuple[list[Stratum], str | None]:
     """Split rows by stratum, and say why no groups can be compared at all, if so.
@@ -102,7 +102,14 @@ def split_strata(
     parts = np.split(rows, ends[:-1])[: len(strata.labels)]
     smallest = max(strata.min_group_size, 1)
     found = [
-        _stratum(label, part, groups[part], weights[part], smallest, leaves_groups_out)
+        _stratum(
+            label,
+            part,
+            groups[part],
+            weights[part],
+            smallest,
+            leaves_groups_out=leaves_groups_out,
+        )
         for label, part in zip(strata.labels, parts, strict=True)
     ]
     return found, None if leaves_groups_out else undefined_reason(everyone)
@@ -114,6 +121,7 @@ def _stratum(
     groups: Groups,
     weights: NDArray[Any],
     smallest: int,
+    *,
     leaves_groups_out: bool,
 ) -> Stratum:
     """Find the groups of a stratum that can be compared, and name the others."""
@@ -217,14 +225,17 @@ def evaluate_strata(
     metric: Callable[..., Any], combine: Combine, given: dict[str, Any]
 ) -> Any:
     """Evaluate a metric within strata, from its arguments, and combine the results."""
-    names = list(signature(metric).parameters)[:2]
-    names += ["sensitive_features", "control_features", "sample_weight"]
-    rows = [given.pop(name, None) for name in names]
+    inputs = list(signature(metric).parameters)[:2]
+    y_true, y_score = (given.pop(name) for name in inputs)
+    groups, strata, weights = (
+        given.pop(name, None)
+        for name in ("sensitive_features", "control_features", "sample_weight")
+    )
     metric = partial(metric, **given)
-    results = defined_results(metric, *rows)
+    results = defined_results(metric, y_true, y_score, groups, strata, weights)
     if not results:
-        del rows[3]  # the strata
-        return _of_one_group(_of_one_stratum(metric), *rows)
+        plain = _of_one_stratum(metric)
+        return _of_one_group(plain, y_true, y_score, groups, weights)
     mean = given.get("multistratum") == "weighted"
     return combine(
         [one.result for one in results],
@@ -309,10 +320,13 @@ def _of_one_group(
 def warn_of_results(name: str, results: Sequence[Stratum]) -> None:
     """Warn of the strata without a result, and of groups left out of others."""
     reasons = {one.label: one.reason for one in results}
-    warn_of_strata(name, reasons, all(one.result is None for one in results))
+    undefined = all(one.result is None for one in results)
+    warn_of_strata(name, reasons, undefined=undefined)
 
 
-def warn_of_strata(name: str, reasons: Mapping[Hashable, str], undefined: bool) -> None:
+def warn_of_strata(
+    name: str, reasons: Mapping[Hashable, str], *, undefined: bool
+) -> None:
     """Warn of the strata that are left out, or groups of them, for the reasons given.
 
     A reason "" is none.

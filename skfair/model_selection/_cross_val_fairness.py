@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 import numbers
 import warnings
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from functools import partial
 from inspect import signature
-from typing import Any, Literal, NamedTuple, TypeAlias, cast
+from typing import Any, Literal, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -64,9 +64,6 @@ from skfair.metrics._uncertainty._permutation import (
 )
 from skfair.metrics._uncertainty._resampling import Rows
 from skfair.model_selection._group_stratified_k_fold import GroupStratifiedKFold
-
-#: Rows that a fold holds out, and the response to each.
-Fold: TypeAlias = tuple[Integers, NDArray[Any]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -294,15 +291,15 @@ of shape (n_samples,) or (n_samples, n_columns), default=None
     check_integer("n_permutations", n_permutations, 1)
     X, y = indexable(X, as_array(y, "y"))
     weights = check_weights(sample_weight, len(y))
-    labels, selector, found = _find(resolve_groups, sensitive_features, X)
-    control, strata = None, None
+    group_labels, selector, found = _find(resolve_groups, sensitive_features, X)
+    stratum_labels, strata = None, None
     if control_features is not None:
-        control, _, strata = _find(resolve_strata, control_features, X)
+        stratum_labels, _, strata = _find(resolve_strata, control_features, X)
     within = _permuted_within(within, metric, y, strata)
     classifier = is_classifier(estimator)
     splitter = _make_splitter(cv, groups, selector, y, classifier)
     method = response_method_for(metric, response_method)
-    labels = {"sensitive_features": labels, "control_features": control}
+    labels = {"sensitive_features": group_labels, "control_features": stratum_labels}
     metadata = {**labels, "sample_weight": sample_weight}
     routed = _route(estimator, splitter, metadata, groups, params or {})
     # Folds of a regression are stratified by group alone.
@@ -318,9 +315,8 @@ of shape (n_samples,) or (n_samples, n_columns), default=None
         n_jobs=n_jobs,
         verbose=verbose,
     )
-    held, known = [fold[:2] for fold in folds], [fold[2] for fold in folds]
-    options = positive_label(metric, method, _same_classes(known), {})
-    held_out = _join_folds(held, partial(metric, **options), y, found, strata, weights)
+    options = positive_label(metric, method, _classes_of(folds), {})
+    held_out = _join_folds(folds, partial(metric, **options), y, found, strata, weights)
     rows: tuple[Any, ...] = (held_out, None, held_out.rows)
     drawn: dict[str, Any] = {
         "sensitive_features": held_out.groups,
@@ -337,7 +333,7 @@ of shape (n_samples,) or (n_samples, n_columns), default=None
         *rows, within=within, n_permutations=n_permutations, **drawn
     )
     corrected = _correct(held_out, test.value, within)
-    fold_values = _fold_values(held_out, held, found, strata, test.value)
+    fold_values = _fold_values(held_out, folds, found, strata, test.value)
     return _describe_folds(resampled, test, corrected, held_out, fold_values)
 
 
@@ -423,25 +419,30 @@ def _route(
     return Bunch(estimator=Bunch(fit={**fit, **params}), splitter=Bunch(split=split))
 
 
+class _Fold(NamedTuple):
+    """Rows held out, the response to each, and the classes that the model knows."""
+
+    rows: Integers
+    responses: NDArray[Any]
+    classes: list[Any]
+
+
 def _respond(
     estimator: Any,
     X: Any,
     rows: Integers,
     labels: dict[str, Any],
     response_method: str | tuple[str, ...],
-) -> tuple[Integers, NDArray[Any], list[Any]]:
-    """Rows held out, the response to each, and the classes that the model knows.
-
-    Groups of the rows are given to an estimator that takes them.
-    """
+) -> _Fold:
+    """Predict the rows held out, with their groups if the estimator takes them."""
     labels = {
         name: take_rows(values, rows)
         for name, values in labels.items()
         if values is not None
     }
     method = find_score_method(estimator, response_method)
-    response = respond(estimator, method, X, **labels)
-    return rows, response, list(getattr(estimator, "classes_", ()))
+    responses = respond(estimator, method, X, **labels)
+    return _Fold(rows, responses, list(getattr(estimator, "classes_", ())))
 
 
 class _HeldOut(NamedTuple):
@@ -514,21 +515,21 @@ class _HeldOut(NamedTuple):
         )
 
 
-def _same_classes(known: list[list[Any]]) -> list[Any]:
+def _classes_of(folds: list[_Fold]) -> list[Any]:
     """Classes that the models of all folds know."""
-    classes = known[0]
-    for position, others in enumerate(known):
-        if others != classes:
+    classes = folds[0].classes
+    for position, fold in enumerate(folds):
+        if fold.classes != classes:
             raise ValueError(
                 "y must have all classes in the training rows of every fold, but the "
                 f"model of fold 0 knows {classes} and that of fold {position} "
-                f"{others}. Use fewer folds, or a splitter that stratifies."
+                f"{fold.classes}. Use fewer folds, or a splitter that stratifies."
             )
     return classes
 
 
 def _join_folds(
-    folds: Sequence[Fold],
+    folds: list[_Fold],
     metric: Callable[..., float],
     y: NDArray[Any],
     groups: Groups,
@@ -536,7 +537,8 @@ def _join_folds(
     weights: NDArray[Any] | None,
 ) -> _HeldOut:
     """Responses of all folds, by row; rows of weight zero do not count."""
-    owners, responses = map(np.concatenate, zip(*folds, strict=True))
+    owners = np.concatenate([fold.rows for fold in folds])
+    responses = np.concatenate([fold.responses for fold in folds])
     order = np.argsort(owners, kind="stable")
     counts = np.bincount(owners, minlength=len(y))
     rows = np.flatnonzero(counts if weights is None else (counts > 0) & (weights > 0))
@@ -562,7 +564,7 @@ def _join_folds(
 
 def _fold_values(
     held_out: _HeldOut,
-    folds: Sequence[Fold],
+    folds: list[_Fold],
     groups: Groups,
     strata: Groups | None,
     value: float,
@@ -574,13 +576,13 @@ def _fold_values(
     values = np.full(len(folds), math.nan)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UndefinedMetricWarning)
-        for position, (rows, responses) in enumerate(folds):
-            kept = np.isin(rows, held_out.rows)
-            rows = rows[kept]
+        for position, fold in enumerate(folds):
+            kept = np.isin(fold.rows, held_out.rows)
+            rows = fold.rows[kept]
             if len(rows):
                 values[position] = held_out.evaluate(
                     rows,
-                    responses[kept],
+                    fold.responses[kept],
                     groups[rows],
                     None if strata is None else strata[rows],
                 )

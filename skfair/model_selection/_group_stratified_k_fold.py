@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.random import RandomState
@@ -17,6 +17,7 @@ from sklearn.utils import (
 )
 from sklearn.utils.multiclass import type_of_target
 
+from skfair._training_rows import Split
 from skfair._utils._text import listed
 from skfair._utils._types import Integers
 from skfair._utils._validation import (
@@ -27,8 +28,6 @@ from skfair._utils._validation import (
 )
 from skfair._utils._warnings import warn_user
 from skfair.groups import Codes, Groups, Selector, resolve_groups
-
-Split: TypeAlias = tuple[Integers, Integers]
 
 
 class GroupStratifiedKFold(BaseCrossValidator):  # type: ignore[misc]

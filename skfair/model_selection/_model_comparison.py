@@ -52,19 +52,6 @@ from skfair.model_selection._paired_tests import (
 )
 from skfair.model_selection._pareto_front import non_dominated
 
-#: Columns of the tests, in the order of the table.
-TESTED = (
-    "performance",
-    "disparity",
-    "performance_difference",
-    "performance_lower",
-    "disparity_difference",
-    "disparity_upper",
-    "performance_pvalue",
-    "disparity_pvalue",
-    "pvalue",
-)
-
 
 @dataclass(frozen=True, eq=False)
 class ModelComparison:
@@ -183,7 +170,7 @@ class ModelComparison:
         lines += [f"{plain(sentence)}\n" for sentence in self.sentences]
         lines += [f"- {name}: {plain(value)}" for name, value in self._record().items()]
         table = [columns, ["---"] * len(columns), *rows]
-        lines += ["", *(f"| {' | '.join(map(_in_table, row))} |" for row in table), ""]
+        lines += ["", *(f"| {' | '.join(map(plain, row))} |" for row in table), ""]
         text = "\n".join(lines)
         if path is not None:
             write_text(path, text)
@@ -311,11 +298,6 @@ def _text_of_cell(value: Any) -> str:
     return visible_text(_plain_value(value), 300)
 
 
-def _in_table(text: str) -> str:
-    """Write a cell in Markdown."""
-    return text if text == "---" else plain(text)
-
-
 def _plain_value(value: Any) -> Any:
     """Write a value as a number, a text or what has either, as JSON does."""
     if isinstance(value, np.generic):
@@ -349,7 +331,8 @@ def models_table(
     grouped = weighted[groups.codes[weighted] >= 0]
     each = subsets([weighted[part] for part in random_parts(classes[weighted])])
     scores = [own for _, own in models.values()]
-    gaps = [_disparity_of(own, groups, weights) for own in scores]
+    given: dict[str, Any] = {"sensitive_features": groups, "sample_weight": weights}
+    gaps = [mcdp(None, own, scale="rank", **given) for own in scores]
     values = [np.array([of(rows) for rows in each]) for of, _ in models.values()]
     if place is None and not math.isnan(gaps[0]):
         cells = groups.codes[grouped].astype(np.intp)
@@ -365,32 +348,25 @@ def models_table(
             of_rows = groups.codes[grouped], weights[grouped]
             lower = gap_test(own[grouped], scores[0][grouped], place, *of_rows, level)
         rows.append(
-            (
-                performance[0],
-                gap,
-                performance[0] - values[0][0],
-                kept.bound,
-                gap - gaps[0],
-                lower.bound,
-                kept.pvalue,
-                lower.pvalue,
-                np.maximum(kept.pvalue, lower.pvalue),
-            )
+            {
+                "performance": performance[0],
+                "disparity": gap,
+                "performance_difference": performance[0] - values[0][0],
+                "performance_lower": kept.bound,
+                "disparity_difference": gap - gaps[0],
+                "disparity_upper": lower.bound,
+                "performance_pvalue": kept.pvalue,
+                "disparity_pvalue": lower.pvalue,
+                "pvalue": np.maximum(kept.pvalue, lower.pvalue),
+            }
         )
-    table = pd.DataFrame(rows, list(models), list(TESTED))
+    table = pd.DataFrame(rows, list(models))
     # Nothing is said of the baseline beside itself.
     table.iloc[0, 2:] = math.nan
     table["adjusted_pvalue"] = math.nan
     table.iloc[1:, -1] = holm(table["pvalue"].to_numpy()[1:])
     table["confirmed"] = table["adjusted_pvalue"] <= 1 - level
     return table
-
-
-def _disparity_of(scores: Floats, groups: Groups, weights: Floats) -> float:
-    """MCDP(0), for which only the order of scores counts."""
-    return mcdp(
-        None, scores, sensitive_features=groups, scale="rank", sample_weight=weights
-    )
 
 
 def _check_two_labels(y_true: NDArray[Any]) -> None:
@@ -401,6 +377,27 @@ def _check_two_labels(y_true: NDArray[Any]) -> None:
             "y_true must hold 0 and 1, or -1 and 1, for average precision, got "
             f"{labels[:5]}. Pass y_true == the positive label, or a metric."
         )
+
+
+def _read_scores(y_score: Any, baseline: Any, n_rows: int) -> dict[Hashable, Floats]:
+    """Scores of all models by their labels, those of the baseline first."""
+    if not isinstance(y_score, Mapping) and not hasattr(y_score, "columns"):
+        raise TypeError(
+            "y_score must be a mapping of labels to scores, or a DataFrame, got a "
+            f"{type(y_score).__name__}."
+        )
+    labels = list(getattr(y_score, "columns", y_score))
+    known = isinstance(baseline, Hashable) and baseline in labels
+    if len(labels) < 2 or not known:
+        raise ValueError(
+            "y_score must have the scores of the baseline and of other models, got "
+            f"{labels[:5]} and baseline={shown(baseline)}."
+        )
+    ordered = [baseline, *(label for label in labels if label != baseline)]
+    return {
+        label: check_numbers(as_array(y_score[label], str(label), n_rows), str(label))
+        for label in ordered
+    }
 
 
 def compare_models(
@@ -511,23 +508,7 @@ def compare_models(
     if metric is None:
         metric = average_precision_score
         _check_two_labels(y)
-    if not isinstance(y_score, Mapping) and not hasattr(y_score, "columns"):
-        raise TypeError(
-            "y_score must be a mapping of labels to scores, or a DataFrame, got a "
-            f"{type(y_score).__name__}."
-        )
-    labels = list(getattr(y_score, "columns", y_score))
-    known = isinstance(baseline, Hashable) and baseline in labels
-    if len(labels) < 2 or not known:
-        raise ValueError(
-            "y_score must have the scores of the baseline and of other models, got "
-            f"{labels[:5]} and baseline={shown(baseline)}."
-        )
-    ordered = [baseline, *(label for label in labels if label != baseline)]
-    scores = {
-        label: check_numbers(as_array(y_score[label], str(label), len(y)), str(label))
-        for label in ordered
-    }
+    scores = _read_scores(y_score, baseline, len(y))
     groups = resolve_groups(sensitive_features, n_samples=len(y))
     weights = check_weights(sample_weight, len(y))
     n_rows = len(y) if weights is None else np.count_nonzero(weights)

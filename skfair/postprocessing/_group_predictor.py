@@ -15,7 +15,7 @@ from sklearn.base import is_classifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from skfair._mitigation import FittedTable, weight_keyword
+from skfair._mitigation import FittedTable, MetaMitigator, weight_keyword
 from skfair._training_rows import Split, TrainingRows
 from skfair._utils._validation import check_real
 from skfair._utils._warnings import warn_user
@@ -37,19 +37,16 @@ from skfair.postprocessing._score_map import (
 )
 
 
-class GroupPredictor(ABC):
+class GroupPredictor(MetaMitigator, ABC):
     """Mixin of mitigators that map predictions of a target and of the group.
 
     Both are predicted by models that were not fitted to the row.
     """
 
-    estimator: Any
     group_estimator: Any
     strength: Any
     max_mcdp: float | None = None
     n_jobs: int | None
-    classes_: NDArray[Any]
-    groups_: tuple[Any, ...]
     group_estimators_: list[Any]
     comparison_: Any
     path_ = FittedTable()
@@ -57,8 +54,6 @@ class GroupPredictor(ABC):
     _rows: PredictedRows
     _path: CrossFittedPath
     _map: Any
-    _check_estimator: Any
-    _tip_to_drop: Any
 
     def _check_parameters(self) -> None:
         """Raise unless the parameters are valid."""
@@ -138,7 +133,7 @@ class GroupPredictor(ABC):
         self, X: Any, rows: TrainingRows, target: NDArray[Any], routed: Any
     ) -> PredictedRows:
         """Fit both models on folds, and predict the rows that are held out."""
-        splits = make_splits(self, rows.X, target, rows.groups, routed.splitter.split)
+        splits = make_splits(self, rows.X, target, rows.codes, routed.splitter.split)
         classes = self.classes_.tolist() if is_classifier(self) else None
         given = rows.X, target, classes, splits, routed.estimator.fit, self.n_jobs
         with self._tip_to_drop(X):

@@ -1,65 +1,24 @@
-"""Rows that a model was not trained on: their scores, and whether repair helps them."""
+"""Models of folds, and what they predict of rows that they were not fitted to."""
 
 from __future__ import annotations
 
 import numbers
-from collections.abc import Callable
 from dataclasses import fields, replace
 from functools import partial
-from itertools import product
-from typing import Any, NamedTuple, Self, TypeAlias
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import (
-    BaseEstimator,
-    ClassifierMixin,
-    clone,
-    is_classifier,
-    is_regressor,
-)
+from sklearn.base import BaseEstimator, ClassifierMixin, clone, is_regressor
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import check_cv
 from sklearn.utils import check_random_state, column_or_1d
 
-from skfair._comparison import (
-    Comparison,
-    PlainComparison,
-    RegressorComparison,
-    compare_regressors,
-    compare_with_plain,
-)
 from skfair._training_rows import Split, TrainingRows, cross_fit
-from skfair._utils._columns import select_columns
 from skfair._utils._types import Floats, Integers
 from skfair._utils._validation import check_integer, check_numbers
-from skfair._utils._warnings import warn_user
-from skfair.exceptions import MitigationWarning
 from skfair.groups import Groups
 from skfair.model_selection._group_stratified_k_fold import stratified_splits
-from skfair.postprocessing._linear_cdf import (
-    LinearCDF,
-    ends_of,
-    has_ties,
-    interpolate,
-    row_counts,
-    tied_shares,
-)
-from skfair.postprocessing._score_repairer import ScoreRepairer
-from skfair.statistics import GroupedScores
-
-#: Rows that are enough to see how good a repair is.
-_MANY_ROWS = 100_000
-#: Share of the plain MCDP that ties may add, unsaid, to what a level or gap leaves, and
-#: that may be left where the level is chosen.
-_SHARE_ADDED, _SHARE_LEFT = 0.25, 0.4
-#: Rows below which nothing is said of shared scores: there may be few distinct ones.
-_FEWEST_ROWS = 50
-#: Share of the average precision above the base rate that a repair may cost unsaid.
-_SHARE_LOST = 0.5
-#: Noise of a gap up to which a repair is harmless where no gap is seen: what it adds to
-#: the gap is noise of the same rows, and less.
-_HARMLESS_NOISE = 0.06
 
 
 class Fold(NamedTuple):
@@ -74,7 +33,11 @@ class Fold(NamedTuple):
 
 
 def make_splits(
-    mitigator: Any, X: Any, y: NDArray[Any], cells: Groups, for_split: dict[str, Any]
+    mitigator: Any,
+    X: Any,
+    y: NDArray[Any],
+    cells: NDArray[np.integer],
+    for_split: dict[str, Any],
 ) -> list[Split]:
     """Training and test rows by `cv`; a number makes folds that are stratified.
 
@@ -90,14 +53,14 @@ def make_splits(
     if regressor:
         if len(y) < cv:
             raise ValueError(f"cv={cv} needs as many rows, got n_samples={len(y)}.")
-        return list(stratified_splits(tenths_of(y), cells.codes, cv, random))
+        return list(stratified_splits(tenths_of(y), cells, cv, random))
     classes, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
     if counts.min() < cv:
         raise ValueError(
             f"cv={cv} needs as many rows of each class, got {counts.min()} of "
             f"class {classes.tolist()[counts.argmin()]!r}."
         )
-    return list(stratified_splits(codes, cells.codes, cv, random))
+    return list(stratified_splits(codes, cells, cv, random))
 
 
 def tenths_of(y: Floats) -> Integers:
@@ -145,7 +108,7 @@ def label_probabilities(model: Any, X: Any, labels: list[Any] | None) -> Floats:
     if labels is None:
         predicted = column_or_1d(model.predict(X))
         predicted = check_numbers(predicted, f"{type(model).__name__}.predict")
-        return _to_40_digits(predicted)[:, None]
+        return to_40_digits(predicted)[:, None]
     found = np.asarray(model.predict_proba(X), dtype=np.float64)
     classes = np.asarray(model.classes_).tolist()
     if found.ndim != 2 or found.shape[1] != len(classes) or len(classes) < 2:
@@ -159,7 +122,7 @@ def label_probabilities(model: Any, X: Any, labels: list[Any] | None) -> Floats:
     return np.clip(padded[:, columns], 0, 1)
 
 
-def _to_40_digits(predicted: Floats) -> Floats:
+def to_40_digits(predicted: Floats) -> Floats:
     """Return numbers to 40 binary digits, so that equal ones do not differ by rounding.
 
     Products of matrices, for instance, give equal rows predictions that differ by
@@ -244,41 +207,20 @@ def average_repeats(folds: list[Fold], n_samples: int) -> list[Fold]:
     return [Fold(MeanVote(members), np.arange(n_samples), probabilities)]
 
 
+def cells_to_repair(rows: TrainingRows) -> NDArray[np.integer]:
+    """Code of what has a map of its own: each group, or each in every stratum.
+
+    The maps of a single stratum hold for all rows. Rows with the code -1 have no map.
+    """
+    several = rows.strata is not None and len(rows.strata.labels) > 1
+    return rows.cells if several else rows.codes
+
+
 def held_out_rows(fold: Fold, rows: TrainingRows) -> TrainingRows:
     """Rows of a fold that have weight, a group and, with strata, a stratum."""
     own = replace(rows, X=None).take(fold.rows)
-    chosen = (own.codes >= 0) & (own.weights > 0)
-    if own.strata is not None and len(own.strata.labels) > 1:
-        chosen &= own.strata.codes >= 0
+    chosen = (cells_to_repair(own) >= 0) & (own.weights > 0)
     return replace(own, scores=fold.probabilities[:, -1]).take(chosen)
-
-
-def weight_keywords(rows: TrainingRows) -> dict[str, Any]:
-    """Keyword of the weights for a metric, none without weights."""
-    if rows.sample_weight is None:
-        return {}
-    return {"sample_weight": rows.sample_weight}
-
-
-def distributions(rows: TrainingRows) -> GroupedScores:
-    """Score distributions of the groups."""
-    return GroupedScores.from_scores(
-        rows.scores,
-        sensitive_features=rows.groups,
-        scale="real",
-        **weight_keywords(rows),
-    )
-
-
-def strata_and_groups(groups: Groups, strata: Groups | None) -> Groups:
-    """Strata and groups together; rows in no stratum stay in their groups."""
-    if strata is None or len(strata.labels) == 1:
-        return groups
-    n_groups = len(groups.labels)
-    codes = strata.codes.astype(np.intp) * n_groups + groups.codes
-    codes[(strata.codes < 0) | (groups.codes < 0)] = -1
-    labels = tuple(product(strata.labels, groups.labels))
-    return Groups(codes, labels)
 
 
 def join_rows(parts: list[TrainingRows]) -> TrainingRows:
@@ -293,291 +235,3 @@ def join_rows(parts: list[TrainingRows]) -> TrainingRows:
         return None if values[0] is None else np.concatenate(values)
 
     return replace(first, **{part.name: join(part.name) for part in fields(first)})
-
-
-#: Scores of everyone and the heights of their CDF there, which both increase.
-ScoreScale: TypeAlias = tuple[Floats, Floats]
-
-
-def on_common_scale(
-    folds: list[TrainingRows], n_models: int, scale: str = "probability"
-) -> tuple[ScoreScale, list[ScoreScale], list[TrainingRows]]:
-    """Scale of all folds together and of each model, and the folds on the common one.
-
-    Models of different folds may spread their scores more or less: one map suits them
-    all on the scale of everyone's scores together. A single model is left as it is.
-    """
-    common = _score_scale(join_rows(folds), scale)
-    if n_models == 1:
-        return common, [common], folds
-    scales = [
-        _score_scale(fold, scale, (k + 0.5) / n_models) for k, fold in enumerate(folds)
-    ]
-    rescaled = [
-        replace(fold, scores=_to_common(fold.scores, own, common, scale))
-        for fold, own in zip(folds, scales, strict=True)
-    ]
-    return common, scales, rescaled
-
-
-def mean_of_repaired(
-    repairer: ScoreRepairer,
-    predicted: list[Floats],
-    given: tuple[Groups, Groups | None],
-    common: ScoreScale,
-    scales: list[ScoreScale],
-) -> Floats:
-    """Mean of the scores of several models, each repaired on the common scale.
-
-    `given` are the groups and the strata of the rows.
-    """
-    if len(predicted) == 1:
-        return repairer._repair(predicted[0], *given)
-    total = np.zeros(len(predicted[0]))
-    for scores, own in zip(predicted, scales, strict=True):
-        scores = _to_common(scores, own, common, repairer.scale)
-        repaired = repairer._repair(scores, *given)
-        total += _rescale(repaired, common, own)
-    return total / len(predicted)
-
-
-def _score_scale(rows: TrainingRows, scale: str, place: float = 0.5) -> ScoreScale:
-    """Scores of everyone, and the heights of their CDF there.
-
-    Rows of two folds that have different places in [0, 1] share no height, so that they
-    do not come to share a score on another scale.
-    """
-    statistic = distributions(rows)
-    cdf = LinearCDF.of(statistic, None, ends_of(scale, statistic.scores))
-    heights = cdf.middle
-    if len(heights) == 1:  # a model that predicts one number, as those of other folds
-        return cdf.scores, heights
-    if scale == "real":
-        # Ends correspond to ends, and slopes of 1 beyond them to each other.
-        heights[[0, -1]] = 0, 1
-    # At most half a row up or down; a whole weight counts as so many rows.
-    shift = (2 * place - 1) / row_counts(statistic).sum()
-    return cdf.scores, heights + 2 * shift * heights * (1 - heights)
-
-
-def _to_common(
-    scores: Floats, own: ScoreScale, common: ScoreScale, scale: str
-) -> Floats:
-    """Return scores of one model on the common scale."""
-    found = _rescale(scores, own, common)
-    return _to_40_digits(found) if scale == "real" else found
-
-
-def _rescale(scores: Floats, own: ScoreScale, other: ScoreScale) -> Floats:
-    """Scores that have the same height in another CDF of everyone; no order changes."""
-    seen = np.clip(scores, own[0][0], own[0][-1])
-    return np.interp(interpolate(seen, *own), other[1], other[0]) + (scores - seen)
-
-
-def groups_to_repair(
-    mitigator: Any,
-    X: Any,
-    n_samples: int,
-    sensitive_features: Any,
-    control_features: Any,
-) -> tuple[Groups, Groups | None]:
-    """Return the groups and strata of rows to predict, which are repaired by group."""
-    if sensitive_features is None and mitigator.sensitive_features is None:
-        name = type(mitigator).__name__
-        raise ValueError(
-            f"{name} needs the group of each row that it predicts, but "
-            "sensitive_features is None: pass it to the method, or construct "
-            f"{name}(..., sensitive_features=<column of X>). If a "
-            "cross-validation or search called this: scikit-learn's scorers pass "
-            "no groups on, score with skfair.metrics.make_group_scorer(<scorer>)."
-        )
-    if sensitive_features is None:
-        sensitive_features = select_columns(X, mitigator.sensitive_features)
-    strata = mitigator._find_strata(control_features, X)
-    found: tuple[Groups, Groups | None] = mitigator.repairer_._read_groups(
-        sensitive_features, strata, n_samples, mitigator.unknown_groups
-    )
-    return found
-
-
-def share_scores(parts: list[TrainingRows]) -> bool:
-    """Whether more than a fifth of the rows of a group share a score.
-
-    Averages of several models then have another distribution than each model's scores.
-    """
-    # Measured on Adult and Bank: below 0.14 (boosting, shallow trees) the ensemble is
-    # fairer, above 0.24 (forests, neighbours) a refit with ties at random is.
-    return bool((tied_shares(distributions(join_rows(parts))) > 0.2).any())
-
-
-def learn_repair(repairer: ScoreRepairer, rows: TrainingRows) -> ScoreRepairer:
-    """Learn a repair from rows; the user has been warned of strata left out."""
-    return repairer._fit(
-        rows.scores,
-        None,
-        rows.groups,
-        rows.sample_weight,
-        rows.strata,
-        warn=False,
-    )
-
-
-def repair_held_out(
-    rows: TrainingRows, parts: list[NDArray[np.intp]], repairer: ScoreRepairer
-) -> tuple[TrainingRows, Floats]:
-    """Rows of all parts, each repaired as learnt from the rows outside of its part.
-
-    Of many rows, some are held out once.
-    """
-    n_rows = len(rows.scores)
-    if n_rows > _MANY_ROWS:
-        parts = [np.arange(0, n_rows, 1 + n_rows // _MANY_ROWS)]
-    scores = []
-    for part in parts:
-        others = np.ones(n_rows, dtype=bool)
-        others[part] = False
-        # The others may lack a group that is in this part alone.
-        learnt = clone(repairer).set_params(unknown_groups="pooled")
-        held_out = rows.take(part)
-        learn_repair(learnt, rows.take(others))
-        scores.append(
-            learnt.transform(
-                held_out.scores,
-                sensitive_features=held_out.groups,
-                control_features=held_out.strata,
-            )
-        )
-    return rows.take(np.concatenate(parts)), np.concatenate(scores)
-
-
-def check_repair(
-    mitigator: Any, repairer: ScoreRepairer, rows: TrainingRows, repaired: Floats
-) -> tuple[RegressorComparison, bool]:
-    """Compare repaired with plain predictions, and warn of what went wrong.
-
-    Also say whether the plain regressor is to be kept: where there is something to gain
-    and no gain is shown.
-    """
-    asked = repairer.max_mcdp
-    comparison = compare_regressors(rows, rows.scores, repaired, max_mcdp=asked)
-    problem = _tie_problem(repairer, rows, comparison)
-    largest = max(comparison.plain_mcdp, comparison.mcdp)
-    if asked is None or largest > asked:  # there is something to gain
-        may_keep = mitigator.fallback and not comparison.shows_gain
-        if (may_keep or problem is None) and comparison.keeps_plain(
-            mitigator, _remedy(problem)
-        ):
-            return comparison, True
-    _warn_of_problem(mitigator, problem)
-    return comparison, False
-
-
-def judge_repair(
-    mitigator: Any,
-    rows: TrainingRows,
-    repaired: Floats,
-    differ: bool,
-    restrict: Callable[[TrainingRows], TrainingRows],
-) -> tuple[PlainComparison, bool]:
-    """Compare repaired with plain scores, and warn of what went wrong.
-
-    Also return whether the plain classifier is to be kept: if the rows that `restrict`
-    keeps show no gain, or if no groups `differ` clearly and noise is so large that a
-    repair may harm.
-    """
-    asked = mitigator.max_mcdp
-    comparison = compare_with_plain(rows, rows.scores, repaired, max_mcdp=asked)
-    part, judged = restrict(rows), comparison
-    if part is not rows:
-        scores = restrict(replace(rows, scores=repaired)).scores
-        judged = compare_with_plain(part, part.scores, scores, max_mcdp=asked)
-    problem, keeps_plain = _tie_problem(mitigator, rows, comparison), False
-    remedy = _remedy(problem)
-    largest = max(comparison.plain_mcdp, comparison.mcdp)
-    if (repaired == rows.scores).all() or (asked is not None and largest <= asked):
-        pass  # there is nothing to gain
-    elif mitigator.fallback and not differ and comparison.noise > _HARMLESS_NOISE:
-        problem, keeps_plain = _noise_problem(comparison), True
-    elif not judged.shows_gain and judged.keeps_plain(mitigator, remedy):
-        problem, keeps_plain = None, True
-    elif problem is None:
-        if judged.shows_gain:
-            comparison.warn(mitigator, remedy)
-        problem = _loss_problem(mitigator, rows, comparison)
-    _warn_of_problem(mitigator, problem)
-    return comparison, keeps_plain
-
-
-def _remedy(tie_problem: str | None) -> str:
-    """Say what a user can do where a repair shows no gain."""
-    if tie_problem is not None:
-        return "Set ties='random', or take an estimator with more distinct scores"
-    return "Take a lower repair_level, a larger max_mcdp or larger groups"
-
-
-def _warn_of_problem(mitigator: Any, problem: str | None) -> None:
-    """Warn of what went wrong on held-out rows, if anything did."""
-    if problem is not None:
-        message = f"{type(mitigator).__name__}, on held-out rows: {problem}."
-        warn_user(message, MitigationWarning)
-
-
-def _noise_problem(found: PlainComparison) -> str:
-    """Say that there is no gap to repair."""
-    return (
-        "no group differs clearly from all others (the plain classifier's MCDP(0) is "
-        f"{found.plain_mcdp:.3f}, sampling noise {found.noise:.3f}), so a repair may "
-        "widen the gap of new rows. The plain classifier is kept; fallback=False "
-        "repairs it nevertheless"
-    )
-
-
-def _tie_problem(asked: Any, rows: TrainingRows, found: Comparison) -> str | None:
-    """Say that rows which share a score keep most of the gap, where they do."""
-    if asked.ties == "random" or found.n_samples < _FEWEST_ROWS:
-        return None
-    if not found.plain_mcdp > found.noise:
-        return None
-    if asked.max_mcdp is not None:
-        share = min(1.0, asked.max_mcdp / found.plain_mcdp) + _SHARE_ADDED
-    elif asked.repair_level == "auto":
-        share = _SHARE_LEFT
-    else:
-        share = 1 - asked.repair_level + _SHARE_ADDED
-    statistic = distributions(rows)
-    if found.mcdp <= share * found.plain_mcdp or not has_ties(statistic):
-        return None
-    averaged = ""
-    if is_classifier(asked):
-        averaged = ", such as one that cv=RepeatedStratifiedKFold(...) averages"
-    return (
-        f"MCDP(0) is {found.mcdp:.3f}, the plain model's is "
-        f"{found.plain_mcdp:.3f}, because rows that share a score stay together and up "
-        f"to {tied_shares(statistic).max():.0%} of a group share one. Set "
-        "ties='random', which gives such rows different scores, or an estimator with "
-        f"more distinct scores{averaged}"
-    )
-
-
-def _loss_problem(
-    mitigator: Any, rows: TrainingRows, found: PlainComparison
-) -> str | None:
-    """Return a warning if the repair removes most of the model's skill, else None."""
-    asked = f"max_mcdp={mitigator.max_mcdp}"
-    if mitigator.max_mcdp is None:
-        if mitigator.repair_level != "auto":
-            return None
-        asked = f"repair_level={mitigator.repair_level_:.3g}"
-    gain = found.plain_average_precision - np.average(
-        rows.y, weights=rows.sample_weight
-    )
-    loss = found.plain_average_precision - found.average_precision
-    if not loss > max(_SHARE_LOST * gain, 2 * found.average_precision_error):
-        return None
-    return (
-        f"average precision falls from {found.plain_average_precision:.3f} to "
-        f"{found.average_precision:.3f} at {asked}, MCDP(0) from "
-        f"{found.plain_mcdp:.3f} to {found.mcdp:.3f}: most of what the "
-        "classifier knows is the difference between the groups. Set a lower theta, a "
-        "lower repair_level or a larger max_mcdp"
-    )

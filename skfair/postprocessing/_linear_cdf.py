@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from typing import Any, NamedTuple, Self, TypeAlias
 
 import numpy as np
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy.ndimage import gaussian_filter1d
 from scipy.special import logit
 
+from skfair._training_rows import TrainingRows
 from skfair._utils._types import Floats
 from skfair.metrics._confidence._noise import supremum_quantile
 from skfair.statistics import GroupedHistogram, GroupedScores
@@ -177,6 +178,7 @@ class GroupCDFs(NamedTuple):
     shares of the weight, `n_rows` their numbers of rows.
     """
 
+    labels: tuple[Hashable, ...]
     cdfs: tuple[LinearCDF, ...]
     own: tuple[LinearCDF, ...]
     pooled: LinearCDF
@@ -199,7 +201,8 @@ class GroupCDFs(NamedTuple):
         own = tuple(LinearCDF.of(statistic, group, ends) for group in present.tolist())
         shares = statistic.totals[present] / statistic.totals.sum()
         n_rows = row_counts(statistic)[present]
-        found = cls(own, own, pooled, shares, np.zeros(len(own)), n_rows)
+        labels = tuple(statistic.labels[group] for group in present)
+        found = cls(labels, own, own, pooled, shares, np.zeros(len(own)), n_rows)
         if smooth:
             cdfs = zip(own, present.tolist(), strict=True)
             found = found._replace(
@@ -424,16 +427,6 @@ def repaired_at(groups: GroupCDFs, path: Path, group: int, heights: Floats) -> F
     return np.interp(heights, knots, scores)
 
 
-def sampling_noise(own_rows: Floats, other_rows: Floats, n_tests: int) -> Floats:
-    """Distance of the CDFs of two samples of one distribution that 5 % exceed.
-
-    At most 5 % for all tests together: the bound of Dvoretzky, Kiefer, Wolfowitz and
-    Massart.
-    """
-    inverse_sizes = 1 / own_rows + 1 / other_rows
-    return np.asarray(supremum_quantile(0.05 / n_tests) * np.sqrt(inverse_sizes))
-
-
 def _shrinkage(n_rows: NDArray[Any], shares: Floats, distances: Floats) -> Floats:
     """Share of everyone in the CDF of each group, 0 for large groups.
 
@@ -441,9 +434,9 @@ def _shrinkage(n_rows: NDArray[Any], shares: Floats, distances: Floats) -> Float
     that it differs from the others: 0 up to the mean distance of samples of one
     distribution, 1 from the distance on that 5 % of them exceed.
     """
-    n_others = n_rows.sum() - n_rows
-    largest = sampling_noise(n_rows, n_others, 1) * (1 - shares)
-    mean = MEAN_NOISE * np.sqrt(1 / n_rows + 1 / n_others) * (1 - shares)
+    noise = np.sqrt(1 / n_rows + 1 / (n_rows.sum() - n_rows))
+    largest = supremum_quantile(0.05) * noise * (1 - shares)
+    mean = MEAN_NOISE * noise * (1 - shares)
     # A group whose share rounds to 1 is everyone, and differs by nothing.
     above, width = distances - mean, largest - mean
     evidence = np.divide(above, width, out=np.zeros(len(width)), where=width > 0)
@@ -499,6 +492,16 @@ def spread_in_bins(histogram: GroupedHistogram) -> GroupedScores:
         histogram.labels,
         histogram.names,
         histogram.min_group_size,
+    )
+
+
+def distributions(rows: TrainingRows) -> GroupedScores:
+    """Score distributions of the groups."""
+    return GroupedScores.from_scores(
+        rows.scores,
+        sensitive_features=rows.groups,
+        scale="real",
+        sample_weight=rows.sample_weight,
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any, NamedTuple, Self, TypeAlias
@@ -15,17 +15,12 @@ from sklearn.metrics import log_loss
 from sklearn.utils import check_random_state
 
 from skfair._mitigation import groups_to_compare, within_strata
-from skfair._penalty._smooth_gap import rows_by_code
-from skfair._training_rows import TrainingRows
+from skfair._training_rows import TrainingRows, rows_by_code, units_of
 from skfair._utils._types import Floats
 from skfair.metrics import madd, mcdp
 from skfair.metrics._confidence._noise import supremum_quantile
 from skfair.model_selection._group_stratified_k_fold import assign_folds
-from skfair.postprocessing._held_out import (
-    distributions,
-    tenths_of,
-    weight_keywords,
-)
+from skfair.postprocessing._held_out import tenths_of
 from skfair.postprocessing._linear_cdf import (
     MEAN_NOISE,
     GroupCDFs,
@@ -34,6 +29,7 @@ from skfair.postprocessing._linear_cdf import (
     Mixture,
     Path,
     TargetBand,
+    distributions,
     has_ties,
     repaired_at,
     takes_smooth,
@@ -143,12 +139,6 @@ class RepairGrid(NamedTuple):
             grids.append(cls.of(part, options, positions))
         return grids
 
-    @property
-    def weight(self) -> float:
-        """Weight of the rows."""
-        weights = self.rows.sample_weight
-        return float(len(self.rows.scores) if weights is None else weights.sum())
-
     def fair_rows(self, scores: Floats) -> TrainingRows:
         """Return the rows on which fairness is measured, with some scores."""
         rows = replace(self.rows, scores=scores)
@@ -171,12 +161,6 @@ class RepairGrid(NamedTuple):
         noise = MEAN_NOISE * _spreads(rows, self.groups)
         shares = noise / np.maximum(self.groups.distances(), 1e-300)
         return float(max(0.0, 1 - _SQUARES_LEFT * shares.min() ** 2))
-
-    @property
-    def labels(self) -> tuple[Hashable, ...]:
-        """Labels of the groups that have a CDF."""
-        present = np.flatnonzero(self.statistic.counts)
-        return tuple(self.statistic.labels[group] for group in present)
 
 
 def repair_losses(
@@ -214,7 +198,7 @@ def _mean_losses(grids: list[RepairGrid], options: LossOptions) -> pd.DataFrame:
 
 def _shares(grids: list[RepairGrid]) -> Floats:
     """Share of each stratum in the weight of all."""
-    weights = np.array([grid.weight for grid in grids])
+    weights = np.array([grid.rows.weights.sum() for grid in grids])
     return np.asarray(weights / weights.sum())
 
 
@@ -254,14 +238,10 @@ def _differing(
 
 
 def _spreads(rows: TrainingRows, groups: GroupCDFs) -> Floats:
-    """Noise of the distance of each group from everyone, times a Brownian bridge's.
-
-    Whole weights count rows, so that a weight of two is as two rows.
-    """
-    whole = not (rows.weights % 1).any()
+    """Noise of the distance of each group from everyone, times a Brownian bridge's."""
     sums, squares = (
-        np.bincount(rows.groups.codes, values, len(groups.cdfs))
-        for values in (rows.weights, rows.weights ** (1 if whole else 2))
+        np.bincount(rows.codes, values, len(groups.cdfs))
+        for values in (rows.weights, rows.weights * units_of(rows.weights))
     )
     own_rows = sums**2 / squares
     other_rows = (sums.sum() - sums) ** 2 / np.maximum(squares.sum() - squares, 1e-300)
@@ -317,7 +297,8 @@ def _standard_error(
     for part in parts:
         chosen = places[part][places[part] >= 0]
         own, fair = rows.take(chosen), rows.take(chosen[measured[chosen]])
-        if not (_has_both(own) and _has_all(fair)):
+        rows_by_class = np.bincount(own.y, minlength=2)
+        if not (rows_by_class.all() and fair.groups.sizes().all()):
             continue
         # A callable may need more rows than a part has; all rows gave a number.
         with suppress(ValueError):
@@ -337,16 +318,6 @@ def parts_of(folds: list[TrainingRows]) -> list[NDArray[np.intp]]:
     return np.split(np.arange(ends[-1]), ends[:-1])
 
 
-def _has_both(rows: TrainingRows) -> bool:
-    """Whether there are rows of both classes."""
-    return bool(np.bincount(rows.y, minlength=2).min() > 0)
-
-
-def _has_all(rows: TrainingRows) -> bool:
-    """Whether there are rows of every group."""
-    return bool(rows.groups.sizes().min() > 0)
-
-
 def _loss_without_repair(
     rows: TrainingRows,
     fair_rows: TrainingRows,
@@ -358,7 +329,8 @@ def _loss_without_repair(
         wrong = (rows.scores >= options.threshold) != rows.y
         accuracy = float(np.average(wrong, weights=rows.sample_weight))
     else:
-        accuracy = _accuracy_loss(options)(rows.y, rows.scores, **weight_keywords(rows))
+        loss = _accuracy_loss(options)
+        accuracy = loss(rows.y, rows.scores, **_weight_keywords(rows))
     if callable(options.fairness):
         fairness = options.fairness(
             fair_rows.y, fair_rows.scores, **_labelled(fair_rows)
@@ -375,7 +347,14 @@ def _accuracy_losses(grid: RepairGrid, options: LossOptions) -> Floats:
     if options.accuracy_loss == "zero_one":
         return _error_rates(grid, options.threshold)
     loss, rows = _accuracy_loss(options), grid.rows
-    return _one_by_one(grid, lambda s: loss(rows.y, s, **weight_keywords(rows)))
+    return _one_by_one(grid, lambda s: loss(rows.y, s, **_weight_keywords(rows)))
+
+
+def _weight_keywords(rows: TrainingRows) -> dict[str, Any]:
+    """Keyword of the weights for a metric, none without weights."""
+    if rows.sample_weight is None:
+        return {}
+    return {"sample_weight": rows.sample_weight}
 
 
 def _accuracy_loss(options: LossOptions) -> Callable[..., float]:
@@ -427,7 +406,7 @@ def _fairness_loss(statistic: GroupedScores, options: LossOptions) -> float:
 def _labelled(rows: TrainingRows) -> dict[str, Any]:
     """Keywords for callables of other libraries, which expect a label by row."""
     labels = pd.Series(list(rows.groups.labels), dtype=object).to_numpy()
-    return {**weight_keywords(rows), "sensitive_features": labels[rows.groups.codes]}
+    return {**_weight_keywords(rows), "sensitive_features": labels[rows.groups.codes]}
 
 
 def rows_compared(rows: TrainingRows, differing: NDArray[np.bool_]) -> TrainingRows:
@@ -527,16 +506,13 @@ def _repaired(grid: RepairGrid) -> Iterator[Floats]:
         cdf.heights_of(scores[chosen], grid.random)
         for cdf, chosen in zip(grid.groups.cdfs, grid.members, strict=True)
     ]
+    path: Path
     for amount in grid.amounts:
-        path = _path(grid, amount)
+        if grid.are_gaps:
+            path = TargetBand.within(grid.groups, amount)
+        else:
+            path = Mixture(amount, grid.groups.pooled.ends)
         repaired = np.array(scores)
         for group, chosen in enumerate(grid.members):
             repaired[chosen] = repaired_at(grid.groups, path, group, heights[group])
         yield np.clip(repaired, 0, 1) if path.moves else scores
-
-
-def _path(grid: RepairGrid, amount: float) -> Path:
-    """One amount of repair at all knots."""
-    if grid.are_gaps:
-        return TargetBand.within(grid.groups, amount)
-    return Mixture(amount, grid.groups.pooled.ends)

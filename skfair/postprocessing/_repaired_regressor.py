@@ -2,42 +2,31 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, Literal, Self
 
-import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, RegressorMixin
-from sklearn.frozen import FrozenEstimator
 from sklearn.metrics import r2_score
 
 from skfair._comparison import RegressorComparison
 from skfair._mitigation import RegressorMitigator, route_fit_params
 from skfair._utils._types import Floats
-from skfair._utils._validation import ParameterError, count_rows
+from skfair._utils._validation import ParameterError
 from skfair.groups import Selector
+from skfair.postprocessing._group_repairer import GroupRepairer
 from skfair.postprocessing._held_out import (
-    check_repair,
     fit_all,
-    groups_to_repair,
     held_out_rows,
     join_rows,
     label_probabilities,
-    learn_repair,
-    make_splits,
-    mean_of_repaired,
-    on_common_scale,
-    predict_folds,
-    repair_held_out,
-    strata_and_groups,
 )
+from skfair.postprocessing._judgement import judge_regressor, repair_held_out
 from skfair.postprocessing._repair_losses import parts_of
 from skfair.postprocessing._score_repairer import ScoreRepairer
 
-#: Metadata that `fit` and predictions get by routing.
-_REQUESTED = {"sensitive_features": True, "control_features": True}
-
 
 class RepairedRegressor(
+    GroupRepairer,
     RegressorMitigator,
     MetaEstimatorMixin,  # type: ignore[misc]
     RegressorMixin,  # type: ignore[misc]
@@ -159,11 +148,6 @@ class RepairedRegressor(
     (True, True)
     """
 
-    _without_groups = "nothing is repaired"
-    __metadata_request__fit: ClassVar = _REQUESTED
-    __metadata_request__predict: ClassVar = _REQUESTED
-    __metadata_request__score: ClassVar = _REQUESTED
-
     def __init__(
         self,
         estimator: Any,
@@ -259,27 +243,21 @@ class RepairedRegressor(
         for_fit = routed.estimator.fit
         if not self.groups_:
             self.estimators_ = [fit_all(self.estimator, rows.X, rows.y, for_fit)]
-            self.repairer_: ScoreRepairer | None = None
+            self.repairer_ = None
             self.comparison_: RegressorComparison | None = None
             return self
-        splits = []
-        if not isinstance(self.estimator, FrozenEstimator):
-            cells = strata_and_groups(rows.groups, rows.strata)
-            splits = make_splits(self, rows.X, rows.y, cells, routed.splitter.split)
-        with self._tip_to_drop(X):
-            folds = predict_folds(
-                self.estimator, rows.X, rows.y, None, splits, for_fit, self.n_jobs
-            )
+        folds = self._predict_held_out(X, rows, rows.y, None, routed)
         self.estimators_ = [fold.model for fold in folds]
-        scales = on_common_scale(
-            [held_out_rows(fold, rows) for fold in folds], len(folds), "real"
-        )
-        self._common_scale, self._scales, held_out = scales
+        held_out = [held_out_rows(fold, rows) for fold in folds]
+        held_out = self._put_on_common_scale(held_out, "real")
         found = join_rows(held_out)
         tested, repaired = repair_held_out(found, parts_of(held_out), repairer)
-        self.repairer_ = learn_repair(repairer, found)
-        self.repairer_._left_rows_out = self._leaves_rows_out
-        self.comparison_, keeps_plain = check_repair(self, repairer, tested, repaired)
+        repairer._learn_rows(found, warn=False)
+        repairer._left_rows_out = self._leaves_rows_out
+        self.repairer_ = repairer
+        self.comparison_, keeps_plain = judge_regressor(
+            self, repairer, tested, repaired
+        )
         if keeps_plain:
             self.estimators_ = [fit_all(self.estimator, rows.X, rows.y, for_fit)]
             self.repairer_ = None
@@ -341,15 +319,7 @@ class RepairedRegressor(
             label_probabilities(model, features, None)[:, 0]
             for model in self.estimators_
         ]
-        if self.repairer_ is None:
-            return np.asarray(predicted[0])
-        n_samples = count_rows(features)
-        given = groups_to_repair(
-            self, X, n_samples, sensitive_features, control_features
-        )
-        return mean_of_repaired(
-            self.repairer_, predicted, given, self._common_scale, self._scales
-        )
+        return self._repaired(X, predicted, sensitive_features, control_features)
 
     def score(
         self,

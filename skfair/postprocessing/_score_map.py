@@ -16,7 +16,7 @@ from scipy.special import expit, logit
 
 from skfair._comparison import mean_mcdp
 from skfair._penalty._penalised_loss import clip_scores
-from skfair._training_rows import Array, TrainingRows
+from skfair._training_rows import Array, TrainingRows, units_of
 from skfair._utils._types import Floats, Integers
 from skfair.model_selection._candidates import standard_error
 
@@ -218,7 +218,8 @@ def fit_maps(parts: list[PredictedRows], performance: Performance) -> list[MapPa
         if len(plain.thresholds) > 1:
             grouped.append((own, plain.thresholds))
             costs.append(_costs(rows, plain.thresholds, performance))
-            ridges.append(_RIDGE_BY_ROW / _count(rows.weights))
+            n_rows = rows.weights.sum() ** 2 / (rows.weights @ units_of(rows.weights))
+            ridges.append(_RIDGE_BY_ROW / n_rows)
     changing = [i for i, path in enumerate(paths) if len(path.maps[0].thresholds) > 1]
     for found in _close_gaps(grouped, ridges) if grouped else ():
         for i, factors, cost in zip(changing, found, costs, strict=True):
@@ -263,12 +264,6 @@ def _costs(rows: PredictedRows, thresholds: Array, performance: Performance) -> 
     positive = np.average(rows.y, weights=rows.weights)
     unit = 4 * positive * (1 - positive) or 1.0  # a single class has no unit
     return np.asarray(1 / (unit * thresholds * (1 - thresholds)))
-
-
-def _count(weights: Array) -> float:
-    """Count rows: whole weights do, others by the effective number."""
-    total = float(weights.sum())
-    return total if (weights % 1 == 0).all() else total**2 / float(weights @ weights)
 
 
 def _thresholds(rows: PredictedRows) -> Array:
@@ -328,7 +323,7 @@ def _close_gaps(
             step = np.linalg.solve(slopes, center @ missing.swapaxes(1, 2)[..., None])
             step = (center @ step)[..., 0].swapaxes(1, 2)
             most = _REACH * width + _REACH_OF_CHANGE * size(factors)
-            step *= np.minimum(1, most / np.maximum(size(step), 1e-300))
+            step *= most / np.maximum(size(step), most)
             factors = factors + step
             factors[factors * side < 0] = 0  # such a group needs no factor
             factors = _centers(factors != 0) @ factors.swapaxes(1, 2)[..., None]

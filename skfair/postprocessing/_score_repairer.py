@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -18,8 +19,8 @@ from sklearn.utils import (
 )
 from sklearn.utils.validation import check_is_fitted
 
-from skfair._mitigation import LinkedToSite, shown, within_strata
-from skfair._penalty._smooth_gap import rows_by_code
+from skfair._mitigation import ROUTED, LinkedToSite, first_labels, within_strata
+from skfair._training_rows import TrainingRows, rows_by_code
 from skfair._utils._types import Floats
 from skfair._utils._validation import (
     ParameterError,
@@ -48,6 +49,7 @@ from skfair.postprocessing._linear_cdf import (
     Mixture,
     Path,
     TargetBand,
+    distributions,
     ends_of,
     interpolate,
     repaired_at,
@@ -291,14 +293,8 @@ class ScoreRepairer(
     [36, 42, 36, 42]
     """
 
-    __metadata_request__fit: ClassVar = {
-        "sensitive_features": True,
-        "control_features": True,
-    }
-    __metadata_request__transform: ClassVar = {
-        "sensitive_features": True,
-        "control_features": True,
-    }
+    __metadata_request__fit: ClassVar = ROUTED
+    __metadata_request__transform: ClassVar = ROUTED
 
     calibrator_: BetaCalibration | None
 
@@ -377,7 +373,27 @@ class ScoreRepairer(
             If rows are too few, or share too many scores, for `max_mcdp` to hold with
             the probability `confidence`.
         """
-        self._fit(scores, y, sensitive_features, sample_weight, control_features)
+        self._check_parameters()
+        if isinstance(scores, GroupedScores | GroupedHistogram):
+            given = in_place_of_rows(
+                scores,
+                y=y,
+                sensitive_features=sensitive_features,
+                control_features=control_features,
+                sample_weight=sample_weight,
+            )
+            self._learn_statistic(self._check_statistic(given))
+        else:
+            values = self._check_scores(scores)
+            groups = resolve_groups(sensitive_features, n_samples=len(values))
+            strata = None
+            if control_features is not None:
+                strata = resolve_strata(control_features, n_samples=len(values))
+            weights = check_weights(sample_weight, len(values))
+            rows = TrainingRows(None, y, groups, weights, strata, values)
+            rows = self._learn_rows(rows)
+            if self.calibrate:
+                self.calibrator_ = self._fit_calibrator(rows)
         self._warn_of_gap(self)
         return self
 
@@ -397,36 +413,21 @@ class ScoreRepairer(
                 MitigationWarning,
             )
 
-    def _fit(
-        self,
-        scores: Any,
-        y: Any,
-        sensitive_features: Any,
-        sample_weight: Any,
-        strata: Any,
-        warn: bool = True,
-    ) -> Self:
-        """Learn the score distributions, and warn of strata left out if asked to."""
-        self._check_parameters()
-        rows = {
-            "sensitive_features": sensitive_features,
-            "sample_weight": sample_weight,
-        }
-        if isinstance(scores, GroupedScores | GroupedHistogram):
-            given = in_place_of_rows(scores, y=y, control_features=strata, **rows)
-            return self._learn_statistic(self._check_statistic(given))
-        scores = self._check_scores(scores)
-        groups = resolve_groups(sensitive_features, n_samples=len(scores))
-        left_rows_out = bool((groups.codes < 0).any())
+    def _learn_rows(self, rows: TrainingRows, warn: bool = True) -> TrainingRows:
+        """Learn from rows, and return them without the groups that are left out.
+
+        The user is warned of strata and groups left out if asked to.
+        """
+        left_rows_out, strata = bool((rows.codes < 0).any()), rows.strata
         if strata is None:
-            statistic = GroupedScores.from_scores(scores, **rows, scale="real")
-            self._learn_statistic(statistic)
+            self._learn_statistic(distributions(rows))
         else:
-            strata = resolve_strata(strata, n_samples=len(scores))
-            weights = check_weights(sample_weight, len(scores))
-            groups, kept = within_strata(groups, strata, weights, warn)
+            groups, kept = within_strata(rows.groups, strata, rows.sample_weight, warn)
             assert kept is not None
-            found = scores_by_stratum(scores, groups, kept, weights)
+            rows = replace(rows, groups=groups)
+            bare = replace(rows, y=None, strata=None)
+            weighted = np.where(rows.weights > 0, kept.codes, -1)
+            found = [distributions(bare.take(part)) for part in rows_by_code(weighted)]
             if len(strata.labels) == 1:
                 self._learn_statistic(found[0]).strata_ = kept.labels
             else:
@@ -434,25 +435,18 @@ class ScoreRepairer(
             present = {strata.labels[code] for code in np.flatnonzero(strata.sizes())}
             self._left_out: set[Hashable] = present.difference(self.strata_)
         self._left_rows_out = left_rows_out
-        if self.calibrate:
-            self.calibrator_ = self._fit_calibrator(
-                scores, y, groups, strata, sample_weight
-            )
-        return self
+        return rows
 
     def _learn_statistic(self, statistic: GroupedScores) -> Self:
         """Learn from the scores of the groups."""
-        present = np.flatnonzero(statistic.counts)
-        labels = tuple(statistic.labels[group] for group in present)
         ends = ends_of(self.scale, statistic.scores)
         smooth = self.scale == "probability"
         smooth &= takes_smooth(self.max_mcdp, self.confidence)
-        learnt = GroupCDFs.of(statistic, ends=ends, smooth=smooth)
-        return self._learn(labels, learnt)
+        return self._learn(GroupCDFs.of(statistic, ends=ends, smooth=smooth))
 
-    def _learn(self, labels: tuple[Hashable, ...], learnt: GroupCDFs) -> Self:
-        """Learn from the CDFs of the groups with these labels."""
-        self.groups_, self._learnt, self._left_rows_out = labels, learnt, False
+    def _learn(self, learnt: GroupCDFs) -> Self:
+        """Learn from the CDFs of the groups."""
+        self.groups_, self._learnt, self._left_rows_out = learnt.labels, learnt, False
         self.strata_: tuple[Hashable, ...] = ()
         self.stratum_repairers_: dict[Hashable, ScoreRepairer] = {}
         self.calibrator_ = None
@@ -551,35 +545,23 @@ class ScoreRepairer(
         level = check_real("repair_level", self.repair_level, 0, 1)
         check_repair_options(self, level, default=1)
 
-    def _fit_calibrator(
-        self,
-        values: Floats,
-        y: Any,
-        groups: Groups,
-        strata: Groups | None,
-        sample_weight: Any,
-    ) -> BetaCalibration:
+    def _fit_calibrator(self, rows: TrainingRows) -> BetaCalibration:
         """Fit the map to probabilities to rows that are repaired and have weight."""
-        if y is None:
+        if rows.y is None:
             raise ValueError("calibrate=True needs labels: y is None.")
-        check_consistent_length(values, y)
-        weights = check_weights(sample_weight, len(values))
-        chosen = groups.codes >= 0
-        if strata is not None and self.stratum_repairers_:
-            chosen &= strata.codes >= 0
-        if weights is not None:
-            chosen &= weights > 0
-            weights = weights[chosen]
-        labels = column_or_1d(y)[chosen]
-        classes = np.unique(labels)
+        check_consistent_length(rows.scores, rows.y)
+        chosen = (rows.codes >= 0) & (rows.weights > 0)
+        if rows.strata is not None and self.stratum_repairers_:
+            chosen &= rows.strata.codes >= 0
+        rows = replace(rows, y=column_or_1d(rows.y)).take(chosen)
+        classes = np.unique(rows.y)
         if len(classes) != 2:
             raise ValueError(
                 f"calibrate=True needs labels of two classes, got y with "
                 f"{len(classes)}: {classes[:5].tolist()}."
             )
-        within = None if strata is None else strata[chosen]
-        repaired = self._repair(values[chosen], groups[chosen], within)
-        return BetaCalibration.fit(repaired, labels == classes[1], weights)
+        repaired = self._repair(rows.scores, rows.groups, rows.strata)
+        return BetaCalibration.fit(repaired, rows.y == classes[1], rows.sample_weight)
 
     def transform(
         self,
@@ -618,18 +600,12 @@ class ScoreRepairer(
             `unknown_groups` is ``"pooled"``.
         """
         check_is_fitted(self)
-        repaired = self._transform(
-            scores, sensitive_features, control_features, self.unknown_groups
-        )
-        return repaired if self.calibrator_ is None else self.calibrator_(repaired)
-
-    def _transform(
-        self, scores: Any, groups: Any, strata: Any, unknown_groups: str
-    ) -> Floats:
-        """Check and repair scores, without the map to probabilities."""
         values = self._check_scores(scores)
-        given = self._read_groups(groups, strata, len(values), unknown_groups)
-        return self._repair(values, *given)
+        groups, strata = self._read_groups(
+            sensitive_features, control_features, len(values), self.unknown_groups
+        )
+        repaired = self._repair(values, groups, strata)
+        return repaired if self.calibrator_ is None else self.calibrator_(repaired)
 
     def _read_groups(
         self, groups: Any, strata: Any, n_samples: int, unknown_groups: str
@@ -1053,25 +1029,6 @@ def thinned(arrays: Iterable[Floats]) -> Iterator[Floats]:
         yield array[places.astype(np.intp)]
 
 
-def scores_by_stratum(
-    scores: Floats, groups: Groups, strata: Groups, weights: NDArray[Any] | None
-) -> list[GroupedScores]:
-    """Score distributions of the groups in each stratum."""
-    found = []
-    for rows in rows_by_code(strata.codes):
-        if weights is not None:
-            rows = rows[weights[rows] > 0]
-        found.append(
-            GroupedScores.from_scores(
-                scores[rows],
-                sensitive_features=groups[rows],
-                scale="real",
-                sample_weight=None if weights is None else weights[rows],
-            )
-        )
-    return found
-
-
 def strata_to_repair(
     control_features: Any, n_samples: int, learnt: tuple[Hashable, ...]
 ) -> Groups:
@@ -1079,7 +1036,7 @@ def strata_to_repair(
     if control_features is None:
         raise ValueError(
             f"control_features is None, expected the stratum of each row: fit has "
-            f"repaired several, {shown(learnt)}. Strata that are not known "
+            f"repaired several, {first_labels(learnt)}. Strata that are not known "
             "of new rows, such as the true label, must be one in fit, with all "
             "other rows in none: encode_groups(..., missing='drop')."
         )

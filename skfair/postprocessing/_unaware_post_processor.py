@@ -207,10 +207,6 @@ class UnawarePostProcessor(
     ('positive',)
     """
 
-    __metadata_request__fit: ClassVar = {
-        "sensitive_features": True,
-        "control_features": True,
-    }
     _performance: ClassVar[Performance] = "average_precision"
     _map: ScoreMap | None
     comparison_: PlainComparison | None

@@ -164,10 +164,6 @@ class UnawareRegressor(
     (True, True)
     """
 
-    __metadata_request__fit: ClassVar = {
-        "sensitive_features": True,
-        "control_features": True,
-    }
     _performance: ClassVar[Performance] = "r2"
     _map: ScoreMap | None
     comparison_: RegressorComparison | None

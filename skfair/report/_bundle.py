@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from skfair._utils._files import write_text
+from skfair._utils._language import speaking
 from skfair._utils._text import visible_text
 from skfair._utils._validation import check_integer
 from skfair.metrics._undefined import collected_reasons
@@ -27,7 +28,6 @@ from skfair.report._counted import (
 )
 from skfair.report._draws import DRAWN, DRAWN_ENDS
 from skfair.report._inputs import Audit, Options
-from skfair.report._language import speaking
 from skfair.report._metrics import MEASURES, checked_options
 from skfair.report._page._html import render
 from skfair.report._performance import ENDS_OF_R2

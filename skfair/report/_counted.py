@@ -25,7 +25,7 @@ from skfair.report._inputs import (
     mid_ranks,
     with_intersection,
 )
-from skfair.report._language import Unnamed
+from skfair.report._names import Unnamed
 from skfair.report._sample import count_outcomes
 from skfair.statistics import GroupedOutcomes, GroupedScores
 from skfair.statistics._json import (

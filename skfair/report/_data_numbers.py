@@ -15,9 +15,9 @@ from skfair._utils._text import or_none
 from skfair._utils._types import Bools, Floats, Integers
 from skfair.groups import Groups
 from skfair.metrics import confidence_interval, mcdp
-from skfair.metrics._groupwise._group_gaps import wilson_interval
+from skfair.metrics._rate_intervals import wilson_interval
 from skfair.report._inputs import Attribute
-from skfair.report._language import name_of
+from skfair.report._names import name_of
 from skfair.sampling import rows_to_certify
 
 Numbers = dict[str, Any]

@@ -6,12 +6,25 @@ import datetime
 import json
 from collections.abc import Iterator, Mapping
 from os import PathLike
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 from numpy.typing import ArrayLike
 
 from skfair._utils._columns import names_columns, positions_of, select_columns
 from skfair._utils._files import write_text
+from skfair._utils._language import (
+    DASH,
+    LANGUAGES,
+    counted,
+    figure,
+    in_quotes,
+    interval,
+    number,
+    percent,
+    say,
+    speaking,
+    whole,
+)
 from skfair._utils._text import visible_text
 from skfair._utils._validation import (
     check_choice,
@@ -30,20 +43,7 @@ from skfair.report._data_numbers import (
     read_column,
 )
 from skfair.report._inputs import Attribute, named_columns, with_intersection
-from skfair.report._language import (
-    DASH,
-    LANGUAGES,
-    counted,
-    figure,
-    in_quotes,
-    interval,
-    name_of,
-    number,
-    percent,
-    say,
-    speaking,
-    whole,
-)
+from skfair.report._names import name_of, title_text
 from skfair.report._page._html import record_of, render_page
 from skfair.report._summary import versions_of
 from skfair.statistics._grouped_confusion import encode_classes
@@ -52,10 +52,17 @@ Summary = dict[str, Any]
 
 FORMAT = "skfair.data/1"
 DEFAULT_TITLE = "Who is in the data"
-#: A table as text: title, a sentence, the heads of the columns, and the cells.
-TextTable = tuple[str, str, list[str], list[list[str]]]
 #: An AUC of which the lower end is above this is called a proxy.
 _TELLS = 0.6
+
+
+class TextTable(NamedTuple):
+    """A table of a page, as text: `head` names the columns of `rows`."""
+
+    title: str
+    sentence: str
+    head: list[str]
+    rows: list[list[str]]
 
 
 class DataReport:
@@ -167,22 +174,23 @@ dataframe, Groups, or mapping of str to array-like
            Annals of Mathematical Statistics, 1957.
         """
         check_choice("language", language, LANGUAGES)
-        limit = check_real("limit", limit, 0, 1, closed="neither")
-        level = check_real("confidence_level", confidence_level, 0, 1, closed="neither")
-        seed = check_integer("random_state", random_state, 0)
-        smallest = check_integer("min_group_size", min_group_size, 1)
-        settings = {"limit": limit, "confidence_level": level}
-        settings |= {"min_group_size": smallest, "random_state": seed}
+        settings: Summary = {
+            "limit": check_real("limit", limit, 0, 1, closed="neither"),
+            "confidence_level": check_real(
+                "confidence_level", confidence_level, 0, 1, closed="neither"
+            ),
+            "min_group_size": check_integer("min_group_size", min_group_size, 1),
+            "random_state": check_integer("random_state", random_state, 0),
+        }
         with speaking(language):
+            smallest = settings["min_group_size"]
             columns, attributes = _encode_table(X, sensitive_features, smallest)
             n_rows = len(attributes[0].every)
             positive, label = _positive_rows(y, pos_label, n_rows)
             return cls(
                 {
                     "format": FORMAT,
-                    "title": visible_text(
-                        say(title) if title == DEFAULT_TITLE else title, 120
-                    ),
+                    "title": title_text(title, DEFAULT_TITLE),
                     "language": language,
                     "n_rows": n_rows,
                     "n_columns": len(columns),
@@ -254,9 +262,10 @@ dataframe, Groups, or mapping of str to array-like
             n = self.summary["n_rows"]
             lines = [self.summary["title"], say("{n} rows.", n=whole(n)), ""]
             lines += _leads(self.summary)
-            for title, _, head, rows in _tables_of_attributes(self.summary):
-                if rows:
-                    lines += ["", title, *_text_columns([head, *rows])]
+            for table in _tables_of_attributes(self.summary):
+                if table.rows:
+                    cells = [table.head, *table.rows]
+                    lines += ["", table.title, *_text_columns(cells)]
         return "\n".join(lines)
 
     def __repr__(self) -> str:
@@ -308,15 +317,16 @@ def _positive_rows(y: Any, pos_label: Any, n_rows: int) -> tuple[Any, str | None
 def _describe_attribute(
     attribute: Attribute, columns: list[Column], positive: Any, settings: Summary
 ) -> Summary:
-    limit, level, _, seed = settings.values()
-    if len(attribute.groups.names) > 1:  # an intersection
+    """Compute the numbers of one attribute; an intersection has those of groups."""
+    limit, level = settings["limit"], settings["confidence_level"]
+    if len(attribute.groups.names) > 1:
         columns = []
     return {
         "name": visible_text(attribute.name),
         "n_missing": attribute.n_missing,
         "groups": group_rows(attribute, positive, limit, level),
         "missing": [*missing_rows(attribute, columns)],
-        "proxies": proxy_rows(attribute, columns, level, seed),
+        "proxies": proxy_rows(attribute, columns, level, settings["random_state"]),
         "distances": distance_rows(attribute, columns, level),
     }
 
@@ -371,7 +381,7 @@ def _tables_of_attributes(summary: Summary) -> Iterator[TextTable]:
     for attribute in summary["attributes"]:
         name = attribute["name"]
         yield _group_table(summary, attribute)
-        yield (
+        yield TextTable(
             say("Missing values by {name}", name=name),
             say("Share of rows without a value."),
             [say("Column"), say("Everyone"), say("Most"), say("Least")],
@@ -385,7 +395,7 @@ def _tables_of_attributes(summary: Summary) -> Iterator[TextTable]:
                 for row in attribute["missing"]
             ],
         )
-        yield (
+        yield TextTable(
             say("Proxies of {name}", name=name),
             say(
                 "A proxy is a column that tells the group. The AUC is the probability "
@@ -398,7 +408,7 @@ def _tables_of_attributes(summary: Summary) -> Iterator[TextTable]:
                 for row in attribute["proxies"]
             ],
         )
-        yield (
+        yield TextTable(
             say("Columns of numbers by {name}", name=name),
             say(
                 "MCDP(0) is the largest difference between groups of the share of rows "
@@ -445,7 +455,7 @@ def _group_table(summary: Summary, attribute: Summary) -> TextTable:
         rows_without = counted(attribute["n_missing"], "row")
         text += " " + say("Without a group: {rows}.", rows=rows_without)
     title = say("Groups by {name}", name=attribute["name"])
-    return title, text, [*head, say("Rows needed")], rows
+    return TextTable(title, text, [*head, say("Rows needed")], rows)
 
 
 def _text_columns(rows: list[list[str]]) -> list[str]:

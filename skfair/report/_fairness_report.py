@@ -14,11 +14,17 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from skfair._utils._files import write_text
+from skfair._utils._language import LANGUAGES, say, speaking
 from skfair._utils._validation import AnyScale, Scale, check_choice
 from skfair.report._bundle import write_bundle
 from skfair.report._frame_inputs import read_frame
-from skfair.report._inputs import Audit, columns_of_table, estimator_inputs, make_audit
-from skfair.report._language import LANGUAGES, say, speaking
+from skfair.report._inputs import (
+    Audit,
+    Options,
+    columns_of_table,
+    estimator_inputs,
+    make_audit,
+)
 from skfair.report._metrics import checked_options
 from skfair.report._page._html import record_of, render
 from skfair.report._page._markdown import card_sections, render_markdown
@@ -29,15 +35,18 @@ from skfair.report._words import DEFAULT_TITLE, reworded
 
 _NUMBERS = ("value", "lower", "upper", "certified", "null_mean", "pvalue")
 _OTHERS = ("n", "n_groups", "smallest_group", "sentence", "note")
-#: Of a metric, and of a performance: what it has more than that of the first model.
+#: Columns of the difference to the first model, by its numbers in a summary.
 _DIFFERENCE = {
     "value": "difference",
     "lower": "difference_lower",
     "upper": "difference_upper",
 }
 #: Parameters of a report that some tables need.
-_NEEDED = {"strata": "control_features", "impact_ratios": "impact_ratios=True"}
-_NEEDED |= {"proxy": "group_probabilities"}
+_NEEDED = {
+    "strata": "control_features",
+    "impact_ratios": "impact_ratios=True",
+    "proxy": "group_probabilities",
+}
 #: Tables of a report.
 Table = Literal["metrics", "models", "groups", "impact_ratios", "strata", "proxy"]
 
@@ -201,21 +210,13 @@ dataframe or Groups, default=None
         ValueError
             As `from_predictions`, and if X has no such column.
         """
-        scores, predictions, groups, strata, pos_label = estimator_inputs(
-            estimator, X, sensitive_features, control_features, pos_label, scale
-        )
-        if threshold is not None:
-            predictions = {k: v for k, v in predictions.items() if k not in scores}
+        columns = sensitive_features, control_features
         return cls.from_predictions(
             y,
-            scores or None,
-            y_pred=predictions or None,
-            sensitive_features=groups,
-            control_features=strata,
             cells=columns_of_table(X, cells, "cells")[0],
-            threshold=0.5 if threshold is None else threshold,
-            pos_label=pos_label,
+            threshold=Options.threshold if threshold is None else threshold,
             scale=scale,
+            **estimator_inputs(estimator, X, *columns, pos_label, threshold, scale),
             **options,
         )
 

@@ -36,17 +36,29 @@ from skfair.metrics._distribution._metric_bounds import (
 from skfair.metrics._inputs import Multigroup
 from skfair.report._inputs import MANY_ROWS, Audit, Options, make_audit, of_one_model
 
-#: Up to this many rows scores are counted one by one, more of them in bins.
-_MAX_SCORES = 2**20
-#: Cells of groups, classes and bins that a pass counts, where bins are not fewest.
-_MAX_CELLS = 2**20
-_FEWEST_BINS, _MOST_BINS = 2**10, 2**16
+#: Most bins of scores that a pass counts.
+_MOST_BINS = 2**16
 #: A bin that holds more than this share of all rows is counted again in finer bins.
 _HEAVY = 2**-11
 #: Passes of finer bins.
 _MAX_PASSES = 2
 #: Weights whose logarithms to the base 2 share an interval of this length are alike.
 _WEIGHT_STEP = 1 / 8
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """From which sizes on a table is counted in other ways.
+
+    A table of at least `many_rows` is counted by its engine; with more than
+    `max_scores` rows in bins. A pass counts up to `max_cells` cells of groups, classes
+    and bins, unless there are then fewer than `fewest_bins`.
+    """
+
+    many_rows: int = MANY_ROWS
+    max_scores: int = 2**20
+    max_cells: int = 2**20
+    fewest_bins: int = 2**10
 
 
 @dataclass(frozen=True)
@@ -77,6 +89,7 @@ def read_frame(
     sample_weight: str | None,
     pos_label: Any,
     options: Options,
+    sizes: Sizes = Sizes(),
 ) -> list[Audit]:
     """Read a table of few rows, or count its rows for each model."""
     columns = _Columns(
@@ -88,12 +101,12 @@ def read_frame(
     )
     table = _open(frame, columns)
     n_rows = int(_collected(table.select(nw.len().alias("n")))["n"][0])
-    if n_rows < MANY_ROWS:
+    if n_rows < sizes.many_rows:
         return [_read_rows(table, columns, pos_label, options)]
     audits = []
     for name, (score, predicted) in columns.models.items():
         one = replace(columns, models={name: (score, predicted)})
-        audits.append(_count_rows(table, one, n_rows, pos_label, options))
+        audits.append(_count_rows(table, one, n_rows, pos_label, options, sizes))
     if len({audit.classes for audit in audits}) > 1:
         raise ValueError(
             "y_pred must have the same labels for all models, got "
@@ -234,7 +247,12 @@ class _Entries:
 
 
 def _count_rows(
-    table: Any, columns: _Columns, n_rows: int, pos_label: Any, options: Options
+    table: Any,
+    columns: _Columns,
+    n_rows: int,
+    pos_label: Any,
+    options: Options,
+    sizes: Sizes,
 ) -> Audit:
     """Count the rows of a model by groups, classes and scores."""
     ((name, (score, predicted)),) = columns.models.items()
@@ -257,7 +275,8 @@ def _count_rows(
         control=columns.control,
         scale="rank" if options.scale == "rank" else "probability",
     )
-    entries = _count_scores(by, n_rows, options)
+    progress = Progress("FairnessReport", options.verbose)
+    entries = _count_scores(by, n_rows, sizes, progress)
     if columns.weight is None:
         entries = entries.split((entries.rows == 2) & entries.blurred)
     values = dict(zip(classes, entries.classes, strict=False))
@@ -280,17 +299,18 @@ def _count_rows(
     return replace(audit, blur=_blur_of_entries(audit, entries))
 
 
-def _count_scores(table: Table, n_rows: int, options: Options) -> _Entries:
+def _count_scores(
+    table: Table, n_rows: int, sizes: Sizes, progress: Progress
+) -> _Entries:
     """Count rows by score, or in bins, of which those of many rows become finer."""
-    progress = Progress("FairnessReport", options.verbose)
     progress.line(f"counting {n_rows:,} rows")
-    if table.score is None or n_rows <= _MAX_SCORES:
+    if table.score is None or n_rows <= sizes.max_scores:
         return _Entries.of(count_rows_by(table, None), None)
     if table.scale == "rank":
         table = _in_unit_interval(table)
     n_kinds = len(count_rows_by(replace(table, score=None), None).rows)
-    n_bins = power_of_two(_MAX_CELLS / n_kinds)
-    n_bins = min(max(n_bins, _FEWEST_BINS), _MOST_BINS)
+    n_bins = power_of_two(sizes.max_cells / n_kinds)
+    n_bins = min(max(n_bins, sizes.fewest_bins), _MOST_BINS)
     heavy = max(_HEAVY, 4 / n_bins) * n_rows
     entries = _Entries.of(count_rows_by(table, n_bins), n_bins)
     for i in range(_MAX_PASSES):
@@ -301,7 +321,7 @@ def _count_scores(table: Table, n_rows: int, options: Options) -> _Entries:
             break
         ranges = merge_bins(bins, n_bins)
         again = lie_in(ranges, entries.lows)
-        n_bins *= max(2, power_of_two(_MAX_CELLS / n_kinds / len(bins)))
+        n_bins *= max(2, power_of_two(sizes.max_cells / n_kinds / len(bins)))
         progress.line(f"counting {n_rows:,} rows, pass {i + 2} of {1 + _MAX_PASSES}")
         finer = count_rows_by(table, n_bins, ranges)
         if finer.rows.sum() != entries.rows[again].sum():

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
 from skfair._utils._columns import names_columns, select_columns
+from skfair._utils._language import LANGUAGES
 from skfair._utils._response import (
     RANKED_METHODS,
     check_fitted,
@@ -49,7 +50,7 @@ from skfair.metrics._inputs import Multigroup, positive_class
 from skfair.metrics._proxy._cells import rows_by_cell
 from skfair.metrics._proxy._proxy_bounds import check_odds_ratios
 from skfair.metrics._undefined import tip_for_numbers, warn_or_collect
-from skfair.report._language import LANGUAGES, Unnamed
+from skfair.report._names import Unnamed
 from skfair.statistics._grouped_confusion import encode_classes
 from skfair.statistics._grouped_scores import SortedScores
 
@@ -68,8 +69,6 @@ Labels = TypeVar("Labels")
 MANY_ROWS = 50_000
 #: With more groups than this each is compared with everyone instead of in pairs.
 MAX_PAIRWISE = 10
-
-
 #: With fewer no p-value is at most 0.05 / 3, the first step of Holm's correction.
 FEWEST_PERMUTATIONS = 59
 
@@ -215,6 +214,7 @@ class Audit:
     `totals` are total weights of entries whose rows differ in weight, `squared` those
     of the squared weights, which like `n_alike` are known of cells of entries alone.
     `proxy` holds the cell of each entry, and the shares of the groups in each cell.
+    From `many_rows` on, counts are drawn.
     """
 
     models: tuple[Model, ...]
@@ -229,6 +229,7 @@ class Audit:
     blur: tuple[float, float] = (0.0, 0.0)
     strata: Groups | None = None
     proxy: tuple[Groups, Shares] | None = None
+    many_rows: int = MANY_ROWS
 
     @property
     def n_rows(self) -> int:
@@ -305,7 +306,7 @@ class Audit:
     @property
     def counts_are_drawn(self) -> bool:
         """Whether counts are drawn, not rows, since there are many."""
-        return self.n_alike is not None or self.n_rows >= MANY_ROWS
+        return self.n_alike is not None or self.n_rows >= self.many_rows
 
     @property
     def of_numbers(self) -> bool:
@@ -331,6 +332,7 @@ def make_audit(
     group_probabilities: Any = None,
     cells: Any = None,
     n_alike: Integers | None = None,
+    many_rows: int = MANY_ROWS,
 ) -> Audit:
     """Check and encode the arguments, without the rows of weight zero.
 
@@ -362,27 +364,32 @@ def make_audit(
     totals = weights
     if n_alike is not None:
         totals = n_alike if weights is None else weights * n_alike
-    scores = {name: values[kept] for name, values in scores.items()}
-    labels = {name: _recode(one, classes)[kept] for name, one in predicted.items()}
+    models = []
+    for name in dict.fromkeys([*scores, *predicted]):
+        own = scores[name][kept] if name in scores else None
+        if name in predicted:
+            labels = _recode(predicted[name], classes)[kept]
+            models.append(Model(name, own, labels, threshold=None))
+        else:
+            models.append(_decide(name, own, totals, options))
+    attributes: tuple[Attribute, ...] = ()
+    if sensitive_features is not None or proxy is None:
+        groups = _groups_by_name(sensitive_features, n_samples, kept, options)
+        attributes = with_intersection(groups, n_alike)
+    strata = None
+    if control_features is not None:
+        strata = resolve_strata(control_features, n_samples=n_samples)[kept]
     return Audit(
-        models=tuple(
-            Model(name, scores.get(name), labels[name], None)
-            if name in labels
-            else _decide(name, scores[name], totals, options)
-            for name in dict.fromkeys([*scores, *labels])
-        ),
-        attributes=()
-        if sensitive_features is None and proxy is not None
-        else _attributes(sensitive_features, n_samples, kept, options, n_alike),
+        models=tuple(models),
+        attributes=attributes,
         y_true=None if true is None else true[kept],
         classes=classes,
         sample_weight=weights,
         options=options,
         n_alike=n_alike,
-        strata=None
-        if control_features is None
-        else resolve_strata(control_features, n_samples=n_samples)[kept],
+        strata=strata,
         proxy=None if proxy is None else (proxy[0][kept], proxy[1]),
+        many_rows=many_rows,
     )
 
 
@@ -503,7 +510,7 @@ def _read_models(
 
 
 def _decide(
-    name: str, scores: Floats, weights: NDArray[Any] | None, options: Options
+    name: str, scores: Any, weights: NDArray[Any] | None, options: Options
 ) -> Model:
     """Model that compares scores, or their ranks, with the threshold."""
     ranks = mid_ranks(scores, weights) if options.scale == "rank" else scores
@@ -599,14 +606,10 @@ def _classes(found: Classes, pos_label: Any, scored: bool) -> Classes:
     return next((label for label in found if label != positive), absent), positive
 
 
-def _attributes(
-    sensitive_features: Any,
-    n_samples: int,
-    kept: Integers,
-    options: Options,
-    n_alike: Integers | None,
-) -> tuple[Attribute, ...]:
-    """Each attribute, and the intersection of all of them where there are several."""
+def _groups_by_name(
+    sensitive_features: Any, n_samples: int, kept: Integers, options: Options
+) -> dict[str, Groups]:
+    """Encode the groups of each attribute, by its name."""
     if sensitive_features is None:
         raise ValueError(
             "sensitive_features is None, expected group labels, or "
@@ -619,7 +622,7 @@ def _attributes(
         groups = encode_groups(column, min_group_size=options.min_group_size)
         check_length(f"sensitive_features {name!r}", len(groups), n_samples)
         each[name] = groups[kept]
-    return with_intersection(each, n_alike)
+    return each
 
 
 def with_intersection(
@@ -663,9 +666,14 @@ def estimator_inputs(
     sensitive_features: Any,
     control_features: Any,
     pos_label: Any,
+    threshold: float | None,
     scale: str,
-) -> tuple[Named, Named, Any, Any, Any]:
-    """Scores and predictions of fitted classifiers, groups, strata, positive class."""
+) -> Named:
+    """Return the arguments of `from_predictions` that fitted estimators give.
+
+    They are scores and predictions by model, groups, strata and the positive class.
+    Decisions are those of `predict`, unless there is a threshold for the scores.
+    """
     if not isinstance(estimator, Mapping):
         estimator = {type(estimator).__name__: estimator}
     if not estimator:
@@ -674,11 +682,7 @@ def estimator_inputs(
     strata, in_table = columns_of_table(X, control_features, "control_features")
     own = None if in_table else control_features
     classes = _common_classes(estimator, scale)
-    methods: tuple[str, ...] = RANKED_METHODS[:1]
-    if scale == "real":
-        methods = RANKED_METHODS[2:]
-    if scale == "rank":
-        methods = RANKED_METHODS[:2] if classes else RANKED_METHODS
+    methods = _score_methods(scale, bool(classes))
     if len(classes) == 2:
         pos_label = classes[1] if pos_label is None else pos_label
         if pos_label not in classes:
@@ -693,9 +697,24 @@ def estimator_inputs(
             of_scores = [method for method in methods if hasattr(model, method)]
             if of_scores and len(classes) in (0, 2):
                 scores[name] = respond(model, of_scores[0], X, pos_label, routed, own)
-            if classes:
+            if classes and (threshold is None or name not in scores):
                 predictions[name] = respond(model, "predict", X, None, routed, own)
-    return scores, predictions, groups, strata, pos_label
+    return {
+        "y_score": scores or None,
+        "y_pred": predictions or None,
+        "sensitive_features": groups,
+        "control_features": strata,
+        "pos_label": pos_label,
+    }
+
+
+def _score_methods(scale: str, of_classes: bool) -> tuple[str, ...]:
+    """Methods of estimators that may give the scores on a scale, the best one first."""
+    if scale == "real":
+        return ("predict",)
+    if scale == "probability":
+        return ("predict_proba",)
+    return tuple(m for m in RANKED_METHODS if not (of_classes and m == "predict"))
 
 
 def columns_of_table(X: Any, given: Any, argument: str) -> tuple[Any, bool]:

@@ -11,6 +11,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from skfair._utils._language import (
+    figure,
+    in_quotes,
+    in_unit,
+    number,
+    percent,
+    points,
+    say,
+    whole,
+)
 from skfair._utils._types import Floats
 from skfair._utils._validation import check_choice
 from skfair.metrics import (
@@ -32,7 +42,7 @@ from skfair.metrics._demographic_parity import difference_of_means
 from skfair.metrics._distribution._abcc import area
 from skfair.metrics._distribution._calibration_gap import (
     gap_of_steps,
-    largest_difference,
+    largest_curve_gap,
 )
 from skfair.metrics._distribution._gap import Pair, largest_gap
 from skfair.metrics._distribution._histograms import stable_mean
@@ -44,16 +54,6 @@ from skfair.metrics._equalized_odds import (
 )
 from skfair.metrics._spec import specification_of
 from skfair.report._inputs import Attribute, Audit, Model, Options
-from skfair.report._language import (
-    figure,
-    in_quotes,
-    in_unit,
-    number,
-    percent,
-    points,
-    say,
-    whole,
-)
 from skfair.report._sample import Finding, Sample
 
 Summary = dict[str, Any]
@@ -291,7 +291,7 @@ def find_errors(sample: Sample) -> Finding:
 def _find_calibration(sample: Sample) -> Finding:
     """Find the score up to which outcomes minus scores differ most."""
     steps = sample.calibration
-    value, score, heights = largest_difference(steps, sample.attribute.comparison)
+    value, score, heights = largest_curve_gap(steps, sample.attribute.comparison)
     everyone = float(steps.shares @ heights)
     pair = _furthest(sample, heights, everyone)
     if pair[0] == pair[1]:
@@ -719,8 +719,11 @@ def _check_metrics(audit: Audit) -> None:
     if audit.options.impact_ratios and not audit.binary:
         raise ValueError("impact_ratios must be False unless there are two classes.")
     possible = {key for model in audit.models for key in keys_of(audit, model)}
-    needs = {"decisions": "two classes", "scores": "y_score"}
-    needs["calibration"] = "y_true and y_score of two classes"
+    needs = {
+        "decisions": "two classes",
+        "scores": "y_score",
+        "calibration": "y_true and y_score of two classes",
+    }
     for key in audit.options.metrics or ():
         if key not in possible:
             measure = MEASURES[key]

@@ -11,7 +11,7 @@ from sklearn.metrics import average_precision_score, log_loss
 
 from skfair._comparison import average_precision
 from skfair._utils._types import Bools, Floats, Integers
-from skfair.metrics._groupwise._group_gaps import wilson_interval
+from skfair.metrics._rate_intervals import wilson_interval
 from skfair.report._inputs import Audit, Model
 
 #: Numbers by name, None where one is undefined.

@@ -9,6 +9,15 @@ from typing import Any
 
 import numpy as np
 
+from skfair._utils._language import (
+    counted,
+    figure,
+    interval,
+    listed,
+    number,
+    say,
+    with_size,
+)
 from skfair._utils._text import or_none, visible_text
 from skfair._utils._types import Floats
 from skfair.groups import CROSS, recode
@@ -17,20 +26,8 @@ from skfair.metrics import ProxyBoundsResult, proxy_bounds
 from skfair.metrics._proxy._cells import ProxyRows
 from skfair.metrics._proxy._confidence import compare_known_rows
 from skfair.report._inputs import Audit, Model, mid_ranks
-from skfair.report._language import (
-    Unnamed,
-    counted,
-    figure,
-    interval,
-    listed,
-    name_of,
-    number,
-    say,
-    say_name,
-    unnamed,
-    with_size,
-)
 from skfair.report._metrics import MEASURES, Measure, keys_of
+from skfair.report._names import Unnamed, name_of, say_name, unnamed
 from skfair.statistics import GroupedConfusion, GroupedHistogram
 
 Summary = dict[str, Any]

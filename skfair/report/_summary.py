@@ -28,8 +28,8 @@ from skfair.report._draws import (
     uncertainties,
 )
 from skfair.report._inputs import Attribute, Audit, Model
-from skfair.report._language import name_of, say, say_name, unnamed
 from skfair.report._metrics import MEASURES, Measure, find_all, keys_of, make_samples
+from skfair.report._names import name_of, say_name, title_text, unnamed
 from skfair.report._performance import ENDS_OF_R2, Numbers, performance, performances
 from skfair.report._proxy import KEYS as KEYS_BY_PROXY
 from skfair.report._proxy import by_proxy
@@ -43,6 +43,20 @@ Summary = dict[str, Any]
 FORMAT = "skfair.report/1"
 #: Settings that are stated, since they cannot be found from counted rows.
 STATED = ("counts_are_drawn", "blur", "min_cell", "n_withheld")
+#: Options that the settings of a summary have.
+_OPTIONS_OF_SETTINGS = (
+    "scale",
+    "epsilon",
+    "alpha",
+    "n_resamples",
+    "n_permutations",
+    "confidence_level",
+    "min_group_size",
+    "impact_ratios",
+    "min_share",
+    "random_state",
+    "limit",
+)
 #: Points of a curve along each axis; more cannot be seen in a picture.
 _N_POINTS = 150
 
@@ -76,7 +90,7 @@ def summarize(
         ]
     summary: Summary = {
         "format": FORMAT,
-        "title": visible_text(say(title) if title == DEFAULT_TITLE else title, 120),
+        "title": title_text(title, DEFAULT_TITLE),
         "language": audit.options.language,
         "n_rows": audit.n_rows,
         "classes": [name_of(label) for label in audit.classes],
@@ -458,9 +472,6 @@ def _cdf_curves(sample: Sample) -> list[dict[str, list[float]]]:
 
 def _settings(audits: Sequence[Audit]) -> Summary:
     audit, options = audits[0], audits[0].options
-    stated = ["scale", "epsilon", "alpha", "n_resamples", "n_permutations"]
-    stated += ["confidence_level", "min_group_size", "impact_ratios", "min_share"]
-    stated += ["random_state", "limit"]
     possible = {
         k for one in audits for model in one.models for k in keys_of(one, model)
     }
@@ -469,7 +480,7 @@ def _settings(audits: Sequence[Audit]) -> Summary:
     return {
         "positive label": _positive(audit),
         "decisions": {},
-        **{name: getattr(options, name) for name in stated},
+        **{name: getattr(options, name) for name in _OPTIONS_OF_SETTINGS},
         "sample_weight": audit.weighted,
         "control_features": audit.strata is not None,
         "counts_are_drawn": audit.counts_are_drawn,

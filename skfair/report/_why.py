@@ -5,19 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from skfair._utils._language import DASH, figure, interval, number, percent, say, whole
 from skfair._utils._text import label_text, or_none, visible_text
 from skfair.inspection import ExplainedGapResult, GapContributionsResult
-from skfair.report._language import (
-    DASH,
-    figure,
-    interval,
-    name_of,
-    number,
-    percent,
-    say,
-    whole,
-)
 from skfair.report._metrics import MEASURES
+from skfair.report._names import name_of
 
 
 def data_of(result: Any) -> dict[str, Any]:

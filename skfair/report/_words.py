@@ -6,11 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from skfair._utils._text import visible_text
-from skfair.groups import CROSS
-from skfair.report._language import (
-    NO_NAMES,
-    Unnamed,
+from skfair._utils._language import (
     counted,
     figure,
     in_english,
@@ -20,13 +16,14 @@ from skfair.report._language import (
     percent,
     quoted,
     say,
-    say_label,
-    say_name,
     speaking,
     whole,
     with_size,
 )
+from skfair._utils._text import visible_text
+from skfair.groups import CROSS
 from skfair.report._metrics import DCP_SECONDS, MEASURES, questions_of, word_of
+from skfair.report._names import NO_NAMES, Unnamed, say_label, say_name
 from skfair.report._proxy import lead, put_proxy
 from skfair.report._why import section_of
 
@@ -81,8 +78,16 @@ COUNTED_IN_INTERVALS = {
 #: What a report is called unless it is given a title.
 DEFAULT_TITLE = "Fairness report"
 #: Entries of a summary that are labels of groups, strata or classes.
-LABELS = {"label", "group", "true_label", "stratum", "compared", "positive"}
-LABELS |= {"classes", "positive label"}
+LABELS = {
+    "label",
+    "group",
+    "true_label",
+    "stratum",
+    "compared",
+    "positive",
+    "classes",
+    "positive label",
+}
 #: Rates of groups smaller than this are uncertain by ten points and more.
 _SMALL = 100
 _CANNOT_SHOW = (
@@ -97,7 +102,7 @@ _CANNOT_SHOW = (
 
 
 def reworded(summary: Summary, code: str) -> Summary:
-    """Put a summary into words of another language, from its numbers and names."""
+    """Write the sentences of a summary again, in the language of a code."""
     if code == summary["language"]:
         return summary
     with speaking(summary["language"]):
@@ -110,7 +115,7 @@ def reworded(summary: Summary, code: str) -> Summary:
 
 
 def _renamed(part: Any, known: Mapping[str, str]) -> Any:
-    """Copy a summary, with what stands for a missing label in the spoken language."""
+    """Copy a summary, in which missing labels are named in the spoken language."""
     if isinstance(part, list):
         return [_renamed(one, known) for one in part]
     if not isinstance(part, dict):
@@ -125,9 +130,9 @@ def _renamed(part: Any, known: Mapping[str, str]) -> Any:
 
 
 def in_words(summary: Summary) -> Summary:
-    """Put into words what a summary has as numbers and names, which it then has, too.
+    """Add to a summary the sentences that its numbers and names give.
 
-    Words are in the language that is spoken, in which names must be.
+    They are in the language that is spoken, in which its names must be, too.
     """
     settings, models = summary["settings"], summary["models"]
     for one in (*models, *summary["attributes"]):
@@ -320,7 +325,7 @@ def _capitalised(text: str) -> str:
 
 
 def _calibration(summary: Summary, model: int) -> Iterator[str]:
-    """Say by which attributes a score means something else, beside the questions."""
+    """Say by which attributes groups with the same scores have other outcomes."""
     names = [
         attribute["name"]
         for attribute in summary["attributes"]
@@ -405,7 +410,7 @@ def _beside_limit(measure: Summary, limit: float) -> str:
 def _point(
     answers: list[tuple[Summary | None, str]], settings: Summary
 ) -> dict[str, str]:
-    """Describe one finding: of decisions, else of scores, else of errors."""
+    """Describe the first question that has a value: decisions, scores, or errors."""
     found = [(m, state) for m, state in answers if m is not None]
     defined = [(m, state) for m, state in found if m["value"] is not None]
     measure, state = (defined or found)[0]
@@ -419,7 +424,7 @@ def _point(
 
 
 def _details(measure: Summary, settings: Summary) -> Iterator[str]:
-    """Say what is known of the noise of a metric."""
+    """Write the interval of a metric, its certificate, and its value by chance."""
     unit = MEASURES[measure["key"]].unit
     if measure["lower"] is not None:
         low, high = unit(measure["lower"]), unit(measure["upper"])

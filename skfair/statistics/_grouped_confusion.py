@@ -243,7 +243,19 @@ class GroupedConfusion(JSONStatistic):
         )
 
     def of_one_group(self, group: int, label: Hashable) -> GroupedConfusion:
-        """Statistic of the rows of one group, under a label of its own."""
+        """Statistic of the rows of one group, under a label of its own.
+
+        Parameters
+        ----------
+        group : int
+            Position of the group in `labels`.
+        label : hashable
+            Label of the group in the result.
+
+        Returns
+        -------
+        GroupedConfusion
+        """
         return GroupedConfusion(
             self.matrices[[group]],
             self.label_counts[[group]],
@@ -281,6 +293,7 @@ class GroupedConfusion(JSONStatistic):
 
 
 def _shares_of_sums(values: NDArray[Any]) -> Floats:
+    """Divide by the sums over the last axis; shares of 0 are 0."""
     sums = values.sum(axis=-1, keepdims=True)
     shares = np.zeros(values.shape)
     np.divide(values, sums, out=shares, where=sums > 0)
@@ -290,6 +303,7 @@ def _shares_of_sums(values: NDArray[Any]) -> Floats:
 def _given_labels(
     name: str, given: Sequence[Hashable] | None, length: int
 ) -> tuple[Hashable, ...]:
+    """Return labels as a tuple, positions where none are given."""
     names = tuple(range(length)) if given is None else tuple(given)
     if len(names) != length or len(set(names)) != length:
         raise ValueError(

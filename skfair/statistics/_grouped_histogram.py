@@ -357,6 +357,7 @@ def _original_name(name: str) -> str:
 
 
 def _is_reserved(name: str) -> bool:
+    """Whether a name, without prefixes, is that of a column of numbers."""
     while name.startswith(_PREFIX):
         name = name.removeprefix(_PREFIX)
     return name.lower() in NUMBERS

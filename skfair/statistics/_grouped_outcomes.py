@@ -175,7 +175,19 @@ class GroupedOutcomes(JSONStatistic):
         )
 
     def of_one_group(self, group: int, label: Hashable) -> GroupedOutcomes:
-        """Statistic of the rows of one group, under a label of its own."""
+        """Statistic of the rows of one group, under a label of its own.
+
+        Parameters
+        ----------
+        group : int
+            Position of the group in `labels`.
+        label : hashable
+            Label of the group in the result.
+
+        Returns
+        -------
+        GroupedOutcomes
+        """
         columns: dict[str, Any] = {n: getattr(self, n)[[group]] for n in _COLUMNS}
         return replace(self, labels=(label,), names=(), **columns)
 
@@ -225,6 +237,7 @@ def problem_of_squares(
 
 
 def _check_mask(mask: ArrayLike, n_samples: int) -> Bools:
+    """Return which rows count as an array, or raise ValueError."""
     kept = as_array(mask, "mask", n_samples)
     if kept.dtype != bool:
         raise ValueError(f"mask must be an array of bool, got one of {kept.dtype}.")

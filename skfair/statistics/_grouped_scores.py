@@ -315,7 +315,19 @@ class GroupedScores(JSONStatistic):
         return None
 
     def of_one_group(self, group: int, label: Hashable) -> GroupedScores:
-        """Statistic of the rows of one group, under a label of its own."""
+        """Statistic of the rows of one group, under a label of its own.
+
+        Parameters
+        ----------
+        group : int
+            Position of the group in `labels`.
+        label : hashable
+            Label of the group in the result.
+
+        Returns
+        -------
+        GroupedScores
+        """
         rows, only = self._rows_of(group), [group]
         return GroupedScores(
             self.scores[rows],
@@ -378,6 +390,7 @@ class GroupedScores(JSONStatistic):
         return np.asarray(np.maximum.reduceat(gaps, starts[:-1]))
 
     def _rows_of(self, group: int) -> Integers:
+        """Positions of the entries of a group, by increasing score."""
         order, starts = self._order
         return order[starts[group] : starts[group + 1]]
 
@@ -480,7 +493,7 @@ def gap_between(statistic: GroupedScores, first: int, second: int | None) -> Gap
     totals = statistic.totals
     ours = totals[first]
     theirs = totals.sum() if second is None else totals[second]
-    if second is not None and len(statistic.labels) > 2:
+    if second is not None and statistic.n_groups > 2:
         rows = np.concatenate([statistic._rows_of(first), statistic._rows_of(second)])
         rows.sort(kind="stable")
         scores, codes, weights = scores[rows], codes[rows], weights[rows]
@@ -488,7 +501,7 @@ def gap_between(statistic: GroupedScores, first: int, second: int | None) -> Gap
     exact = weights.dtype.kind == "i" and float(ours) * float(theirs) < MAX_EXACT
     up, down = (theirs, ours) if exact else (1 / ours, 1 / theirs)
     scale = ours * theirs if exact else 1.0
-    step = np.zeros(len(statistic.labels), dtype=np.int64 if exact else np.float64)
+    step = np.zeros(statistic.n_groups, dtype=np.int64 if exact else np.float64)
     step[slice(None) if second is None else second] = -down
     step[first] += up
     signed = step[codes]
@@ -505,10 +518,8 @@ def gap_between(statistic: GroupedScores, first: int, second: int | None) -> Gap
     return Gap(scores, signed, float(scale), (float(ours), float(theirs)))
 
 
-def check_probabilities(
-    statistic: GroupedScores, name: str = "y_score", hint: str = ""
-) -> None:
-    """Raise if a statistic holds scores outside [0, 1], which only ranks may have."""
+def check_probabilities(statistic: GroupedScores, name: str, hint: str) -> None:
+    """Raise if a statistic holds scores outside [0, 1]."""
     scores = statistic.scores
     if len(scores) and (scores[0] < 0 or scores[-1] > 1):
         raise ValueError(

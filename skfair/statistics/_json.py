@@ -121,8 +121,18 @@ class JSONStatistic(ABC):
 
     @classmethod
     def _read_entry(cls, name: str, value: Any) -> Any:
-        """Return an attribute of the statistic."""
-        return _value_from_json(name, value)
+        """Return an attribute of the statistic; those not named here are arrays."""
+        if name in ("labels", "classes"):
+            return labels_from_json(name, value)
+        if name == "names":
+            return _names_from_json(value)
+        if name in ("min_group_size", "n_bins"):
+            if type(value) is not int or not 1 <= value < MAX_WHOLE:
+                raise ValueError(
+                    f"{name} must be a positive integer, got {brief(value)}."
+                )
+            return value
+        return _numbers_from_json(name, value)
 
     @abstractmethod
     def _find_problem(self) -> str | None:
@@ -165,10 +175,10 @@ def label_to_json(label: Any) -> Any:
     )
 
 
-def label_from_json(label: Any, name: str = "labels") -> Hashable:
+def _label_from_json(label: Any, name: str) -> Hashable:
     """Return a label that `label_to_json` made, or raise ValueError."""
     if isinstance(label, list):
-        return tuple(label_from_json(part, name) for part in label)
+        return tuple(_label_from_json(part, name) for part in label)
     if isinstance(label, dict) and [*label] == ["date"]:
         return _date_from_json(label["date"], name)
     if _is_label(label):
@@ -192,7 +202,7 @@ def labels_from_json(name: str, values: Any) -> tuple[Hashable, ...]:
     """Return distinct labels, or raise ValueError; `name` is theirs in messages."""
     try:
         labels = tuple(
-            label_from_json(label, name) for label in list_from_json(name, values)
+            _label_from_json(label, name) for label in list_from_json(name, values)
         )
     except RecursionError as error:
         raise ValueError(f"{name} are nested too deeply to be labels.") from error
@@ -211,20 +221,12 @@ def _is_label(label: Any) -> bool:
     return label is None or isinstance(label, (str, int))
 
 
-def _value_from_json(name: str, value: Any) -> Any:
-    """Return an attribute of a statistic; those not named here are arrays."""
-    if name in ("labels", "classes"):
-        return labels_from_json(name, value)
-    if name == "names":
-        other = [one for one in list_from_json(name, value) if not isinstance(one, str)]
-        if other:
-            raise ValueError(f"names must be a list of text, got {brief(other[0])}.")
-        return tuple(value)
-    if name in ("min_group_size", "n_bins"):
-        if type(value) is not int or not 1 <= value < MAX_WHOLE:
-            raise ValueError(f"{name} must be a positive integer, got {brief(value)}.")
-        return value
-    return _numbers_from_json(name, value)
+def _names_from_json(value: Any) -> tuple[str, ...]:
+    """Return names of columns, or raise ValueError."""
+    other = [one for one in list_from_json("names", value) if not isinstance(one, str)]
+    if other:
+        raise ValueError(f"names must be a list of text, got {brief(other[0])}.")
+    return tuple(value)
 
 
 def list_from_json(name: str, value: Any) -> list[Any]:

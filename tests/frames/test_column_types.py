@@ -5,7 +5,7 @@ import math
 import warnings
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
-from itertools import count
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -21,42 +21,7 @@ from skfair.statistics import GroupedHistogram, GroupedOutcomes, GroupedScores
 
 # narwhals says that Dask will need a package of its own.
 pytestmark = pytest.mark.filterwarnings("ignore:Dask support is moving:FutureWarning")
-NUMBERS = count()
-TABLES = {}
-
-
-def as_duckdb(data):
-    """Table of DuckDB, with enumerations where the columns have levels."""
-    duckdb = pytest.importorskip("duckdb", reason="needs the extra duckdb")
-    if "duckdb" not in TABLES:
-        TABLES["duckdb"] = duckdb.connect()
-    connection, name = TABLES["duckdb"], f"rows_{next(NUMBERS)}"
-    connection.register("given", data.to_arrow())
-    connection.execute(f"CREATE TEMP TABLE {name} AS SELECT * FROM given")
-    for column, dtype in data.schema.items():
-        if isinstance(dtype, pl.Enum):
-            levels = ", ".join(f"'{level}'" for level in dtype.categories)
-            connection.execute(
-                f"ALTER TABLE {name} ALTER {column} TYPE ENUM ({levels})"
-            )
-    return connection.table(name)
-
-
-def as_dask(data):
-    dask = pytest.importorskip("dask", reason="needs Dask")
-    dataframe = pytest.importorskip("dask.dataframe", reason="needs dask.dataframe")
-    dask.config.set(scheduler="synchronous")
-    return dataframe.from_pandas(data.to_pandas(), npartitions=2)
-
-
-ENGINES = {
-    "pandas": pl.DataFrame.to_pandas,
-    "pandas of PyArrow": lambda data: data.to_pandas(use_pyarrow_extension_array=True),
-    "polars": lambda data: data,
-    "polars lazy": pl.DataFrame.lazy,
-    "pyarrow": pl.DataFrame.to_arrow,
-    "duckdb": as_duckdb,
-}
+ENGINES = ("pandas", "pandas of PyArrow", "polars", "polars lazy", "pyarrow", "duckdb")
 
 NOON = datetime(2024, 2, 28, 12)
 #: Values of each type: what the table of Polars has, and the labels that groups get.
@@ -126,9 +91,8 @@ def outcome(function, *arguments, **options):
     return found, [str(one.message) for one in of_metrics]
 
 
-def check_labels(engine, data, sensitive):
+def check_labels(frame, data, sensitive):
     """All statistics of a table are those of arrays, as are its errors."""
-    frame = engine(data)
     groups, scores = data[sensitive], data["score"].to_numpy()
     columns = {"sensitive_features": sensitive}
     pairs = [
@@ -164,12 +128,12 @@ def check_labels(engine, data, sensitive):
 
 
 @pytest.mark.parametrize("labels", LABELS)
-def test_labels_of_every_type(labels):
+def test_labels_of_every_type(labels, table_in):
     """Statistics of all engines are those of arrays, add up, and are JSON."""
     data = table_of(labels)
     columns = {"y_score": "score", "sensitive_features": "label"}
     parts = [
-        frames.grouped_scores(engine(data), **columns) for engine in ENGINES.values()
+        frames.grouped_scores(table_in(engine, data), **columns) for engine in ENGINES
     ]
     expected = GroupedScores.from_scores(
         data["score"].to_numpy(), sensitive_features=data["label"]
@@ -190,26 +154,26 @@ def test_labels_of_every_type(labels):
 @pytest.mark.slow
 @pytest.mark.parametrize("engine", [*ENGINES, "dask"])
 @pytest.mark.parametrize("labels", LABELS)
-def test_all_statistics_of_labels_of_every_type(engine, labels):
+def test_all_statistics_of_labels_of_every_type(engine, labels, table_in):
     if engine == "dask" and labels not in ("levels", "dates"):
         pytest.skip("Dask takes seconds for each, and makes decimals text")
     for seed, null in (1, False), (2, True):
         data = table_of(labels, null, seed=seed)
         if labels == "categories":  # whose order is that of text in Polars alone
             data = data.sort("label", nulls_last=True)
-        of_engine = as_dask if engine == "dask" else ENGINES[engine]
-        check_labels(of_engine, data, "label")
-        check_labels(of_engine, data, ["label", "other"])
+        frame = table_in(engine, data)
+        check_labels(frame, data, "label")
+        check_labels(frame, data, ["label", "other"])
 
 
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("control", [None, "other"])
-def test_levels_without_rows(engine, control):
+def test_levels_without_rows(engine, control, table_in):
     """Levels of a column are expected groups, so that MCDP is not defined."""
     data = table_of("levels")
     with pytest.warns(UndefinedMetricWarning, match="'unused' has 0 rows"):
         found = frames.mcdp_bounds(
-            ENGINES[engine](data),
+            table_in(engine, data),
             y_score="score",
             sensitive_features="label",
             control_features=control,
@@ -281,13 +245,13 @@ def check_numbers(engine, scores, weights, null, seed):
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_booleans_and_decimals_as_numbers(engine):
-    check_numbers(ENGINES[engine], "decimals", "booleans", None, 0)
-    check_numbers(ENGINES[engine], "booleans", "decimals", None, 0)
+def test_booleans_and_decimals_as_numbers(engine, table_in):
+    check_numbers(partial(table_in, engine), "decimals", "booleans", None, 0)
+    check_numbers(partial(table_in, engine), "booleans", "decimals", None, 0)
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_decimals_are_the_nearest_floats(engine):
+def test_decimals_are_the_nearest_floats(engine, table_in):
     written = [Decimal(i) / 1000 for i in range(1001)]
     data = pl.DataFrame(
         {
@@ -297,7 +261,7 @@ def test_decimals_are_the_nearest_floats(engine):
         }
     )
     found = frames.grouped_scores(
-        ENGINES[engine](data),
+        table_in(engine, data),
         y_score="score",
         sensitive_features="label",
         sample_weight="weight",
@@ -308,7 +272,7 @@ def test_decimals_are_the_nearest_floats(engine):
 
 
 @pytest.mark.parametrize("engine", ["pandas of PyArrow", "pyarrow"])
-def test_decimals_of_cells_are_the_nearest_floats(engine):
+def test_decimals_of_cells_are_the_nearest_floats(engine, table_in):
     written = [Decimal(i) / 1000 for i in range(1000)]
     scores = np.array([float(one) for one in written])
     cells = pl.DataFrame(
@@ -320,20 +284,20 @@ def test_decimals_of_cells_are_the_nearest_floats(engine):
             "high": pl.Series(written, dtype=pl.Decimal(20, 10)),
         }
     )
-    found = GroupedHistogram.from_cells(ENGINES[engine](cells), n_bins=1024)
+    found = GroupedHistogram.from_cells(table_in(engine, cells), n_bins=1024)
     np.testing.assert_array_equal(found.lows, scores)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("engine", ENGINES)
 @given(data=st.data())
-def test_numbers_and_nulls_of_every_type(engine, data):
+def test_numbers_and_nulls_of_every_type(engine, data, table_in):
     scores, weights = (
         data.draw(st.sampled_from(sorted(kinds))) for kinds in (SCORES, WEIGHTS)
     )
     null = data.draw(st.sampled_from([None, "score", "weight", "label"]))
     seed = data.draw(st.integers(0, 1000))
-    check_numbers(ENGINES[engine], scores, weights, null, seed)
+    check_numbers(partial(table_in, engine), scores, weights, null, seed)
 
 
 def test_decimals_of_pandas_are_numbers_and_text_is_not():
@@ -440,23 +404,23 @@ def test_columns_of_the_same_name():
         GroupedHistogram.from_cells(cells)
 
 
-def test_labels_that_are_lists():
+def test_labels_that_are_lists(table_in):
     data = pl.DataFrame({"score": [0.1, 0.2], "label": [[1], [1, 2]]})
     columns = {"y_score": "score", "sensitive_features": "label"}
-    for engine in ENGINES.values():
+    for engine in ENGINES:
         with pytest.raises(TypeError, match="sensitive_features='label' must"):
-            frames.grouped_scores(engine(data), **columns)
+            frames.grouped_scores(table_in(engine, data), **columns)
 
 
 @pytest.mark.parametrize("engine", ["pandas", "duckdb"])
-def test_probabilities_of_groups(engine):
+def test_probabilities_of_groups(engine, table_in):
     rng = np.random.default_rng(0)
     women = rng.random(20)
     data = pl.DataFrame({"score": rng.random(20), "women": women, "men": 1 - women})
     for function in frames.grouped_scores, frames.mcdp_bounds:
         with pytest.raises(ValueError, match="look like probabilities of the groups"):
             function(
-                ENGINES[engine](data),
+                table_in(engine, data),
                 y_score="score",
                 sensitive_features=["women", "men"],
             )

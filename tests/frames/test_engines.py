@@ -1,8 +1,6 @@
 """Every engine returns the statistics of the rows themselves."""
 
 from dataclasses import replace
-from functools import cache
-from itertools import count
 
 import numpy as np
 import pandas as pd
@@ -33,52 +31,16 @@ from skfair.statistics import (
 pytestmark = pytest.mark.filterwarnings("ignore:Dask support is moving:FutureWarning")
 
 
-def as_duckdb(data):
-    duckdb = pytest.importorskip("duckdb", reason="needs the extra duckdb")
-    return duckdb.connect().from_arrow(data.to_arrow())
-
-
-NUMBERS = count()
-
-
-@cache
-def sqlframe_session():
-    pytest.importorskip("sqlframe", reason="needs SQLFrame")
-    duckdb = pytest.importorskip("duckdb", reason="needs the extra duckdb")
-    from sqlframe.duckdb import DuckDBSession
-
-    connection = duckdb.connect()
-    return DuckDBSession(conn=connection), connection
-
-
-def as_sqlframe(data):
-    """Table of a DuckDB session; literals would be parsed for seconds."""
-    session, connection = sqlframe_session()
-    name = f"loans_{next(NUMBERS)}"
-    connection.register("rows_of_loans", data.to_arrow())
-    connection.execute(f"CREATE TABLE {name} AS SELECT * FROM rows_of_loans")
-    return session.table(name)
-
-
-def as_dask(data):
-    dask = pytest.importorskip("dask", reason="needs Dask")
-    dataframe = pytest.importorskip("dask.dataframe", reason="needs dask.dataframe")
-    dask.config.set(scheduler="synchronous")
-    return dataframe.from_pandas(data.to_pandas(), npartitions=3)
-
-
-ENGINES = {
-    "pandas": pl.DataFrame.to_pandas,
-    "pandas of PyArrow": lambda data: data.to_pandas(use_pyarrow_extension_array=True),
-    "polars": lambda data: data,
-    "polars lazy": pl.DataFrame.lazy,
-    "pyarrow": pl.DataFrame.to_arrow,
-    "duckdb": as_duckdb,
-    "sqlframe": as_sqlframe,
-    "dask": as_dask,
-}
-
-
+ENGINES = (
+    "pandas",
+    "pandas of PyArrow",
+    "polars",
+    "polars lazy",
+    "pyarrow",
+    "duckdb",
+    "sqlframe",
+    "dask",
+)
 #: SQLFrame takes a second to write a query.
 MOST_ENGINES = [
     pytest.param(name, marks=[pytest.mark.slow] if name in ("sqlframe", "dask") else [])
@@ -121,8 +83,8 @@ DATA = draw()
 
 
 @pytest.fixture(scope="module", params=ALL_BUT_DASK)
-def frame(request):
-    return ENGINES[request.param](DATA)
+def frame(request, table_in):
+    return table_in(request.param, DATA)
 
 
 def assert_same(found, expected):
@@ -192,11 +154,11 @@ def test_refinement_ends_at_the_value(frame, weight, multigroup):
 
 
 @pytest.mark.parametrize("engine", MOST_ENGINES)
-def test_weights_that_are_no_whole_numbers(engine):
+def test_weights_that_are_no_whole_numbers(engine, table_in):
     """Engines add them in orders of their own; counts and scores stay the same."""
     tenth = DATA.with_columns(weight=pl.col("weight") / 10)
     columns = {"sensitive_features": "sex", "sample_weight": "weight"}
-    frame = ENGINES[engine](tenth)
+    frame = table_in(engine, tenth)
     found = grouped_histogram(frame, y_score="score", n_bins=64, **columns)
     expected = GroupedHistogram.from_scores(
         DATA["score"].to_numpy(),
@@ -216,11 +178,11 @@ def test_weights_that_are_no_whole_numbers(engine):
 @pytest.mark.parametrize(
     "weight", [pytest.param(None, marks=pytest.mark.slow), "weight"]
 )
-def test_scores_that_are_no_probabilities(engine, weight):
+def test_scores_that_are_no_probabilities(engine, weight, table_in):
     """Among them are the numbers that stand for faults of rows."""
     data = DATA.with_columns(score=(pl.col("score") * 8 - 6).round(1))
     assert data["score"].is_in([-2.0, -3.0, -4.0, -5.0, -6.0]).sum() > 100
-    frame, scale = ENGINES[engine](data), {"scale": "rank"}
+    frame, scale = table_in(engine, data), {"scale": "rank"}
     columns = {"sensitive_features": "sex", "sample_weight": weight}
     found = grouped_scores(frame, y_score="score", **columns, **scale)
     expected = GroupedScores.from_scores(
@@ -238,7 +200,7 @@ def test_scores_that_are_no_probabilities(engine, weight):
     ):
         first = pl.int_range(pl.len()) == 0
         broken = pl.when(first).then(pl.lit(value)).otherwise(pl.col("score"))
-        frame = ENGINES[engine](data.with_columns(score=broken))
+        frame = table_in(engine, data.with_columns(score=broken))
         fault = "1 (NULL|NaN)" if value is None else fault
         with pytest.raises(ValueError, match=f"'score' has {fault}"):
             grouped_scores(frame, y_score="score", **columns, **scale)
@@ -357,7 +319,7 @@ FAULTS = {
 @pytest.mark.slow
 @pytest.mark.parametrize("engine", FEW_ENGINES)
 @pytest.mark.parametrize("fault", FAULTS)
-def test_rows_that_cannot_be_counted(engine, fault):
+def test_rows_that_cannot_be_counted(engine, fault, table_in):
     change, message = FAULTS[fault]
     rows = {
         "score": [0.1, 0.2, 0.3],
@@ -365,7 +327,7 @@ def test_rows_that_cannot_be_counted(engine, fault):
         "weight": [1.0, 2.0, 1.0],
         "y": [0, 1, 0],
     }
-    frame = ENGINES[engine](pl.DataFrame(rows | change))
+    frame = table_in(engine, pl.DataFrame(rows | change))
     columns = {"sensitive_features": "sex", "sample_weight": "weight"}
     if fault == "label":
         with pytest.raises(ValueError, match=message):
@@ -393,8 +355,8 @@ def test_labels_of_calibration():
 
 
 @pytest.mark.parametrize("engine", ALL_BUT_DASK)
-def test_no_rows(engine):
-    frame = ENGINES[engine](DATA.head(0))
+def test_no_rows(engine, table_in):
+    frame = table_in(engine, DATA.head(0))
     with pytest.raises(ValueError, match="frame has 0 rows"):
         grouped_scores(frame, y_score="score", sensitive_features="sex")
 

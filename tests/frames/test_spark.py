@@ -16,7 +16,6 @@ from skfair.frames import (
 )
 from skfair.metrics import mcdp
 from skfair.postprocessing import ScoreRepairer
-from skfair.report import FairnessReport, _frame_inputs
 from skfair.statistics import GroupedConfusion, GroupedHistogram, GroupedScores
 
 pytestmark = [
@@ -118,12 +117,11 @@ def test_statistics(session, data, weight):
     assert bounds.lower == bounds.upper == mcdp(None, data["score"], **rows)
 
 
-def test_report(session, data, monkeypatch):
-    monkeypatch.setattr(_frame_inputs, "MANY_ROWS", 1)
+def test_report(session, data, counting):
     columns = {"y_true": "y", "y_score": "score", "sensitive_features": "sex"}
     options = {"metrics": ["mcdp"], "n_permutations": 59, "random_state": 0}
     found, expected = (
-        FairnessReport.from_frame(frame, sample_weight="w", **columns, **options)
+        counting().from_frame(frame, sample_weight="w", **columns, **options)
         for frame in (session.createDataFrame(data), data)
     )
     assert found.to_frame().equals(expected.to_frame())

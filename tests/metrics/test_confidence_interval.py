@@ -363,6 +363,13 @@ def test_one_group_is_undefined(name):
     assert result.certified is False
 
 
+@pytest.mark.parametrize("alpha", [-0.5, 1, 2, math.nan])
+def test_an_alpha_that_the_metric_refuses_is_refused(alpha):
+    metric = partial(cvar_fairness, alpha=alpha)
+    with pytest.raises(ValueError, match=r"alpha must be a number in \[0, 1\)"):
+        confidence_interval(metric, None, [0, 1] * 10, sensitive_features=[0, 1] * 10)
+
+
 @pytest.mark.parametrize("name", METRICS)
 def test_one_row_a_group(name):
     found = confidence_interval(

@@ -345,3 +345,19 @@ def test_level_of_the_permutation_test():
         )
         rejected += result.pvalue <= 0.05
     assert 35 <= rejected <= 65
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_weights_of_very_different_sizes(seed):
+    """A side of small weight is added up by itself, not what is left of all weight."""
+    rng = np.random.default_rng(seed)
+    y_score, age = rng.random(10).round(1), np.append(rng.permutation(5), range(5))
+    weights = 10.0 ** rng.uniform(-8, 8, 10)
+    value = continuous_mcdp(
+        None, y_score, sensitive_features=age, sample_weight=weights, min_share=0
+    )
+    at_cuts = [
+        mcdp(None, y_score, sensitive_features=age <= cut, sample_weight=weights)
+        for cut in range(4)
+    ]
+    assert value == pytest.approx(max(at_cuts), abs=1e-12)

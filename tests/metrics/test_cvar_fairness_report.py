@@ -8,7 +8,7 @@ from sklearn.exceptions import UndefinedMetricWarning
 
 from skfair.groups import encode_groups
 from skfair.metrics import cvar_fairness, cvar_fairness_report, top_groups
-from skfair.metrics._groupwise._group_gaps import wilson_interval
+from skfair.metrics._rate_intervals import wilson_interval
 
 
 def predictions_with_two_outliers(n_rows=600, n_groups=12):
@@ -202,3 +202,12 @@ def test_weights_of_top_groups():
     others = np.average(y_pred[~own], weights=weights[~own])
     assert found.loc[2, "rate_of_others"] == pytest.approx(others)
     assert found.loc[2, "pvalue"] > plain.loc[2, "pvalue"]
+
+
+def test_others_beside_a_group_of_great_weight():
+    """The weight of the others is added up, not what is left of all weight."""
+    group, y_pred = np.repeat(["a", "b", "c"], 40), np.tile([1, 0, 0, 0], 30)
+    y_pred[:40] = 1
+    weights = np.where(group == "a", 1e15, 0.1)
+    found = top_groups(None, y_pred, sensitive_features=group, sample_weight=weights)
+    assert found.loc["a", "rate_of_others"] == pytest.approx(0.25, rel=1e-12)

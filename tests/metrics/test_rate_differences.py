@@ -18,6 +18,7 @@ from skfair.metrics import (
     group_metrics,
     impact_ratio_shortfall,
     impact_ratios,
+    max_gap,
     permutation_test,
     predictive_value_difference,
     true_positive_rate_difference,
@@ -140,3 +141,11 @@ def test_the_shortfall_is_one_minus_the_smallest_impact_ratio(rows):
     zeros = np.zeros(len(group))
     with pytest.warns(UndefinedMetricWarning, match="nobody is selected"):
         assert np.isnan(impact_ratio_shortfall(None, zeros, sensitive_features=group))
+
+
+@pytest.mark.parametrize("y_pred", [["yes", "yes ", "yes", "yes"], ["yes "] * 4])
+def test_positive_labels_that_look_alike(y_pred):
+    """A positive label with a space at its end counts as a negative one."""
+    groups = list("abab")
+    with pytest.warns(UserWarning, match="'yes' and 'yes ', which look alike"):
+        max_gap(None, y_pred, sensitive_features=groups, pos_label="yes")

@@ -169,6 +169,13 @@ def test_the_papers_page_names_public_objects():
     assert named <= public
 
 
+def test_the_page_on_pictures_lists_every_display():
+    public = importlib.import_module("skfair.inspection").__all__
+    text = (ROOT / "docs" / "howto" / "plots.md").read_text(encoding="utf-8")
+    listed = re.findall(r"^\| `(\w+)` \|", text, re.M)
+    assert sorted(listed) == [name for name in public if name.endswith("Display")]
+
+
 def test_the_table_of_peers_is_that_of_the_results():
     page = (ROOT / "README.md").read_text(encoding="utf-8")
     table = page.partition("## Beside its peers\n\n")[2].partition("\n\n")[0]

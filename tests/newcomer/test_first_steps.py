@@ -270,6 +270,24 @@ def test_metrics_by_name(people):
         cross_val_fairness("neg_mcdp", pipeline(), X, y, sensitive_features="sex")
 
 
+def test_metrics_without_groups(people):
+    X, y, _ = people
+    says = "must take sensitive_features, which accuracy_score does not.*group_metrics"
+    with pytest.raises(TypeError, match=says):
+        permutation_test(accuracy_score, y, y, sensitive_features=X["sex"])
+    with pytest.raises(TypeError, match=says):
+        make_fairness_scorer(accuracy_score, sensitive_features="sex")
+    with pytest.raises(TypeError, match=says):
+        cross_val_fairness(accuracy_score, pipeline(), X, y, sensitive_features="sex")
+
+
+def test_a_misspelt_name_of_the_groups(people, fitted):
+    X, y, _ = people
+    for metric in (partial(mcdp, None, X["x0"]), partial(max_gap, y, y)):
+        with pytest.raises(ValueError, match="'sensitive_feature' is no option"):
+            metric(sensitive_feature=X["sex"])
+
+
 def test_arguments_in_another_order(people, fitted):
     X, y, _ = people
     for make in (CDFGapDisplay.from_estimator, FairnessReport.from_estimator):

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn import config_context
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score
@@ -24,8 +25,8 @@ from skfair.postprocessing._held_out import (
     MeanVote,
     average_repeats,
     make_splits,
-    share_scores,
 )
+from skfair.postprocessing._madd_post_processor import share_scores
 
 REPEATS = RepeatedStratifiedKFold(n_splits=4, n_repeats=3, random_state=0)
 
@@ -45,7 +46,7 @@ def biased():
 
 def stratified_folds(y, groups, cv, seed):
     model = MADDPostProcessor(LogisticRegression(), cv=cv, random_state=seed)
-    return make_splits(model, None, y, groups, {})
+    return make_splits(model, None, y, groups.codes, {})
 
 
 def test_stratified_folds():
@@ -105,6 +106,15 @@ def test_splits_that_are_no_repeats_stay(biased):
         model = MADDPostProcessor(LogisticRegression(), cv=cv, ensemble=True)
         model.fit(X, y, sensitive_features=groups)
         assert len(model.estimators_) == cv.get_n_splits()
+
+
+def test_fit_where_transformers_return_tables(biased):
+    X, y, groups = biased
+    model = MADDPostProcessor(LogisticRegression(), repair_level=1.0)
+    expected = model.fit(X, y, sensitive_features=groups).comparison_
+    with config_context(transform_output="pandas"):
+        found = model.fit(X, y, sensitive_features=groups).comparison_
+    assert found == expected
 
 
 @pytest.mark.parametrize("ensemble", [True, "auto"])

@@ -18,7 +18,6 @@ from skfair.postprocessing._linear_cdf import (
     interpolate,
     lowest_of_band,
     repaired_at,
-    sampling_noise,
     tied_shares,
 )
 from skfair.statistics import GroupedScores
@@ -35,6 +34,7 @@ def statistic(*groups, weights=None):
 
 UNIFORM = LinearCDF(np.array([0, 0.5, 1]), np.array([0, 0.5, 1]), np.array([0, 0.5, 1]))
 BOTH_UNIFORM = GroupCDFs(
+    ("a", "b"),
     (UNIFORM, UNIFORM),
     (UNIFORM, UNIFORM),
     UNIFORM,
@@ -191,12 +191,6 @@ def test_share_of_everyone_by_rows_and_evidence(n_rows, ratio, expected):
 def test_group_whose_share_rounds_to_one_differs_by_nothing():
     found = _shrinkage(np.array([50, 50]), np.array([1, 1e-17]), np.array([0, 0.9]))
     assert found == pytest.approx([1, 1 - 50 / 60])
-
-
-@pytest.mark.parametrize("n_tests", [1, 10])
-def test_noise_is_the_bound_of_dvoretzky_kiefer_wolfowitz_and_massart(n_tests):
-    expected = np.sqrt(np.log(2 * n_tests / 0.05) / 2 * (1 / 30 + 1 / 70))
-    assert sampling_noise(30, 70, n_tests) == pytest.approx(expected)
 
 
 def test_largest_gap_is_that_of_the_heights():

@@ -25,10 +25,10 @@ def scored(make_scored_people):
 def make_report():
     """Report on few draws."""
 
-    def make(y_true, y_score=None, **options):
-        return FairnessReport.from_predictions(y_true, y_score, **{**FEW, **options})
+    def report(y_true, y_score=None, make=FairnessReport, **options):
+        return make.from_predictions(y_true, y_score, **{**FEW, **options})
 
-    return make
+    return report
 
 
 @pytest.fixture(scope="session")

@@ -1,6 +1,7 @@
 """Draws of counts, for many rows, against draws of rows."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,20 +15,28 @@ from skfair.metrics import (
     dcp,
     mcdp,
 )
-from skfair.report import _draws, _inputs, _sample
-from skfair.report._inputs import Options, make_audit
+from skfair.report import _draws, _sample
+from skfair.report._inputs import MANY_ROWS, Options, make_audit
 from skfair.report._metrics import MEASURES, find_all, make_samples
 
 DRAWS = {"n_resamples": 300, "n_permutations": 300, "random_state": 0}
 
 
-@pytest.fixture
-def many(monkeypatch):
-    """Draw counts from samples of any size."""
-    monkeypatch.setattr(_inputs, "MANY_ROWS", 1)
+@pytest.fixture(scope="session")
+def many(counting):
+    """Counts are drawn from samples of any size."""
+    return counting()
 
 
-def make(y_true, y_score=None, y_pred=None, group=None, weights=None, **options):
+def make(
+    y_true,
+    y_score=None,
+    y_pred=None,
+    group=None,
+    weights=None,
+    many_rows=MANY_ROWS,
+    **options,
+):
     audit = make_audit(
         y_true=y_true,
         y_score=y_score,
@@ -36,6 +45,7 @@ def make(y_true, y_score=None, y_pred=None, group=None, weights=None, **options)
         pos_label=None,
         sample_weight=weights,
         options=Options(**{**DRAWS, **options}),
+        many_rows=many_rows,
     )
     return make_samples(audit)
 
@@ -78,12 +88,12 @@ def resampled(sample, key="dcp", n_resamples=300):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("weights", [None, np.arange(400) % 3 * 1.5 + 0.5])
-def test_draws_have_the_distribution_of_draws_of_rows(people, monkeypatch, weights):
+def test_draws_have_the_distribution_of_draws_of_rows(people, weights):
     y_true, y_score, group = people
     (sample,) = make(y_true, y_score.round(2), group=group, weights=weights)
     of_rows, values = permuted(sample), values_of(sample)
     again = {key: resampled(sample, key) for key in ("dcp", "calibration_gap")}
-    monkeypatch.setattr(_inputs, "MANY_ROWS", 1)
+    sample = replace(sample, audit=replace(sample.audit, many_rows=1))
     of_counts = permuted(sample)
     assert values == pytest.approx(
         {key: one.value for key, one in find_all(sample).items()}, abs=1e-9
@@ -95,9 +105,9 @@ def test_draws_have_the_distribution_of_draws_of_rows(people, monkeypatch, weigh
         assert ks_2samp(drawn, resampled(sample, key)).pvalue > 0.001, key
 
 
-def test_joined_scores_say_almost_the_same(people, many, monkeypatch):
+def test_joined_scores_say_almost_the_same(people, monkeypatch):
     y_true, y_score, group = people
-    (sample,) = make(y_true, y_score, group=group)
+    (sample,) = make(y_true, y_score, group=group, many_rows=1)
     alone, values = sample.drawn_from("scores"), values_of(sample)
     monkeypatch.setattr(_sample, "_MAX_SCORES", 100)
     joined = sample.drawn_from("scores")
@@ -114,7 +124,9 @@ def test_joined_scores_say_almost_the_same(people, many, monkeypatch):
 def test_intervals_are_those_of_the_rows(make_report, people, many, monkeypatch):
     monkeypatch.setattr(_sample, "_MAX_SCORES", 20)
     y_true, y_score, group = people
-    report = make_report(y_true, y_score, sensitive_features=group, metrics=["mcdp"])
+    report = make_report(
+        y_true, y_score, sensitive_features=group, metrics=["mcdp"], make=many
+    )
     expected = confidence_interval(mcdp, None, y_score, sensitive_features=group)
     found = report.to_frame().loc[0, ["value", "lower", "upper"]].tolist()
     assert found == pytest.approx([expected.value, expected.lower, expected.upper])
@@ -124,15 +136,15 @@ def test_intervals_are_those_of_the_rows(make_report, people, many, monkeypatch)
 def test_same_numbers_for_any_number_of_processes(make_report, people, many):
     y_true, y_score, group = people
     rows = {"y_true": y_true, "y_score": y_score, "sensitive_features": group}
-    one, two = (make_report(**rows, n_jobs=n_jobs) for n_jobs in (1, 2))
+    one, two = (make_report(**rows, n_jobs=n_jobs, make=many) for n_jobs in (1, 2))
     assert one.summary == two.summary
     assert one.summary["settings"]["counts_are_drawn"]
 
 
-def test_few_weights_are_counted_without_loss(people, many):
+def test_few_weights_are_counted_without_loss(people):
     y_true, y_score, group = people
     weights = np.arange(400) % 3 * 1.5 + 0.5
-    (sample,) = make(y_true, y_score, group=group, weights=weights)
+    (sample,) = make(y_true, y_score, group=group, weights=weights, many_rows=1)
     assert sample.drawn_from("errors").weights.tolist() == [0.5, 2, 3.5]
     expected = {key: one.value for key, one in find_all(sample).items()}
     assert values_of(sample) == pytest.approx(expected, abs=1e-12)
@@ -145,10 +157,10 @@ def test_few_weights_are_counted_without_loss(people, many):
 
 
 @pytest.mark.parametrize("spread", [1, 100])
-def test_joined_weights_say_almost_the_same(people, many, spread):
+def test_joined_weights_say_almost_the_same(people, spread):
     y_true, y_score, group = people
     weights = np.random.default_rng(0).lognormal(0, 1, 400) * 10.0**spread
-    (sample,) = make(y_true, y_score, group=group, weights=weights)
+    (sample,) = make(y_true, y_score, group=group, weights=weights, many_rows=1)
     joined = sample.drawn_from("scores")
     assert 20 <= len(joined.weights) <= 32
     assert (np.diff(joined.weights) > 0).all()
@@ -162,7 +174,7 @@ def test_joined_weights_say_almost_the_same(people, many, spread):
 
 
 @pytest.mark.slow
-def test_equal_weights_are_as_good_as_none(people, many):
+def test_equal_weights_are_as_good_as_none(people):
     y_true, y_score, group = people
     plain, weighted = (
         make(
@@ -172,6 +184,7 @@ def test_equal_weights_are_as_good_as_none(people, many):
             weights=weights,
             metrics=["mcdp", "max_gap", "equalized_odds_difference", "dcp"],
             n_permutations=59,
+            many_rows=1,
         )[0]
         for weights in (None, np.full(400, 2))
     )
@@ -182,7 +195,7 @@ def test_equal_weights_are_as_good_as_none(people, many):
 
 
 @pytest.mark.slow
-def test_pvalues_of_joined_weights_hold_their_level(many):
+def test_pvalues_of_joined_weights_hold_their_level():
     small = 0
     for seed in range(200):
         generator = np.random.default_rng(seed)
@@ -197,6 +210,7 @@ def test_pvalues_of_joined_weights_hold_their_level(many):
             n_resamples=1,
             n_permutations=99,
             random_state=seed,
+            many_rows=1,
         )
         test = _draws.permute(sample, ["mcdp"], sample.drawn_from("scores"))["mcdp"]
         small += test.pvalue <= 0.05
@@ -213,7 +227,7 @@ def test_other_inputs(make_report, people, many, kind):
         "no true labels": {"y_true": None, "y_score": y_score},
         "constant": {"y_true": y_true * 0, "y_score": y_score * 0 + 0.5},
     }[kind]
-    frame = make_report(**given, sensitive_features=group).to_frame()
+    frame = make_report(**given, sensitive_features=group, make=many).to_frame()
     # Of a class without rows there are no errors to compare.
     assert frame["pvalue"].notna().all()
     assert (frame["null_mean"] > 0).all() == (kind != "constant")
@@ -224,9 +238,12 @@ def test_small_groups_and_rows_without_a_group_are_left_out(make_report, people,
     y_true, y_score, group = people
     group = np.where(np.arange(400) < 5, "rare", group)
     options = {"sensitive_features": group, "min_group_size": 6, "n_resamples": 2}
-    found = make_report(y_true, y_score, **options).to_frame()
+    found = make_report(y_true, y_score, **options, make=many).to_frame()
     rest = make_report(
-        y_true[5:], y_score[5:], **{**options, "sensitive_features": group[5:]}
+        y_true[5:],
+        y_score[5:],
+        **{**options, "sensitive_features": group[5:]},
+        make=many,
     ).to_frame()
     assert_allclose(found["value"], rest["value"])
     assert_allclose(found["upper"], rest["upper"])
@@ -235,16 +252,16 @@ def test_small_groups_and_rows_without_a_group_are_left_out(make_report, people,
 
 def test_one_group_is_not_drawn(make_report, people, many):
     y_true, y_score, _ = people
-    report = make_report(y_true, y_score, sensitive_features=["a"] * 400)
+    report = make_report(y_true, y_score, sensitive_features=["a"] * 400, make=many)
     assert report.to_frame()["value"].isna().all()
 
 
 def test_progress(make_report, people, many, capsys):
     y_true, y_score, group = people
     options = {"sensitive_features": group, "metrics": ["mcdp"]}
-    make_report(y_true, y_score, **options)
+    make_report(y_true, y_score, **options, make=many)
     assert capsys.readouterr().err == ""
-    make_report(y_true, y_score, verbose=1, **options)
+    make_report(y_true, y_score, verbose=1, **options, make=many)
     said = capsys.readouterr().err
     assert re.search(r"1 of 59 draws, about \d+ s left", said)
     assert said.rstrip(" \n").endswith("FairnessReport: 59 of 59 draws")

@@ -152,14 +152,11 @@ def test_one_person_is_not_compared_with_one(one_against_one, make_report):
 
 
 @pytest.mark.slow
-def test_counted_rows_leave_out_the_same_cells(
-    one_against_one, make_report, monkeypatch
-):
+def test_counted_rows_leave_out_the_same_cells(one_against_one, make_report, counting):
     y_true, y_pred, groups = one_against_one
     frame = pd.DataFrame({"y": y_true, "p": y_pred, "sex": groups})
-    monkeypatch.setattr("skfair.report._frame_inputs.MANY_ROWS", 0)
     options = {"metrics": [KEY], "n_permutations": 299, "random_state": 0}
-    counted = FairnessReport.from_frame(
+    counted = counting().from_frame(
         frame, y_true="y", y_pred="p", sensitive_features="sex", **options
     )
     rows = make_report(

@@ -29,16 +29,15 @@ def draw(n, *, decimals=None, power=1, seed=0):
     )
 
 
-@pytest.fixture
-def few(monkeypatch):
+@pytest.fixture(scope="session")
+def few(counting):
     """Tables of few rows are counted as large ones are."""
-    monkeypatch.setattr(module, "MANY_ROWS", 1)
-    monkeypatch.setattr("skfair.report._inputs.MANY_ROWS", 1)
+    return counting()
 
 
-def of_rows(data, weight=None, **options):
+def of_rows(data, weight=None, make=FairnessReport, **options):
     arrays = {name: data[name].to_numpy() for name in data.columns}
-    return FairnessReport.from_predictions(
+    return make.from_predictions(
         arrays["y"],
         {"p": arrays["p"]},
         sensitive_features={name: arrays[name] for name in ("sex", "race")},
@@ -47,8 +46,8 @@ def of_rows(data, weight=None, **options):
     )
 
 
-def of_table(frame, weight=None, **options):
-    return FairnessReport.from_frame(
+def of_table(frame, weight=None, make=FairnessReport, **options):
+    return make.from_frame(
         frame, y_score="p", sample_weight=weight, **NAMES, **OPTIONS | options
     )
 
@@ -93,8 +92,8 @@ def test_counted_scores_give_the_same_page(few, weight, left_out):
     of_scores = [key for key in KEYS if "probability" in MEASURES[key].scales]
     metrics = [key for key in of_scores if key not in left_out]
     options = {"impact_ratios": True, "metrics": metrics}
-    found = of_table(data.lazy(), weight, **options)
-    assert_same(found.summary, of_rows(data, weight, **options).summary)
+    found = of_table(data.lazy(), weight, **options, make=few)
+    assert_same(found.summary, of_rows(data, weight, **options, make=few).summary)
 
 
 @pytest.mark.slow
@@ -117,25 +116,24 @@ def engines():
 @pytest.mark.slow
 def test_engines_agree(few):
     data = draw(400, decimals=2)
-    expected = of_table(data.lazy(), "weight", metrics=["mcdp"]).summary
+    expected = of_table(data.lazy(), "weight", metrics=["mcdp"], make=few).summary
     for convert in engines().values():
-        found = of_table(convert(data), "weight", metrics=["mcdp"]).summary
+        found = of_table(convert(data), "weight", metrics=["mcdp"], make=few).summary
         assert_same(found, expected)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("weight", [None, "weight"])
 @pytest.mark.parametrize("power", [1, 12], ids=["smooth", "crowded near 0"])
-def test_bins(few, monkeypatch, weight, power):
+def test_bins(counting, weight, power):
     """Values are within what the report states of those of the rows."""
-    monkeypatch.setattr(module, "_MAX_SCORES", 0)
-    monkeypatch.setattr(module, "_MAX_CELLS", 2**14)
+    few = counting(max_scores=0, max_cells=2**14)
     data = draw(8000, power=power)
     metrics = {"metrics": ["demographic_parity_difference", "mcdp", "abcc"]}
     metrics["metrics"] += ["mean_score_difference", "equalized_odds_difference"]
     found, expected = (
-        of_table(data, weight, **metrics),
-        of_rows(data, weight, **metrics),
+        of_table(data, weight, **metrics, make=few),
+        of_rows(data, weight, **metrics, make=few),
     )
     of_mcdp, length = found.summary["settings"]["blur"]
     assert 0 < length < 2**-9
@@ -159,9 +157,8 @@ def test_bins(few, monkeypatch, weight, power):
 
 
 @pytest.mark.slow
-def test_bins_of_many_rows_become_finer(few, monkeypatch, capsys):
-    monkeypatch.setattr(module, "_MAX_SCORES", 0)
-    monkeypatch.setattr(module, "_MAX_CELLS", 2**12)
+def test_bins_of_many_rows_become_finer(counting, monkeypatch, capsys):
+    few = counting(max_scores=0, max_cells=2**12)
     passes = []
     count = module.count_rows_by
 
@@ -171,7 +168,7 @@ def test_bins_of_many_rows_become_finer(few, monkeypatch, capsys):
 
     monkeypatch.setattr(module, "count_rows_by", counted)
     crowded = draw(3000).with_columns(p=pl.col("p") / 1e4)
-    found = of_table(crowded, metrics=["mcdp"], verbose=1)
+    found = of_table(crowded, metrics=["mcdp"], verbose=1, make=few)
     assert "counting 3,000 rows, pass 2 of 3" in capsys.readouterr().err
     assert [n_bins for n_bins, _ in passes][:2] == [None, 1024]
     assert passes[2][0] > 1024
@@ -183,9 +180,9 @@ def test_several_models(few):
     data = draw(500, decimals=2).with_columns(q=(pl.col("p") / 2).round(2))
     names = {"sensitive_features": "sex", "y_true": "y", **OPTIONS}
     names |= {"metrics": ["mcdp", "max_gap"]}
-    found = FairnessReport.from_frame(data, y_score=["p", "q"], **names)
+    found = few.from_frame(data, y_score=["p", "q"], **names)
     arrays = {name: data[name].to_numpy() for name in data.columns}
-    expected = FairnessReport.from_predictions(
+    expected = few.from_predictions(
         arrays["y"],
         {"p": arrays["p"], "q": arrays["q"]},
         sensitive_features={"sex": arrays["sex"]},
@@ -199,7 +196,7 @@ def test_several_models(few):
         for part in (*one["models"], *measures):
             part.pop("beside_first", None)
     assert_same(found.summary, expected.summary)
-    found = FairnessReport.from_frame(data, y_score={"new": "p"}, **names)
+    found = few.from_frame(data, y_score={"new": "p"}, **names)
     assert found.summary["models"][0]["name"] == "new"
 
 
@@ -207,10 +204,10 @@ def test_predictions_without_scores(few):
     data = draw(500).with_columns(
         hired=pl.when(pl.col("p") > 0.6).then(pl.lit("yes")).otherwise(pl.lit("no"))
     )
-    found = FairnessReport.from_frame(
+    found = few.from_frame(
         data, y_pred="hired", sensitive_features="sex", pos_label="yes", **OPTIONS
     )
-    expected = FairnessReport.from_predictions(
+    expected = few.from_predictions(
         None,
         y_pred={"hired": data["hired"].to_numpy()},
         sensitive_features={"sex": data["sex"].to_numpy()},
@@ -221,22 +218,20 @@ def test_predictions_without_scores(few):
 
 
 @pytest.mark.slow
-def test_decisions_beside_scores(few, monkeypatch):
+def test_decisions_beside_scores(counting):
     """Predictions replace the threshold, in bins as well."""
-    monkeypatch.setattr(module, "_MAX_SCORES", 0)
+    few = counting(max_scores=0)
     data = draw(500, decimals=1).with_columns(hired=(pl.col("p") > 0.7).cast(int))
     names = {"sensitive_features": "sex", "y_true": "y", **OPTIONS}
     names |= {"metrics": ["mcdp", "max_gap"]}
-    found = FairnessReport.from_frame(data, y_score="p", y_pred="hired", **names)
+    found = few.from_frame(data, y_score="p", y_pred="hired", **names)
     rates = data.group_by("sex").agg(pl.col("hired").mean()).sort("sex")["hired"]
     assert found.to_frame("groups").selection_rate.tolist() == pytest.approx(
         rates.to_list()
     )
     assert found.summary["models"][0]["decided_by"] == "as predicted"
     for threshold in 0.0, 0.45, 1.0:
-        found = FairnessReport.from_frame(
-            data, y_score="p", threshold=threshold, **names
-        )
+        found = few.from_frame(data, y_score="p", threshold=threshold, **names)
         rates = data.group_by("sex").agg((pl.col("p") >= threshold).mean()).sort("sex")
         assert found.to_frame("groups").selection_rate.tolist() == pytest.approx(
             rates["p"].to_list()
@@ -282,16 +277,14 @@ def test_rows_that_cannot_be_counted(few, column, value, message):
         pl.when(first).then(pl.lit(value)).otherwise(pl.col(column)).alias(column)
     )
     with pytest.raises(ValueError, match=message):
-        of_table(broken, "weight")
+        of_table(broken, "weight", make=few)
 
 
 def test_models_of_different_labels(few):
     labels = {"y": list("uvw") * 20, "a": list("uvw") * 20, "b": list("uvx") * 20}
     data = pd.DataFrame({"sex": list("FFFMMM") * 10, **labels})
     with pytest.raises(ValueError, match="y_pred must have the same labels"):
-        FairnessReport.from_frame(
-            data, y_true="y", y_pred=["a", "b"], sensitive_features="sex"
-        )
+        few.from_frame(data, y_true="y", y_pred=["a", "b"], sensitive_features="sex")
 
 
 STRATA = {"one column": "race", "two columns": ["race", "weight"], "true label": "y"}
@@ -318,8 +311,8 @@ def test_strata_of_counted_rows_are_those_of_the_rows(few, control, weight):
     )
     options = {"metrics": ["demographic_parity_difference", "max_gap", "mcdp"]}
     options["metrics"] += ["mean_score_difference", "equalized_odds_difference"]
-    found = of_table(data.lazy(), weight, control_features=control, **options)
-    expected = of_rows_in(data, control, weight=weight, **options)
+    found = of_table(data.lazy(), weight, control_features=control, **options, make=few)
+    expected = of_rows_in(data, control, weight=weight, **options, make=few)
     assert_same(found.summary, expected.summary)
     strata = found.summary["attributes"][0]["results"][0]["strata"]
     assert strata["left_out"] or control == "y"
@@ -329,13 +322,12 @@ def test_strata_of_counted_rows_are_those_of_the_rows(few, control, weight):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("power", [1, 12], ids=["smooth", "crowded near 0"])
-def test_strata_in_bins(few, monkeypatch, power):
+def test_strata_in_bins(counting, power):
     """Values within strata are within what the report states, too."""
-    monkeypatch.setattr(module, "_MAX_SCORES", 0)
-    monkeypatch.setattr(module, "_MAX_CELLS", 2**14)
+    few = counting(max_scores=0, max_cells=2**14)
     data, metrics = draw(8000, power=power), {"metrics": ["max_gap", "mcdp", "abcc"]}
-    found = of_table(data, control_features="weight", **metrics)
-    expected = of_rows_in(data, "weight", **metrics)
+    found = of_table(data, control_features="weight", **metrics, make=few)
+    expected = of_rows_in(data, "weight", **metrics, make=few)
     of_mcdp, length = found.summary["settings"]["blur"]
     assert 0 < length < 2**-9
     limits = {"mcdp": of_mcdp, "abcc": length, "max_gap": 0}
@@ -352,11 +344,11 @@ def test_strata_in_bins(few, monkeypatch, power):
 def test_bad_strata(few):
     data = draw(100)
     with pytest.raises(ValueError, match="control_features must name a column of fra"):
-        of_table(data, control_features="town")
+        of_table(data, control_features="town", make=few)
     with pytest.raises(ValueError, match="control_features must be distinct columns"):
-        of_table(data, control_features=["race", "race"])
+        of_table(data, control_features=["race", "race"], make=few)
     missing = pl.when(pl.int_range(pl.len()) > 0).then(pl.col("weight"))
     with pytest.raises(
         ValueError, match="control_features has 1 missing values in column 'weight'"
     ):
-        of_table(data.with_columns(weight=missing), control_features="weight")
+        of_table(data.with_columns(weight=missing), control_features="weight", make=few)

@@ -12,10 +12,10 @@ import pytest
 
 import skfair
 from skfair._cli._command_line import main
+from skfair._utils._language import LANGUAGES, catalogue, figure, say, speaking
 from skfair.groups import CROSS, encode_groups
-from skfair.inspection._style import MARK_UNITS
-from skfair.report import FairnessReport, _data_report, _language, _words
-from skfair.report._language import LANGUAGES, catalogue, figure, say, speaking
+from skfair.inspection._style import MARK_UNITS, SCORE_LABELS
+from skfair.report import FairnessReport, _data_report, _names, _words
 from skfair.report._metrics import (
     FURTHER_QUESTIONS,
     MEASURES,
@@ -32,9 +32,8 @@ from skfair.report._page._markdown import (
     RATIOS,
     SECTIONS,
 )
-from skfair.report._page._pictures import OF_PICTURES
 
-FOLDER = Path(skfair.__file__).parent / "report"
+FOLDER = Path(skfair.__file__).parent
 IN_TEMPLATE = re.compile(r"""\b(?:say|marked)\(\s*(?:"([^"]*)"|'([^']*)')""")
 NOUNS = "row", "group", "model", "file", "cell", "column"
 STATES = "beyond chance", "may be chance", "not asked", "not computable", "not tested"
@@ -57,7 +56,6 @@ def messages():
         *OF_METRICS.values(),
         *OF_STRATA.values(),
         *OF_TESTS.values(),
-        *OF_PICTURES,
         *STATES,
         *STATUS,
     }
@@ -83,15 +81,22 @@ def messages():
             one.sentence_of_ranks,
         )
     }
-    found |= {"Date", "Input", *MARK_UNITS.values(), *_language.NO_NAMES}
-    for path in (*FOLDER.glob("**/*.py"), *FOLDER.parent.glob("_cli/*.py")):
+    found |= {
+        "Date",
+        "Input",
+        *MARK_UNITS.values(),
+        *SCORE_LABELS.values(),
+        *_names.NO_NAMES,
+    }
+    places = "report/**/*.py", "_cli/*.py", "inspection/*.py", "_utils/_language.py"
+    for path in (path for place in places for path in FOLDER.glob(place)):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             if isinstance(node, ast.Call) and getattr(node.func, "id", "") in (
                 "say",
                 "Unnamed",
             ):
                 found |= {*literals(node.args[0])}
-    for path in FOLDER.glob("**/*.html"):
+    for path in FOLDER.glob("report/**/*.html"):
         for groups in IN_TEMPLATE.findall(path.read_text("utf-8")):
             found.add("".join(groups))
     return found - {""}
@@ -131,7 +136,7 @@ def test_translations_keep_braces_and_markup(language):
 
 
 @pytest.mark.parametrize(
-    "path", sorted(FOLDER.glob("**/*.html")), ids=lambda path: path.name
+    "path", sorted(FOLDER.glob("report/**/*.html")), ids=lambda path: path.name
 )
 def test_templates_have_no_words_of_their_own(path):
     text = re.sub(

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from skfair._utils._language import DASH
 from skfair.report import FairnessReport
-from skfair.report._language import DASH
 
 pytest.importorskip("jinja2")
 pytest.importorskip("matplotlib")

@@ -22,7 +22,6 @@ from skfair.metrics import (
     permutation_test,
 )
 from skfair.report import FairnessReport
-from skfair.report import _inputs as inputs
 
 REAL = {"scale": "real"}
 METRICS = {
@@ -153,13 +152,14 @@ def test_regressors(people, make_report):
 
 
 @pytest.mark.slow
-def test_many_rows_are_counted(people, make_report, monkeypatch):
+def test_many_rows_are_counted(people, make_report, counting):
     """P-values are close to those of rows, and values and intervals the same."""
     salary, predicted, sex, _, weights = people
     given = {"sensitive_features": sex, "sample_weight": 1 + weights, **REAL}
-    by_rows = make_report(salary, predicted, **given)
-    monkeypatch.setattr(inputs, "MANY_ROWS", 10)
-    counted = make_report(salary, predicted, **given)
+    by_rows, counted = (
+        make_report(salary, predicted, make=make, **given)
+        for make in (FairnessReport, counting())
+    )
     assert counted.summary["settings"]["counts_are_drawn"]
     ends = ["value", "lower", "upper"]
     assert counted.to_frame()[ends].equals(by_rows.to_frame()[ends])
@@ -279,5 +279,7 @@ def test_command_line(people, tmp_path, capsys):
     assert "wasserstein_distance of" in capsys.readouterr().err
     assert main([*given, "--scale", "rank"]) == 2
     assert "--scale must be left out" in capsys.readouterr().err
+    assert main([*given, "--threshold", "0.3"]) == 2
+    assert "--threshold must be left out" in capsys.readouterr().err
     assert main([*given, "--engine", "duckdb"]) == 2
     assert "--target number needs --engine pandas" in capsys.readouterr().err

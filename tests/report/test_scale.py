@@ -20,7 +20,6 @@ from skfair.metrics import (
     permutation_test,
 )
 from skfair.report import FairnessReport
-from skfair.report import _frame_inputs as module
 
 METRICS = {
     "mcdp": mcdp,
@@ -217,25 +216,22 @@ def table(decided):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("weight", [None, "w"])
-def test_rows_that_stay_on_their_engine(table, monkeypatch, make_report, weight):
+def test_rows_that_stay_on_their_engine(table, counting, weight):
     """Counted by score the numbers are the same, in bins close by what is stated."""
-    monkeypatch.setattr(module, "MANY_ROWS", 1)
-    monkeypatch.setattr("skfair.report._inputs.MANY_ROWS", 1)
     options = {"metrics": ["max_gap", "mcdp", "abcc"], "random_state": 0}
     options |= {"n_permutations": 59, **RANK}
-    expected = FairnessReport.from_predictions(
+    rows = counting().from_predictions(
         None,
         {"p": table["p"].to_numpy()},
         sensitive_features={"g": table["g"].to_numpy()},
         sample_weight=None if weight is None else table[weight].to_numpy(),
         **options,
-    ).to_frame()
+    )
+    expected = rows.to_frame()
     numbers = ["value", "lower", "upper", "pvalue"]
     for most in 2**20, 0:
-        monkeypatch.setattr(module, "_MAX_SCORES", most)
-        monkeypatch.setattr(module, "_FEWEST_BINS", 2**6)
-        monkeypatch.setattr(module, "_MAX_CELLS", 2**6)
-        found = FairnessReport.from_frame(
+        sizes = {"max_scores": most, "fewest_bins": 2**6, "max_cells": 2**6}
+        found = counting(**sizes).from_frame(
             table.lazy(), y_score="p", sensitive_features="g", sample_weight=weight,
             **options,
         )  # fmt: skip
@@ -252,9 +248,7 @@ def test_rows_that_stay_on_their_engine(table, monkeypatch, make_report, weight)
         assert any("count as equal" in text for text in found.summary["cautions"])
     broken = table.with_columns(p=pl.lit(float("inf")))
     with pytest.raises(ValueError, match="'p' has 600 "):
-        FairnessReport.from_frame(
-            broken, y_score="p", sensitive_features="g", **options
-        )
+        counting().from_frame(broken, y_score="p", sensitive_features="g", **options)
 
 
 def test_command_line(table, tmp_path, monkeypatch, capsys):
@@ -263,7 +257,9 @@ def test_command_line(table, tmp_path, monkeypatch, capsys):
     given = "audit t.csv --y-score p --sensitive g --out r.md --format md --quiet"
     few = "--resamples 2 --permutations 59"
     assert main([*given.split(), *few.split()]) == 2
-    assert "must lie in [0, 1]" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "must lie in [0, 1]" in said
+    assert "With --scale rank scores may be any finite numbers." in said
     assert main([*given.split(), *few.split(), "--scale", "rank"]) == 0
     assert "Thresholds, windows and bins are of their ranks" in (
         (tmp_path / "r.md").read_text("utf-8")

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
+from skfair._utils._language import DASH
 from skfair.inspection import explained_gap, gap_contributions
 from skfair.report import FairnessReport
-from skfair.report._language import DASH
 
 
 @pytest.fixture(scope="module")

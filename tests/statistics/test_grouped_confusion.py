@@ -9,6 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skfair.groups import encode_groups
+from skfair.metrics import max_gap
+from skfair.report import FairnessReport
 from skfair.statistics import GroupedConfusion
 
 row = st.tuples(
@@ -194,3 +196,26 @@ def test_repr_and_pickle():
         "GroupedConfusion(2 classes; 'A': 1 of 1 right, 'B': 0 of 1 right)"
     )
     assert content(pickle.loads(pickle.dumps(statistic))) == content(statistic)
+
+
+@pytest.mark.parametrize("y_pred", [[0, 1, 1, 0], [0, 0, 0, 0]])
+def test_negative_labels_of_two_kinds(y_pred):
+    """Where -1 and 0 both are negative, no negative row would be right."""
+    y_true, groups = [-1, 1, 1, -1], list("abab")
+    for arguments in ((y_true, y_pred), (y_pred, y_true)):
+        with pytest.warns(UserWarning, match="-1, 0 and 1, three classes"):
+            max_gap(*arguments, sensitive_features=groups, quality="accuracy")
+    with pytest.warns(UserWarning, match="-1, 0 and 1, three classes"):
+        FairnessReport.from_predictions(
+            y_true, y_pred=y_pred, sensitive_features=groups, n_permutations=0
+        )
+
+
+@pytest.mark.parametrize(
+    ("y_true", "y_pred"),
+    [([-1, 1], [-1, 1]), ([-1, 0, 1], [-1, 1]), ([0, 1], [-1, 0, 1]), ([-1], [0])],
+)
+def test_labels_of_two_or_three_classes(y_true, y_pred):
+    rows = [y_true * 2, (y_pred * 6)[: 2 * len(y_true)]]
+    groups = [0] * len(y_true) + [1] * len(y_true)
+    GroupedConfusion.from_predictions(*rows, sensitive_features=groups)

@@ -26,6 +26,7 @@ from skfair.metrics._confidence._noise import (
     differences,
     distribution_free,
     normal_at_one_score,
+    shares_of_groups,
     supremum,
     with_values,
 )
@@ -36,7 +37,7 @@ from skfair.metrics._distribution._histograms import (
     gap_curves,
     stable_interval,
 )
-from skfair.metrics._distribution._madd import madd, number_of_bins
+from skfair.metrics._distribution._madd import is_automatic, madd, number_of_bins
 from skfair.metrics._inputs import Multigroup
 
 #: Ratios of a true value to its noise at which the observed mean is tabulated.
@@ -60,7 +61,7 @@ def compare_madd(
     multigroup: Multigroup = "pairwise",
 ) -> Comparisons:
     """Compare histograms; tangents are means of functions of values -1 and 1."""
-    automatic = isinstance(bandwidth, str) and bandwidth == "auto"
+    automatic = is_automatic(bandwidth)
     if automatic and method == "band":
         return _compare_stable(observed, multigroup)
     if automatic:
@@ -74,7 +75,7 @@ def compare_madd(
     found = _histograms(observed, multigroup)(n_bins)
     if method == "band":
         return _compare_histograms(value, found, observed, multigroup)
-    shares = statistic.totals / statistic.totals.sum()
+    shares = shares_of_groups(statistic)
     one, _ = distribution_free(sizes, shares, multigroup, method)
 
     def free_above(level: float) -> Any:
@@ -118,7 +119,7 @@ def _histograms(
     else:
         scores, weights, codes = statistic.scores, statistic.weights, statistic.codes
         groups = [(scores, weights * (codes == g)) for g in range(statistic.n_groups)]
-    cdfs, of_everyone = cdfs_at(groups), statistic.totals / statistic.totals.sum()
+    cdfs, of_everyone = cdfs_at(groups), shares_of_groups(statistic)
     rows, scale = sizes[:, None], np.sqrt(contrast(1 / sizes, of_everyone, multigroup))
 
     def compare_bins(n_bins: int, kept: Any = slice(None)) -> _Histograms:
@@ -171,18 +172,18 @@ def _compare_stable(observed: Observed, multigroup: Multigroup) -> Comparisons:
     means = np.empty(len(pairs))
     chosen = np.empty((len(pairs), _MAX_HISTOGRAMS), dtype=np.int16)
     for curve in gap_curves(statistic, pairs, N_BANDWIDTHS):
-        found, i = stable_interval(curve.values, curve.totals), positions[curve.pair]
-        means[i] = found.mean
-        chosen[i] = np.linspace(found.start, found.stop - 1, _MAX_HISTOGRAMS)
+        stable, i = stable_interval(curve.values, curve.totals), positions[curve.pair]
+        means[i] = stable.mean
+        chosen[i] = np.linspace(stable.start, stable.stop - 1, _MAX_HISTOGRAMS)
     compare_bins, n_bins = _histograms(observed, multigroup), bin_numbers(N_BANDWIDTHS)
     for one in np.unique(chosen):
         times = np.count_nonzero(chosen == one, axis=1)
         kept = np.flatnonzero(times)
         some = np.array(compare_bins(int(n_bins[one]), kept))
         rows[:, kept] += some * times[kept] / _MAX_HISTOGRAMS
-    rows[0] = means
+    found = _Histograms(*rows)._replace(values=means)
     return _compare_histograms(
-        float(rows[0].max()), _Histograms(*rows), observed, multigroup, mean=True
+        float(means.max()), found, observed, multigroup, mean=True
     )
 
 
@@ -204,11 +205,9 @@ def _compare_histograms(
     pairwise = multigroup == "pairwise"
     # The mean over bins is normal where many of them have noise.
     many = found.deviations >= math.sqrt(_MANY_BINS) * found.errors
-    sizes, of_everyone = observed.sizes, observed.statistic.totals
+    sizes, of_everyone = observed.sizes, shares_of_groups(observed.statistic)
     variances = pairs_of_variances(sizes) if pairwise else []
-    at_one_score = normal_at_one_score(
-        sizes, of_everyone / of_everyone.sum(), multigroup
-    )
+    at_one_score = normal_at_one_score(sizes, of_everyone, multigroup)
 
     def high(level: float) -> float:
         by_tangent = found.values + 2 * at_one_score(level / 2)
@@ -246,7 +245,8 @@ def _without_noise(found: _Histograms, quantile: float) -> Floats:
     """
     means, spreads = _noisy_values()
     ends = []
-    for value, deviation, error in zip(*found[:3], strict=True):
+    numbers = found.values, found.deviations, found.errors
+    for value, deviation, error in zip(*numbers, strict=True):
         lowest = deviation * means - quantile * error * spreads
         below = np.flatnonzero(lowest <= value)
         last = below[-1] if len(below) else 0

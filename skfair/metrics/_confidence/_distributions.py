@@ -33,6 +33,7 @@ from skfair.metrics._confidence._noise import (
     mean_moments,
     normal_at_one_score,
     plus,
+    shares_of_groups,
     student,
     supremum,
     supremum_quantile,
@@ -77,7 +78,7 @@ def compare_mcdp(
     measure = mcdp_measure(epsilon=epsilon, n_subdivisions=n_subdivisions)
     bounds_of = partial(bound_pairs, epsilon=epsilon)
     gaps = measured_gaps(statistic, multigroup, measure, bounds_of)
-    shares = _shares_of_groups(statistic)
+    shares = shares_of_groups(statistic)
     windows_of_data = ranked and epsilon > 0
     if bounds == "band" and multigroup == "pairwise" and not windows_of_data:
         return _gap_comparisons(gaps, sizes, at_one_score=epsilon == 0)
@@ -151,7 +152,7 @@ def compare_abcc(
     """
     statistic, sizes, _ = observed
     gaps = measured_gaps(statistic, multigroup, area, sums_of_distances(area))
-    shares = _shares_of_groups(statistic)
+    shares = shares_of_groups(statistic)
     above, below = distribution_free(sizes, shares, multigroup, method)
     if method == "band":
         moments = mean_moments(statistic)
@@ -178,7 +179,7 @@ def compare_seminorm(
     scores, too.
     """
     statistic, sizes, _ = observed
-    shares = _shares_of_groups(statistic)
+    shares = shares_of_groups(statistic)
     gaps = measured_gaps(statistic, multigroup, measure, sums_of_distances(measure))
     _, noise = distribution_free(sizes, shares, multigroup, method)
     if method == "band":
@@ -203,7 +204,7 @@ def _area_noise(observed: Observed, multigroup: Multigroup) -> Floats:
     sums = np.cumsum(weights.reshape(-1, n_groups), axis=0)
     cdfs = (sums[:-1] / statistic.totals).T
     variances = np.maximum(cdfs * (1 - cdfs), 0) / sizes[:, None]  # rounded
-    noise = np.sqrt(contrast(variances, _shares_of_groups(statistic), multigroup))
+    noise = np.sqrt(contrast(variances, shares_of_groups(statistic), multigroup))
     return np.asarray(MEAN_ABSOLUTE * noise @ np.diff(scores))
 
 
@@ -222,7 +223,3 @@ def _with_fixed_ends(
         lambda level: largest(-below(level)),
         lambda level: largest(above(level)),
     )
-
-
-def _shares_of_groups(statistic: GroupedScores) -> Floats:
-    return np.asarray(statistic.totals / statistic.totals.sum())

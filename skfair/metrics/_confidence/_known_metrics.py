@@ -36,7 +36,12 @@ from skfair.metrics._demographic_parity import (
 )
 from skfair.metrics._distribution._abcc import abcc
 from skfair.metrics._distribution._gap import grouped_scores
-from skfair.metrics._distribution._madd import binned_scores, madd, number_of_bins
+from skfair.metrics._distribution._madd import (
+    binned_scores,
+    is_automatic,
+    madd,
+    number_of_bins,
+)
 from skfair.metrics._distribution._mcdp import mcdp
 from skfair.metrics._equalized_odds import equalized_odds_difference
 from skfair.metrics._error_differences import (
@@ -267,8 +272,7 @@ def observe_bins(
 ) -> Observed:
     """Scores of each group, or the bins that they are in where that is all it takes."""
     y_true, y_score, groups, weights = rows
-    automatic = isinstance(bandwidth, str) and bandwidth == "auto"
-    if automatic or scale == "rank" or weights is not None:
+    if is_automatic(bandwidth) or scale == "rank" or weights is not None:
         return observe_scores(*rows, scale=scale)
     n_bins = number_of_bins(bandwidth)
     statistic = binned_scores(n_bins, y_true, y_score, groups, weights, scale)
@@ -351,9 +355,9 @@ def observe_confusion(*rows: Any) -> Observed:
     if sample_weight is None:
         return Observed(statistic, sizes)
     codes, classes = encode_classes("y_true", y_true)
+    nothing = np.zeros(len(codes))
     for code, at in enumerate(positions_in(statistic.classes, classes)):
-        none = np.zeros(len(codes))
-        of_class = GroupedOutcomes.from_outcomes(none, mask=codes == code, **by_row)
+        of_class = GroupedOutcomes.from_outcomes(nothing, mask=codes == code, **by_row)
         sizes[:, at] = of_class.effective_sizes
     return Observed(statistic, sizes)
 

@@ -62,6 +62,11 @@ class Observed(NamedTuple):
     squares: Floats | None = None
 
 
+def shares_of_groups(statistic: Any) -> Floats:
+    """Share of each group in the total weight of a statistic."""
+    return np.asarray(statistic.totals / statistic.totals.sum())
+
+
 def mean_moments(statistic: GroupedScores) -> tuple[Floats, Floats]:
     """Mean and mean square of the scores of each group."""
     products = statistic.weights * statistic.scores

@@ -11,6 +11,7 @@ from scipy.optimize import minimize_scalar
 from scipy.special import ndtr
 
 from skfair._utils._types import Floats
+from skfair._utils._validation import check_real
 from skfair.metrics._confidence._anytime import rate_ends
 from skfair.metrics._confidence._noise import (
     UNDEFINED,
@@ -25,6 +26,7 @@ from skfair.metrics._confidence._noise import (
     mean_moments,
     normal,
     plus,
+    shares_of_groups,
     student,
     variances_of_means,
     with_values,
@@ -49,7 +51,7 @@ def compare_parity(
 ) -> Comparisons:
     """Compare means."""
     statistic, sizes, squares = observed
-    shares = statistic.totals / statistic.totals.sum()
+    shares = shares_of_groups(statistic)
     if isinstance(statistic, GroupedScores):
         value = difference_of_means(None, statistic, multigroup=multigroup)
         moments = mean_moments(statistic)
@@ -101,6 +103,7 @@ def compare_cvar(
 
     CVaR fairness is the largest mean of gaps over all tails, a seminorm of the rates.
     """
+    alpha = check_real("alpha", alpha, 0, 1, closed="left")
     if not fractional:
         raise ValueError("fractional of CVaR fairness must be True, got False.")
     statistic, sizes = observed.statistic, observed.sizes

@@ -288,6 +288,7 @@ class DCPResult:
         groups: tuple[Hashable, ...],
         classes: tuple[Hashable, ...],
         options: SearchOptions,
+        *,
         is_defined: bool = True,
     ) -> Self:
         """Solve for the weights of groups and true classes; nan where undefined."""
@@ -311,7 +312,7 @@ class DCPResult:
             upper=upper,
             optimal=optimal,
             n_nodes=sum(row.n_nodes for row in rows),
-            message=_message(is_defined, optimal, options),
+            message=_message(options, is_defined=is_defined, optimal=optimal),
             per_class=(lowers, uppers),
             baseline=baseline,
             eta=np.where(weights > 0, eta, np.nan),
@@ -380,7 +381,7 @@ def table_of_disparities(result: Any) -> pd.DataFrame:
     )
 
 
-def _message(is_defined: bool, optimal: bool, options: SearchOptions) -> str:
+def _message(options: SearchOptions, *, is_defined: bool, optimal: bool) -> str:
     """Text that says how the search ended."""
     if not is_defined:
         return "undefined: a group is absent or too small"

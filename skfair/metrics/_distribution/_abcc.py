@@ -14,6 +14,7 @@ from skfair._utils._validation import AnyScale
 from skfair.metrics._distribution._gap import (
     MANY_GROUPS,
     BoundPairs,
+    bound_gaps,
     grouped_scores,
     sums_of_distances,
     value_of_gaps,
@@ -45,7 +46,7 @@ def bound_areas(statistic: GroupedScores) -> BoundPairs:
     widths = np.diff(scores)
 
     def bounds(i: Integers, j: Integers, least: float) -> Floats:
-        apart = np.maximum(after[i] - before[j], after[j] - before[i])
+        apart = bound_gaps(before, after, i, j)
         return np.asarray((apart * widths).sum(axis=1))
 
     return bounds
@@ -68,10 +69,10 @@ def abcc(
     multistratum: Multistratum = "max",
     sample_weight: ArrayLike | None = None,
 ) -> float:
-    r"""Area between the cumulative curves of the groups' scores (ABCC).
+    """Area between the cumulative curves of the groups' scores (ABCC).
 
     .. math::
-        \int_0^1 |F_0(t) - F_1(t)| \, dt,
+        \\int_0^1 |F_0(t) - F_1(t)| \\, dt,
 
     the gap between the groups' rates of positive decisions averaged over all
     thresholds, which is also the Wasserstein-1 distance of their scores. It needs no

@@ -39,10 +39,10 @@ def abroca(
     multistratum: Multistratum = "max",
     sample_weight: ArrayLike | None = None,
 ) -> float:
-    r"""Area between the ROC curves of groups, ABROCA.
+    """Area between the ROC curves of groups, ABROCA.
 
     .. math::
-        \int_0^1 |ROC_a(t) - ROC_b(t)| \, dt
+        \\int_0^1 |ROC_a(t) - ROC_b(t)| \\, dt
 
     says how differently the scores separate the classes within the groups, averaged
     over false positive rates. Unlike the difference of the areas under the curves,

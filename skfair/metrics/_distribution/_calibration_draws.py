@@ -60,15 +60,15 @@ class RowsByScore(NamedTuple):
         starts = np.arange(n_groups) * len(scores)
         changes = np.sort(np.concatenate([starts, cells[last]]))
         return RowsOfGroups(
-            places[kept],
-            codes[kept],
-            self.excess[kept],
-            self.weights[kept],
-            np.cumsum(last) - last,
-            np.append(np.searchsorted(cells[last], starts), last.sum()),
-            np.diff(changes, append=n_groups * len(scores)),
-            scores,
-            np.arange(len(rows)),
+            places=places[kept],
+            codes=codes[kept],
+            excess=self.excess[kept],
+            weights=self.weights[kept],
+            steps=np.cumsum(last) - last,
+            starts=np.append(np.searchsorted(cells[last], starts), last.sum()),
+            lengths=np.diff(changes, append=n_groups * len(scores)),
+            scores=scores,
+            drawn=np.arange(len(rows)),
         )
 
 
@@ -78,15 +78,17 @@ class RowsOfGroups(NamedTuple):
     Rows with the same group and score are one step of the curve of the group.
     """
 
+    #: Positions among all rows from which rows are drawn.
     places: Integers
     codes: Integers
     #: Outcomes minus scores.
     excess: Floats
     weights: NDArray[Any]
-    #: Step of each row, first step of each group and the end of the last, and how many
-    #: scores each step, and the start of each curve, hold for.
+    #: Step of each row.
     steps: Integers
+    #: First step of each group, and the end of the last one.
     starts: Integers
+    #: How many scores each step, and the start of each curve, hold for.
     lengths: Integers
     #: Distinct scores.
     scores: Floats

@@ -212,11 +212,11 @@ def calibration_gap(
     multistratum: Multistratum = "max",
     sample_weight: ArrayLike | None = None,
 ) -> float:
-    r"""Largest difference between groups in how far outcomes differ from scores.
+    """Largest difference between groups in how far outcomes differ from scores.
 
     .. math::
-        \max_t |C_a(t) - C_b(t)|, \quad
-        C_g(t) = \frac{1}{n_g} \sum_{i \in g, \, s_i \le t} (y_i - s_i)
+        \\max_t |C_a(t) - C_b(t)|, \\quad
+        C_g(t) = \\frac{1}{n_g} \\sum_{i \\in g, \\, s_i \\le t} (y_i - s_i)
 
     asks whether a score of .7 means the same in each group. C of a group rises where
     its outcomes are more frequent than its scores say, and falls where they are less
@@ -307,15 +307,15 @@ default=None
     found = labelled_rows("calibration_gap", *given)
     if found is None:
         return math.nan
-    rows = rows_by_score(found)
-    return largest_difference(rows, multigroup)[0]
+    return gap_of_steps(None, rows_by_score(found), multigroup=multigroup)
 
 
 def gap_of_steps(
     y_true: None, y_score: Steps | Curves, *, multigroup: Multigroup = "pairwise"
 ) -> float:
     """Calibration gap of rows whose steps are known."""
-    return largest_difference(y_score, multigroup)[0]
+    value, _, _ = largest_curve_gap(y_score, multigroup)
+    return value
 
 
 register(
@@ -329,7 +329,7 @@ register(
 )
 
 
-def largest_difference(
+def largest_curve_gap(
     rows: Steps | Curves, multigroup: Multigroup = "pairwise"
 ) -> tuple[float, float, Floats]:
     """Largest difference of two curves, the first score with it, and all curves there.
@@ -366,11 +366,11 @@ def calibration_error(
     multistratum: Multistratum = "max",
     sample_weight: ArrayLike | None = None,
 ) -> float:
-    r"""Largest calibration error of a group, by cumulative differences.
+    """Largest calibration error of a group, by cumulative differences.
 
     .. math::
-        \max_g \left( \max_t C_g(t) - \min_t C_g(t) \right), \quad
-        C_g(t) = \frac{1}{n_g} \sum_{i \in g, \, s_i \le t} (y_i - s_i)
+        \\max_g \\left( \\max_t C_g(t) - \\min_t C_g(t) \\right), \\quad
+        C_g(t) = \\frac{1}{n_g} \\sum_{i \\in g, \\, s_i \\le t} (y_i - s_i)
 
     with 0 among the values of C, is the Kuiper calibration error of the group with the
     largest: the largest sum of the differences between outcomes and scores over

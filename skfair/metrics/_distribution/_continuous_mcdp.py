@@ -268,23 +268,29 @@ def continuous_mcdp_cuts(
     rows = y_true, y_score, sensitive_features, sample_weight
     statistic, cuts, gap_at = _gaps_by_cut(*rows, scale, epsilon, min_share)
     if not len(cuts.values):
-        nothing = np.empty(0)
-        n_rows, none = int(statistic.counts.sum()), nothing.astype(np.intp)
-        undefined = (math.nan, math.nan, math.nan)
-        return ContinuousMCDPResult(*undefined, 0, n_rows, nothing, nothing, none)
+        return ContinuousMCDPResult(
+            value=math.nan,
+            cut=math.nan,
+            score=math.nan,
+            n_at_most=0,
+            n_above=int(statistic.counts.sum()),
+            cuts=np.empty(0),
+            values=np.empty(0),
+            sizes=np.empty(0, np.intp),
+        )
     value, best = _largest_over_cuts(cuts, gap_at)
     place = largest_sustained_gap(_two_sides(statistic, cuts, best), float(epsilon))
     listed = _listed(cuts, best)
     n_at_most = int(cuts.sizes[best])
     return ContinuousMCDPResult(
-        value,
-        float(cuts.values[best]),
-        place.score,
-        n_at_most,
-        int(statistic.counts.sum()) - n_at_most,
-        cuts.values[listed],
-        np.array([gap_at(cut) for cut in listed]),
-        cuts.sizes[listed],
+        value=value,
+        cut=float(cuts.values[best]),
+        score=place.score,
+        n_at_most=n_at_most,
+        n_above=int(statistic.counts.sum()) - n_at_most,
+        cuts=cuts.values[listed],
+        values=np.array([gap_at(cut) for cut in listed]),
+        sizes=cuts.sizes[listed],
     )
 
 
@@ -298,7 +304,7 @@ class _Cuts(NamedTuple):
     values: Floats
     sizes: Integers  # rows at most at the cut
     weights: NDArray[Any]  # of these rows
-    total: float  # weight of all rows
+    above: NDArray[Any]  # weights of the other rows, added up by themselves
     last: Integers
     ranks: Integers
 
@@ -338,14 +344,16 @@ def _cut_points(statistic: GroupedScores, min_share: float) -> _Cuts:
     ranks = np.empty(len(order), dtype=np.intp)
     ranks[order] = np.arange(len(order))
     counts = statistic.counts[order]
-    sizes, weights = np.cumsum(counts), np.cumsum(statistic.totals[order])
-    n_rows, total = counts.sum(), statistic.totals.sum()
+    totals = statistic.totals[order]
+    sizes, weights, n_rows = np.cumsum(counts), np.cumsum(totals), counts.sum()
+    above = np.append(np.cumsum(totals[:0:-1])[::-1], 0)
     smallest = max(statistic.min_group_size, 1)
-    least = (min_share - _ROUNDING) * total
+    least = (min_share - _ROUNDING) * totals.sum()
     kept = (counts > 0) & (np.minimum(sizes, n_rows - sizes) >= smallest)
-    last = np.flatnonzero(kept & (np.minimum(weights, total - weights) >= least))
-    values = values[order]
-    return _Cuts(values[last], sizes[last], weights[last], float(total), last, ranks)
+    last = np.flatnonzero(kept & (np.minimum(weights, above) >= least))
+    return _Cuts(
+        values[order][last], sizes[last], weights[last], above[last], last, ranks
+    )
 
 
 def _gaps_by_cut(
@@ -386,13 +394,12 @@ def _warn_without_cuts(statistic: GroupedScores, min_share: float) -> None:
 def _two_sides(statistic: GroupedScores, cuts: _Cuts, cut: int) -> GroupedScores:
     """Scores of the rows at most at a cut point, and of those above it."""
     above = (cuts.ranks > cuts.last[cut]).astype(np.int8)
-    weights, total = cuts.weights[cut], statistic.totals.sum()
     n_rows = statistic.counts.sum()
     return replace(
         statistic,
         codes=above[statistic.codes],
         counts=np.array([cuts.sizes[cut], n_rows - cuts.sizes[cut]]),
-        totals=np.array([weights, total - weights]),
+        totals=np.array([cuts.weights[cut], cuts.above[cut]]),
         labels=("at most", "above"),
     )
 
@@ -413,8 +420,9 @@ def _largest_over_cuts(
     G = q H + (1 - q) K, K the CDF of the other rows, gives q (1 - q) |H - K| at most.
     A window takes the least of several such distances, which changes by no more.
     """
-    shares = cuts.weights / cuts.total
-    spread = shares * (1 - shares)
+    total = cuts.weights[0] + cuts.above[0]
+    shares, above = cuts.weights / total, cuts.above / total
+    spread = shares * above
     bounds = 1 + spread  # above all gaps, and largest in the middle
     largest, best = -math.inf, len(shares)
     while True:
@@ -424,7 +432,8 @@ def _largest_over_cuts(
         gap = gap_at(cut)
         if gap > largest or (gap == largest and cut < best):
             largest, best = gap, cut
-        moved = np.abs(shares - shares[cut])
+        moved = np.abs(shares - shares[cut])  # a small share on one side is exact
+        moved = np.maximum(moved, np.abs(above - above[cut]))
         reach = (gap * spread[cut] + moved * (1 - moved)) / spread
         bounds = np.minimum(bounds, reach)
         bounds[cut] = -math.inf

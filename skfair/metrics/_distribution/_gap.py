@@ -71,7 +71,7 @@ def grouped_scores(
     if isinstance(y_score, GroupedScores):
         statistic = in_place_of_rows(y_score, y_true=y_true, **rows)
         if scale == "probability":
-            check_probabilities(statistic, hint=TAKES_ANY)
+            check_probabilities(statistic, "y_score", TAKES_ANY)
     else:
         if isinstance(y_score, JSONStatistic):
             refuse_statistics(y_score, "y_score", GroupedScores)
@@ -217,7 +217,7 @@ def largest_gap(
 
     Without `bounds_of` the measure is a seminorm, which bounds pairs itself.
     """
-    if len(statistic.labels) == 2 and multigroup == "pairwise":
+    if statistic.n_groups == 2 and multigroup == "pairwise":
         return LargestGap(measure(gap_between(statistic, 0, 1)), (0, 1))
     pairs = compared_pairs(statistic.n_groups, multigroup)
 
@@ -252,6 +252,16 @@ def sums_of_distances(
         return lambda i, j, _: np.asarray(from_everyone[i] + from_everyone[j])
 
     return bounds_of
+
+
+def bound_gaps(
+    before: Floats, after: Floats, first: Integers, second: Integers
+) -> Floats:
+    """Bound the gap of each pair from each score to the next.
+
+    There the CDFs of the groups lie between `before` and `after`.
+    """
+    return np.maximum(after[first] - before[second], after[second] - before[first])
 
 
 def largest_bounded(

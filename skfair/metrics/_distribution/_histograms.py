@@ -66,6 +66,7 @@ def gap_curves(
 def _curves(
     statistic: GroupedScores,
     edges: Edges,
+    *,
     alone: bool,
     in_bins: Callable[[int | None], NDArray[Any]] | None = None,
 ) -> Callable[[Pair], GapCurve]:
@@ -140,6 +141,7 @@ def _many(statistic: GroupedScores) -> bool:
 
 
 def _block(pair: Pair) -> tuple[int, int]:
+    """Blocks of groups that the two groups of a pair are in."""
     first, second = pair
     return first // _BLOCK, 0 if second is None else second // _BLOCK
 
@@ -197,6 +199,7 @@ def _few_edges() -> Edges:
 
 @cache
 def _edges_of_the_paper() -> Edges:
+    """Edges of the histograms of all bandwidths that the paper looks at."""
     return Edges.of(bin_numbers(N_BANDWIDTHS))
 
 
@@ -225,9 +228,7 @@ def bin_changes(
     return changes
 
 
-def bin_distances(
-    changes: NDArray[Any], starts: Integers, scale: float = 1.0
-) -> Floats:
+def bin_distances(changes: NDArray[Any], starts: Integers, scale: float) -> Floats:
     """Sum of the absolute changes in each histogram, which are overwritten."""
     np.abs(changes, out=changes)
     sums = np.add.reduceat(changes, starts, dtype=changes.dtype)
@@ -279,11 +280,11 @@ def stable_mean(statistic: GroupedScores, multigroup: Multigroup) -> tuple[float
     if not alone:
         in_bins = _in_bins(statistic, _few_edges())
         bounds = _bound_means(statistic, pairs, in_bins)
-    few = _curves(statistic, _few_edges(), alone, in_bins)
+    few = _curves(statistic, _few_edges(), alone=alone, in_bins=in_bins)
 
     @cache
     def every() -> Callable[[Pair], GapCurve]:
-        return _curves(statistic, edges_of_all(N_BANDWIDTHS), alone)
+        return _curves(statistic, edges_of_all(N_BANDWIDTHS), alone=alone)
 
     def mean_of(i: int) -> float:
         curve = few(pairs[i])

@@ -46,10 +46,14 @@ from skfair.statistics._json import JSONStatistic
 _MAX_BINS = 2**53
 
 
+def is_automatic(bandwidth: Any) -> bool:
+    """Whether a bandwidth is chosen by the data."""
+    return isinstance(bandwidth, str) and bandwidth == "auto"
+
+
 def check_bins(n_known: int, *, bandwidth: Any = "auto") -> None:
     """Raise unless the bins of a width are unions of `n_known` equal ones."""
-    automatic = isinstance(bandwidth, str) and bandwidth == "auto"
-    if automatic or n_known % number_of_bins(bandwidth):
+    if is_automatic(bandwidth) or n_known % number_of_bins(bandwidth):
         raise ValueError(
             f"bandwidth must be 1 / m for a power of two m <= {n_known}, got "
             f"{bandwidth!r}."
@@ -75,10 +79,10 @@ def madd(
     multistratum: Multistratum = "max",
     sample_weight: ArrayLike | None = None,
 ) -> float:
-    r"""Model absolute density distance (MADD) between groups' score histograms.
+    """Model absolute density distance (MADD) between groups' score histograms.
 
     .. math::
-        \sum_{k=1}^{m} |d_{0,k} - d_{1,k}|, \quad m = \lfloor 1 / h \rfloor,
+        \\sum_{k=1}^{m} |d_{0,k} - d_{1,k}|, \\quad m = \\lfloor 1 / h \\rfloor,
 
     with the share :math:`d_{g,k}` of group g whose scores fall in bin k of m equal
     ones. Half of MADD is the share of a group whose scores would have to change for
@@ -163,16 +167,16 @@ default=None
     >>> round(madd(None, y_score, sensitive_features=sex, bandwidth=0.5), 3)
     0.667
     """
-    auto = isinstance(bandwidth, str) and bandwidth == "auto"
-    n_bins = 0 if auto else number_of_bins(bandwidth)
-    given = y_true, y_score, sensitive_features, sample_weight, scale
-    statistic = grouped_scores(*given) if auto else binned_scores(n_bins, *given)
-    if not auto:
-        measure = partial(histogram_distance, n_bins=n_bins)
-        return value_of_gaps("madd", statistic, multigroup, measure)
-    if warn_if_undefined("madd", statistic):
-        return math.nan
-    return stable_mean(statistic, multigroup)[0]
+    rows = y_true, y_score, sensitive_features, sample_weight
+    if is_automatic(bandwidth):
+        statistic = grouped_scores(*rows, scale)
+        if warn_if_undefined("madd", statistic):
+            return math.nan
+        return stable_mean(statistic, multigroup)[0]
+    n_bins = number_of_bins(bandwidth)
+    statistic = binned_scores(n_bins, *rows, scale)
+    measure = partial(histogram_distance, n_bins=n_bins)
+    return value_of_gaps("madd", statistic, multigroup, measure)
 
 
 def _combine_curves(
@@ -303,7 +307,7 @@ def binned_scores(
         or scale == "rank"
     ):
         return grouped_scores(y_true, y_score, sensitive_features, sample_weight, scale)
-    scores = check_scores(y_score, hint=TAKES_ANY)
+    scores = check_scores(y_score, tip=TAKES_ANY)
     check_y_true(y_true, scores)
     groups = resolve_groups(sensitive_features, n_samples=len(scores))
     n_cells = len(groups.labels) * n_bins

@@ -102,13 +102,15 @@ def madd_optimal_bandwidth(
     multigroup: Multigroup = "pairwise",
     sample_weight: ArrayLike | None = None,
 ) -> MADDBandwidthResult:
-    r"""Find the interval of bandwidths in which MADD is most stable.
+    """Find the interval of bandwidths in which MADD is most stable.
 
     Among the intervals of at least `min_points` bandwidths and of length at least
     `min_length` times
 
     .. math::
-        h_{sup} = \left( \frac{\sqrt{n_0} + \sqrt{n_1}}{\sqrt{n_0 n_1}} \right)^{2/3}
+        h_{sup} = \\left(
+            \\frac{\\sqrt{n_0} + \\sqrt{n_1}}{\\sqrt{n_0 n_1}}
+        \\right)^{2/3}
 
     this is the one over which MADD has the smallest standard deviation.
 
@@ -201,15 +203,14 @@ default=None
 
 def _undefined(n_bandwidths: int) -> MADDBandwidthResult:
     """Return the result for groups that cannot be compared."""
-    nan, values = math.nan, np.full(n_bandwidths, np.nan)
     return MADDBandwidthResult(
-        (nan, nan),
-        nan,
-        nan,
-        nan,
-        (None, None),
-        bandwidths_to_one(n_bandwidths),
-        values,
+        interval=(math.nan, math.nan),
+        value=math.nan,
+        std=math.nan,
+        h_sup=math.nan,
+        groups=(None, None),
+        bandwidths=bandwidths_to_one(n_bandwidths),
+        values=np.full(n_bandwidths, np.nan),
     )
 
 
@@ -225,12 +226,13 @@ def _find_interval(
     bandwidths = bandwidths_to_one(n_bandwidths)
     curve, found = most_stable(statistic, multigroup, n_bandwidths, search)
     first, second = curve.pair
+    other = None if second is None else statistic.labels[second]
     return MADDBandwidthResult(
-        (float(bandwidths[found.start]), float(bandwidths[found.stop])),
-        found.mean,
-        found.std,
-        float(optimal_order(curve.totals)),
-        (statistic.labels[first], None if second is None else statistic.labels[second]),
-        bandwidths,
-        curve.values,
+        interval=(float(bandwidths[found.start]), float(bandwidths[found.stop])),
+        value=found.mean,
+        std=found.std,
+        h_sup=float(optimal_order(curve.totals)),
+        groups=(statistic.labels[first], other),
+        bandwidths=bandwidths,
+        values=curve.values,
     )

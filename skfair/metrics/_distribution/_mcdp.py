@@ -17,6 +17,7 @@ from skfair.metrics._distribution._gap import (
     MANY_GROUPS,
     BoundPairs,
     LargestGap,
+    bound_gaps,
     compared_pairs,
     grouped_scores,
     largest_gap,
@@ -79,14 +80,14 @@ def mcdp(
     multistratum: Multistratum = "max",
     sample_weight: ArrayLike | None = None,
 ) -> float:
-    r"""Maximal local disparity of two groups' score distributions, MCDP(epsilon).
+    """Maximal local disparity of two groups' score distributions, MCDP(epsilon).
 
     The largest gap between the groups' cumulative distribution functions that is
     sustained over a whole window of scores,
 
     .. math::
-        \max_{y_0 \in [0, 1]} \; \min_{|t - y_0| \le \epsilon} |F_0(t) - F_1(t)|,
-        \quad t \in [0, 1],
+        \\max_{y_0 \\in [0, 1]} \\; \\min_{|t - y_0| \\le \\epsilon} |F_0(t) - F_1(t)|,
+        \\quad t \\in [0, 1],
 
     so that no decision threshold treats the groups more unequally than MCDP(0) says.
     It needs no true labels: it measures demographic parity at every threshold, and
@@ -372,8 +373,7 @@ def _bound_of_zero(statistic: GroupedScores) -> BoundPairs:
     _, before, after = statistic._shares_between
 
     def bounds(i: Integers, j: Integers, least: float) -> Floats:
-        apart = np.maximum(after[i] - before[j], after[j] - before[i])
-        return np.asarray(apart.max(axis=1))
+        return np.asarray(bound_gaps(before, after, i, j).max(axis=1))
 
     return bounds
 

@@ -162,9 +162,9 @@ def metric_bounds(
         return MetricBounds(lower, max(lower, min(upper, specification.maximum)))
     assert isinstance(histogram, GroupedHistogram)
     if specification.check_bins is not None:
-        users = [specification.check_bins]
-        own = check_known(specification, given, *users, what="bounds")
-        specification.check_bins(histogram.n_bins, **own)
+        check_bins = specification.check_bins
+        own = check_known(specification, given, check_bins, what="bounds")
+        check_bins(histogram.n_bins, **own)
         value = metric(None, histogram.at_edges(), **options)
         return MetricBounds(value, value)
     on_band, limit = on_band_of(metric, **options)

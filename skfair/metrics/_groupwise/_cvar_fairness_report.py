@@ -14,9 +14,9 @@ from skfair.metrics._groupwise._cvar_fairness import tail_shares
 from skfair.metrics._groupwise._group_gaps import (
     GroupWeights,
     group_gaps,
-    wilson_interval,
 )
 from skfair.metrics._inputs import Quality, grouped_quality
+from skfair.metrics._rate_intervals import wilson_interval
 from skfair.statistics import GroupedOutcomes
 
 

@@ -10,11 +10,9 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import ndtri
 
 from skfair._utils._text import listed, shown
 from skfair._utils._types import Bools, Floats, Integers
-from skfair._utils._validation import check_real
 from skfair.metrics._inputs import check_group_weights, rows_that_count
 from skfair.metrics._uncertainty._permutation import (
     PermutationTestResult,
@@ -147,19 +145,6 @@ def permute_outcomes(
         sample_weight=weights,
         **settings,
     )
-
-
-def wilson_interval(
-    rates: Floats, sizes: Floats, confidence_level: float
-) -> tuple[Floats, Floats]:
-    """Return Wilson's score interval of each rate, nan where a size is 0."""
-    level = check_real("confidence_level", confidence_level, 0, 1, closed="neither")
-    z = ndtri((1 + level) / 2)
-    counted = np.where(sizes > 0, sizes, np.nan)
-    centre = (rates + z**2 / (2 * counted)) / (1 + z**2 / counted)
-    deviation = np.sqrt(rates * (1 - rates) / counted + (z / (2 * counted)) ** 2)
-    half = z * deviation / (1 + z**2 / counted)
-    return np.clip(centre - half, 0, 1), np.clip(centre + half, 0, 1)
 
 
 def _describe_left_out(

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
-from scipy.special import betaincinv
 from sklearn.exceptions import UndefinedMetricWarning
 
 from skfair._utils._text import shown
@@ -39,12 +38,19 @@ from skfair.metrics._inputs import (
     positive_rows,
     refuse_statistics,
 )
+from skfair.metrics._rate_intervals import ratio_ends
 from skfair.statistics import GroupedOutcomes
 
-#: Name of an attribute, outcomes by its groups, and number of rows without a group.
-Attribute: TypeAlias = tuple[str, GroupedOutcomes, int]
 #: Label of the rows without a group.
 UNKNOWN = "(unknown)"
+
+
+class _Attribute(NamedTuple):
+    """Outcomes by group of an attribute, and the number of rows without a group."""
+
+    name: str
+    statistic: GroupedOutcomes
+    n_unknown: int
 
 
 def impact_ratios(
@@ -187,10 +193,9 @@ def impact_ratios(
         check_y_true(y_true, y_pred_or_score)
         outcomes = are_selected(y_pred_or_score, rate, pos_label, sample_weight)
         attributes = _of_rows(outcomes, sensitive_features, sample_weight)
-    tables = []
-    for attribute in attributes:  # a comprehension would change the place of warnings
-        tables.append(_table_of_ratios(attribute, min_share, level))
-    return pd.concat(tables)
+    return pd.concat(
+        [_table_of_ratios(attribute, min_share, level) for attribute in attributes]
+    )
 
 
 def are_selected(
@@ -235,11 +240,12 @@ def _check_outcomes(statistic: GroupedOutcomes) -> None:
 
 def _of_rows(
     outcomes: Bools, sensitive_features: Any, sample_weight: ArrayLike | None
-) -> list[Attribute]:
+) -> list[_Attribute]:
     """Add up the outcomes by each attribute, and by the intersection of all."""
     if sensitive_features is None or isinstance(sensitive_features, Groups):
         groups = resolve_groups(sensitive_features, n_samples=len(outcomes))
-        return _by_attribute(*_count_outcomes("", outcomes, groups, sample_weight)[1:])
+        found = _count_outcomes("", outcomes, groups, sample_weight)
+        return _by_attribute(found.statistic, found.n_unknown)
     names, columns = columns_of(sensitive_features)
     named = [name or f"attribute {i + 1}" for i, name in enumerate(names)]
     if len(columns) == 1:
@@ -259,7 +265,7 @@ def _of_rows(
 
 def _count_outcomes(
     name: str, outcomes: Bools, groups: Groups, sample_weight: ArrayLike | None
-) -> Attribute:
+) -> _Attribute:
     """Add up the outcomes of each group, and count the rows without one."""
     statistic = GroupedOutcomes.from_outcomes(
         outcomes, sensitive_features=groups, sample_weight=sample_weight
@@ -268,22 +274,22 @@ def _count_outcomes(
     unknown = groups.codes < 0
     if weights is not None:
         unknown = unknown & (weights > 0)
-    return name, statistic, int(unknown.sum())
+    return _Attribute(name, statistic, int(unknown.sum()))
 
 
-def _by_attribute(statistic: GroupedOutcomes, n_unknown: int) -> list[Attribute]:
+def _by_attribute(statistic: GroupedOutcomes, n_unknown: int) -> list[_Attribute]:
     """Add up the groups of an intersection by each attribute; keep them, too."""
     labels, names = statistic.labels, list(statistic.names)
     lengths = {len(label) if isinstance(label, tuple) else 1 for label in labels}
     n_columns = lengths.pop() if len(lengths) == 1 else 1
     if n_columns == 1:
-        return [(CROSS.join(names) or "group", statistic, n_unknown)]
+        return [_Attribute(CROSS.join(names) or "group", statistic, n_unknown)]
     if len(names) != n_columns:
         names = [f"attribute {i + 1}" for i in range(n_columns)]
     values: Any = zip(*labels, strict=True)
     margins = [_margin(statistic, of_column) for of_column in values]
     statistics = zip([*names, CROSS.join(names)], [*margins, statistic], strict=True)
-    return [(name, one, n_unknown) for name, one in statistics]
+    return [_Attribute(name, one, n_unknown) for name, one in statistics]
 
 
 def _margin(statistic: GroupedOutcomes, values: Sequence[Any]) -> GroupedOutcomes:
@@ -299,7 +305,7 @@ def _margin(statistic: GroupedOutcomes, values: Sequence[Any]) -> GroupedOutcome
 
 
 def _table_of_ratios(
-    attribute: Attribute, min_share: float, level: float
+    attribute: _Attribute, min_share: float, level: float
 ) -> pd.DataFrame:
     """Rates, ratios and intervals of the groups of an attribute."""
     name, statistic, n_unknown = attribute
@@ -363,38 +369,3 @@ def _intervals(rates: Floats, sizes: Floats, level: float) -> tuple[Floats, Floa
     tail = (1 - level) / 2
     lower, upper = ratio_ends(rates, sizes, tail, tail / (len(rates) - 1))
     return lower.min(axis=1), upper.min(axis=1)
-
-
-def ratio_ends(
-    rates: Floats, sizes: Floats, low_tail: float, high_tail: float
-) -> tuple[Floats, Floats]:
-    """Lower and upper end of the ratio of each rate to each, that to itself is 1."""
-    lower, _ = ratio_bounds(rates, *clopper_pearson(rates, sizes, low_tail))
-    _, upper = ratio_bounds(rates, *clopper_pearson(rates, sizes, high_tail))
-    for ends in (lower, upper):
-        np.fill_diagonal(ends, 1)
-    return lower, upper
-
-
-def clopper_pearson(rates: Floats, sizes: Floats, tail: float) -> tuple[Floats, Floats]:
-    """Exact interval of each rate; each end is wrong with probability `tail`."""
-    hits = rates * sizes
-    misses = sizes - hits
-    low = np.where(hits > 0, betaincinv(np.maximum(hits, 1e-9), misses + 1, tail), 0)
-    high = betaincinv(hits + 1, np.maximum(misses, 1e-9), 1 - tail)
-    return low, np.where(misses > 0, high, 1)
-
-
-def ratio_bounds(rates: Floats, low: Floats, high: Floats) -> tuple[Floats, Floats]:
-    """Interval of the ratio of each rate (row) to each (column), from theirs.
-
-    Newcombe's equations, the lower end multiplied out so that nothing cancels.
-    """
-    products = np.outer(rates, rates)
-    down, up = low * (2 * rates - low), high * (2 * rates - high)
-    below = np.sqrt(np.maximum(products**2 - np.outer(down, up), 0))
-    above = np.sqrt(np.maximum(products**2 - np.outer(up, down), 0))
-    lower, upper = np.zeros(below.shape), np.full(below.shape, np.inf)
-    np.divide(down[:, None], products + below, out=lower, where=down[:, None] > 0)
-    np.divide(products + above, down, out=upper, where=down > 0)
-    return lower, upper

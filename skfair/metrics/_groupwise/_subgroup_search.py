@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,7 @@ class Entries(NamedTuple):
 
     @property
     def n_rows(self) -> int:
+        """Number of rows of all entries."""
         return int(self.through[-1]) if len(self.through) else 0
 
     def drawn(self, generator: np.random.Generator, n_draws: int) -> NDArray[Any]:
@@ -72,6 +73,7 @@ class Population(NamedTuple):
 
     @property
     def n_rows(self) -> int:
+        """Number of rows."""
         return len(self.cells)
 
     def permuted(self, generator: np.random.Generator) -> Entries:
@@ -167,7 +169,7 @@ def _refine(
     sizes = np.diff(sums[stops - 1], prepend=0)
     lengths = stops - starts
     own = sums - np.repeat(sums[stops - 1] - sizes, lengths)
-    rows = chosen, own, own - weights, np.repeat(sizes, lengths)
+    rows = _OwnRows(chosen, own, own - weights, np.repeat(sizes, lengths))
     n_others = np.maximum(entries.n_rows - sizes, 1)
     gaps = np.maximum.reduceat(_gaps(rows, entries), starts)
     values = gaps / (sizes * n_others)
@@ -184,12 +186,16 @@ def _refine(
     ]
 
 
-#: Entries of subgroups, one after the other, and the rows of their own subgroup up to
-#: each entry, before it, and in all.
-_Own: TypeAlias = tuple[Integers, Integers, Integers, Integers]
+class _OwnRows(NamedTuple):
+    """Entries of subgroups, one after the other, and rows of the subgroup of each."""
+
+    entries: Integers
+    through: Integers  # rows of the subgroup up to the entry
+    before: Integers  # rows of the subgroup before it
+    sizes: Integers  # rows of the subgroup in all
 
 
-def _gaps(own: _Own, entries: Entries) -> Integers:
+def _gaps(own: _OwnRows, entries: Entries) -> Integers:
     """Difference of the CDFs of the subgroup and of all others, at each entry.
 
     Times the sizes of both. With k of its s rows and K of all n rows at most at a score
@@ -197,13 +203,13 @@ def _gaps(own: _Own, entries: Entries) -> Integers:
     and falls below most just before one. Of entries of the same score `through` is
     right at the last and `before` at the first; at the others the gap reads smaller.
     """
-    n_rows, (chosen, through, before, sizes) = entries.n_rows, own
-    above = through * n_rows - entries.through[chosen] * sizes
-    below = entries.below[chosen] * sizes - before * n_rows
+    n_rows, chosen = entries.n_rows, own.entries
+    above = own.through * n_rows - entries.through[chosen] * own.sizes
+    below = entries.below[chosen] * own.sizes - own.before * n_rows
     return np.asarray(np.maximum(above, below))
 
 
-def _bounds(own: _Own, entries: Entries, min_size: int) -> Floats:
+def _bounds(own: _OwnRows, entries: Entries, min_size: int) -> Floats:
     """Bound of the gaps of all refinements of a subgroup, at each entry.
 
     Let k rows of the subgroup, and K of all n rows, be at most at a score. A refinement
@@ -213,15 +219,15 @@ def _bounds(own: _Own, entries: Entries, min_size: int) -> Floats:
     So it is at most that of its t = max(k, min_size) most extreme rows. Just before a
     score the same holds of the rows from there on.
     """
-    n_rows, (chosen, through, before, sizes) = entries.n_rows, own
+    n_rows, chosen = entries.n_rows, own.entries
 
     def bound(hits: Integers, of_all: Integers) -> Floats:
         taken = np.maximum(hits, min_size)
         others = np.maximum(n_rows - taken, 1)
         return np.asarray(hits / taken - (of_all - hits) / others)
 
-    above = bound(through, entries.through[chosen])
-    below = bound(sizes - before, n_rows - entries.below[chosen])
+    above = bound(own.through, entries.through[chosen])
+    below = bound(own.sizes - own.before, n_rows - entries.below[chosen])
     return np.maximum(above, below)
 
 
@@ -317,7 +323,7 @@ def _errors_in_deviations(
 
 
 def compare_with_others(
-    one: Subgroup, entries: Entries, is_rate: bool
+    one: Subgroup, entries: Entries, *, is_rate: bool
 ) -> dict[str, float]:
     """Shares of a subgroup and of all others above the score of the largest gap."""
     chosen, n_rows = one.entries, entries.n_rows
@@ -326,7 +332,7 @@ def compare_with_others(
     sizes = np.full(len(own), one.size)
     score = 0.0
     if not is_rate:
-        gaps = _gaps((chosen, own, own - weights, sizes), entries)
+        gaps = _gaps(_OwnRows(chosen, own, own - weights, sizes), entries)
         at = int(gaps.argmax())
         score = float(scores[at])
         if gaps[at] > own[at] * n_rows - entries.through[chosen[at]] * one.size:

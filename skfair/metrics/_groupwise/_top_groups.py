@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.stats import false_discovery_control, hypergeom
 
 from skfair._utils._types import Floats, Integers
 from skfair._utils._validation import check_real
 from skfair.groups import group_index
-from skfair.metrics._groupwise._group_gaps import wilson_interval
 from skfair.metrics._inputs import Quality, count_hits, grouped_quality
+from skfair.metrics._rate_intervals import wilson_interval
 from skfair.statistics import GroupedOutcomes
 
 
@@ -116,10 +116,10 @@ def _compared_with_others(statistic: GroupedOutcomes) -> pd.DataFrame:
         effective = np.nan_to_num(statistic.effective_sizes)
         sizes = np.floor(effective * (1 + 1e-12)).astype(np.intp)
         hits = np.rint(statistic.means * sizes).astype(np.intp)
-    rates, sums, totals = statistic.means, statistic.sums, statistic.totals
-    others, n_others = np.full(len(sizes), np.nan), sizes.sum() - sizes
-    left = totals.sum() - totals
-    np.divide(sums.sum() - sums, left, out=others, where=n_others > 0)
+    rates, n_others = statistic.means, sizes.sum() - sizes
+    sums, totals = (_sums_of_others(v) for v in (statistic.sums, statistic.totals))
+    others = np.full(len(sizes), np.nan)
+    np.divide(sums, totals, out=others, where=n_others > 0)
     tested = (sizes > 0) & (n_others > 0)
     pvalues, adjusted = np.full((2, len(sizes)), np.nan)
     pvalues[tested] = _pvalues(sizes[tested], hits[tested], sizes.sum(), hits.sum())
@@ -137,6 +137,12 @@ def _compared_with_others(statistic: GroupedOutcomes) -> pd.DataFrame:
         "adjusted_pvalue": adjusted,
     }
     return pd.DataFrame(columns, group_index(statistic.labels, statistic.names))
+
+
+def _sums_of_others(values: NDArray[Any]) -> NDArray[Any]:
+    """Sum over all groups but each one, which a difference of sums would round off."""
+    before, after = np.cumsum(values[:-1]), np.cumsum(values[:0:-1])[::-1]
+    return np.asarray(np.append(0, before) + np.append(after, 0))
 
 
 def _pvalues(sizes: Integers, hits: Integers, n_rows: int, n_hits: int) -> Floats:

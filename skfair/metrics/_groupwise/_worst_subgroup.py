@@ -277,8 +277,7 @@ default=None
     n_subgroups = check_integer("n_subgroups", n_subgroups, 1)
     n_permutations = check_integer("n_permutations", n_permutations, 0)
     generator = check_seed(random_state)
-    given = y_true, y_score_or_pred, quality, pos_label, scale
-    scores, kept, positive = _scores(*given)
+    scores, kept, positive = _scores(y_true, y_score_or_pred, quality, pos_label, scale)
     columns = _columns(sensitive_features, bins, len(kept))
     if isinstance(sensitive_features, Groups):
         kept &= sensitive_features.codes >= 0
@@ -297,14 +296,14 @@ default=None
         label: search(part, min_group_size, n_subgroups)
         for label, part in entries.items()
     }
-    for label, part in entries.items():
-        if not best[label]:
-            reasons[label] = (
-                f"no conjunction has at least {min_group_size} of the {part.n_rows} "
-                "rows that count in it, and as many outside (min_group_size)"
-            )
+    reasons |= {
+        label: f"no conjunction has at least {min_group_size} of the {part.n_rows} "
+        "rows that count in it, and as many outside (min_group_size)"
+        for label, part in entries.items()
+        if not best[label]
+    }
     if control_features is not None:
-        warn_of_strata("worst_subgroup", reasons, not any(best.values()))
+        warn_of_strata("worst_subgroup", reasons, undefined=not any(best.values()))
     elif reasons:
         warn_undefined("worst_subgroup", reasons[None])
     null = np.full(n_permutations, np.nan)
@@ -314,10 +313,15 @@ default=None
         null = np.hstack(Parallel(n_jobs=n_jobs, verbose=verbose)(tasks))
     found = [(label, one) for label, several in best.items() for one in several]
     found = sorted(found, key=lambda pair: -pair[1].value)[:n_subgroups]
-    labels = [label for label, _ in found]
     result = _result(found, entries, columns, null, quality)
-    if control_features is None:
-        return result
+    return result if control_features is None else _with_strata(result, found)
+
+
+def _with_strata(
+    result: WorstSubgroupResult, found: list[tuple[Hashable, Subgroup]]
+) -> WorstSubgroupResult:
+    """Add the stratum of each subgroup to the table."""
+    labels = [label for label, _ in found]
     result.table.insert(0, "stratum", pd.Series(labels, result.table.index, object))
     return replace(result, stratum=labels[0] if labels else None)
 
@@ -384,7 +388,7 @@ def _scores(
         names = "mcdp", "calibration", *get_args(QualityName)
         check_choice("quality", quality, names)
     check_choice("scale", scale, get_args(Scale))
-    if isinstance(quality, str) and quality == "mcdp":
+    if quality == "mcdp":
         scores = scores_on(scale, response, "y_score_or_pred")
         check_y_true(y_true, scores, scale)
         return scores, np.ones(len(scores), dtype=bool), None
@@ -392,7 +396,7 @@ def _scores(
         raise ValueError(
             f"scale must be 'probability' unless quality is 'mcdp', got {scale!r}."
         )
-    if isinstance(quality, str) and quality == "calibration":
+    if quality == "calibration":
         given = y_true, response, pos_label
         scores, positive = labelled_scores(*given, name="y_score_or_pred")
         return scores, np.ones(len(scores), dtype=bool), positive
@@ -480,6 +484,7 @@ def _columns_of_groups(data: Any) -> tuple[list[str | None], list[Any]] | None:
 
 
 def _is_number(label: Any) -> bool:
+    """Whether a label is a finite number."""
     return isinstance(label, int | float) and math.isfinite(label)
 
 

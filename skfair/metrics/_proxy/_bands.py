@@ -154,6 +154,7 @@ class _Steps:
         return rate
 
     def _filled(self, part: Floats, first: Floats, then: Floats) -> Floats:
+        """Fill a part of each cell from below by the share `first`, else by `then`."""
         slopes = then - first
         cut = self.totals * np.divide(
             part, abs(slopes), out=np.ones_like(part), where=slopes != 0
@@ -201,7 +202,7 @@ class ScoreCells:
         unknown = [running_sums(of_group)[-1] for of_group in masses.T]
         return np.asarray(late.known[:, -1] + unknown)
 
-    def rates(self, odds_ratio: float, widened: bool = True) -> Rates:
+    def rates(self, odds_ratio: float, *, widened: bool) -> Rates:
         """Bounds of the groups' cumulative distributions at the thresholds."""
         late, early = self.steps
         n_groups, fixed = len(self.rows.labels), self.rows.fixed
@@ -326,7 +327,7 @@ class DenseCells:
         known = self.known_part(part, group)
         return known + least.sum(axis=0), known + most.sum(axis=0)
 
-    def rates(self, odds_ratio: float, widened: bool = True) -> Rates:
+    def rates(self, odds_ratio: float, *, widened: bool) -> Rates:
         """Bounds of the rate of the numerator in each group, at each point."""
         found = []
         for group in range(self.probabilities.shape[1]):

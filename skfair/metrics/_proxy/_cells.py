@@ -20,7 +20,9 @@ from skfair._utils._validation import (
 )
 from skfair._utils._warnings import warn_user
 from skfair.groups import (
+    NEAR_ONE,
     Codes,
+    Labels,
     columns_of,
     encode_column,
     encode_groups,
@@ -34,12 +36,9 @@ from skfair.statistics import GroupedConfusion, GroupedHistogram, GroupedScores
 
 #: Rows of like probability form this many cells where no cells are given.
 N_BINS = 20
-#: More than the rounding of probabilities, whose sum is 1.
-_NEAR_ONE = 1e-6
 #: Share of rows that may be alone in their cell without a warning.
 _FEW = 0.05
 
-Labels: TypeAlias = tuple[Hashable, ...]
 Missing = Literal["proxy", "bounds"]
 #: Statistics whose groups are the cells.
 CellStatistic: TypeAlias = GroupedScores | GroupedHistogram | GroupedConfusion
@@ -254,7 +253,7 @@ def _read_probabilities(
     else:
         found = tuple(range(len(names)) if None in names else names)
         sums = table.sum(axis=1, keepdims=True)
-        if (abs(sums - 1) > _NEAR_ONE).any():
+        if (abs(sums - 1) > NEAR_ONE).any():
             row = int(abs(sums - 1).argmax())
             raise ValueError(
                 "group_probabilities must add up to 1 over the groups, got "

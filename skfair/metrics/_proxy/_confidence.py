@@ -6,13 +6,19 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import stats
 
 from skfair._utils._types import Bools, Floats, Integers
 from skfair.groups import Codes
 from skfair.metrics._distribution._gap import Pair
-from skfair.metrics._proxy._bands import DenseCells, Kind, odds_limits, split_below
+from skfair.metrics._proxy._bands import (
+    DenseCells,
+    Kind,
+    Rates,
+    odds_limits,
+    split_below,
+)
 from skfair.metrics._proxy._cells import ProxyRows
+from skfair.metrics._rate_intervals import clopper_pearson
 
 #: Draws of the noise, and numbers that a part of them may hold in memory. Noise needs
 #: no more than the seven digits of these numbers.
@@ -48,9 +54,9 @@ def margins(
     for start in range(0, _N_DRAWS, step):
         noise = _draw(rows, cells, min(step, _N_DRAWS - start), draws)
         for found, odds_ratio in zip(drawn, odds_ratios, strict=True):
-            low, high, everyone = _noise_of_rates(rows, cells, noise, odds_ratio)
+            errors = _noise_of_rates(rows, cells, noise, odds_ratio)
             largest = [
-                _largest_error(kind, low, high, everyone, pair, cells.widths, draws)
+                _largest_error(kind, errors, pair, cells.widths, draws)
                 for pair in pairs
             ]
             found.append(np.max(largest, axis=0))
@@ -62,25 +68,17 @@ def margins(
 
 
 def _largest_error(
-    kind: Kind,
-    low: Floats,
-    high: Floats,
-    everyone: Floats,
-    pair: Pair,
-    widths: Floats | None,
-    generator: Any,
+    kind: Kind, errors: Rates, pair: Pair, widths: Any, generator: Any
 ) -> Floats:
     """By how much the bounds of the measure of a gap are too narrow, for each draw."""
-    first, second = pair
-    other_low = everyone if second is None else low[second]
-    other_high = everyone if second is None else high[second]
-    up, down = high[first] - other_low, other_high - low[first]
+    low, up = errors.gap(pair)
+    down = -low
     if kind == "mean":
         return np.asarray(np.maximum(up @ widths, down @ widths))
     if kind == "area":
         return np.asarray(np.maximum(np.maximum(up, down), 0) @ widths)
     if widths is not None:
-        up, down = (_with_bridges(errors, generator) for errors in (up, down))
+        up, down = (_with_bridges(one, generator) for one in (up, down))
     return np.asarray(np.maximum(up, down).max(axis=-1))
 
 
@@ -118,57 +116,59 @@ def _smoothed(q: Floats, people: Floats) -> Floats:
 
 def _noise_of_rates(
     rows: ProxyRows, cells: DenseCells, noise: _Noise, odds_ratio: float
-) -> tuple[Floats, Floats, Floats]:
-    """Draw true bounds of the rates minus those found, and true rates of everyone.
+) -> Rates:
+    """Draw true bounds of the rates minus those found, and the noise of everyone's.
 
-    Of lower bounds it is the least that it may be, of upper bounds the most.
+    Of lower bounds it is the least that it may be, of upper bounds the most. The shape
+    is (n_groups, n_draws, n_points).
     """
     lows: list[Floats] = []
     highs: list[Floats] = []
     n_groups = len(rows.labels)
     of_parts = [part.sum(axis=(1, 2)) for part in noise.parts]
     pair = rows.fixed and n_groups == 2
-    errors: dict[int, list[list[Floats]]] = {}
-    for group in reversed(range(n_groups)):
-        if pair and group == 0:  # it has what the second group has not
-            errors[0] = [
-                [of_part - end for end in reversed(ends)]
-                for of_part, ends in zip(of_parts, errors[1], strict=True)
-            ]
-        else:
-            errors[group] = _noise_of_ends(rows, cells, noise, group, odds_ratio)
-    for group in range(n_groups):
+    errors = [
+        _noise_of_ends(rows, cells, noise, group, odds_ratio)
+        for group in range(pair, n_groups)
+    ]
+    if pair:  # the first group has what the second has not
+        inside, rest = (
+            [of_part - end for end in reversed(ends)]
+            for of_part, ends in zip(of_parts, errors[0], strict=True)
+        )
+        errors.insert(0, (inside, rest))
+    for group, (of_inside, of_rest) in enumerate(errors):
         ends = [cells.ends(group, part, odds_ratio) for part in cells.parts]
-        of_inside, of_rest = errors[group]
         for found, end in ((lows, 0), (highs, 1)):
             x, y = np.maximum(ends[0][end], 0), np.maximum(ends[1][1 - end], 0)
             found.append(_noise_of_ratio(x, y, of_inside[end], of_rest[1 - end]))
     parts = [part.sum(axis=(0, 1)) for part in cells.parts]
-    return np.stack(lows), np.stack(highs), _noise_of_ratio(*parts, *of_parts)
+    of_everyone = _noise_of_ratio(*parts, *of_parts)
+    return Rates(np.stack(lows), np.stack(highs), (of_everyone, of_everyone))
 
 
 def _noise_of_ends(
     rows: ProxyRows, cells: DenseCells, noise: _Noise, group: int, odds_ratio: float
-) -> list[list[Floats]]:
+) -> tuple[list[Floats], list[Floats]]:
     """Noise of the least and the most of a group's mass, in numerator and rest."""
-    inside, rest = (
-        [
+
+    def of_part(part: int) -> list[Floats]:
+        return [
             _noise_of_end(rows, cells, noise, group, part, odds_ratio, end)
             for end in (-1, 1)
         ]
-        if part == 0 or not (rows.fixed and cells.split is split_below)
-        else []
-        for part in (0, 1)
-    )
-    if not rest:  # scores are in the numerator or in the rest
-        mass = noise.masses[:, 0] @ cells.probabilities[:, [group]].astype(_SHORT)
-        if noise.shares is not None:
-            totals = cells.masses[0].sum(axis=1, keepdims=True).astype(_SHORT)
-            mass = mass + noise.shares[..., group] @ totals
-        if len(cells.masses) > 1:
-            mass = mass + noise.masses[:, 1 + group].sum(axis=1, keepdims=True)
-        rest = [mass - end for end in reversed(inside)]
-    return [inside, rest]
+
+    inside = of_part(0)
+    if not (rows.fixed and cells.split is split_below):
+        return inside, of_part(1)
+    # Each score is in the numerator or in the rest, and the group's mass is known.
+    mass = noise.masses[:, 0] @ cells.probabilities[:, [group]].astype(_SHORT)
+    if noise.shares is not None:
+        totals = cells.masses[0].sum(axis=1, keepdims=True).astype(_SHORT)
+        mass = mass + noise.shares[..., group] @ totals
+    if len(cells.masses) > 1:
+        mass = mass + noise.masses[:, 1 + group].sum(axis=1, keepdims=True)
+    return inside, [mass - end for end in reversed(inside)]
 
 
 def _noise_of_ratio(x: Floats, y: Floats, of_x: Floats, of_y: Floats) -> Floats:
@@ -281,12 +281,12 @@ def _separation(
     totals = counts.sum(axis=2, keepdims=True)
     q = np.broadcast_to(rows.probabilities[:, np.newaxis], shape)
     n_intervals = 2 * int(np.count_nonzero(totals)) * shape[2]
-    alpha = _ALPHA / max(1, n_intervals)
-    low, high = _exact_interval(counts, totals, alpha)
+    tail = _ALPHA / max(1, n_intervals) / 2
+    low, high = clopper_pearson(counts, totals, tail)
     q_low, q_high = q, q
     if rows.n_people is not None:
         people = rows.n_people[:, np.newaxis, np.newaxis]
-        q_low, q_high = _exact_interval(q * people, people, alpha)
+        q_low, q_high = clopper_pearson(q * people, people, tail)
     with np.errstate(divide="ignore", invalid="ignore"):
         above = np.where(low > q_high, _odds(low) / _odds(q_high), 1)
         below = np.where(high < q_low, _odds(q_low) / _odds(high), 1)
@@ -294,14 +294,5 @@ def _separation(
 
 
 def _odds(probability: Floats) -> Floats:
+    """Odds of a probability."""
     return probability / (1 - probability)
-
-
-def _exact_interval(
-    counts: Floats, totals: Floats, alpha: float
-) -> tuple[Floats, Floats]:
-    """Clopper-Pearson intervals, [0, 1] where there are no rows."""
-    low = stats.beta.ppf(alpha / 2, counts, totals - counts + 1)
-    high = stats.beta.ppf(1 - alpha / 2, counts + 1, totals - counts)
-    low = np.where(counts > 0, low, 0.0)
-    return low, np.where(counts < totals, high, 1.0)

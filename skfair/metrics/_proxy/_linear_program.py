@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -15,10 +15,21 @@ from skfair.metrics._proxy._bands import (
     odds_limits,
 )
 
-#: Masses of cells by score, the shares of the second group in them, the least and
-#: largest shares, and two numbers `scale` and `offset`: the gap at threshold j is
-#: ``scale`` times the mass of the second group at or below it, minus ``offset[j]``.
-Program: TypeAlias = tuple[Floats, Floats, Floats, Floats, float, Floats]
+
+class _Program(NamedTuple):
+    """Linear program of the gap between two groups at one odds ratio.
+
+    The gap at threshold j is ``scale`` times the mass of the second group at or below
+    it, minus ``offset[j]``.
+    """
+
+    masses: Floats  # of each cell by score, shape (n_cells, n_scores)
+    shares: Floats  # of the second group in each cell
+    low: Floats  # least share of the second group among rows of a cell
+    high: Floats  # largest such share
+    scale: float
+    offset: Floats
+    rounding: float  # of sums, relative to the mass of all cells
 
 
 def sharp_lower_bound(
@@ -36,11 +47,10 @@ def sharp_lower_bound(
         multipliers /= max(1.0, abs(multipliers).sum())
     else:
         multipliers = np.clip(multipliers, -widths, widths)
-    lower = certified_lower_bound(program, multipliers, cells.rounding)
-    return lower, multipliers
+    return _certified_lower_bound(program, multipliers), multipliers
 
 
-def _program_of(cells: DenseCells, odds_ratio: float) -> Program:
+def _program_of(cells: DenseCells, odds_ratio: float) -> _Program:
     """Read the linear program of two groups at an odds ratio."""
     masses = cells.masses[0]
     shares = cells.probabilities[:, 1]
@@ -51,18 +61,16 @@ def _program_of(cells: DenseCells, odds_ratio: float) -> Program:
     first = everyone.sum() - second
     scale = float(1 / first + 1 / second)
     offset = np.cumsum(everyone) / first - scale * np.cumsum(known)
-    return masses, shares, low, high, scale, offset
+    return _Program(masses, shares, low, high, scale, offset, cells.rounding)
 
 
-def certified_lower_bound(
-    program: Program, multipliers: Floats, rounding: float
-) -> float:
+def _certified_lower_bound(program: _Program, multipliers: Floats) -> float:
     """Least sum of the gaps times multipliers, over all that is possible.
 
     It bounds every measure whose dual norm of the multipliers is at most 1. Of each
     cell the entries with the least cost are filled with the largest share first.
     """
-    masses, shares, low, high, scale, offset = program
+    masses, shares, low, high, scale, offset, rounding = program
     costs = scale * np.cumsum(multipliers[::-1])[::-1]
     order = np.argsort(costs)
     ordered, totals = masses[:, order], masses.sum(axis=1)
@@ -77,13 +85,13 @@ def certified_lower_bound(
     return value - float(sizes) * rounding
 
 
-def _solve(program: Program, widths: Floats | None) -> Floats:
+def _solve(program: _Program, widths: Floats | None) -> Floats:
     """Multipliers of the gaps in the dual of the linear program.
 
     The variables are what each entry holds above its least share, the cumulative sums
     over entries, and the largest gap, or the absolute gap at each threshold.
     """
-    masses, shares, low, high, scale, offset = program
+    masses, shares, low, high, scale, offset, _ = program
     total = masses.sum()
     masses = masses / total
     n_cells, n = masses.shape

@@ -72,9 +72,9 @@ class _Evidence(NamedTuple):
     kind: Kind
     pairs: list[Pair]
 
-    def bounds(self, odds_ratio: float, widened: bool = True) -> tuple[float, float]:
+    def bounds(self, odds_ratio: float, *, widened: bool = True) -> tuple[float, float]:
         """Bounds of the metric, widened by what rounding may have taken from them."""
-        rates = self.cells.rates(odds_ratio, widened)
+        rates = self.cells.rates(odds_ratio, widened=widened)
         lower, upper = measure(self.kind, rates, self.pairs, self.cells.widths)
         return min(lower, 1.0), min(upper, 1.0)
 
@@ -394,19 +394,19 @@ or dict, default=None
     if defined and confidence_level is not None:
         margin = _margins(evidence, ratios, confidence_level, random_state)
         low, high = np.maximum(lower - margin, 0), np.minimum(upper + margin, 1)
-    ends: list[Any] = [ratios, lower, upper, low, high]
-    if np.ndim(odds_ratio) == 0:
-        ends = [float(end[0]) for end in ends]
-    if confidence_level is None:
-        ends[3:] = None, None
+
+    def as_asked(ends: Floats) -> Any:
+        """Return a number where one odds ratio was given."""
+        return float(ends[0]) if np.ndim(odds_ratio) == 0 else ends
+
     return ProxyBoundsResult(
         metric=unwrapped(metric)[0].__name__,
-        odds_ratio=ends[0],
-        lower=ends[1],
-        upper=ends[2],
+        odds_ratio=as_asked(ratios),
+        lower=as_asked(lower),
+        upper=as_asked(upper),
         estimate=estimate,
-        lower_confidence=ends[3],
-        upper_confidence=ends[4],
+        lower_confidence=None if confidence_level is None else as_asked(low),
+        upper_confidence=None if confidence_level is None else as_asked(high),
         confidence_level=confidence_level,
         shown_odds_ratio=_warn_if_refuted(evidence.rows),
         certificates=certificates,

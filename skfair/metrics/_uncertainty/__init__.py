@@ -1,6 +1,6 @@
 """Permutation tests and bootstrap intervals of any metric."""
 
-from skfair.metrics._uncertainty._bootstrap import ENOUGH, resamples_of_all
+from skfair.metrics._uncertainty._bootstrap import resamples_of_all
 from skfair.metrics._uncertainty._counts import Counts, RowsInCells, deal, redraw
 from skfair.metrics._uncertainty._permutation import (
     permutation_tests,
@@ -8,6 +8,7 @@ from skfair.metrics._uncertainty._permutation import (
     permuted_strata,
 )
 from skfair.metrics._uncertainty._resampling import (
+    ENOUGH,
     ROUNDING,
     Metric,
     Rows,

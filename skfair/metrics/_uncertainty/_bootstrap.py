@@ -23,13 +23,11 @@ from skfair.metrics._uncertainty._resampling import (
     Rows,
     basic_interval,
     check_seed,
+    defined_values,
     evaluate_each,
     rows_or_counts,
     stratified_draws,
 )
-
-#: Least share of resamples with a value that an interval needs.
-ENOUGH = 0.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,7 +181,10 @@ default=None
             warnings.simplefilter("ignore", UndefinedMetricWarning)
             drawn = evaluate_each([metric], drawn_rows, n_jobs=n_jobs, verbose=verbose)
         values = drawn[:, 0, 0]
-        low, high = basic_interval(observed, _defined(values), level)
+        defined = defined_values(values)
+        low, high = basic_interval(observed, defined, level)
+        if np.isnan(values).any():
+            _warn_of_undefined(values, left_out=len(defined) < len(values))
     return BootstrapResult(observed, low, high, level, n_resamples, values)
 
 
@@ -228,16 +229,11 @@ def resamples_of_all(
     return draw_all
 
 
-def _defined(values: Floats) -> Floats:
-    """Leave out resamples without a value, with a warning; nan for too many."""
-    defined = values[~np.isnan(values)]
-    if len(defined) == len(values):
-        return values
-    enough = len(defined) >= ENOUGH * len(values)
-    end = "they are left out" if enough else "too many for an interval, set to nan"
+def _warn_of_undefined(values: Floats, *, left_out: bool) -> None:
+    """Warn of resamples without a value, which are left out or make the ends nan."""
+    end = "they are left out" if left_out else "too many for an interval, set to nan"
     warn_user(
-        f"The metric is undefined on {len(values) - len(defined)} of {len(values)} "
+        f"The metric is undefined on {np.isnan(values).sum()} of {len(values)} "
         f"resamples: {end}. A group may have few rows of a true label.",
         UndefinedMetricWarning,
     )
-    return defined if enough else values

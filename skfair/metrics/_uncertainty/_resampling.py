@@ -33,6 +33,8 @@ Metric: TypeAlias = Callable[..., float]
 _BLOCK = 8
 #: Values this close to the observed one count as equal: weighted sums round.
 ROUNDING = 1e-12
+#: Least share of resamples with a value that an interval needs.
+ENOUGH = 0.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -255,6 +257,12 @@ def check_seed(random_state: Any) -> np.random.Generator:
     """Fast generator seeded by scikit-learn's `random_state`."""
     seed = check_random_state(random_state).randint(np.iinfo(np.int32).max)
     return np.random.default_rng(seed)
+
+
+def defined_values(values: Floats) -> Floats:
+    """Leave out resamples without a value, unless they are too many for an interval."""
+    defined = values[~np.isnan(values)]
+    return defined if len(defined) >= ENOUGH * len(values) else values
 
 
 def basic_interval(

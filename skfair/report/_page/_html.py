@@ -8,9 +8,7 @@ import importlib.resources
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from skfair._utils._optional import extra, require
-from skfair._utils._text import visible_text
-from skfair.report._language import (
+from skfair._utils._language import (
     counted,
     figure,
     in_quotes,
@@ -24,6 +22,8 @@ from skfair.report._language import (
     say,
     whole,
 )
+from skfair._utils._optional import extra, require
+from skfair._utils._text import visible_text
 from skfair.report._metrics import (
     FURTHER_QUESTIONS,
     MEASURES,
@@ -45,6 +45,27 @@ if TYPE_CHECKING:
 
 Summary = dict[str, Any]
 
+#: Functions of the templates: those that write one value, and all others.
+_FILTERS: tuple[Callable[..., str], ...] = (
+    number,
+    in_unit,
+    amount,
+    signed,
+    percent,
+    points,
+    whole,
+    pvalue_text,
+)
+_FUNCTIONS: tuple[Callable[..., str], ...] = (
+    say,
+    counted,
+    figure,
+    interval,
+    amounts,
+    bounds_text,
+    ratio_text,
+    sizes_text,
+)
 #: Groups of a table that are shown; the others are folded.
 _SHOWN = 12
 
@@ -136,12 +157,10 @@ def _environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    filters: list[Callable[..., str]] = [number, in_unit, amount, signed, percent]
-    filters += [points, whole, pvalue_text]
-    environment.filters |= {one.__name__: at_each_page(one) for one in filters}
-    texts: list[Callable[..., str]] = [say, marked, counted, figure, interval, amounts]
-    texts += [bounds_text, ratio_text, sizes_text]
-    environment.globals |= {one.__name__: one for one in texts}
+    for write in _FILTERS:
+        environment.filters[write.__name__] = at_each_page(write)
+    for write in *_FUNCTIONS, marked:
+        environment.globals[write.__name__] = write
     return environment
 
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pandas as pd
 
+from skfair._utils._language import figure, interval, number, say, whole
 from skfair._utils._text import plain
-from skfair.report._language import figure, interval, number, say, whole
 from skfair.report._metrics import MEASURES, amount, amounts
 from skfair.report._proxy import bounds_text, ratio_text, sizes_text
 

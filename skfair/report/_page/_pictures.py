@@ -5,18 +5,14 @@ from __future__ import annotations
 import io
 import re
 import warnings
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
 import numpy as np
 import pandas as pd
 
-from skfair.inspection._style import MARK_UNITS, SCORE_DIGITS, joined_text, range_text
-from skfair.report._language import (
-    counted,
+from skfair._utils._language import (
     figure,
-    in_english,
     in_unit,
     listed,
     number,
@@ -27,11 +23,9 @@ from skfair.report._language import (
 )
 
 if TYPE_CHECKING:
-    from skfair.inspection import CDFGapDisplay, GroupGapDisplay, ProxyBoundsDisplay
+    pass
 
 Summary = dict[str, Any]
-#: Legend entries by what they stand for in a picture.
-Texts = dict[Any, str]
 
 _STYLE: Any = {
     "svg.fonttype": "none",
@@ -42,6 +36,8 @@ _STYLE: Any = {
     "axes.spines.right": False,
     "axes.titlesize": 9,
     "path.simplify": True,
+    "figure.autolayout": False,
+    "figure.constrained_layout.use": False,
 }
 #: Inches of a picture's height for its labels.
 _FRAME = 1.4
@@ -82,7 +78,7 @@ def cdf_picture(
     words["score"] = (in_unit if display.scale == "real" else number)(gap["score"])
     return {
         "of": display.scale,
-        "svg": _svg((7.6, 3.7), display, _texts_of_gap, prefix),
+        "svg": _svg((7.6, 3.7), display, prefix),
         "words": {**words, "n": len(labels)},
     }
 
@@ -106,7 +102,7 @@ def group_gap_picture(
     words = {"low": low, "high": high, "n_tail": n_tail, "n": len(rows)}
     return {
         "of": "groups",
-        "svg": _svg((7.6, height), display, _texts_of_groups, prefix),
+        "svg": _svg((7.6, height), display, prefix),
         "words": {**words, "share": percent(1 - alpha)},
     }
 
@@ -215,7 +211,7 @@ def proxy_picture(result: Summary, prefix: str) -> Summary | None:
     words = {"low": low, "high": high, "estimate": number(curve["lower"][0])}
     return {
         "of": "bounds",
-        "svg": _svg((7.6, 3.7), display, _texts_of_bounds, prefix),
+        "svg": _svg((7.6, 3.7), display, prefix),
         "words": {**words, "title": result["measures"][0]["title"]},
     }
 
@@ -231,67 +227,7 @@ def _gap_table(groups: list[Summary], name: str) -> pd.DataFrame:
     )
 
 
-def _texts_of_gap(display: CDFGapDisplay) -> Texts:
-    """Legend entry of the largest gap; those of groups are data."""
-    (line,), (mark,) = display.mark_lines_, display.marks
-    text = f"MCDP(0) = {number(mark.value)}"
-    if mark.value > 0:
-        unit = say(MARK_UNITS[display.scale])
-        score = f"{mark.score:.{SCORE_DIGITS[display.scale]}g}"
-        text += f", {unit} {figure(score)}"
-    if len(display.labels) > 2:
-        text += "\n" + joined_text([display.labels[i] for i in mark.pair])
-    return {line: text}
-
-
-def _texts_of_bounds(display: ProxyBoundsDisplay) -> Texts:
-    """Legend entries of the bounds, of the limit, and of where it is possible."""
-    low, high = (number(end) for end in display.unbounded)
-    found = {
-        display.band_: say(
-            "Bounds; {value} if independent given the proxy",
-            value=number(display.lower[0]),
-        ),
-        display.unbounded_lines_[0]: say(
-            "Any odds ratio: {low} to {high}", low=low, high=high
-        ),
-        display.limit_line_: say("Limit {limit}", limit=figure(f"{display.limit:.4g}")),
-    }
-    if display.tipping_line_ is not None:
-        tipping = figure(f"{display.tipping:.3g}")
-        found[display.tipping_line_] = say(
-            "The limit is possible from {ratio} on", ratio=tipping
-        )
-    return found
-
-
-def _texts_of_groups(display: GroupGapDisplay) -> Texts:
-    """Legend entries of the average, the intervals, the tail and the other groups."""
-    report, tail = display.report, say("In the tail")
-    average = number((report["rate"] - report["difference"]).iloc[0])
-    level, alpha = (
-        figure(f"{value:.4g}") for value in (display.confidence_level, display.alpha)
-    )
-    inside, outside = display.points_
-    found = {
-        display.average_line_: f"{say('Weighted average of rates')} = {average}",
-        display.intervals_: f"{level} {say('interval, each group alone')}",
-        inside: f"{tail}: CVaR fairness = {number(display.cvar)} (alpha = {alpha})",
-        outside: say("Other groups"),
-    }
-    for marks, chosen in (inside, report["in_tail"]), (outside, ~report["in_tail"]):
-        found[marks] += "\n" + counted(int(chosen.sum()), "group")
-        if chosen.any():
-            found[marks] += f" ({range_text(report['size'][chosen])})"
-    return found
-
-
-def _svg(
-    size: tuple[float, float],
-    display: Any,
-    texts_of: Callable[[Any], Texts],
-    prefix: str,
-) -> str:
+def _svg(size: tuple[float, float], display: Any, prefix: str) -> str:
     """Draw on a figure of its own, and return markup that is safe inside a page."""
     import matplotlib
     from matplotlib.figure import Figure
@@ -304,37 +240,13 @@ def _svg(
         warnings.filterwarnings("ignore", message="Glyph .* missing from")
         drawing = Figure(figsize=size, layout="constrained")
         display.plot(ax := drawing.subplots())
-        if not in_english():
-            _translate(ax, texts_of(display))
         # A legend below the axes takes nothing from their height.
         keep_size(ax, (0, size[1] - _FRAME))
+        # The axes have their places: saving would find them twice again.
+        drawing.set_layout_engine(None)
         nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
         drawing.savefig(file, format="svg", transparent=True, metadata=nothing)
     return _inline(ElementTree.fromstring(file.getvalue()), prefix)
-
-
-#: Labels of axes, unless they name groups.
-OF_PICTURES = (
-    "Predicted probability of the positive class",
-    "Rank of the score among everyone (0 to 1)",
-    "Predicted number",
-    "Cumulative share of the group",
-    "Difference of selection rate from the average",
-    "Odds ratio within cells of the proxy, at most",
-)
-
-
-def _translate(ax: Any, texts: Texts) -> None:
-    """Put labels, legend and numbers of axes into the language of the report."""
-    for axis in (ax.xaxis, ax.yaxis):
-        text = axis.get_label_text()
-        if text in OF_PICTURES:
-            axis.set_label_text(say(text))
-            axis.set_major_formatter(lambda value, _: figure(f"{value:g}"))
-    entries = ax.get_legend().get_texts()
-    for artist, entry in zip(ax.get_legend_handles_labels()[0], entries, strict=True):
-        if artist in texts:
-            entry.set_text(texts[artist])
 
 
 def _inline(root: ElementTree.Element, prefix: str) -> str:

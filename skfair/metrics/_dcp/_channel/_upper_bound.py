@@ -112,6 +112,7 @@ def _constant_channel(data: Frequencies) -> Carried:
 
 
 def _with_loss(channel: Floats, carried: Floats, data: Frequencies) -> Carried:
+    """Channel and mass with the share of the population that is not carried."""
     loss = float(data.weights @ (data.true - carried).sum(axis=1))
     return Carried(max(loss, 0.0), channel, carried)
 

@@ -90,12 +90,14 @@ class RowSearch:
         return bool(self.heap or self.n_nodes) and self.loss - self._lower() <= self.tol
 
     def _lower(self) -> float:
+        """Lower bound of the loss."""
         if self.heap:
             return min(self.loss, max(self.floor, self.total + self.heap[0][0]))
         # Every box has been closed, or none was opened yet.
         return max(self.loss - LOSS_ROUNDING, 0.0) if self.n_nodes else self.floor
 
     def _add(self, box: _Box) -> None:
+        """Open a box; those with the largest limits are searched first."""
         heapq.heappush(self.heap, (-box.limit, next(self.order), box))
 
     def _start(self) -> None:

@@ -1,9 +1,7 @@
 """The language of a report: its messages, from a catalogue, and its numbers.
 
 A message is written in English where it is used, and translated by the file
-``languages/<code>.json``, which has every message of every report. Names of groups,
-attributes, models and classes are data, and stay as they are; those that nobody has
-named are messages.
+``languages/<code>.json``, which has every message of every report and of its pictures.
 """
 
 from __future__ import annotations
@@ -12,13 +10,10 @@ import functools
 import importlib.resources
 import json
 import math
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
-
-from skfair._utils._text import label_text, visible_text
-from skfair.groups import MISSING_LABEL
 
 LANGUAGES = ("en", "de")
 #: Stands where there is no number.
@@ -42,7 +37,7 @@ def catalogue(code: str) -> dict[str, str]:
     """Read the translations of a language, by the message in English."""
     if code == "en":
         return {}
-    folder = importlib.resources.files("skfair.report") / "languages"
+    folder = importlib.resources.files("skfair._utils") / "languages"
     found: dict[str, str] = json.loads((folder / f"{code}.json").read_text("utf-8"))
     return found
 
@@ -51,42 +46,6 @@ def say(message: str, **values: Any) -> str:
     """Write a message in the language of the report, with values for its braces."""
     text = catalogue(_language.get()).get(message, message)
     return text.format(**values) if values else text
-
-
-class Unnamed(str):
-    """A name that nobody gave, in English: a message, and perhaps a number."""
-
-    __slots__ = ()
-
-
-def unnamed(name: str) -> str | None:
-    """Return the English of a name that nobody gave; None of others, which are data."""
-    return str(name) if isinstance(name, Unnamed) else None
-
-
-def say_name(name: str) -> str:
-    """Write a name, which is a message if nobody gave it."""
-    if not isinstance(name, Unnamed):
-        return visible_text(name)
-    word, space, number = name.partition(" ")
-    return f"{say(word)}{space}{number}"
-
-
-def name_of(label: Hashable) -> str:
-    """Write a label as `label_text` does; that of missing values is a message."""
-    return str(say_label(label_text(label), {text: text for text in NO_NAMES}))
-
-
-def say_label(text: Any, known: Mapping[str, str]) -> Any:
-    """Write a label, in whose parts some texts stand for messages; no other value."""
-    if not isinstance(text, str):
-        return text
-    parts = text.split(", ")
-    return ", ".join(say(known[one]) if one in known else one for one in parts)
-
-
-#: Labels of missing values and of empty texts.
-NO_NAMES = MISSING_LABEL, visible_text("")
 
 
 def in_english() -> bool:

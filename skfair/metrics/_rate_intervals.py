@@ -1,0 +1,60 @@
+"""Intervals of the rates of groups, and of their ratios."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.special import betaincinv, ndtri
+
+from skfair._utils._types import Floats
+from skfair._utils._validation import check_real
+
+
+def wilson_interval(
+    rates: Floats, sizes: Floats, confidence_level: float
+) -> tuple[Floats, Floats]:
+    """Return Wilson's score interval of each rate, nan where a size is 0."""
+    level = check_real("confidence_level", confidence_level, 0, 1, closed="neither")
+    z = ndtri((1 + level) / 2)
+    counted = np.where(sizes > 0, sizes, np.nan)
+    centre = (rates + z**2 / (2 * counted)) / (1 + z**2 / counted)
+    deviation = np.sqrt(rates * (1 - rates) / counted + (z / (2 * counted)) ** 2)
+    half = z * deviation / (1 + z**2 / counted)
+    return np.clip(centre - half, 0, 1), np.clip(centre + half, 0, 1)
+
+
+def clopper_pearson(hits: Floats, sizes: Floats, tail: float) -> tuple[Floats, Floats]:
+    """Exact interval of each rate; each end is wrong with probability `tail`.
+
+    It is [0, 1] where a size is 0.
+    """
+    misses = sizes - hits
+    low = np.where(hits > 0, betaincinv(np.maximum(hits, 1e-9), misses + 1, tail), 0)
+    high = betaincinv(hits + 1, np.maximum(misses, 1e-9), 1 - tail)
+    return low, np.where(misses > 0, high, 1)
+
+
+def ratio_ends(
+    rates: Floats, sizes: Floats, low_tail: float, high_tail: float
+) -> tuple[Floats, Floats]:
+    """Lower and upper end of the ratio of each rate to each, that to itself is 1."""
+    hits = rates * sizes
+    lower, _ = ratio_bounds(rates, *clopper_pearson(hits, sizes, low_tail))
+    _, upper = ratio_bounds(rates, *clopper_pearson(hits, sizes, high_tail))
+    for ends in (lower, upper):
+        np.fill_diagonal(ends, 1)
+    return lower, upper
+
+
+def ratio_bounds(rates: Floats, low: Floats, high: Floats) -> tuple[Floats, Floats]:
+    """Interval of the ratio of each rate (row) to each (column), from theirs.
+
+    Newcombe's equations, the lower end multiplied out so that nothing cancels.
+    """
+    products = np.outer(rates, rates)
+    down, up = low * (2 * rates - low), high * (2 * rates - high)
+    below = np.sqrt(np.maximum(products**2 - np.outer(down, up), 0))
+    above = np.sqrt(np.maximum(products**2 - np.outer(up, down), 0))
+    lower, upper = np.zeros(below.shape), np.full(below.shape, np.inf)
+    np.divide(down[:, None], products + below, out=lower, where=down[:, None] > 0)
+    np.divide(products + above, down, out=upper, where=down > 0)
+    return lower, upper

@@ -5,7 +5,7 @@
 
 FOLDER holds a TOML file for each table, such as `law.toml`:
 
-    file = "law_school.csv.gz"   # CSV or Parquet, relative to the TOML file
+    file = "law_school.csv.gz"   # CSV or Parquet, beside this file or in SKFAIR_DATA
     target = "pass_bar"
     positive = 1                 # the positive label, or a list of labels
     # above = "median"           # in its place: a target above this number is positive
@@ -23,7 +23,8 @@ this package's repairs, `barycentre` is the path that EquiPy takes, and `equipy`
 package. `thresholds` is fairlearn's ThresholdOptimizer, and `group thresholds` the
 thresholds of each group with the best accuracy on validation rows for a gap of
 decisions: neither has scores. Peers that are not installed are left out. --shared adds
-tables of `_tables.py`, some of whose groups are no columns.
+tables of `_tables.py`, some of whose groups are no columns. The folder `tables` has
+descriptions of tables that this project reads.
 
 It prints, for both kinds, the mean over seeds of each, and then this package's first
 choice (`unaware`, `band`) minus the best peer of the table, losses first. Noise is the
@@ -55,6 +56,7 @@ from repair_bands import SHARES_LEFT, WAYS
 
 from skfair._comparison import compare_with_plain
 from skfair._training_rows import TrainingRows
+from skfair.datasets._tables import find_table
 from skfair.groups import encode_groups
 
 #: Most rows of a part, most categories of a feature, and least rows of a group.
@@ -133,7 +135,10 @@ def read_task(description: Path) -> Task:
         raise ValueError(f"{description}: unknown {sorted(unknown)}, known: {KEYS}.")
     if ("positive" in known) == ("above" in known):
         raise ValueError(f"{description} must have one of positive and above.")
-    table = read_file(description.parent / known["file"])
+    path = description.parent / known["file"]
+    if not path.exists():
+        path = find_table(known["file"], source=f"see {description}")
+    table = read_file(path)
     columns = known["group"]
     columns = [columns] if isinstance(columns, str) else columns
     target = known["target"]

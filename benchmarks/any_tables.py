@@ -1,10 +1,11 @@
 """Mitigators and peers on any folder of tables, each with a small description.
 
     python benchmarks/any_tables.py FOLDER [--seeds 0,1,2,3,4] [--methods unaware,...]
+        [--models lightgbm,logistic] [--shared adult,bank,...]
 
 FOLDER holds a TOML file for each table, such as `law.toml`:
 
-    file = "law_school.csv.gz"   # CSV or Parquet, relative to the TOML file
+    file = "law_school.csv.gz"   # CSV or Parquet, beside this file or in SKFAIR_DATA
     target = "pass_bar"
     positive = 1                 # the positive label, or a list of labels
     # above = "median"           # in its place: a target above this number is positive
@@ -16,12 +17,14 @@ numbers are features as they are, with -1 for missing; others are features with 
 column for each category, unless they have more than 50. Groups of fewer than 200 rows
 are one group, "other". Rows are split 40/30/30 by label for each seed; at most 3,000 of
 the first part train, and at most 3,000 of the second repair. All methods are around one
-LightGBM of 80 trees. Areas, and accuracies at half the parity difference, are those of
-`fair_models.py`; with the group, `band` and `level` are this package's repairs,
-`barycentre` is the path that EquiPy takes, and `equipy` that package. `thresholds` is
-fairlearn's ThresholdOptimizer, and `group thresholds` the thresholds of each group with
-the best accuracy on validation rows for a gap of decisions: neither has scores. Peers
-that are not installed are left out.
+LightGBM of 80 trees, or around a logistic regression. Areas, and accuracies at half the
+parity difference, are those of `fair_models.py`; with the group, `band` and `level` are
+this package's repairs, `barycentre` is the path that EquiPy takes, and `equipy` that
+package. `thresholds` is fairlearn's ThresholdOptimizer, and `group thresholds` the
+thresholds of each group with the best accuracy on validation rows for a gap of
+decisions: neither has scores. Peers that are not installed are left out. --shared adds
+tables of `_tables.py`, some of whose groups are no columns. The folder `tables` has
+descriptions of tables that this project reads.
 
 It prints, for both kinds, the mean over seeds of each, and then this package's first
 choice (`unaware`, `band`) minus the best peer of the table, losses first. Noise is the
@@ -36,13 +39,16 @@ import warnings
 from collections.abc import Callable
 from functools import partial
 from importlib.util import find_spec
+from itertools import product
 from pathlib import Path
 from typing import Any
 
+import fair_models
 import numpy as np
 import pandas as pd
 from _paper_protocol import Rows, Split, Task, split
 from _peer_mitigation import Models, decided, thresholds_fairlearn, wasserstein
+from _tables import load_table
 from fair_models import METHODS, accuracy, area, make_plain, point, positive
 from numpy.lib.stride_tricks import sliding_window_view
 from pandas.api.types import is_numeric_dtype
@@ -50,6 +56,7 @@ from repair_bands import SHARES_LEFT, WAYS
 
 from skfair._comparison import compare_with_plain
 from skfair._training_rows import TrainingRows
+from skfair.datasets._tables import find_table
 from skfair.groups import encode_groups
 
 #: Most rows of a part, most categories of a feature, and least rows of a group.
@@ -128,7 +135,10 @@ def read_task(description: Path) -> Task:
         raise ValueError(f"{description}: unknown {sorted(unknown)}, known: {KEYS}.")
     if ("positive" in known) == ("above" in known):
         raise ValueError(f"{description} must have one of positive and above.")
-    table = read_file(description.parent / known["file"])
+    path = description.parent / known["file"]
+    if not path.exists():
+        path = find_table(known["file"], source=f"see {description}")
+    table = read_file(path)
     columns = known["group"]
     columns = [columns] if isinstance(columns, str) else columns
     target = known["target"]
@@ -226,10 +236,17 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--seeds", default="0,1,2,3,4")
     parser.add_argument("--methods", default=",".join(EVERY))
+    parser.add_argument("--models", default="lightgbm")
+    parser.add_argument("--shared", default="")
     options = parser.parse_args()
     descriptions = sorted(options.folder.glob("*.toml"))
     if not descriptions:
         parser.error(f"{options.folder} holds no TOML file.")
+    shared = options.shared.split(",") if options.shared else []
+    read: dict[str, Callable[[], Task]] = {
+        **{one.stem: partial(read_task, one) for one in descriptions},
+        **{name: partial(load_table, name) for name in shared},
+    }
     methods = []
     for name in options.methods.split(","):
         if name in NEEDED and find_spec(NEEDED[name]) is None:
@@ -238,12 +255,12 @@ def main() -> None:
             methods.append(name)
     warnings.simplefilter("ignore")
     lines: list[dict[Any, Any]] = []
-    for description in descriptions:
-        task = read_task(description)
+    for name, fair_models.around in product(read, options.models.split(",")):
+        task, cell = read[name](), f"{name}, {fair_models.around}"
         for seed in map(int, options.seeds.split(",")):
             found = measure(split(task, seed), methods)
-            lines.append({("table", ""): description.stem, ("seed", ""): seed, **found})
-            print(description.stem, seed, found, flush=True)
+            lines.append({("table", ""): cell, ("seed", ""): seed, **found})
+            print(cell, seed, found, flush=True)
     every = pd.DataFrame(lines).set_index([("table", ""), ("seed", "")])
     every.columns = pd.MultiIndex.from_tuples(every.columns)
     every.index.names = ["table", "seed"]

@@ -53,7 +53,6 @@ from skfair import inprocessing
 from skfair.groups import encode_groups
 from skfair.metrics import mcdp
 from skfair.postprocessing import MADDPostProcessor, UnawarePostProcessor
-from skfair.postprocessing._held_out import mean_probabilities
 from skfair.postprocessing._score_map import Calibration
 
 FLOOR = 0.8
@@ -72,8 +71,21 @@ class Point(NamedTuple):
     parity: float
 
 
-def make_plain() -> LGBMClassifier:
+def make_trees() -> Any:
     return LGBMClassifier(n_estimators=80, n_jobs=1, verbose=-1, random_state=0)
+
+
+def make_logistic() -> Any:
+    return LogisticRegression(max_iter=1000)
+
+
+MODELS = {"lightgbm": make_trees, "logistic": make_logistic}
+#: The one of `MODELS` that methods are around, which `any_tables.py` changes.
+around = "lightgbm"
+
+
+def make_plain() -> Any:
+    return MODELS[around]()
 
 
 def point(rows: Rows, scores: NDArray[Any], decisions: Any = None) -> Point:
@@ -108,7 +120,7 @@ def unaware(train: Rows, test: Rows) -> Iterator[Point]:
 def decisions(train: Rows, test: Rows) -> Iterator[Point]:
     model = UnawarePostProcessor(make_plain(), strength=0, random_state=0)
     model.fit(train.X, train.y, sensitive_features=train.groups)
-    rows, classes = model._rows, model._group_classes
+    rows = model._rows
     calibrate = Calibration.fit(rows, of_log_odds=True)
     shares = np.bincount(rows.codes) / len(rows)
 
@@ -120,8 +132,9 @@ def decisions(train: Rows, test: Rows) -> Iterator[Point]:
         rates = np.bincount(rows.codes, expit(beyond / WIDTH)) / np.bincount(rows.codes)
         return float(rates[0] - rates[1])
 
-    p = mean_probabilities(model.estimators_, test.X, [0, 1])[:, 1]
-    q = mean_probabilities(model.group_estimators_, test.X, classes)
+    p = np.mean([positive(one, test) for one in model.estimators_], axis=0)
+    groups = [one.predict_proba(test.X) for one in model.group_estimators_]
+    q = np.mean(groups, axis=0)
     yield point(test, p)
     side = np.sign(gap(0))
     for left in np.linspace(gap(0), 0, 21)[1:]:
@@ -256,10 +269,6 @@ def noise_among_positives(rows: Rows, scores: NDArray[Any]) -> float:
         groups[chosen] = rng.permutation(groups[chosen])
         found.append(among_positives(rows, scores, groups))
     return float(np.mean(found))
-
-
-def make_logistic() -> Any:
-    return LogisticRegression(max_iter=1000)
 
 
 OPPORTUNITY: dict[str, tuple[Callable[[float], Any], tuple[float, ...]]] = {

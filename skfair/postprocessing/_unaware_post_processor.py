@@ -18,10 +18,7 @@ from skfair._mitigation import (
 from skfair._training_rows import TrainingRows
 from skfair.groups import Selector
 from skfair.postprocessing._group_predictor import GroupPredictor, weights_for
-from skfair.postprocessing._held_out import (
-    fit_all,
-    mean_probabilities,
-)
+from skfair.postprocessing._held_out import fit_all, label_probabilities
 from skfair.postprocessing._score_map import Performance, ScoreMap
 
 
@@ -97,10 +94,9 @@ class UnawarePostProcessor(
     Attributes
     ----------
     estimators_ : list
-        The fitted classifiers, one a fold, whose probabilities p are averaged.
+        The fitted classifiers, one a fold. New scores are averaged over folds.
     group_estimators_ : list
-        The fitted classifiers of the group, whose probabilities q are averaged; empty
-        if no groups are given.
+        The fitted classifiers of the group, one a fold; empty if no groups are given.
     strength_ : float
         The strength, given or chosen.
     path_ : DataFrame
@@ -159,7 +155,8 @@ class UnawarePostProcessor(
     limit is the sum of its Lagrange multipliers. Between two of these strengths factors
     are interpolated, and beyond the largest one, which closes the gap, nothing changes.
     p is first calibrated to the labels, by a line of log-odds. Rows with nearly the
-    same p and q are joined.
+    same p and q are joined. In prediction the map takes p and q of one fold at a time,
+    and new scores are averaged over folds.
 
     What can remain: if p and q are the true probabilities, no function of the features
     predicts better with the same gaps, and the gap at a threshold t is the mean of
@@ -361,12 +358,19 @@ class UnawarePostProcessor(
             If called before `fit`.
         """
         X = self._check_predict_input(X, "estimators_")
-        classes = self.classes_.tolist()
-        scores: NDArray[Any] = mean_probabilities(self.estimators_, X, classes)[:, 1]
+        labels, models = self.classes_.tolist(), self.estimators_
+        p: list[NDArray[Any]] = [
+            label_probabilities(one, X, labels)[:, 1] for one in models
+        ]
         if self._map is not None:
-            q = mean_probabilities(self.group_estimators_, X, self._group_classes)
-            scores = self._map(scores, q)
-        return np.column_stack([1 - scores, scores])
+            # The map was fitted to scores of single models. Those of an average have
+            # another distribution.
+            groups, models = self._group_classes, self.group_estimators_
+            q = [label_probabilities(one, X, groups) for one in models]
+            folds = range(max(len(p), len(q)))  # a frozen model goes with all others
+            p = [self._map(p[i % len(p)], q[i % len(q)]) for i in folds]
+        mean = np.mean(p, axis=0)
+        return np.column_stack([1 - mean, mean])
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Predict the class with the larger new probability.

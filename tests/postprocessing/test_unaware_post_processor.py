@@ -516,6 +516,17 @@ def test_predictions_are_those_of_the_scores(fitted):
     assert_array_equal(model.predict(X), expected)
 
 
+def test_new_scores_are_averaged_over_folds(fitted):
+    model, X, _, _ = fitted
+    pairs = zip(model.estimators_, model.group_estimators_, strict=True)
+    expected = [
+        model._map(plain.predict_proba(X)[:, 1], of_group.predict_proba(X))
+        for plain, of_group in pairs
+    ]
+    found = model.predict_proba(X)[:, 1]
+    assert_allclose(found, np.mean(expected, axis=0), atol=1e-12)
+
+
 def test_strength_zero_is_the_mean_of_the_plain_models(fitted):
     model, X, _, _ = fitted
     expected = np.mean([inner.predict_proba(X) for inner in model.estimators_], axis=0)

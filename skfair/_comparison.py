@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable
 from dataclasses import dataclass, field, replace
-from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
@@ -394,9 +393,9 @@ def _squared_error(y: Array, predicted: Array, weights: Array) -> _Estimate:
 def _compare_gaps(
     rows: TrainingRows, plain_scores: ArrayLike, scores: ArrayLike, max_mcdp: Any
 ) -> tuple[Array, Array, Array, Array, dict[str, Any]]:
-    """Targets, plain and new scores and weights of the rows with weight, and gaps.
+    """Return targets, plain and new scores, and weights of rows with weight, and gaps.
 
-    The gaps are those fields of a comparison that do not depend on the target.
+    The gaps are the fields of a comparison that do not depend on the target.
     """
     kept = rows.weights > 0
     y, old, new, weights = (
@@ -428,21 +427,28 @@ def _compare_gaps(
 
 
 class _Estimate(NamedTuple):
-    """An estimate, and its derivative in the weight of each row.
+    """An estimate, and its derivative in the weight of each row."""
 
-    The other fields are of gaps. `half_rows` is half a row as a share of each group, by
-    stratum and group. Times `spread`, a Brownian bridge is as the noise of groups of
-    these sizes. `n_strata` is the number of strata.
+    value: float
+    derivative: Array
+
+
+class _Gap(NamedTuple):
+    """MCDP(0), its derivative in the weight of each row, and the sizes of the groups.
+
+    `half_rows` is half a row as a share of each group, by stratum and group. Times
+    `spread`, a Brownian bridge is as the noise of groups of these sizes. `n_strata` is
+    the number of strata.
     """
 
     value: float
     derivative: Array
-    half_rows: Mapping[tuple[int, int], float] = MappingProxyType({})
-    spread: float = math.nan
+    half_rows: dict[tuple[int, int], float]
+    spread: float
     n_strata: int = 1
 
 
-def _error(first: _Estimate, second: _Estimate, weights: Array) -> float:
+def _error(first: _Estimate | _Gap, second: _Estimate | _Gap, weights: Array) -> float:
     """Return the standard error of a difference, by the infinitesimal jackknife."""
     if math.isnan(first.value):
         return math.nan
@@ -469,12 +475,12 @@ def average_precision(y: Array, scores: Array, weights: Array) -> _Estimate:
 
 def mean_mcdp(
     scores: Array, groups: Groups, weights: Array, strata: NDArray[np.integer]
-) -> _Estimate:
+) -> _Gap:
     """Mean MCDP(0) of the strata that have two groups, by the weight of their rows.
 
     Rows with the code -1 are in no stratum.
     """
-    found: dict[int, tuple[NDArray[np.intp], _Estimate]] = {}
+    found: dict[int, tuple[NDArray[np.intp], _Gap]] = {}
     grouped = (groups.codes >= 0) & (strata >= 0)
     for stratum in np.unique(strata[grouped]).tolist():
         rows = np.flatnonzero(grouped & (strata == stratum))
@@ -484,7 +490,7 @@ def mean_mcdp(
             found[stratum] = rows, gap
     derivative = np.zeros(len(scores))
     if not found:
-        return _Estimate(math.nan, derivative)
+        return _Gap(math.nan, derivative, {}, math.nan)
     total = sum(weights[rows].sum() for rows, _ in found.values())
     shares = {s: float(weights[rows].sum() / total) for s, (rows, _) in found.items()}
     value = sum(shares[s] * gap.value for s, (_, gap) in found.items())
@@ -496,12 +502,10 @@ def mean_mcdp(
         for (_, group), half in gap.half_rows.items():
             half_rows[stratum, group] = shares[stratum] * half
     spread = sum(shares[s] * gap.spread for s, (_, gap) in found.items())
-    return _Estimate(value, derivative, half_rows, spread, len(found))
+    return _Gap(value, derivative, half_rows, spread, len(found))
 
 
-def _largest_gap(
-    scores: Array, codes: NDArray[np.integer], weights: Array
-) -> _Estimate:
+def _largest_gap(scores: Array, codes: NDArray[np.integer], weights: Array) -> _Gap:
     """MCDP(0), whose derivative is that of the gap at the threshold that attains it."""
     derivative, present = np.zeros(len(scores)), np.unique(codes).tolist()
     members = [np.flatnonzero(codes == group) for group in present]
@@ -529,4 +533,4 @@ def _largest_gap(
     spread = math.sqrt(sum(inverse_sizes.values()))
     half_rows = {group: size / 2 for group, size in inverse_sizes.items()}
     value = float(highest[best] - lowest[best])
-    return _Estimate(value, derivative, half_rows, spread)
+    return _Gap(value, derivative, half_rows, spread)

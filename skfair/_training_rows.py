@@ -92,10 +92,10 @@ class TrainingRows:
 
 
 def units_of(weights: Floats) -> Floats:
-    """Part of each weight that counts as one row: 1 if all are whole, else all of it.
+    """Return the weight of one row: 1 where all weights are whole, else each its own.
 
-    Weights count as ``sum(weights)**2 / sum(weights * units)`` rows of equal weight: a
-    whole weight of two is as two rows, others tell less than as many rows do.
+    Weighted rows tell as much as ``sum(weights)**2 / sum(weights * units)`` rows of
+    equal weight: a whole weight of two is two rows.
     """
     return weights if (weights % 1).any() else np.ones(len(weights))
 
@@ -125,7 +125,7 @@ def rows_by_code(codes: NDArray[np.integer]) -> list[Integers]:
 def params_of_rows(
     params: dict[str, Any], rows: Integers, n_samples: int
 ) -> dict[str, Any]:
-    """Restrict those fit parameters to some rows that have one entry for each row."""
+    """Take some rows of the fit parameters that have one entry for each row."""
     return {
         name: take_rows(value, rows) if _is_by_row(value, n_samples) else value
         for name, value in params.items()
@@ -197,8 +197,8 @@ def _fit_split(
 def check_validation_fraction(model: Any, automatic: str = "") -> None:
     """Raise unless `validation_fraction` is valid.
 
-    A model that stops early needs a number. `automatic` is a name for a share that
-    depends on the rows, if there is one.
+    A model that stops early needs a number. `automatic` is the value, if there is one,
+    that leaves the share to the model.
     """
     needed = getattr(model, "early_stopping", False)
     name, fraction = "validation_fraction", model.validation_fraction
@@ -245,8 +245,8 @@ def hold_out_if_possible(
 ) -> tuple[Integers, Integers] | None:
     """Draw positions as `hold_out`, for a comparison with the plain classifier.
 
-    None of fewer than 200 rows, and None, with a warning, if a part would not have two
-    classes and two groups.
+    Return None if there are fewer than 200 rows, and, with a warning, if a part would
+    not have two classes and two groups.
     """
     if np.count_nonzero(rows.weights) < MIN_ROWS:
         return None

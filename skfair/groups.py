@@ -849,10 +849,21 @@ def join_labels(first: Labels, second: Labels) -> Labels:
 
 
 def join_groups(first: Any, second: Any) -> tuple[Labels, tuple[str, ...], int]:
-    """Labels, names and `min_group_size` of two statistics together."""
+    """Labels, names and `min_group_size` of two statistics together.
+
+    Columns of other names are warned of: they may hold another attribute.
+    """
+    names = first.names if first.names == second.names else ()
+    if first.names and second.names and not names:
+        ours, theirs = (CROSS.join(one.names) for one in (first, second))
+        warn_user(
+            f"statistics of the columns {ours!r} and {theirs!r} are added: their "
+            "groups count as those of one attribute. If the columns are the same, give "
+            "them the same name."
+        )
     return (
         join_labels(first.labels, second.labels),
-        first.names if first.names == second.names else (),
+        names,
         max(first.min_group_size, second.min_group_size),
     )
 
@@ -924,10 +935,15 @@ def comparable_groups(
     return kept, f"without {few}" if few else ""
 
 
+def n_columns_of(labels: Sequence[Any]) -> int:
+    """Count the columns whose intersection labels are: tuples of one length, or 1."""
+    lengths = {len(label) if isinstance(label, tuple) else 1 for label in labels}
+    return lengths.pop() if len(lengths) == 1 else 1
+
+
 def group_index(labels: Sequence[Any], names: Sequence[str]) -> pd.Index:
     """Index of the groups of a table, with a level for each sensitive column."""
-    lengths = {len(label) if isinstance(label, tuple) else 0 for label in labels}
-    if len(lengths) == 1 and lengths.pop() > 1:
+    if n_columns_of(labels) > 1:
         return pd.MultiIndex.from_tuples(labels, names=list(names) or None)
     name = names[0] if len(names) == 1 else None
     index: pd.Index = pd.Index(list(labels), name=name, tupleize_cols=False)

@@ -299,3 +299,17 @@ def test_commands_at_the_same_time_wait_for_each_other(tmp_path):
     assert len(set(found["batches"])) == 4
     counts = FairnessMonitor.from_dict(found["monitor"]).statistic_.counts
     assert counts.sum() == 800
+
+
+def test_groups_of_another_column(monitor, capsys):
+    """Women and men would be compared with districts."""
+    write_batch("day.csv", 0)
+    assert monitor("day.csv")[0] == 0
+    pd.read_csv("day.csv").rename(columns={"sex": "place"}).to_csv("next.csv")
+    options = ["--y-score", "p", "--sensitive", "place"]
+    before = state()
+    assert main(["monitor", "state.json", "next.csv", *options]) == 2
+    assert "--sensitive must be sex, as in state.json, got place." in (
+        capsys.readouterr().err
+    )
+    assert state() == before

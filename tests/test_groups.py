@@ -4,6 +4,7 @@ import re
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -12,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import skfair
 from skfair.groups import (
     encode_groups,
     plain_label,
@@ -699,6 +701,15 @@ def test_text_of_variable_length():
         encode_groups(np.array(["F", np.nan], dtype=kind))
     both = encode_groups(np.stack([text, text[::-1]], axis=1))
     assert both.labels == (("F", "F"), ("M", "M"))
+
+
+def test_warnings_of_a_file_beside_the_package():
+    """A script skfair_audit.py in a checkout is the user's."""
+    name = f"{Path(skfair.__file__).parent}_audit.py"
+    code = compile("encode_groups(['M', 'M '])", name, "exec")
+    with pytest.warns(UserWarning, match="look alike") as caught:
+        exec(code, {"encode_groups": encode_groups})
+    assert caught[0].filename == name
 
 
 #: Pairs of labels that a reader cannot tell apart.

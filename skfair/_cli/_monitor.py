@@ -103,7 +103,8 @@ def run_monitor(given: argparse.Namespace) -> int:
         warn(given, "groups cannot be compared yet.")
         return NOTHING_SAID
     say(_last_look(monitor))
-    return ABOVE_LIMIT if _alarmed(monitor) else 0
+    alarmed = monitor.alarm_ or monitor.change_alarm_ or monitor.drift_alarm_
+    return ABOVE_LIMIT if alarmed else 0
 
 
 class _State(NamedTuple):
@@ -214,6 +215,9 @@ def _read(given: argparse.Namespace) -> _State:
     for name, value in _known(monitor).items():
         own = given.limit if name == "at_most" else getattr(given, name, None)
         if own is not None and own != value:
+            value, own = (
+                ",".join(one) if isinstance(one, list) else one for one in (value, own)
+            )
             raise ValueError(
                 f"{option_of(name)} must be {value}, as in {given.state}, got {own}."
             )
@@ -244,6 +248,8 @@ def _known(monitor: FairnessMonitor) -> dict[str, Any]:
     if parts is not None:
         first = next(iter(parts.values())) if isinstance(parts, dict) else parts
         known["min_group_size"] = first.min_group_size
+        if first.names:
+            known["sensitive"] = [*first.names]
     return known
 
 
@@ -274,8 +280,3 @@ def _last_look(monitor: FairnessMonitor) -> str:
         f"recently {recent.value:.4g} ({recent.lower:.4g} to {recent.upper:.4g}); "
         f"alarm: {raised or 'none'}"
     )
-
-
-def _alarmed(monitor: FairnessMonitor) -> bool:
-    """Whether any alarm was ever raised."""
-    return monitor.alarm_ or monitor.change_alarm_ or monitor.drift_alarm_

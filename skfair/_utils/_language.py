@@ -70,12 +70,13 @@ def percent(share: float | None) -> str:
 
 def points(difference: float) -> str:
     """Write a difference of shares in percentage points, 0.178 as ``17.8``."""
-    return figure(f"{100 * difference:.1f}")
+    return figure(f"{100 * difference:z.1f}")
 
 
 def number(value: float | None, digits: int = 3) -> str:
     """Write a number with fixed digits, a dash where there is none."""
-    return DASH if value is None else figure(f"{value:.{digits}f}")
+    # With z, what is rounded to zero has no sign.
+    return DASH if value is None else figure(f"{value:z.{digits}f}")
 
 
 def in_unit(value: float | None, width: float = 0.0) -> str:
@@ -87,7 +88,7 @@ def in_unit(value: float | None, width: float = 0.0) -> str:
         return DASH
     size = max(abs(value), width)
     places = min(max(3 - math.floor(math.log10(size)), 0), 12) if size else 0
-    return figure(f"{round(value, places) + 0.0:,.{places}f}")
+    return figure(f"{value:z,.{places}f}")
 
 
 def whole(value: float) -> str:
@@ -104,9 +105,9 @@ def pvalue_text(pvalue: float | None, n_permutations: int) -> str:
     return figure(f"{pvalue:.2g}" if pvalue < 0.1 else f"{pvalue:.2f}")
 
 
-def interval(low: float, high: float, digits: int = 3) -> str:
+def interval(low: float, high: float) -> str:
     """Write the ends of an interval, ``0.331 to 0.376``."""
-    return say("{low} to {high}", low=number(low, digits), high=number(high, digits))
+    return say("{low} to {high}", low=number(low), high=number(high))
 
 
 def counted(n: int, noun: str) -> str:

@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import warnings
+from collections.abc import Callable
+from functools import wraps
+from inspect import signature
 from pathlib import Path
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import joblib
 import pandas as pd
 import sklearn
 
+P = ParamSpec("P")
+R = TypeVar("R")
+
 #: Directories whose lines are not the user's: scikit-learn and joblib call skfair back.
-_DIRECTORIES = (
-    str(Path(__file__).parents[1]),
-    *(str(Path(package.__file__).parent) for package in (sklearn, joblib)),
+_DIRECTORIES = tuple(
+    str(directory) + os.sep
+    for directory in (
+        Path(__file__).parents[1],
+        *(Path(package.__file__).parent for package in (sklearn, joblib)),
+    )
 )
 
 
@@ -46,6 +56,18 @@ def warn_if_reordered(**rows: Any) -> None:
                 f"{name}.loc[{first[0]}.index] if they belong together by label."
             )
             return
+
+
+def warns_if_reordered(function: Callable[P, R]) -> Callable[P, R]:
+    """Warn, before a call, of arguments whose rows are in different orders."""
+    names = [*signature(function).parameters]
+
+    @wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        warn_if_reordered(**dict(zip(names, args, strict=False)) | kwargs)
+        return function(*args, **kwargs)
+
+    return call
 
 
 def _is_reordered(first: pd.Index[Any], second: pd.Index[Any]) -> bool:

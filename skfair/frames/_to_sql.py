@@ -83,16 +83,12 @@ def to_sql(
     if sample_weight is not None:
         check_names(sample_weight)
     score = quote_name(y_score, quote)
-    faulty, sums, rows = (
-        f"{score} < {-ROUNDING!r} OR {score} > {1 + ROUNDING!r}",
-        [],
-        "",
-    )
+    faulty = f"{score} < {-ROUNDING!r} OR {score} > {1 + ROUNDING!r}"
+    sums, rows = [], ""
     if sample_weight is not None:
         weight = quote_name(sample_weight, quote)
-        if (
-            quote == '"'
-        ):  # booleans count as 0 and 1; the type has other names elsewhere
+        if quote == '"':  # other databases have another name for the type
+            # Booleans count as 0 and 1.
             weight = f"CAST({weight} AS DOUBLE PRECISION)"
         faulty += f" OR {weight} IS NULL OR {weight} < 0"
         sums = [

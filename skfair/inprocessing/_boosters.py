@@ -191,7 +191,7 @@ def _join_callbacks(params: dict[str, Any], added: dict[str, Any]) -> dict[str, 
 
 
 def _as_binary(model: Any, start: float) -> Any:
-    """Make trees of LightGBM with an objective of their own trees of the log-loss.
+    """Make a model with an objective of its own predict as one of the log-loss.
 
     LightGBM does not keep the log-odds from which such trees start, and predicts no
     probabilities by them. The start is added to the leaves of the first tree.

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skfair._utils._types import Floats, Integers
+from skfair._utils._warnings import warns_if_reordered
 from skfair.inspection import _inputs, _layout, _style
 from skfair.inspection._display import Display
 from skfair.metrics import calibration_gap
@@ -205,6 +206,7 @@ class CalibrationGapDisplay(Display):
         )
 
     @classmethod
+    @warns_if_reordered
     def from_predictions(
         cls,
         y_true: ArrayLike,

@@ -19,7 +19,7 @@ from skfair._utils._validation import (
     check_real,
     check_scores,
 )
-from skfair._utils._warnings import warn_if_reordered, warn_user
+from skfair._utils._warnings import warn_user, warns_if_reordered
 from skfair.groups import columns_of, encode_column, group_index
 from skfair.inspection import _layout, _style
 from skfair.inspection._display import Display
@@ -116,6 +116,7 @@ class ExplainedGapResult:
         return self.table.copy()
 
 
+@warns_if_reordered
 def explained_gap(
     y_score: ArrayLike,
     *,
@@ -258,7 +259,6 @@ def explained_gap(
     cv = check_integer("cv", cv, 2)
     level = check_real("confidence_level", confidence_level, 0, 1, closed="neither")
     check_choice("metric", metric, tuple(_METRICS))
-    warn_if_reordered(y_score=y_score, explained_by=explained_by)
     rows = Rows.from_arrays(
         None, check_scores(y_score), sensitive_features, sample_weight
     )
@@ -286,19 +286,18 @@ def explained_gap(
             )
             alike = standardise(before, *given, target)
             sizes.iloc[i] = alike.effective_sizes
-            without = 1 - np.average(alike.overlap, weights=before.weights)
             numbers = [math.nan] * 6
             if alike.effective_sizes.all():
-                again = replace(rows, sample_weight=alike.weights).evaluate(
-                    _METRICS[metric]
-                )
+                weighted = replace(rows, sample_weight=alike.weights)
+                remaining = weighted.evaluate(_METRICS[metric])
                 noise = draw_noise([before, alike], outcomes, generator)
                 numbers = [
-                    again,
-                    *interval_of_gap(again, noise[1], level),
-                    value - again,
-                    *interval_of_difference((value, again), noise, level),
+                    remaining,
+                    *interval_of_gap(remaining, noise[1], level),
+                    value - remaining,
+                    *interval_of_difference((value, remaining), noise, level),
                 ]
+            without = 1 - np.average(alike.overlap, weights=before.weights)
             table.iloc[i] = [*numbers, without, alike.effective_sizes.min()]
     _warn_of_overlap(table)
     return ExplainedGapResult(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
@@ -230,7 +230,15 @@ str, int, list of str, list of int, or callable
     _, pair, threshold, _ = largest_sustained_gap(statistic, 0.0)
     if math.isnan(threshold):  # there is no gap, at any threshold
         threshold = float(scores.min())
-    both = np.array([scores > threshold, scores], dtype=np.float64)
+
+    def outcomes_of(answer: Floats) -> Floats:
+        return np.array([answer > threshold, answer], dtype=np.float64)
+
+    def respond_to(own: Bools, others: Integers) -> Floats:
+        mixed = _mix(X, list(features.values()), own, others)
+        return outcomes_of(respond(estimator, "predict_proba", mixed))
+
+    both = outcomes_of(scores)
     signs, pair = _signed_shares(both[0], groups, weights, pair)
     generator, n_features = check_seed(random_state), len(features)
     counted = weights * (groups.codes >= 0)
@@ -238,19 +246,8 @@ str, int, list of str, list of int, or callable
     for _ in range(n_permutations // 2):
         others = _draw_others(scores, groups.codes, counted, generator)
         order = generator.random((len(scores), n_features)).argsort(axis=1)
-        for ranks in (order.argsort(axis=1), order[:, ::-1].argsort(axis=1)):
-            before = both[:, others]
-            parts += before / n_features
-            for rank in range(n_features):
-                after = both
-                if rank < n_features - 1:
-                    own = ranks <= rank
-                    mixed = _mix(X, list(features.values()), own, others)
-                    answer = respond(estimator, "predict_proba", mixed)
-                    after = np.array([answer > threshold, answer], dtype=np.float64)
-                at = ranks.argsort(axis=1)[:, rank]
-                parts[at, :, np.arange(len(scores))] += (after - before).T
-                before = after
+        for one in (order, order[:, ::-1]):
+            _add_changes(parts, both, one, others, respond_to)
     parts /= n_permutations
     table = pd.DataFrame(_summary(parts, signs, level), names, columns)
     table = table.sort_values("decisions", ascending=False, kind="stable")
@@ -260,6 +257,29 @@ str, int, list of str, list of int, or callable
     return GapContributionsResult(
         value, threshold, mean_difference, labels, table, level, n_calls
     )
+
+
+def _add_changes(
+    parts: Floats,
+    both: Floats,
+    order: Integers,
+    others: Integers,
+    respond_to: Callable[[Bools, Integers], Floats],
+) -> None:
+    """Add to each feature of each row by how much it changes the response.
+
+    The features of the second rows are replaced by the row's own in an order. What the
+    second rows themselves give is divided evenly among the features.
+    """
+    n_samples, n_features = order.shape
+    ranks = order.argsort(axis=1)
+    before = both[:, others]
+    parts += before / n_features
+    for rank in range(n_features):
+        is_last = rank == n_features - 1
+        after = both if is_last else respond_to(ranks <= rank, others)
+        parts[order[:, rank], :, np.arange(n_samples)] += (after - before).T
+        before = after
 
 
 def _draw_others(

@@ -200,10 +200,14 @@ class GroupGapDisplay(Display):
     def _name_columns(self) -> None:
         """Write the sensitive columns along the y-axis, in lines that fit beside it."""
         names = _style.names_text([str(n) for n in self.report.index.names if n]) or ""
-        n_groups = len(self.report)
-        if n_groups > _MAX_NAMED:
-            by = names and f" by {names}"
-            names = f"{n_groups:,} groups{by}, largest gap first"
+        if len(self.report) > _MAX_NAMED:
+            names = say(
+                "{groups} by {names}, largest gap first"
+                if names
+                else "{groups}, largest gap first",
+                groups=counted(len(self.report), "group"),
+                names=names,
+            )
         letters = int(_LETTERS * max(_layout.inches(self.ax_)[1], 1))
         self.ax_.set_ylabel(_style.folded(names, letters))
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from skfair._utils._language import figure, in_english
+from skfair._utils._language import figure, in_english, say, whole
 from skfair._utils._optional import extra, require
 from skfair._utils._text import one_line
 from skfair._utils._types import Integers
@@ -143,7 +143,7 @@ def group_text(label: Hashable, count: int, effective: float | None = None) -> s
     more = ""
     if effective is not None and round(effective) != count:
         more = f", effective {effective:,.0f}"
-    return f"{short_label(label)} (n = {count:,}{more})"
+    return f"{short_label(label)} (n = {whole(count)}{more})"
 
 
 def groups_text(labels: Sequence[Hashable], counts: Integers) -> str:
@@ -157,14 +157,19 @@ def groups_text(labels: Sequence[Hashable], counts: Integers) -> str:
 def joined_text(labels: Sequence[Hashable]) -> str:
     """Text of a pair of groups, on two lines if it is long."""
     first, second = map(short_label, labels)
-    between = " " if len(first) + len(second) < _MAX_LINE else "\n"
-    return f"{first} and{between}{second}"
+    if len(first) + len(second) < _MAX_LINE:
+        return say("{texts} and {last}", texts=first, last=second)
+    return say("{texts} and {last}", texts=first, last=f"\n{second}").replace(
+        " \n", "\n"
+    )
 
 
 def range_text(counts: Integers) -> str:
     """Text of the range of group sizes."""
     low, high = int(counts.min()), int(counts.max())
-    return f"n = {low:,}" if low == high else f"n = {low:,} to {high:,}"
+    if low == high:
+        return f"n = {whole(low)}"
+    return f"n = {say('{low} to {high}', low=whole(low), high=whole(high))}"
 
 
 def pairs_text(n_groups: int) -> str | None:

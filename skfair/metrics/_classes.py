@@ -21,12 +21,14 @@ from skfair._utils._validation import (
     check_numbers,
     check_scores,
 )
+from skfair._utils._warnings import warns_if_reordered
 from skfair.groups import columns_of, resolve_groups, sort_labels
 from skfair.metrics._spec import Specification, unwrapped
 from skfair.statistics import GroupedScores
 from skfair.statistics._grouped_confusion import encode_classes
 
 
+@warns_if_reordered
 def values_by_class(
     metric: Callable[..., float],
     y_true: ArrayLike | None,

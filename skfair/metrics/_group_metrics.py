@@ -30,6 +30,7 @@ from skfair.groups import (
     Groups,
     encode_column,
     intersect,
+    n_columns_of,
     recode,
     resolve_groups,
     resolve_strata,
@@ -710,14 +711,13 @@ def _cells(label: Hashable, groups: Groups | None) -> tuple[Hashable, ...]:
     """Cells of the index for a label: one for each column of an intersection."""
     if groups is None:
         return ()
-    several = len(_level_names(groups, "")) > 1 and isinstance(label, tuple)
+    several = n_columns_of(groups.labels) > 1
     return label if several else (label,)  # type: ignore[return-value]
 
 
 def _level_names(groups: Groups, default: str) -> list[str]:
     """Names of the levels of the index: those of columns, or made of a default."""
-    lengths = {len(one) if isinstance(one, tuple) else 1 for one in groups.labels}
-    n_levels = lengths.pop() if len(lengths) == 1 else 1
+    n_levels = n_columns_of(groups.labels)
     if len(groups.names) == n_levels:
         return list(groups.names)
     return (

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from skfair._utils._text import counted, listed
 from skfair._utils._types import Integers
 from skfair._utils._validation import as_array, check_weights
+from skfair._utils._warnings import warns_if_reordered
 from skfair.groups import (
     Groups,
     comparable_groups,
@@ -329,7 +330,7 @@ def warn_of_strata(
 ) -> None:
     """Warn of the strata that are left out, or groups of them, for the reasons given.
 
-    A reason "" is none.
+    The reason is "" for a stratum of which nothing is left out.
     """
     given = [f"{label!r} ({reason})" for label, reason in reasons.items() if reason]
     if undefined:
@@ -366,6 +367,7 @@ def over_strata(
     return max((one.result for one in results), default=math.nan)
 
 
+@warns_if_reordered
 def values_by_stratum(
     metric: Callable[..., float],
     y_true: ArrayLike | None,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -146,6 +147,14 @@ def collected_reasons() -> Iterator[list[str]]:
         yield reasons
     finally:
         _COLLECTED.reset(token)
+
+
+@contextmanager
+def ignore_undefined() -> Iterator[None]:
+    """Leave users alone where a metric is undefined: they are told elsewhere."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UndefinedMetricWarning)
+        yield
 
 
 def quietly(metric: Callable[..., Any], *args: Any, **rows: Any) -> Any:

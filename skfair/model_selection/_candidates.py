@@ -162,9 +162,9 @@ def metrics_of(cv_results: Any) -> list[str]:
 def _numbers(
     cv_results: CVResults, column: str, n_candidates: int | None = None
 ) -> Floats:
-    """Return a column with one number for each candidate, of which there must be any.
+    """Return a column with one number for each candidate, or raise.
 
-    The number of candidates is checked if it is known.
+    There must be one candidate at least, or as many as given.
     """
     must = f"cv_results[{column!r}] must have one number for each candidate of the"
     try:
@@ -194,7 +194,7 @@ def scores_of(cv_results: CVResults, metric: str, statistic: str) -> Floats:
 
 
 def statistics_of(cv_results: CVResults, metric: str) -> list[str]:
-    """Which of mean and standard deviation of a metric there are: trials have means."""
+    """Names of the statistics of a metric: tables of trials have no "std"."""
     return ["mean", *(["std"] if f"std_test_{metric}" in cv_results else [])]
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import numbers
-import warnings
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from functools import partial
@@ -63,6 +62,7 @@ from skfair.metrics._uncertainty._permutation import (
     permutes_within_labels,
 )
 from skfair.metrics._uncertainty._resampling import Rows
+from skfair.metrics._undefined import ignore_undefined
 from skfair.model_selection._group_stratified_k_fold import GroupStratifiedKFold
 
 
@@ -449,8 +449,7 @@ class _HeldOut(NamedTuple):
     """Held-out rows, with the responses to each one after the other.
 
     `rows` are positions in the arrays of all samples, `groups` and `strata` those of
-    `rows`.
-    Responses to row i begin at ``starts[i]``, ``counts[i]`` in number.
+    `rows`. Responses to row i begin at ``starts[i]``, ``counts[i]`` in number.
     """
 
     metric: Callable[..., float]
@@ -536,7 +535,7 @@ def _join_folds(
     strata: Groups | None,
     weights: NDArray[Any] | None,
 ) -> _HeldOut:
-    """Responses of all folds, by row; rows of weight zero do not count."""
+    """Join the responses of all folds, in order of rows that have weight."""
     owners = np.concatenate([fold.rows for fold in folds])
     responses = np.concatenate([fold.responses for fold in folds])
     order = np.argsort(owners, kind="stable")
@@ -574,8 +573,7 @@ def _fold_values(
     Where it is undefined for all rows together, too, there was a warning already.
     """
     values = np.full(len(folds), math.nan)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UndefinedMetricWarning)
+    with ignore_undefined():
         for position, fold in enumerate(folds):
             kept = np.isin(fold.rows, held_out.rows)
             rows = fold.rows[kept]

@@ -36,6 +36,7 @@ from skfair._utils._validation import (
     check_real,
     check_weights,
 )
+from skfair._utils._warnings import warns_if_reordered
 from skfair.groups import Groups, resolve_groups
 from skfair.metrics import mcdp
 from skfair.model_selection._paired_tests import (
@@ -243,14 +244,13 @@ class ModelComparison:
         across, up = (known[name].to_numpy(float) for name in columns)
         x, ticks_x = _on_axis(across, 80, 560)
         y, ticks_y = _on_axis(up, 290, 40)
+        kinds = ["confirmed" if one else "other" for one in known["confirmed"]]
         points = [
             {
                 "x": f"{x[i]:.1f}",
                 "y": f"{y[i]:.1f}",
                 "label": f"{label_text(name)}: {across[i]:.3f}, {up[i]:.3f}",
-                "kind": "baseline"
-                if name == self.baseline
-                else ("confirmed" if known["confirmed"].iloc[i] else "other"),
+                "kind": "baseline" if name == self.baseline else kinds[i],
             }
             for i, name in enumerate(known.index)
         ]
@@ -274,7 +274,7 @@ _TITLE = "Models that serve as well and divide less"
 def _on_axis(
     values: Floats, first: float, last: float
 ) -> tuple[Floats, list[dict[str, str]]]:
-    """Coordinates of values, and the marks of the least and of the largest."""
+    """Return coordinates of values, and marks at the least and the largest value."""
     if not len(values):
         return values, []
     low, high = float(values.min()), float(values.max())
@@ -299,7 +299,7 @@ def _text_of_cell(value: Any) -> str:
 
 
 def _plain_value(value: Any) -> Any:
-    """Write a value as a number, a text or what has either, as JSON does."""
+    """Return a value that JSON can hold: a number, text, or a mapping of these."""
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, Mapping):
@@ -400,6 +400,7 @@ def _read_scores(y_score: Any, baseline: Any, n_rows: int) -> dict[Hashable, Flo
     }
 
 
+@warns_if_reordered
 def compare_models(
     y_true: ArrayLike,
     y_score: Mapping[Any, ArrayLike] | pd.DataFrame,

@@ -16,8 +16,10 @@ from numpy.typing import ArrayLike
 from skfair._utils._files import write_text
 from skfair._utils._text import listed
 from skfair._utils._validation import as_array, check_choice, check_real
+from skfair._utils._warnings import warns_if_reordered
 from skfair.groups import (
     comparable_groups,
+    plain_label,
     resolve_groups,
     resolve_strata,
     warn_of_look_alikes,
@@ -228,6 +230,7 @@ class FairnessMonitor:
         # When a change began: the estimate, and the ends of its interval.
         self._change: tuple[int, int, int] | None = None
 
+    @warns_if_reordered
     def update(
         self,
         y_true: ArrayLike | None,
@@ -629,10 +632,14 @@ class FairnessMonitor:
                 )
             if isinstance(y_score, JSONStatistic):
                 return self._unweighted(*rows)
-            return {
-                label: self._unweighted(y_true, one, sensitive_features)
-                for label, one in y_score.items()
-            }
+            strata = [*map(plain_label, y_score)]
+            if len({*strata}) < len(strata):
+                raise ValueError(f"y_score must map distinct strata, got {[*y_score]}.")
+            statistics = [
+                self._unweighted(y_true, one, sensitive_features)
+                for one in y_score.values()
+            ]
+            return dict(zip(strata, statistics, strict=True))
         whole = observe(self.metric, *rows)  # messages have the positions of all rows
         if control_features is None:
             return whole.statistic

@@ -64,7 +64,7 @@ def make_splits(
 
 
 def tenths_of(y: Floats) -> Integers:
-    """Return the tenth of the rows, by order of the target, that each row is in."""
+    """Return which tenth of the rows each row is in, 0 to 9, in order of the target."""
     ranks = np.argsort(np.argsort(y, kind="stable"), kind="stable")
     return np.asarray(ranks * 10 // len(y))
 
@@ -208,16 +208,17 @@ def average_repeats(folds: list[Fold], n_samples: int) -> list[Fold]:
 
 
 def cells_to_repair(rows: TrainingRows) -> NDArray[np.integer]:
-    """Code of what has a map of its own: each group, or each in every stratum.
+    """Code of each row's group, or with several strata of its stratum and group.
 
-    The maps of a single stratum hold for all rows. Rows with the code -1 have no map.
+    There is a map for each of these codes, and none for -1. The maps of a single
+    stratum hold for all rows.
     """
     several = rows.strata is not None and len(rows.strata.labels) > 1
     return rows.cells if several else rows.codes
 
 
 def held_out_rows(fold: Fold, rows: TrainingRows) -> TrainingRows:
-    """Rows of a fold that have weight, a group and, with strata, a stratum."""
+    """Rows of a fold that have weight and a map, with their scores."""
     own = replace(rows, X=None).take(fold.rows)
     chosen = (cells_to_repair(own) >= 0) & (own.weights > 0)
     return replace(own, scores=fold.probabilities[:, -1]).take(chosen)

@@ -42,9 +42,10 @@ _HARMLESS_NOISE = 0.06
 def repair_held_out(
     rows: TrainingRows, parts: list[NDArray[np.intp]], repairer: ScoreRepairer
 ) -> tuple[TrainingRows, Floats]:
-    """Rows of all parts, each repaired as learnt from the rows outside of its part.
+    """Return the rows of all parts, and their scores repaired by what other rows tell.
 
-    Of many rows, some are held out once.
+    Each part is repaired as learnt from the rows outside of it. If there are more than
+    100,000 rows, a sample of at most as many is held out in place of the parts.
     """
     n_rows = len(rows.scores)
     if n_rows > _MANY_ROWS:
@@ -133,7 +134,7 @@ def _warn_of_problem(mitigator: Any, problem: str | None) -> None:
 
 
 def _noise_problem(found: PlainComparison) -> str:
-    """Say that there is no gap to repair."""
+    """Return the warning that there is no gap to repair."""
     return (
         "no group differs clearly from all others (the plain classifier's MCDP(0) is "
         f"{found.plain_mcdp:.3f}, sampling noise {found.noise:.3f}), so a repair may "
@@ -143,7 +144,7 @@ def _noise_problem(found: PlainComparison) -> str:
 
 
 def _tie_problem(asked: Any, rows: TrainingRows, found: Comparison) -> str | None:
-    """Say that rows which share a score keep most of the gap, where they do."""
+    """Return a warning if rows that share a score keep most of the gap, else None."""
     if asked.ties == "random" or found.n_samples < _FEWEST_ROWS:
         return None
     if not found.plain_mcdp > found.noise:

@@ -162,13 +162,6 @@ class LinearCDF(NamedTuple):
         middle[own] = smooth
         return LinearCDF(self.scores, middle, middle)
 
-    def shrunk_to(self, pooled: LinearCDF, share: float) -> LinearCDF:
-        """Mixture with the CDF of everyone, which gets the given share."""
-        knots = np.searchsorted(pooled.scores, self.scores)
-        low = (1 - share) * self.low + share * pooled.low[knots]
-        high = (1 - share) * self.high + share * pooled.high[knots]
-        return LinearCDF(self.scores, low, high)
-
 
 class GroupCDFs(NamedTuple):
     """CDFs of the groups that have rows, and of everyone.
@@ -190,12 +183,11 @@ class GroupCDFs(NamedTuple):
     def of(
         cls,
         statistic: GroupedScores,
-        shrinkage: Floats | None = None,
         ends: tuple[float, float] = (0.0, 1.0),
         *,
         smooth: bool = False,
     ) -> Self:
-        """CDFs of the groups, shrunk as given or as the rows tell."""
+        """CDFs of the groups, of which small ones are shrunk as their rows tell."""
         pooled = LinearCDF.of(statistic, None, ends)
         present = np.flatnonzero(statistic.counts)
         own = tuple(LinearCDF.of(statistic, group, ends) for group in present.tolist())
@@ -208,15 +200,20 @@ class GroupCDFs(NamedTuple):
             found = found._replace(
                 cdfs=tuple(cdf.smoothed(statistic, group) for cdf, group in cdfs)
             )
-        if shrinkage is None and len(own) > 1 and n_rows.min() < _LARGE:
-            shrinkage = _shrinkage(n_rows, shares, found.distances())
-        if shrinkage is None or not shrinkage.any():
+        if len(own) < 2 or n_rows.min() >= _LARGE:
             return found
-        shrunk = tuple(
-            cdf.shrunk_to(pooled, share)
-            for cdf, share in zip(found.cdfs, shrinkage.tolist(), strict=True)
-        )
-        return found._replace(cdfs=shrunk, shrinkage=shrinkage)
+        shrinkage = _shrinkage(n_rows, shares, found.distances())
+        return found.shrunk(shrinkage) if shrinkage.any() else found
+
+    def shrunk(self, shrinkage: Floats) -> Self:
+        """Mix each CDF with that of everyone, which gets the given share."""
+        cdfs = []
+        for cdf, share in zip(self.cdfs, shrinkage.tolist(), strict=True):
+            knots = np.searchsorted(self.pooled.scores, cdf.scores)
+            low = (1 - share) * cdf.low + share * self.pooled.low[knots]
+            high = (1 - share) * cdf.high + share * self.pooled.high[knots]
+            cdfs.append(LinearCDF(cdf.scores, low, high))
+        return self._replace(cdfs=tuple(cdfs), shrinkage=shrinkage)
 
     def distances(self) -> Floats:
         """Largest distance of each group's own CDF from that of everyone."""

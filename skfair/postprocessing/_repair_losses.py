@@ -91,7 +91,7 @@ class RepairGrid(NamedTuple):
         positions: Any = slice(None),
         measured: NDArray[np.intp] | None = None,
     ) -> Self:
-        """Distributions of the rows, still without amounts of repair."""
+        """Return the distributions of rows, without amounts of repair."""
         learning = rows if measured is None else rows.take(measured)
         statistic = distributions(learning)
         groups = GroupCDFs.of(
@@ -238,7 +238,7 @@ def _differing(
 
 
 def _spreads(rows: TrainingRows, groups: GroupCDFs) -> Floats:
-    """Noise of the distance of each group from everyone, times a Brownian bridge's."""
+    """Noise of each group's distance from everyone, in units of a Brownian bridge."""
     sums, squares = (
         np.bincount(rows.codes, values, len(groups.cdfs))
         for values in (rows.weights, rows.weights * units_of(rows.weights))
@@ -422,7 +422,7 @@ def rows_compared(rows: TrainingRows, differing: NDArray[np.bool_]) -> TrainingR
 
 
 def _error_rates(grid: RepairGrid, threshold: float) -> Floats:
-    """Zero-one loss of all levels: two look-ups a group in its sorted scores.
+    """Zero-one loss of all levels, by two look-ups in the sorted scores of each group.
 
     A repaired score reaches the threshold exactly where the height of the score in
     its group reaches that of the threshold in the repaired distribution.
@@ -467,7 +467,7 @@ def _targets_at(grid: RepairGrid, threshold: float) -> list[Floats]:
 def _at_ends(
     grid: RepairGrid, ends: NDArray[np.intp], limit: Limit
 ) -> tuple[Floats, Floats]:
-    """Repaired score, and heights of the targets, at one end of a step an amount."""
+    """For each amount, repaired score and heights of targets at one end of a step."""
     groups = grid.groups
     scores, upper = groups.pooled.scores[ends // 2], ends % 2 == 1
     heights = np.stack([cdf.ends_at(scores, upper) for cdf in groups.cdfs])

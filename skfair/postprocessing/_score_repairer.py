@@ -31,7 +31,7 @@ from skfair._utils._validation import (
     check_weights,
     scores_on,
 )
-from skfair._utils._warnings import warn_user
+from skfair._utils._warnings import warn_user, warns_if_reordered
 from skfair.exceptions import MitigationWarning
 from skfair.frames._to_sql import check_names
 from skfair.groups import (
@@ -319,6 +319,7 @@ class ScoreRepairer(
         self.unknown_groups = unknown_groups
         self.random_state = random_state
 
+    @warns_if_reordered
     def fit(
         self,
         scores: ArrayLike | GroupedScores | GroupedHistogram,
@@ -414,9 +415,9 @@ class ScoreRepairer(
             )
 
     def _learn_rows(self, rows: TrainingRows, warn: bool = True) -> TrainingRows:
-        """Learn from rows, and return them without the groups that are left out.
+        """Learn from rows, and return them with the code -1 where groups are left out.
 
-        The user is warned of strata and groups left out if asked to.
+        With `warn` the user is told which strata and groups are left out.
         """
         left_rows_out, strata = bool((rows.codes < 0).any()), rows.strata
         if strata is None:
@@ -546,7 +547,7 @@ class ScoreRepairer(
         check_repair_options(self, level, default=1)
 
     def _fit_calibrator(self, rows: TrainingRows) -> BetaCalibration:
-        """Fit the map to probabilities to rows that are repaired and have weight."""
+        """Fit the map from repaired scores to probabilities by rows with weight."""
         if rows.y is None:
             raise ValueError("calibrate=True needs labels: y is None.")
         check_consistent_length(rows.scores, rows.y)
@@ -563,6 +564,7 @@ class ScoreRepairer(
         repaired = self._repair(rows.scores, rows.groups, rows.strata)
         return BetaCalibration.fit(repaired, rows.y == classes[1], rows.sample_weight)
 
+    @warns_if_reordered
     def transform(
         self,
         scores: ArrayLike,
@@ -1023,7 +1025,7 @@ def check_repair_options(repair: Any, level: Any, default: Any) -> None:
 
 
 def thinned(arrays: Iterable[Floats]) -> Iterator[Floats]:
-    """Take so many entries of each array, evenly, that all groups fit in memory."""
+    """Yield 4,000 evenly spaced entries of each array, or all if it has fewer."""
     for array in arrays:
         places = np.linspace(0, len(array) - 1, min(len(array), _N_POINTS))
         yield array[places.astype(np.intp)]

@@ -32,6 +32,7 @@ from skfair._utils._validation import (
     check_length,
     check_real,
 )
+from skfair._utils._warnings import warns_if_reordered
 from skfair.groups import Groups, columns_of, encode_groups
 from skfair.metrics._inputs import positive_class
 from skfair.report._data_numbers import (
@@ -101,6 +102,7 @@ class DataReport:
         self.summary = summary
 
     @classmethod
+    @warns_if_reordered
     def from_frame(
         cls,
         X: Any,
@@ -352,8 +354,8 @@ def _leads(summary: Summary) -> Iterator[str]:
         best = next(iter(attribute["proxies"]), None)
         if best is not None and best["lower"] > _TELLS:
             yield say(
-                "The column {column} tells {name}: given a row of {group} and another "
-                "one, it picks the right one in {auc} of cases.",
+                "The column {column} tells {name}: of a row of {group} and a row of "
+                "the others, it picks the former in {auc} of cases.",
                 column=in_quotes(best["column"]),
                 name=name,
                 group=in_quotes(best["group"]),
@@ -399,8 +401,8 @@ def _tables_of_attributes(summary: Summary) -> Iterator[TextTable]:
             say("Proxies of {name}", name=name),
             say(
                 "A proxy is a column that tells the group. The AUC is the probability "
-                "that it picks the row of the group, of one row of it and one of the "
-                "others: 0.5 is guessing, 1 is knowing."
+                "that, of a row of the group and a row of the others, it picks the "
+                "former: 0.5 is guessing, 1 is knowing."
             ),
             [say("Column"), say("Group told best"), "AUC", say("Interval")],
             [

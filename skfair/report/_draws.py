@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import time
-import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
@@ -17,7 +16,6 @@ from math import comb
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.exceptions import UndefinedMetricWarning
 
 from skfair._utils._progress import Progress
 from skfair._utils._types import Integers
@@ -48,6 +46,7 @@ from skfair.metrics._uncertainty import (
     resamples_of_all,
     shuffled_codes,
 )
+from skfair.metrics._undefined import ignore_undefined
 from skfair.model_selection._paired_tests import gap_interval
 from skfair.report._metrics import MEASURES
 from skfair.report._sample import Finding, Sample, count_outcomes
@@ -148,9 +147,8 @@ def bounds(sample: Sample, found: Mapping[str, Finding]) -> dict[str, Uncertaint
     values = {key: one.value for key, one in found.items()}
     results = dict.fromkeys(found, Uncertainty())
     defined = [key for key, value in values.items() if not math.isnan(value)]
-    with warnings.catch_warnings():
+    with ignore_undefined():
         # The report says itself why a metric is undefined.
-        warnings.simplefilter("ignore", UndefinedMetricWarning)
         for key, compared in compare_metrics(sample, bounded_metrics(sample, defined)):
             # Up to rounding, the metric is computed in another way there.
             results[key] = Uncertainty(
@@ -205,9 +203,8 @@ def uncertainties(
 ) -> dict[str, Uncertainty]:
     """Find intervals and p-values of the metrics; undefined metrics have none."""
     tick, results = partial(done, len(sample.groups.labels)), bounds(sample, found)
-    with warnings.catch_warnings():
+    with ignore_undefined():
         # The report says itself why a metric is undefined.
-        warnings.simplefilter("ignore", UndefinedMetricWarning)
         resampled: dict[str, Rows | Counts] = {}
         for question, of_question in _drawn_keys(sample, found).items():
             rows = sample.drawn_from(question)
@@ -297,7 +294,8 @@ def _permute_once(
     left = iter(permuted[key])
 
     def draw(generator: Any) -> Rows:
-        return replace(rows, groups=replace(rows.groups, codes=codes[next(left)]))
+        permuted_codes = codes.take(next(left))  # faster than by an index of 32 bits
+        return replace(rows, groups=replace(rows.groups, codes=permuted_codes))
 
     return draw
 
@@ -363,17 +361,24 @@ def bounded_metrics(sample: Sample, keys: Collection[str]) -> dict[str, Metric]:
 def compare_metrics(
     sample: Sample, metrics: Mapping[str, Metric]
 ) -> Iterator[tuple[str, Comparisons]]:
-    """Find what each metric compares, and how far noise may move it.
+    """Find once what each metric compares, and how far noise may move it."""
+    known = sample.comparisons
+    for key, metric in metrics.items():
+        if key not in known:
+            known[key] = _compare(sample, key, metric)
+        yield key, known[key]
+
+
+def _compare(sample: Sample, key: str, metric: Metric) -> Comparisons:
+    """Find what a metric compares.
 
     Error rates are compared by true label, each of the groups with enough rows of it.
     """
-    for key, metric in metrics.items():
-        observed = _observe(sample, key)
-        if MEASURES[key].question != "errors":
-            yield key, compare(metric, observed, "band")
-            continue
-        parts = [compare(metric, one, "band") for one in _split_by_label(observed)]
-        yield key, join(parts, None) if parts else UNDEFINED
+    observed = _observe(sample, key)
+    if MEASURES[key].question != "errors":
+        return compare(metric, observed, "band")
+    parts = [compare(metric, one, "band") for one in _split_by_label(observed)]
+    return join(parts, None) if parts else UNDEFINED
 
 
 def _observe(sample: Sample, key: str) -> Observed:

@@ -641,8 +641,7 @@ _TABLE = (
         sentence="Added up over people with scores up to {score}, outcomes minus "
         "scores are {ours} points for {first} and {theirs} points for {second}: "
         "{value} percentage points apart, the most up to any score",
-        # Rounded first, so that no zero is negative.
-        of_group=lambda height: points(round(height, 3) + 0.0),
+        of_group=points,
         unit=points,
         rank=None,
         scales={"probability": None},

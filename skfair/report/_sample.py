@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from skfair._utils._text import or_none
 from skfair._utils._types import Floats, Integers
 from skfair.groups import Groups, positions_in, sort_labels
+from skfair.metrics._confidence import Comparisons
 from skfair.metrics._distribution._calibration_draws import (
     CalibrationCounts,
     RowsByScore,
@@ -134,6 +135,11 @@ class Sample:
         """Confusion matrix of each group."""
         found: GroupedConfusion = self.countable("errors").statistic(self.groups)
         return found
+
+    @cached_property
+    def comparisons(self) -> dict[str, Comparisons]:
+        """What metrics compare, by key, of those for which it was asked."""
+        return {}
 
     def statistic(self, question: str) -> Any:
         """Return the statistic that metrics of a question read."""

@@ -5,14 +5,12 @@ from __future__ import annotations
 import math
 import platform
 import sys
-import warnings
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from importlib.metadata import version
 from typing import Any
 
 import numpy as np
-from sklearn.exceptions import UndefinedMetricWarning
 
 import skfair
 from skfair._utils._text import or_none, visible_text
@@ -20,6 +18,7 @@ from skfair._utils._types import Integers
 from skfair.groups import CROSS
 from skfair.metrics import cvar_fairness_report, impact_ratios, top_groups
 from skfair.metrics._groupwise._impact_ratios import are_selected
+from skfair.metrics._undefined import ignore_undefined
 from skfair.report._draws import (
     DrawsDone,
     Uncertainty,
@@ -306,9 +305,8 @@ def _selections(sample: Sample) -> list[dict[str, Any]]:
     options = sample.audit.options
     positions = tuple(range(sample.decisions.n_groups))
     selected = replace(sample.decisions, labels=positions, names=())
-    with warnings.catch_warnings():
+    with ignore_undefined():
         # The report says itself that a single group cannot be compared.
-        warnings.simplefilter("ignore", UndefinedMetricWarning)
         table = cvar_fairness_report(
             None,
             selected,
@@ -354,9 +352,8 @@ def _impact_ratios(sample: Sample) -> list[dict[str, Any]] | None:
         if audit.n_alike is not None:
             chosen = are_selected(of_rows, kind, None, audit.weights)
             of_rows, given = count_outcomes(audit, chosen, groups), {}
-        with warnings.catch_warnings():
+        with ignore_undefined():
             # The report says itself that groups cannot be compared.
-            warnings.simplefilter("ignore", UndefinedMetricWarning)
             table = impact_ratios(
                 None,
                 of_rows,

@@ -706,8 +706,8 @@ def with_chance(measure: Summary) -> Iterator[str]:
         yield say("The test is of all groups, and does not say which of them differ.")
     if as_large > LEVEL:
         yield say(
-            "As much as this is found in {share} of shuffles, which the test tells "
-            "apart by all differences together.",
+            "A value as large as this is found in {share} of shuffles; the test orders "
+            "equal values by the sum of all differences.",
             **values,
         )
 

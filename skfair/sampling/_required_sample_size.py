@@ -156,8 +156,8 @@ def required_sample_size(
     ...     np.full(256, 1 / 256), alpha=0.5, epsilon=0.45, method="weighted",
     ...     random_state=0,
     ... )
-    >>> 350 < result.n_samples < 500
-    True
+    >>> result.n_samples, result.power
+    (431, 0.912)
     """
     weights = read_weights(group_weights)[1]
     alpha = check_real("alpha", alpha, 0, 1, closed="left")

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from skfair._utils._types import Integers
 from skfair._utils._validation import as_array, check_scores
+from skfair._utils._warnings import warns_if_reordered
 from skfair.groups import drop_weightless, resolve_groups
 from skfair.statistics._grouped_histogram import (
     GroupedHistogram,
@@ -68,6 +69,7 @@ class GroupedCalibration(JSONStatistic):
     negative: GroupedHistogram
 
     @classmethod
+    @warns_if_reordered
     def from_scores(
         cls,
         outcomes: ArrayLike,

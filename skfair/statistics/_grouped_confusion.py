@@ -18,6 +18,7 @@ from skfair._utils._validation import (
     check_length,
     refuse_scores,
 )
+from skfair._utils._warnings import warns_if_reordered
 from skfair.groups import (
     check_kinds_of_labels,
     columns_of,
@@ -81,6 +82,7 @@ class GroupedConfusion(JSONStatistic):
     min_group_size: int = 1
 
     @classmethod
+    @warns_if_reordered
     def from_predictions(
         cls,
         y_true: ArrayLike | None,

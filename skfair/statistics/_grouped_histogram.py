@@ -17,6 +17,7 @@ from skfair._utils._validation import (
     check_integer,
     check_scores,
 )
+from skfair._utils._warnings import warns_if_reordered
 from skfair.groups import (
     Codes,
     Groups,
@@ -115,6 +116,7 @@ class GroupedHistogram(JSONStatistic):
     min_group_size: int = 1
 
     @classmethod
+    @warns_if_reordered
     def from_scores(
         cls,
         y_score: ArrayLike,

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from skfair._utils._types import Bools, Floats, Integers
 from skfair._utils._validation import as_array, check_scores
+from skfair._utils._warnings import warns_if_reordered
 from skfair.groups import drop_weightless, join_groups, positions_in, resolve_groups
 from skfair.statistics._json import JSONStatistic
 
@@ -63,6 +64,7 @@ class GroupedOutcomes(JSONStatistic):
     min_group_size: int = 1
 
     @classmethod
+    @warns_if_reordered
     def from_outcomes(
         cls,
         outcomes: ArrayLike,

@@ -17,6 +17,7 @@ from skfair._utils._validation import (
     lie_in_unit_interval,
     scores_on,
 )
+from skfair._utils._warnings import warns_if_reordered
 from skfair.groups import (
     Groups,
     drop_weightless,
@@ -88,6 +89,7 @@ class GroupedScores(JSONStatistic):
     min_group_size: int = 1
 
     @classmethod
+    @warns_if_reordered
     def from_scores(
         cls,
         y_score: ArrayLike,
@@ -348,10 +350,10 @@ class GroupedScores(JSONStatistic):
 
     @cached_property
     def _shares_between(self) -> tuple[Floats, Floats, Floats]:
-        """Some of the scores, and shares of each group before each, and the next, one.
+        """Some of the scores, and each group's share before each, and before the next.
 
-        From each of them to the next, CDFs lie between the two. The last score is the
-        largest, from which on CDFs are 1.
+        From a score to the next one the CDF of the group lies between these shares. The
+        last score is the largest, from which on CDFs are 1.
         """
         step = len(self.scores) // _N_CUTS + 1
         n_cuts, n_groups = -(-len(self.scores) // step), self.n_groups
@@ -367,9 +369,9 @@ class GroupedScores(JSONStatistic):
     def _largest_gaps(self) -> Floats:
         """Largest difference of the CDFs of each group and any other.
 
-        Of all groups the largest CDF at a score is the largest so far at an entry,
-        since CDFs increase, and the smallest is the smallest that an entry to come
-        starts from.
+        CDFs increase: the largest of all groups at a score is the largest that was
+        reached at an entry so far, and the smallest is the smallest from which a later
+        entry starts.
         """
         scores, weights, total = self.scores, self.weights, self.totals[self.codes]
         order, starts = self._order
@@ -388,6 +390,11 @@ class GroupedScores(JSONStatistic):
         below = np.where(first > 0, highest[first - 1] - before, 0)
         gaps = np.maximum(above, below)[order]
         return np.asarray(np.maximum.reduceat(gaps, starts[:-1]))
+
+    @cached_property
+    def _gaps(self) -> dict[tuple[int, int | None], Gap]:
+        """Gaps that were asked for first: several metrics look at the same pairs."""
+        return {}
 
     def _rows_of(self, group: int) -> Integers:
         """Positions of the entries of a group, by increasing score."""
@@ -471,6 +478,8 @@ class SortedScores(NamedTuple):
 
 #: Products of two whole totals stay below this, so that they are exact in int64.
 MAX_EXACT = 2**62
+#: Gaps that a statistic keeps, and their least number of scores that is not kept.
+_MAX_GAPS, _MAX_KEPT = 4, 2**16
 
 
 class Gap(NamedTuple):
@@ -489,6 +498,15 @@ class Gap(NamedTuple):
 
 def gap_between(statistic: GroupedScores, first: int, second: int | None) -> Gap:
     """CDF of one group minus the CDF of another, or of everyone (None)."""
+    gaps = statistic._gaps
+    gap = gaps.get((first, second)) or _subtract(statistic, first, second)
+    if len(gaps) < _MAX_GAPS and len(gap.scores) < _MAX_KEPT:
+        gaps[first, second] = gap
+    return gap
+
+
+def _subtract(statistic: GroupedScores, first: int, second: int | None) -> Gap:
+    """Subtract the CDF of a group, or of everyone, from that of another group."""
     scores, codes, weights = statistic.scores, statistic.codes, statistic.weights
     totals = statistic.totals
     ours = totals[first]

@@ -321,6 +321,19 @@ def test_level(sizes):
     assert (np.abs(found / 400 - 0.05) < 3 * np.sqrt(0.05 * 0.95 / 400)).all()
 
 
+def test_outcomes_of_almost_no_variance_are_certain():
+    variances = np.array([0, 5e-324, 1e-306, 1e-300, 1e-299])
+    found = in_deviations(np.full(5, 0.5), variances, np.ones(5))
+    assert found[:4].tolist() == [np.inf] * 4
+    assert 20 < found[4] < 30
+    assert in_deviations(np.zeros(5), variances, np.ones(5)).tolist() == [0] * 5
+    y_true, y_score = [0, 1, 1, 0] * 5, [5e-324, 1e-310, 0.5, 0.5] * 5
+    result = calibration_test(
+        y_true, y_score, sensitive_features=list("aabb") * 5, random_state=0
+    )
+    assert (result.group, result.pvalue) == ("a", 1 / (1 + result.n_draws))
+
+
 def test_deviations_are_those_of_the_bound_by_bennett():
     """Never more than error over standard deviation, and that if errors are small."""
     rng = np.random.default_rng(0)

@@ -12,6 +12,7 @@ from skfair.metrics import madd, madd_curve, madd_optimal_bandwidth
 from skfair.metrics._distribution import _histograms
 from skfair.metrics._distribution._histograms import (
     Edges,
+    gap_curves,
     most_stable,
     stable_interval,
     stable_mean,
@@ -303,6 +304,21 @@ def test_few_pairs_are_looked_at_where_others_have_smaller_means(monkeypatch):
     curve, found = most_stable(statistic, "pairwise", 500, stable_interval)
     assert stable_mean(statistic, "pairwise") == (found.mean, curve.pair)
     assert len(looked_at) <= 14  # of 28 pairs
+
+
+def test_few_values_give_the_mean_over_the_stable_interval_or_bound_it():
+    rng = np.random.default_rng(0)
+    groups, excesses = rng.choice(6, 4000, p=[0.01, 0.01, 0.02, 0.06, 0.3, 0.6]), []
+    for _ in range(5):
+        scores = rng.beta(0.4, 1.2, 4000)
+        statistic = GroupedScores.from_scores(scores, sensitive_features=groups)
+        for curve in gap_curves(statistic, list(combinations(range(6), 2)), 500):
+            few = curve.values[_histograms._LOOKED_AT]
+            mean, most = _histograms._stable_mean(few, curve.totals)
+            exact = stable_interval(curve.values, curve.totals).mean
+            assert mean in (-np.inf, exact)
+            excesses.append(most - exact if mean < exact else 0)
+    assert min(excesses) == 0 < sum(0 < excess < np.inf for excess in excesses)
 
 
 def test_groups_too_small_for_a_stable_interval_are_refused_as_before():

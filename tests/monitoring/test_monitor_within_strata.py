@@ -3,9 +3,11 @@
 import json
 import warnings
 from dataclasses import astuple
+from datetime import date
 from functools import partial
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -246,6 +248,19 @@ def test_weighted_mean_of_rates_of_some_rows_is_refused(name):
 
 
 OF_LABELS = {name: METRICS[name] for name in ("parity", "odds", "max_gap")}
+
+
+def test_strata_of_statistics_are_those_of_rows():
+    """A day is the same stratum, whichever library holds it."""
+    rows, groups = [0.1, 0.4, 0.2, 0.9], list("abab")
+    monitor, day = FairnessMonitor(mcdp), date(2026, 1, 5)
+    monitor.update(None, rows, sensitive_features=groups, control_features=[day] * 4)
+    one = GroupedScores.from_scores(rows, sensitive_features=groups)
+    monitor.update(None, {pd.Timestamp(day): one})
+    assert list(monitor.statistic_) == [day]
+    assert monitor.history_["n_rows"].tolist() == [4, 8]
+    with pytest.raises(ValueError, match="must map distinct strata"):
+        monitor.update(None, {pd.Timestamp(day): one, day: one})
 
 
 @pytest.mark.slow

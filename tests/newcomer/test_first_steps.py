@@ -25,38 +25,62 @@ from skfair import frames
 from skfair.datasets import make_biased_classification
 from skfair.groups import encode_groups
 from skfair.inprocessing import DiffMCDPClassifier, MCDPReweighter
-from skfair.inspection import CDFGapDisplay, GroupGapDisplay, GroupMetricsDisplay
+from skfair.inspection import (
+    CalibrationGapDisplay,
+    CDFGapDisplay,
+    GroupGapDisplay,
+    GroupMetricsDisplay,
+    explained_gap,
+)
 from skfair.metrics import (
+    DCPResult,
     bootstrap_interval,
+    calibration_test,
     certify,
     confidence_interval,
     continuous_mcdp,
+    continuous_mcdp_cuts,
     cvar_fairness,
+    cvar_fairness_report,
+    cvar_fairness_test,
     dcp,
     demographic_parity_difference,
     equalized_odds_difference,
     false_positive_rate_difference,
     get_fairness_scorer,
     group_metrics,
+    madd_optimal_bandwidth,
     make_fairness_scorer,
     make_group_scorer,
     max_gap,
+    max_gap_test,
     mcdp,
     metric_bounds,
     permutation_test,
     predictive_value_difference,
     proxy_bounds,
+    rate_variance,
+    top_groups,
     true_positive_rate_difference,
+    values_by_stratum,
+    worst_subgroup,
 )
 from skfair.model_selection import (
     FairestWithin,
     GroupStratifiedKFold,
+    compare_models,
     cross_val_fairness,
 )
 from skfair.monitoring import FairnessMonitor
-from skfair.postprocessing import MADDPostProcessor, UnawarePostProcessor
-from skfair.report import FairnessReport
-from skfair.statistics import GroupedHistogram
+from skfair.postprocessing import MADDPostProcessor, ScoreRepairer, UnawarePostProcessor
+from skfair.report import DataReport, FairnessReport
+from skfair.statistics import (
+    GroupedCalibration,
+    GroupedConfusion,
+    GroupedHistogram,
+    GroupedOutcomes,
+    GroupedScores,
+)
 
 
 def typed(*guesses, says=""):
@@ -310,6 +334,75 @@ def test_rows_in_another_order(people, fitted):
         mcdp(None, scores, sensitive_features=sex)
     ordered = mcdp(None, scores, sensitive_features=sex.loc[scores.index])
     assert ordered == mcdp(y, scores, sensitive_features=X["sex"])
+
+
+#: What reads rows beside the metrics themselves, by the arguments that it takes.
+OF_SCORES = {
+    "madd_optimal_bandwidth": madd_optimal_bandwidth,
+    "calibration_test": partial(calibration_test, n_draws=9),
+    "worst_subgroup": partial(worst_subgroup, n_permutations=1),
+    "continuous_mcdp_cuts": continuous_mcdp_cuts,
+    "proxy_bounds": partial(proxy_bounds, mcdp, missing="bounds"),
+    "values_by_stratum": partial(values_by_stratum, mcdp, control_features=[0, 1] * 50),
+    "FairnessMonitor": lambda *rows, **groups: FairnessMonitor(mcdp).update(
+        *rows, **groups
+    ),
+    "GroupedCalibration": GroupedCalibration.from_scores,
+    "CalibrationGapDisplay": CalibrationGapDisplay.from_predictions,
+}
+OF_LABELS = {
+    "rate_variance": rate_variance,
+    "cvar_fairness_report": cvar_fairness_report,
+    "cvar_fairness_test": partial(
+        cvar_fairness_test, alpha=0.5, epsilon=0.1, n_permutations=9
+    ),
+    "max_gap_test": partial(max_gap_test, n_permutations=9),
+    "top_groups": top_groups,
+    "DCPResult": DCPResult.from_predictions,
+    "GroupedConfusion": GroupedConfusion.from_predictions,
+    "GroupGapDisplay": GroupGapDisplay.from_predictions,
+}
+OF_GROUPS = {
+    "GroupedScores": GroupedScores.from_scores,
+    "GroupedHistogram": GroupedHistogram.from_scores,
+    "GroupedOutcomes": lambda s, **groups: GroupedOutcomes.from_outcomes(
+        s > 0.5, **groups
+    ),
+    "ScoreRepairer": lambda s, **groups: ScoreRepairer().fit(s, **groups),
+    "transform": lambda s, **groups: (
+        ScoreRepairer().fit(s, sensitive_features=[0, 1] * 50).transform(s, **groups)
+    ),
+    "explained_gap": lambda s, **groups: explained_gap(
+        s, explained_by=[0, 1, 1, 0] * 25, cv=2, **groups
+    ),
+    "DataReport": lambda s, **groups: DataReport.from_frame(s.to_frame("s"), **groups),
+    "compare_models": lambda s, **groups: compare_models(
+        s > 0.5, {"a": s, "b": 1 - s}, baseline="a", margin=0.1, **groups
+    ),
+}
+
+
+@pytest.mark.parametrize("name", [*OF_SCORES, *OF_LABELS, *OF_GROUPS])
+def test_rows_in_another_order_of_any_function(name):
+    rng = np.random.default_rng(0)
+    scores = pd.Series(rng.random(100).round(2))
+    groups = pd.Series([0, 1] * 50, name="group").sample(frac=1, random_state=0)
+    labels = pd.Series(np.arange(100) // 2 % 2)
+    if name in OF_GROUPS:
+        call = partial(OF_GROUPS[name], scores)
+    elif name in OF_LABELS:
+        call = partial(
+            OF_LABELS[name], labels, labels.iloc[::-1].reset_index(drop=True)
+        )
+    else:
+        call = partial(OF_SCORES[name], labels, scores)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        warnings.filterwarnings("error", ".*same index labels in different orders")
+        with pytest.raises(UserWarning, match="and sensitive_features have the same"):
+            call(sensitive_features=groups)
+        if name not in ("worst_subgroup", "DataReport"):
+            call(sensitive_features=groups.reset_index(drop=True))
 
 
 def test_true_labels_of_many_classes(people, fitted):

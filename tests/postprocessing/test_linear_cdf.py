@@ -32,6 +32,12 @@ def statistic(*groups, weights=None):
     )
 
 
+def as_they_are(rows):
+    """CDFs of groups, however small, that are not shrunk."""
+    groups = GroupCDFs.of(rows)
+    return groups._replace(cdfs=groups.own, shrinkage=np.zeros(len(groups.own)))
+
+
 UNIFORM = LinearCDF(np.array([0, 0.5, 1]), np.array([0, 0.5, 1]), np.array([0, 0.5, 1]))
 BOTH_UNIFORM = GroupCDFs(
     ("a", "b"),
@@ -135,10 +141,9 @@ def test_interpolation_between_subnormal_scores():
 def test_shares_of_everyone_that_are_given(n_rows):
     scores = np.linspace(0.1, 0.9, n_rows)
     rows = statistic(scores, scores**2)
-    plain = GroupCDFs.of(rows, np.zeros(2))
-    assert plain.cdfs is plain.own
+    plain = as_they_are(rows)
     assert plain.margins().tolist() == [0, 0]
-    found = GroupCDFs.of(rows, np.array([0.25, 0]))
+    found = plain.shrunk(np.array([0.25, 0]))
     assert found.shrinkage.tolist() == [0.25, 0]
     own, pooled = found.own[0], found.pooled
     knots = np.searchsorted(pooled.scores, own.scores)
@@ -194,7 +199,7 @@ def test_group_whose_share_rounds_to_one_differs_by_nothing():
 
 
 def test_largest_gap_is_that_of_the_heights():
-    groups = GroupCDFs.of(statistic([0.2] * 3, [0.6], [0.4] * 2), np.zeros(3))
+    groups = as_they_are(statistic([0.2] * 3, [0.6], [0.4] * 2))
     # At the upper end of the step at 0.2: 5 / 6, and those of the others on their way.
     at_02, at_04 = 5 / 6, 5 / 6 + (1 / 6) * (0.2 / 0.8)
     second = 0.5 * 0.4 / 0.6
@@ -278,7 +283,7 @@ def test_scores_that_stay_within_rounding_stay_to_the_last_digit(score, sign):
 
 
 def test_clipped_heights_get_the_mean_of_the_scores_of_the_groups():
-    groups = GroupCDFs.of(statistic([0.1, 0.2, 0.3], [0.5, 0.7, 0.9]), np.zeros(2))
+    groups = as_they_are(statistic([0.1, 0.2, 0.3], [0.5, 0.7, 0.9]))
     none = TargetBand.within(groups, 0.0)
     # At the score 0.1 the CDFs are 1/6 and 1/30, so both targets are 1/10, which is the
     # height of the scores 0.06 and 0.3; at the score 0.9 likewise.
@@ -295,7 +300,7 @@ def test_clipped_heights_get_the_mean_of_the_scores_of_the_groups():
 def test_band_is_narrower_for_a_group_whose_cdf_is_shrunk(shrunk):
     """The group that is shrunk has the higher CDF, or the lower one."""
     scores = np.linspace(0.1, 0.9, 40)
-    groups = GroupCDFs.of(statistic(scores**2, scores), np.eye(2)[shrunk] / 4)
+    groups = as_they_are(statistic(scores**2, scores)).shrunk(np.eye(2)[shrunk] / 4)
     gap, margin = groups.largest_gap(), groups.margins()[shrunk]
     assert margin > 0.02
     assert TargetBand.within(groups, gap + 0.9 * margin).moves

@@ -8,14 +8,25 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import skfair
 from skfair._cli._command_line import main
-from skfair._utils._language import LANGUAGES, catalogue, figure, say, speaking
+from skfair._utils._language import (
+    LANGUAGES,
+    catalogue,
+    figure,
+    in_unit,
+    number,
+    points,
+    say,
+    speaking,
+)
 from skfair.groups import CROSS, encode_groups
+from skfair.inspection import CDFGapDisplay, GroupGapDisplay
 from skfair.inspection._style import MARK_UNITS, SCORE_LABELS
-from skfair.report import FairnessReport, _data_report, _names, _words
+from skfair.report import FairnessReport, _data_report, _names, _words, markdown_table
 from skfair.report._metrics import (
     FURTHER_QUESTIONS,
     MEASURES,
@@ -469,3 +480,29 @@ def test_command_line(tmp_path, monkeypatch):
     assert '<html lang="de">' in page
     assert "Was dieser Bericht nicht zeigen kann" in page
     assert "1 bis unter 2,5" in page
+
+
+def test_small_negative_numbers_are_zeros_without_a_sign():
+    assert number(-0.0001) == number(0.0001) == "0.000"
+    assert points(-0.0001) == "0.0"
+    assert in_unit(-1e-14, width=1.0) == "0.000"
+    assert number(-0.0006) == "-0.001"
+    table = pd.DataFrame({"value": [-0.0001, 0.5]})
+    assert "| 0 | 0.000 |" in markdown_table(table)
+
+
+def test_pictures_are_in_the_language_that_is_spoken():
+    pytest.importorskip("matplotlib")
+    groups = np.repeat(["a", "b", "c"], 1200)
+    with speaking("de"):
+        cdfs = CDFGapDisplay.from_predictions(
+            None, np.linspace(0, 1, 3600), sensitive_features=groups
+        )
+        many = GroupGapDisplay.from_predictions(
+            None, np.arange(4500) % 3 > 0, sensitive_features=np.arange(4500) % 45
+        )
+    *named, mark = (text.get_text() for text in cdfs.ax_.get_legend().get_texts())
+    assert named == ["a (n = 1.200)", "b (n = 1.200)", "c (n = 1.200)"]
+    assert mark == "MCDP(0) = 1,000, Score 0,333\na und b"
+    assert many.ax_.get_ylabel() == "45 Gruppen, größter Abstand zuerst"
+    assert many.ax_.get_xlabel() == "Abstand der Auswahlrate vom Durchschnitt"

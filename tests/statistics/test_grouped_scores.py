@@ -352,3 +352,18 @@ def test_repr_tells_entries_and_rows():
         [0.5, 0.5, 0.5], sensitive_features=["F", "M", "M"]
     )
     assert repr(statistic) == "GroupedScores(2 entries; rows 'F': 1, 'M': 2)"
+
+
+def test_few_gaps_of_few_rows_are_kept(monkeypatch):
+    statistic = GroupedScores.from_scores(
+        np.arange(40) / 40, sensitive_features=np.arange(40) % 8
+    )
+    pairs = [(i, i + 1) for i in range(6)]
+    gaps = [gap_between(statistic, *pair) for pair in pairs]
+    again = [gap_between(statistic, *pair) for pair in pairs]
+    assert [a is b for a, b in zip(gaps, again, strict=True)] == 4 * [True] + 2 * [
+        False
+    ]
+    monkeypatch.setattr("skfair.statistics._grouped_scores._MAX_KEPT", 10)
+    other = statistic + statistic
+    assert gap_between(other, 0, 1) is not gap_between(other, 0, 1)

@@ -3,10 +3,12 @@
 from dataclasses import fields
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from skfair.groups import encode_groups
 from skfair.metrics import mcdp
+from skfair.monitoring import FairnessMonitor
 from skfair.statistics import (
     GroupedConfusion,
     GroupedHistogram,
@@ -174,3 +176,20 @@ def test_broken_counts_are_refused(change, message):
     given = {"y_score": [0.1, 0.2], "sensitive_features": ["a", "b"], "n_rows": [1, 1]}
     with pytest.raises(ValueError, match=message):
         GroupedScores.from_counts(**(given | change))
+
+
+def test_columns_of_other_names():
+    """Groups by sex and by district would be groups of one attribute."""
+    people = pd.DataFrame({"sex": list("FMFM"), "district": list("nsns")})
+    by_sex, by_district, unnamed = (
+        GroupedScores.from_scores([0.1, 0.2, 0.6, 0.9], sensitive_features=groups)
+        for groups in (people["sex"], people["district"], list("FMFM"))
+    )
+    with pytest.warns(UserWarning, match="the columns 'sex' and 'district' are added"):
+        by_sex + by_district
+    assert (by_sex + by_sex).names == ("sex",)
+    assert (by_sex + unnamed).names == ()
+    monitor = FairnessMonitor(mcdp)
+    monitor.update(None, by_sex)
+    with pytest.warns(UserWarning, match="the columns 'sex' and 'district' are added"):
+        monitor.update(None, by_district)

@@ -279,18 +279,13 @@ def observe_bins(
     return observe_scores(None, statistic, None, None)
 
 
-def observe_scores(*rows: Any, scale: Scale = "probability") -> Observed:
-    """Scores of each group; ranks are not taken yet, so that batches can be added."""
-    return _scores_on(scale, Scale, *rows)
+def observe_scores(
+    *rows: Any, scale: AnyScale = "probability", scales: Any = Scale
+) -> Observed:
+    """Scores of each group, on one of some scales.
 
-
-def observe_any_scores(*rows: Any, scale: AnyScale = "probability") -> Observed:
-    """Scores or numbers of each group."""
-    return _scores_on(scale, AnyScale, *rows)
-
-
-def _scores_on(scale: AnyScale, scales: Any, *rows: Any) -> Observed:
-    """Scores of each group on one of some scales."""
+    Ranks are not taken yet, so that batches can be added.
+    """
     y_true, y_score, groups, weights = rows
     statistic = grouped_scores(
         y_true, y_score, groups, weights, scale, ranked=False, scales=scales
@@ -300,12 +295,15 @@ def _scores_on(scale: AnyScale, scales: Any, *rows: Any) -> Observed:
     return Observed(statistic, sizes)
 
 
+#: Collects numbers in a unit, too.
+observe_numbers = partial(observe_scores, scales=AnyScale)
+
+
 def observe_errors(change: Callable[[Floats], Floats], *rows: Any) -> Observed:
     """Transform the error of each row by `change`; their means are compared."""
     y_true, y_pred, groups, weights = rows
-    return _scores_on(
-        "real", AnyScale, None, change(errors_of(y_true, y_pred)), groups, weights
-    )
+    errors = change(errors_of(y_true, y_pred))
+    return observe_numbers(None, errors, groups, weights, scale="real")
 
 
 def observe_outcomes(
@@ -317,7 +315,7 @@ def observe_outcomes(
     """Scores, numbers or decisions whose means are compared."""
     check_choice("scale", scale, ("probability", "real"))
     if compares_numbers(scale, threshold, pos_label):
-        return observe_any_scores(*given, scale=scale)
+        return observe_numbers(*given, scale=scale)
     _, y_score, sensitive_features, sample_weight = given
     if isinstance(y_score, GroupedOutcomes):
         # The mean square of values in [0, 1] is at most their mean.
@@ -388,7 +386,7 @@ def _check_known(sizes: Floats) -> None:
 
 
 complete(mcdp, observe=observe_scores, compare=compare_mcdp)
-complete(abcc, observe=observe_any_scores, compare=compare_abcc)
+complete(abcc, observe=observe_numbers, compare=compare_abcc)
 complete(madd, observe=observe_scores, observe_once=observe_bins, compare=compare_madd)
 complete(
     demographic_parity_difference, observe=observe_outcomes, compare=compare_parity

@@ -13,6 +13,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from skfair._utils._types import Floats
+from skfair._utils._warnings import warns_if_reordered
 from skfair.metrics._dcp._clock import check_time_limit
 from skfair.metrics._dcp._search._enumeration import candidate_losses, vertices_of_two
 from skfair.metrics._dcp._search._rows import RowResult, etas, explained_shares
@@ -212,6 +213,7 @@ class DCPResult:
     classes: tuple[Hashable, ...] = field(repr=False)
 
     @classmethod
+    @warns_if_reordered
     def from_predictions(
         cls,
         y_true: ArrayLike | None,

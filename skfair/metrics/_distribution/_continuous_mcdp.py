@@ -20,6 +20,7 @@ from skfair._utils._validation import (
     check_shape,
     check_weights,
 )
+from skfair._utils._warnings import warns_if_reordered
 from skfair.groups import resolve_groups
 from skfair.metrics._distribution._gap import grouped_scores
 from skfair.metrics._distribution._mcdp import largest_sustained_gap, mcdp_measure
@@ -200,6 +201,7 @@ default=None
     return _largest_over_cuts(cuts, gap_at)[0] if len(cuts.values) else math.nan
 
 
+@warns_if_reordered
 def continuous_mcdp_cuts(
     y_true: ArrayLike | None,
     y_score: ArrayLike | GroupedScores,

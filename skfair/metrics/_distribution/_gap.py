@@ -38,7 +38,8 @@ from skfair.statistics._json import JSONStatistic
 #: Positions of two groups that are compared; None stands for everyone.
 Pair: TypeAlias = tuple[int, int | None]
 
-#: Bounds of pairs of two groups, of which those below a number need not be close.
+#: Upper bounds of a measure for pairs, given by the groups of each. Those below the
+#: number given need not be sharp.
 BoundPairs: TypeAlias = Callable[[Integers, Integers, float], Floats]
 
 #: Pairs that are bounded at once.
@@ -83,8 +84,8 @@ def grouped_scores(
 class LargestGap(NamedTuple):
     """Largest value of a metric over pairs of groups, and the first such pair.
 
-    Of MCDP also the first score from which on the two CDFs are so far apart, and the
-    scores between which they are nowhere closer; nan for other metrics, and at 0.
+    Of MCDP also a score at which the gap has this value, and the window in
+    which it is nowhere smaller; nan for other metrics, and where the value is 0.
     """
 
     value: float

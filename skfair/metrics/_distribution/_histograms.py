@@ -286,12 +286,16 @@ def stable_mean(statistic: GroupedScores, multigroup: Multigroup) -> tuple[float
     def every() -> Callable[[Pair], GapCurve]:
         return _curves(statistic, edges_of_all(N_BANDWIDTHS), alone=alone)
 
+    largest = -np.inf
+
     def mean_of(i: int) -> float:
+        nonlocal largest
         curve = few(pairs[i])
-        mean = _stable_mean(curve.values, curve.totals)
-        if mean is None:
+        mean, most = _stable_mean(curve.values, curve.totals)
+        if mean < most and largest < most:
             curve = every()(pairs[i])
             mean = stable_interval(curve.values, curve.totals).mean
+        largest = max(largest, mean)
         return mean
 
     found = largest_bounded(pairs, bounds, mean_of)
@@ -401,32 +405,42 @@ def _few_intervals(totals: tuple[float, float]) -> _Few | None:
     return _Few(own, stops + shift, 1 / sizes, barred, known, stops - before - 1)
 
 
-def _stable_mean(values: Floats, totals: tuple[float, float]) -> float | None:
-    """Mean over the stable interval, if few values show where it is; else None.
+def _stable_mean(values: Floats, totals: tuple[float, float]) -> tuple[float, float]:
+    """Mean over the stable interval, and a bound of it that is the mean where known.
 
     The values are those at `_LOOKED_AT`. The squared deviations of an interval are at
     least those of the values in it that are known, from their own mean: where this
     makes the variance of every interval that starts among the sparse values larger than
-    the least one of the others, the interval is that of `stable_interval`.
+    the least one of the others, the interval is that of `stable_interval`. Otherwise
+    the mean is not known, and minus infinity.
     """
     few, n_sparse = _few_intervals(totals), len(_SPARSE)
     if few is None:
-        return None
+        return -np.inf, np.inf
     starts, stops = few.starts, few.stops
     sums, squares = _running(values - values[-1])
     sums_to, squares_to = sums[stops], squares[stops]
-    variances: Any = (squares_to - squares[starts]) * few.inverse
-    variances -= ((sums_to - sums[starts]) * few.inverse) ** 2
+    means: Any = (sums_to - sums[starts]) * few.inverse
+    variances = (squares_to - squares[starts]) * few.inverse
+    variances -= means**2
     variances += few.barred
     best = int(variances.argmin())
     least = variances.flat[best] + _ROUNDING
+    if least < 2 * _ROUNDING:
+        return -np.inf, np.inf
+    known_sums = sums_to - sums[: n_sparse + 1, None]
     deviations = squares_to - squares[: n_sparse + 1, None]
-    deviations -= (sums_to - sums[: n_sparse + 1, None]) ** 2 / few.known
-    alone = np.count_nonzero(variances <= least) == 1
-    if least < 2 * _ROUNDING or not alone or (deviations / few.most).min() <= least:
-        return None
-    row, column = divmod(best, variances.shape[1])
-    return float(values[starts[row, 0] : stops[column]].mean())
+    deviations -= known_sums**2 / few.known
+    stable, more = variances <= least, least - deviations / few.most
+    if np.count_nonzero(stable) == 1 and more.max() < 0:
+        row, column = divmod(best, variances.shape[1])
+        mean = float(values[starts[row, 0] : stops[column]].mean())
+        return mean, mean
+    # Unknown values move the mean by as much as the variance allows.
+    shifts = np.sqrt(np.maximum(more, 0) * (few.most - few.known) / few.known)
+    longer = np.where(more >= 0, known_sums / few.known + shifts, -np.inf)
+    most = max(means[stable].max(), longer.max()) + values[-1] + _MARGIN
+    return -np.inf, float(most)
 
 
 def optimal_order(totals: tuple[Any, Any]) -> Any:

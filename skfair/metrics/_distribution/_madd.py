@@ -256,6 +256,12 @@ default=None
     -----
     Scores are sorted once, and the edges of all bins are searched together.
 
+    References
+    ----------
+    .. [1] Verger, Fan, Lalle, Bouchet, Luengo. "A Comprehensive Study on Evaluating and
+       Mitigating Algorithmic Unfairness with the MADD Metric". JEDM 16(1), 2024.
+       Figures 9 and 10.
+
     Examples
     --------
     >>> from skfair.metrics import madd_curve

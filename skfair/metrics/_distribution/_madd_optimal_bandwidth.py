@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 
 from skfair._utils._types import Floats
 from skfair._utils._validation import Scale, check_integer, check_real
+from skfair._utils._warnings import warns_if_reordered
 from skfair.metrics._distribution._gap import grouped_scores
 from skfair.metrics._distribution._histograms import (
     N_BANDWIDTHS,
@@ -89,6 +90,7 @@ class MADDBandwidthResult:
         )
 
 
+@warns_if_reordered
 def madd_optimal_bandwidth(
     y_true: ArrayLike | None,
     y_score: ArrayLike | GroupedScores,

@@ -275,6 +275,11 @@ default=None
     -----
     O(n log n) time for two groups.
 
+    References
+    ----------
+    .. [1] Jin, Li, Feng. "On the Maximal Local Disparity of Fairness-Aware
+       Classifiers". ICML 2024. Equation 4 and figure 2.
+
     Examples
     --------
     >>> from skfair.metrics import mcdp_curve
@@ -338,9 +343,9 @@ def _roomiest_window(
 def bound_pairs(statistic: GroupedScores, epsilon: float) -> BoundPairs:
     """Bound MCDP(epsilon) of pairs of groups.
 
-    No pair has more than its MCDP(0), and none has more than the least gap at some
-    scores in each window: one of length 2 epsilon holds several consecutive multiples
-    of a shorter step.
+    It is at most MCDP(0), and at most the largest over windows of the least gap at some
+    scores of the window: one of length 2 epsilon holds several consecutive multiples of
+    a shorter step.
     """
     of_zero = _bound_of_zero(statistic)
     step = max(epsilon / _N_STEPS, 1 / _MAX_POINTS)

@@ -9,6 +9,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from skfair._utils._validation import check_real
+from skfair._utils._warnings import warns_if_reordered
 from skfair.groups import group_index
 from skfair.metrics._groupwise._cvar_fairness import tail_shares
 from skfair.metrics._groupwise._group_gaps import (
@@ -20,6 +21,7 @@ from skfair.metrics._rate_intervals import wilson_interval
 from skfair.statistics import GroupedOutcomes
 
 
+@warns_if_reordered
 def cvar_fairness_report(
     y_true: ArrayLike | None,
     y_pred: ArrayLike | GroupedOutcomes,

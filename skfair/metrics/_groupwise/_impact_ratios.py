@@ -29,6 +29,7 @@ from skfair.groups import (
     columns_of,
     encode_column,
     intersect,
+    n_columns_of,
     recode,
     resolve_groups,
     sort_labels,
@@ -280,8 +281,7 @@ def _count_outcomes(
 def _by_attribute(statistic: GroupedOutcomes, n_unknown: int) -> list[_Attribute]:
     """Add up the groups of an intersection by each attribute; keep them, too."""
     labels, names = statistic.labels, list(statistic.names)
-    lengths = {len(label) if isinstance(label, tuple) else 1 for label in labels}
-    n_columns = lengths.pop() if len(lengths) == 1 else 1
+    n_columns = n_columns_of(labels)
     if n_columns == 1:
         return [_Attribute(CROSS.join(names) or "group", statistic, n_unknown)]
     if len(names) != n_columns:

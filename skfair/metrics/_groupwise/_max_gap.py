@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from skfair._utils._types import Floats
+from skfair._utils._warnings import warns_if_reordered
 from skfair.metrics._evaluate import specify
 from skfair.metrics._groupwise._group_gaps import (
     GroupWeights,
@@ -128,6 +129,7 @@ default=None
     return float(np.nanmax(compared.gaps)) if compared.defined else math.nan
 
 
+@warns_if_reordered
 def max_gap_test(
     y_true: ArrayLike | None,
     y_pred: ArrayLike | GroupedOutcomes,
@@ -196,6 +198,11 @@ def max_gap_test(
     See Also
     --------
     max_gap : The metric.
+
+    References
+    ----------
+    .. [1] Monteiro Paes, Suresh, Beutel, Calmon, Beirami. "Multi-Group Fairness
+       Evaluation via Conditional Value-at-Risk Testing". 2023. Definitions 1 and 2.
 
     Examples
     --------

@@ -15,7 +15,7 @@ from skfair._utils._results import NumbersResult
 from skfair._utils._text import shown
 from skfair._utils._types import Floats, Integers
 from skfair._utils._validation import check_real
-from skfair._utils._warnings import warn_user
+from skfair._utils._warnings import warn_user, warns_if_reordered
 from skfair.groups import Groups
 from skfair.metrics._groupwise._group_gaps import GroupWeights, weigh_groups
 from skfair.metrics._inputs import Quality, count_hits, grouped_quality
@@ -62,6 +62,7 @@ class RateVarianceResult(NumbersResult):
     n_small_groups: int
 
 
+@warns_if_reordered
 def rate_variance(
     y_true: ArrayLike | None,
     y_pred: ArrayLike | GroupedOutcomes,

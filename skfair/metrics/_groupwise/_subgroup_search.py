@@ -17,7 +17,7 @@ _ROUNDING = 1e-12
 
 
 class Entries(NamedTuple):
-    """Rows in the order of their scores; those alike in all columns are one entry."""
+    """Rows in the order of scores; those of one score and cell may be one entry."""
 
     scores: Floats
     weights: Integers  # number of rows
@@ -44,7 +44,7 @@ class Entries(NamedTuple):
 
 
 class Population(NamedTuple):
-    """Cells, the intersections of all columns, of rows in the order of scores."""
+    """Rows in the order of scores; a cell is an intersection of all columns."""
 
     scores: Floats  # distinct
     score_codes: Integers  # of each row, increasing

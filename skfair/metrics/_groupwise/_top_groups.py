@@ -11,12 +11,14 @@ from scipy.stats import false_discovery_control, hypergeom
 
 from skfair._utils._types import Floats, Integers
 from skfair._utils._validation import check_real
+from skfair._utils._warnings import warns_if_reordered
 from skfair.groups import group_index
 from skfair.metrics._inputs import Quality, count_hits, grouped_quality
 from skfair.metrics._rate_intervals import wilson_interval
 from skfair.statistics import GroupedOutcomes
 
 
+@warns_if_reordered
 def top_groups(
     y_true: ArrayLike | None,
     y_pred: ArrayLike | GroupedOutcomes,

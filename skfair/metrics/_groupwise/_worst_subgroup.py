@@ -23,6 +23,7 @@ from skfair._utils._validation import (
     check_y_true,
     scores_on,
 )
+from skfair._utils._warnings import warns_if_reordered
 from skfair.groups import Groups, columns_of, encode_column, into_ranges
 from skfair.metrics._groupwise._subgroup_search import (
     Entries,
@@ -114,6 +115,7 @@ class WorstSubgroupResult:
         return self.table.copy()
 
 
+@warns_if_reordered
 def worst_subgroup(
     y_true: ArrayLike | None,
     y_score_or_pred: ArrayLike,

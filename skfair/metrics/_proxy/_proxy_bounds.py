@@ -21,7 +21,7 @@ from skfair._utils._validation import (
     check_scores,
     check_y_true,
 )
-from skfair._utils._warnings import warn_user
+from skfair._utils._warnings import warn_user, warns_if_reordered
 from skfair.metrics._demographic_parity import (
     demographic_parity_difference,
     parity_outcomes,
@@ -249,6 +249,7 @@ class ProxyBoundsResult:
         return pd.DataFrame(columns)
 
 
+@warns_if_reordered
 def proxy_bounds(
     metric: Callable[..., float],
     y_true: ArrayLike | None,
@@ -356,16 +357,19 @@ or dict, default=None
 
     Examples
     --------
+    >>> import numpy as np
     >>> from skfair.datasets import make_biased_scores
     >>> from skfair.metrics import mcdp, proxy_bounds
     >>> _, y_score, group = make_biased_scores(2000, random_state=0)
-    >>> proxy = ["high" if g else "low" for g in group]
+    >>> moved = np.random.default_rng(0).random(2000) < 0.2
+    >>> district = np.where(moved, 1 - group, group)
     >>> result = proxy_bounds(
-    ...     mcdp, None, y_score, cells=proxy, odds_ratio=2,
-    ...     group_probabilities={"low": 0.2, "high": 0.9},
+    ...     mcdp, None, y_score, cells=district, group_probabilities={0: 0.2, 1: 0.8}
     ... )
-    >>> bool(result.lower < result.estimate < result.upper)
-    True
+    >>> round(result.lower, 3), round(result.estimate, 3), round(result.upper, 3)
+    (0.0, 0.212, 0.752)
+    >>> mcdp(None, y_score, sensitive_features=group)  # not known to the auditor
+    0.581
     """
     ratios = check_odds_ratios(odds_ratio)
     if confidence_level is not None:

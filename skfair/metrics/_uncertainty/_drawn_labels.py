@@ -13,6 +13,8 @@ from skfair._utils._types import Floats, Integers
 
 #: More than the rounding of a sum.
 _ROUNDING = 1e-12
+#: Outcomes of a smaller variance are certain: ratios to it would overflow.
+_LEAST_VARIANCE = 1e-300
 #: Labels that are drawn at once, which bounds memory.
 _BLOCK = 2**20
 
@@ -59,7 +61,7 @@ def in_deviations(
     2 V / b**2 ((1 + x) log(1 + x) - x) and x = b D / V. This is Bennett's inequality. z
     is D / sqrt(V) for small x, and less where few positive rows are expected.
     """
-    noisy = variances > 0
+    noisy = variances > _LEAST_VARIANCE
     x = np.divide(largest * errors, variances, out=np.zeros_like(errors), where=noisy)
     exponents = np.maximum((1 + x) * np.log1p(x) - x, 0)
     found = np.sqrt(2 * variances * exponents) / largest

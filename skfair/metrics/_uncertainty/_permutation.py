@@ -247,7 +247,7 @@ def permutation_tests(
 
 
 def _count_below(rows: Rows | Counts, metric: Metric, orders: Floats) -> int:
-    """Count permutations of the observed value that are below it by a tie breaker."""
+    """Count permutations with the observed value whose tie breaker is smaller."""
     ties = specification_of(metric)[0].ties
     if ties is None or np.isnan(orders).all():
         return 0

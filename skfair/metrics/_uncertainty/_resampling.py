@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -13,7 +12,6 @@ from typing import Any, TypeAlias
 import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
-from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
@@ -24,13 +22,14 @@ from skfair.groups import Codes, Groups, intersect, resolve_groups, resolve_stra
 from skfair.metrics._spec import specification_of
 from skfair.metrics._strata import largest_defined, over_strata
 from skfair.metrics._uncertainty._counts import COUNTED, Counts
+from skfair.metrics._undefined import ignore_undefined
 from skfair.statistics import GroupedScores
 from skfair.statistics._grouped_scores import SortedScores
 
 Metric: TypeAlias = Callable[..., float]
 
-#: Resamples that a process evaluates at once.
-_BLOCK = 8
+#: Resamples that a process evaluates at once: one of several, and the only one.
+_BLOCK, _BLOCK_ALONE = 8, 32
 #: Values this close to the observed one count as equal: weighted sums round.
 ROUNDING = 1e-12
 #: Least share of resamples with a value that an interval needs.
@@ -46,8 +45,8 @@ class Rows:
     groups: Groups
     sample_weight: NDArray[Any] | None
     strata: Groups | None = None
-    #: What makes the statistic of these rows, of each stratum in which groups are
-    #: compared, from the groups; metrics read these in place of the rows.
+    #: For each stratum in which groups are compared, what makes the statistic of its
+    #: rows from the groups. Metrics read the statistics in place of the rows.
     in_place: tuple[Any, ...] = ()
 
     @classmethod
@@ -145,8 +144,7 @@ class Rows:
         """
         if self.strata is None:
             return self.evaluate(metric)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UndefinedMetricWarning)
+        with ignore_undefined():
             return self.evaluate(metric)
 
     def drawn_from(self) -> Groups:
@@ -196,7 +194,7 @@ def evaluate_each(
         # A task of joblib takes as long as a metric of few rows.
         left = iter(resamples)
         task = partial(_evaluate, metrics=metrics, observed=observed)
-        results = iter(lambda: task(islice(left, _BLOCK)), [])
+        results = iter(lambda: task(islice(left, _BLOCK_ALONE)), [])
     else:
         results = Parallel(n_jobs=n_jobs, verbose=verbose, return_as="generator")(
             delayed(_evaluate)(block, metrics, observed) for block in _blocks(resamples)
@@ -318,12 +316,12 @@ def shuffled_codes(
 
 
 def count_smaller(values: Floats, observed: float) -> int:
-    """Count tied permutations that are below the given order by a tie breaker."""
+    """Count permutations whose tie breaker is smaller than the observed one."""
     return int((values < observed - ROUNDING).sum())
 
 
 def exact_pvalue(observed: float, null: Floats, n_below: int = 0) -> float:
-    """Share of permutations with a value at least as large, the given order included.
+    """Share of permutations with a value at least as large, the given groups included.
 
     `n_below` of those with an equal value count as smaller, undefined values as large.
     nan where the observed value is undefined.

@@ -257,7 +257,7 @@ def _has_number(value: Any) -> bool:
 def _written(value: Any, digits: int) -> str:
     """Write a number, or text on one line; nothing where there is none."""
     if _has_number(value):
-        return figure(f"{value:,.{digits}f}")
+        return figure(f"{value:z,.{digits}f}")
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return ""
     return plain(", ".join(map(str, value)) if isinstance(value, tuple) else str(value))

@@ -111,7 +111,10 @@ def interval(low: float, high: float) -> str:
 
 
 def counted(n: int, noun: str) -> str:
-    """Write a number of things: ``1 row``, ``2,000 rows``."""
+    """Write a number of things: ``1 row``, ``2,000 rows``.
+
+    Errors and warnings are English: they use `counted` and `listed` of ``_text``.
+    """
     return f"{whole(n)} {say(noun if n == 1 else noun + 's')}"
 
 

@@ -372,7 +372,7 @@ def _to_numbers(values: NDArray[Any], name: str) -> Floats:
 
 def count_rows(X: Any) -> int:
     """Return the number of rows of a list, array, sparse matrix or dataframe."""
-    shape = np.shape(X) if not hasattr(X, "shape") else X.shape
+    shape = X.shape if hasattr(X, "shape") else np.asarray(X).shape
     if not shape:
         raise ValueError(f"X must have rows, got a single {type(X).__name__}.")
     return int(shape[0])

@@ -362,6 +362,7 @@ ORDERS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("rates", [(0.5, 0.5), (0.4, 0.7), (0.02, 0.05)])
 def test_exact_chance_of_an_error_of_two_means(order, rates):

@@ -120,6 +120,7 @@ def test_clear_gaps_are_between_their_ends():
     assert found.upper == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("gap", [0.0, 0.1, 0.5, 0.9, 1.0])
 def test_noise_of_a_flat_gap(gap):
     variances, n_steps = (1 / 300, 1 / 100), 400

@@ -200,6 +200,7 @@ def solved(request, instance):
     return given_, dcp_bounds(*given_)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("time_limit", [1e-6, 1e-3, 5e-3, 0.02])
 @pytest.mark.parametrize("method", ["auto", *METHODS])
 def test_intervals_are_valid_under_any_time_limit(time_limit, method, solved):

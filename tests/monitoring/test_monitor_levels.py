@@ -46,6 +46,7 @@ def at_tail(tail, metric, data):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("metric", [mcdp, demographic_parity_difference])
 @pytest.mark.parametrize("kind", ["groups", "strata"])
 def test_share_of_each_change(metric, kind):

@@ -138,6 +138,7 @@ def test_statistics_of_strata_take_the_place_of_rows():
     assert first.history_.equals(second.history_)
 
 
+@pytest.mark.slow
 def test_drift_is_within_strata():
     earlier = FairnessMonitor(mcdp)
     earlier.update(**batch(100, n_samples=6000))

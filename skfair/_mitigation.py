@@ -382,7 +382,7 @@ def within_strata(
     if not several.any():
         raise ValueError(
             f"control_features has no stratum with rows of two groups, of "
-            f"{first_labels(strata.labels)}."
+            f"{labels_text(strata.labels)}."
         )
     found = (sizes[several] > 0).any(axis=0)
     if warn:
@@ -400,11 +400,11 @@ def _warn_left_out(what: str, groups: Groups, left_out: NDArray[np.bool_]) -> No
             "groups": "no stratum that is compared has rows of them",
         }
         warn_user(
-            f"The {what} {first_labels(named)} are left out of the gap: {reason[what]}."
+            f"The {what} {labels_text(named)} are left out of the gap: {reason[what]}."
         )
 
 
-def first_labels(labels: Sequence[Any]) -> str:
+def labels_text(labels: Sequence[Any]) -> str:
     """Write labels, the first five of many."""
     more = f" and {len(labels) - 5} more" if len(labels) > 5 else ""
     return f"{list(labels[:5])}{more}"

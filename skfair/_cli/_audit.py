@@ -19,7 +19,14 @@ from skfair._cli._duckdb import (
     files_of,
     takes_duckdb,
 )
-from skfair._cli._options import SEVERAL, add_table, date_of, iso_date, option_of
+from skfair._cli._options import (
+    SEVERAL,
+    add_output_format,
+    add_table,
+    date_of,
+    iso_date,
+    option_of,
+)
 from skfair._cli._output import (
     ABOVE_LIMIT,
     NOTHING_SAID,
@@ -249,10 +256,10 @@ def _add_output(audit: argparse.ArgumentParser) -> None:
     add("--source", metavar="TEXT", help="source and explanation of the data")
     add("--justification", metavar="TEXT", help="why categories are excluded")
     add("--no-overwrite", action="store_true", help="stop if these files exist")
-    add(
-        "--format",
-        choices=("html", "json", "md"),
-        help="a page, all numbers and texts, or Markdown (default: as the name of "
+    add_output_format(
+        audit,
+        ("html", "json", "md"),
+        "a page, all numbers and texts, or Markdown (default: as the name of "
         "--out ends, else html)",
     )
     add("--title", default="Fairness report", help="title of the page")

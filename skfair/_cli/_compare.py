@@ -11,7 +11,7 @@ from typing import Any
 
 from skfair._cli._bins import into_bins, read_bins
 from skfair._cli._duckdb import files_of
-from skfair._cli._options import SEVERAL, add_table
+from skfair._cli._options import SEVERAL, add_output_format, add_table
 from skfair._cli._output import (
     NOTHING_SAID,
     check_output,
@@ -86,10 +86,10 @@ def add_compare(commands: Any) -> None:
     )
     add("--out", type=Path, metavar="FILE", help="file to write (default: the console)")
     add("--no-overwrite", action="store_true", help="stop if this file exists")
-    add(
-        "--format",
-        choices=("html", "json", "md"),
-        help="a page, all numbers, or Markdown (default: as the name of --out ends, "
+    add_output_format(
+        parser,
+        ("html", "json", "md"),
+        "a page, all numbers, or Markdown (default: as the name of --out ends, "
         "else html; without --out md)",
     )
 

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from skfair._cli._bins import into_bins, read_bins
-from skfair._cli._options import SEVERAL, add_format, date_of
+from skfair._cli._options import SEVERAL, add_format, add_output_format, date_of
 from skfair._cli._output import (
     check_output,
     input_record,
@@ -49,7 +49,7 @@ def add_data(commands: Any) -> None:
     )
     add_format(parser)
     add("--out", type=Path, metavar="FILE", help="page to write; without, text")
-    add("--format", choices=("html", "json"), help="of --out (default: as its name)")
+    add_output_format(parser, ("html", "json"), "of --out (default: as its name)")
     add("--no-overwrite", action="store_true", help="stop if this file exists")
     add("--language", default="en", choices=LANGUAGES, help="language of the page")
     add("--date", nargs="?", const="today", help="write a date on the page")

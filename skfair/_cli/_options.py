@@ -77,6 +77,14 @@ def add_format(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_output_format(
+    parser: argparse.ArgumentParser, formats: tuple[str, ...], text: str
+) -> None:
+    """Describe the format of the output; `formats` are those that it may have."""
+    parser.set_defaults(formats=formats)
+    parser.add_argument("--format", choices=formats, help=text)
+
+
 def _separator(text: str) -> str:
     """Read a separator, which may be written as a word."""
     mark = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";"}.get(text, text)

@@ -66,8 +66,7 @@ def format_of_output(given: argparse.Namespace) -> str:
     if given.out is None:
         return "md"
     ending = given.out.suffix.lower().removeprefix(".")
-    known = ("json",) if given.command == "data" else ("json", "md")
-    return ending if ending in known else "html"
+    return ending if ending in given.formats else "html"
 
 
 @contextmanager

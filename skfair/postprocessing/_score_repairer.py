@@ -19,7 +19,7 @@ from sklearn.utils import (
 )
 from sklearn.utils.validation import check_is_fitted
 
-from skfair._mitigation import ROUTED, LinkedToSite, first_labels, within_strata
+from skfair._mitigation import ROUTED, LinkedToSite, labels_text, within_strata
 from skfair._training_rows import TrainingRows, rows_by_code
 from skfair._utils._types import Floats
 from skfair._utils._validation import (
@@ -1038,7 +1038,7 @@ def strata_to_repair(
     if control_features is None:
         raise ValueError(
             f"control_features is None, expected the stratum of each row: fit has "
-            f"repaired several, {first_labels(learnt)}. Strata that are not known "
+            f"repaired several, {labels_text(learnt)}. Strata that are not known "
             "of new rows, such as the true label, must be one in fit, with all "
             "other rows in none: encode_groups(..., missing='drop')."
         )

@@ -1457,8 +1457,10 @@ def test_rows_in_another_order_are_warned_of_and_matched_by_position(metric):
     order = np.random.default_rng(0).permutation(len(groups))
     expected = measure(metric, y_true, values, groups)
     values, given = pd.Series(values), pd.Series(groups, index=order)
-    with pytest.warns(UserWarning, match="same index labels in different orders"):
+    y_true = None if y_true is None else pd.Series(y_true)
+    with pytest.warns(UserWarning, match="same index labels in different orders") as it:
         found = measure(metric, y_true, values, given)
+    assert len(it) == 1
     assert_same(metric, found, expected)
     measure(metric, y_true, values, given.reset_index(drop=True))
     measure(metric, y_true, values, given.set_axis(np.arange(len(order)) + 1))

@@ -6,6 +6,7 @@ import os
 import sys
 import warnings
 from collections.abc import Callable
+from contextvars import ContextVar
 from functools import wraps
 from inspect import signature
 from pathlib import Path
@@ -36,12 +37,17 @@ def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
     warnings.warn(message, category, stacklevel=level)
 
 
-def warn_if_reordered(**rows: Any) -> None:
+_has_warned: ContextVar[bool] = ContextVar("has_warned", default=False)
+
+
+def warn_if_reordered(**rows: Any) -> bool:
     """Warn of pandas objects whose indexes hold the same labels in another order.
 
     Rows are matched by position. Somebody who sorted or sampled one of these tables may
-    expect that they are matched by label.
+    expect that they are matched by label. Return whether the user is warned.
     """
+    if _has_warned.get():
+        return False
     first: tuple[str, Any] | None = None
     for name, values in rows.items():
         if not isinstance(values, (pd.Series, pd.DataFrame)):
@@ -55,17 +61,26 @@ def warn_if_reordered(**rows: Any) -> None:
                 f"orders. Rows are matched by position: pass "
                 f"{name}.loc[{first[0]}.index] if they belong together by label."
             )
-            return
+            return True
+    return False
 
 
 def warns_if_reordered(function: Callable[P, R]) -> Callable[P, R]:
-    """Warn, before a call, of arguments whose rows are in different orders."""
+    """Warn, before a call, of arguments whose rows are in different orders.
+
+    If it does, the calls that the function makes in turn do not warn again.
+    """
     names = [*signature(function).parameters]
 
     @wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
-        warn_if_reordered(**dict(zip(names, args, strict=False)) | kwargs)
-        return function(*args, **kwargs)
+        if not warn_if_reordered(**dict(zip(names, args, strict=False)) | kwargs):
+            return function(*args, **kwargs)
+        token = _has_warned.set(True)
+        try:
+            return function(*args, **kwargs)
+        finally:
+            _has_warned.reset(token)
 
     return call
 

@@ -26,7 +26,7 @@ from skfair._utils._validation import (
     check_real,
     count_rows,
 )
-from skfair._utils._warnings import warn_if_reordered
+from skfair._utils._warnings import warns_if_reordered
 from skfair.groups import CROSS, Groups, resolve_groups, resolve_strata
 from skfair.metrics import permutation_test
 from skfair.metrics._distribution._gap import grouped_scores
@@ -132,6 +132,7 @@ def stratum_of_largest(
     return own, text if name is None else f"{name}, {text}"
 
 
+@warns_if_reordered
 def comparable_scores(
     y_true: ArrayLike | None,
     y_score: ArrayLike | GroupedScores,
@@ -141,12 +142,6 @@ def comparable_scores(
     scales: Any = Scale,
 ) -> GroupedScores:
     """Return the statistic of scores; raise ValueError if its metrics would be nan."""
-    warn_if_reordered(
-        y_true=y_true,
-        y_score=y_score,
-        sensitive_features=sensitive_features,
-        sample_weight=sample_weight,
-    )
     statistic = grouped_scores(
         y_true, y_score, sensitive_features, sample_weight, scale, scales=scales
     )

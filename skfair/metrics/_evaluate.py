@@ -13,7 +13,7 @@ from inspect import signature
 from typing import Any, TypeVar, cast, get_args
 
 from skfair._utils._validation import check_choice
-from skfair._utils._warnings import warn_if_reordered
+from skfair._utils._warnings import warns_if_reordered
 from skfair.metrics._classes import evaluate_classes
 from skfair.metrics._inputs import Multigroup
 from skfair.metrics._spec import Specification, check_option_names, register
@@ -82,10 +82,10 @@ def specify(
             **known,
         )
 
+        @warns_if_reordered
         @wraps(function)
         def metric(*args: Any, **kwargs: Any) -> Any:
             refuse_sorted_rows(function.__name__)
-            warn_if_reordered(**dict(zip(names, args, strict=False)) | kwargs)
             statistic = len(args) == 2 and isinstance(args[1], JSONStatistic)
             if len(args) != 2 or (
                 kwargs.get("sensitive_features") is None and not statistic

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from skfair._utils._results import NumbersResult
 from skfair._utils._validation import check_choice, check_real
-from skfair._utils._warnings import warn_if_reordered
+from skfair._utils._warnings import warns_if_reordered
 from skfair.metrics._classes import split_classes
 from skfair.metrics._confidence._known_metrics import (
     bounded_metric,
@@ -224,6 +224,7 @@ def _bounds_of_histogram(
         return metric_bounds(metric, histogram)
 
 
+@warns_if_reordered
 def compare_rows(
     metric: Callable[..., float],
     method: Method,
@@ -234,13 +235,6 @@ def compare_rows(
     sample_weight: ArrayLike | None,
 ) -> Comparisons:
     """Find what a metric compares, and quantiles of the noise, from its arguments."""
-    warn_if_reordered(
-        y_true=y_true,
-        y_score=y_score,
-        sensitive_features=sensitive_features,
-        control_features=control_features,
-        sample_weight=sample_weight,
-    )
     if method != "band" and sample_weight is not None:
         raise ValueError(
             f"sample_weight must be None with method={method!r}, whose bounds are for "

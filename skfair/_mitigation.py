@@ -147,7 +147,11 @@ class Mitigator(LinkedToSite):
             groups, compared = within_strata(groups, strata, weights)
         elif getattr(self, "strength", "auto") != 0:
             name = type(self).__name__
-            warn_user(f"{name} has no sensitive_features: {self._without_groups}.")
+            warn_user(
+                f"{name} has no sensitive_features: {self._without_groups}. Pass them "
+                "to fit, or name columns of X in "
+                f"{name}(..., sensitive_features=<column of X>)."
+            )
         self.groups_ = groups.labels
         self.strata_ = () if compared is None else compared.labels
         self._dropped: list[int] = []

@@ -525,11 +525,18 @@ def encode_column(
     never_missing = isinstance(column, np.ndarray) and column.dtype.kind in "biu"
     n_missing = 0 if never_missing else int(np.count_nonzero(codes < 0))
     if n_missing and missing == "raise":
-        where = "" if name is None else f" in column {name!r}"
+        where, of_column = "", ""
+        if name is not None:
+            where = f" in column {name!r}"
+            of_column = (
+                ", and in place of the name of a column of X a function: "
+                f"lambda X: encode_groups(X[{name!r}], missing='group')"
+            )
         raise ValueError(
-            f"{argument} has {n_missing} missing values{where}, expected "
-            "none. Use skfair.groups.encode_groups with missing='drop' or "
-            "missing='group' to leave these rows out or to make them a group."
+            f"{argument} has {n_missing} missing values{where}, expected none. In "
+            "place of labels pass skfair.groups.encode_groups(labels, missing='group')"
+            " to make these rows a group, or missing='drop' to leave them out"
+            f"{of_column}."
         )
     if n_missing and missing == "group":
         # A label of that very name means the same thing, so the two are merged.

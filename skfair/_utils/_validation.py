@@ -116,6 +116,8 @@ def as_array(values: Any, name: str, n_samples: int | None = None) -> NDArray[An
         hint = ""
         if isinstance(values, str):
             hint = f" Pass the values of the column, as table[{values!r}]."
+            if name in ("sensitive_features", "control_features"):
+                hint += " Scorers of skfair.metrics.get_fairness_scorer take its name."
         raise ValueError(
             f"{name} must have shape (n_samples,), one value for each row, got a "
             f"single {type(values).__name__}.{hint}"

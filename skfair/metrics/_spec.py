@@ -17,6 +17,7 @@ from types import FunctionType
 from typing import Any, TypeAlias
 
 from skfair._utils._text import shown
+from skfair.groups import encode_groups
 from skfair.statistics._grouped_scores import Gap
 
 #: Combines the results of strata: the largest, or the mean where weights are given.
@@ -194,7 +195,15 @@ def check_option_names(metric: Any, name: str, options: Iterable[str]) -> None:
         and name not in ("sensitive_features", "control_features", "sample_weight")
     ]
     for unknown in (one for one in options if one not in known):
-        raise TypeError(f"{name} has no option {unknown!r}, expected one of {known}.")
+        hint = ""
+        if unknown in keywords_of(encode_groups):
+            hint = (
+                f" encode_groups of skfair.groups takes {unknown}: pass its result as "
+                "sensitive_features, or to a scorer a function of X that returns it."
+            )
+        raise TypeError(
+            f"{name} has no option {unknown!r}, expected one of {known}.{hint}"
+        )
 
 
 def check_known(

@@ -16,7 +16,12 @@ import pandas as pd
 import pytest
 from sklearn.compose import make_column_transformer
 from sklearn.linear_model import LinearRegression, LogisticRegression
-from sklearn.metrics import accuracy_score, recall_score, roc_auc_score
+from sklearn.metrics import (
+    accuracy_score,
+    make_scorer,
+    recall_score,
+    roc_auc_score,
+)
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
@@ -24,7 +29,11 @@ from sklearn.preprocessing import OneHotEncoder
 from skfair import frames
 from skfair.datasets import make_biased_classification
 from skfair.groups import encode_groups
-from skfair.inprocessing import DiffMCDPClassifier, MCDPReweighter
+from skfair.inprocessing import (
+    DiffMCDPClassifier,
+    MCDPBoostingClassifier,
+    MCDPReweighter,
+)
 from skfair.inspection import (
     CalibrationGapDisplay,
     CDFGapDisplay,
@@ -780,3 +789,92 @@ def test_disparities_of_fairlearn(people, fitted):
     assert odds == pytest.approx(max(gap(0), gap(1)))
     opportunity = true_positive_rate_difference(y_true, y_pred, **groups)
     assert opportunity == pytest.approx(gap(1))
+
+
+def test_missing_groups(people, fitted):
+    """The error of labels, and of a named column of X, says what to type."""
+    X, y, _ = people
+    X = X.assign(sex=X["sex"].where(X.index > 9, None))
+    y_score = fitted.predict_proba(people[0])[:, 1]
+    labels = r"In place of labels pass .*encode_groups\(labels, missing='group'\)"
+    value = typed(
+        lambda: mcdp(y, y_score, sensitive_features=X["sex"]),
+        lambda: mcdp(
+            y, y_score, sensitive_features=encode_groups(X["sex"], missing="group")
+        ),
+        says=labels,
+    )
+    assert value > 0
+    column = r"of X a function: lambda X: encode_groups.X\['sex'\], missing='group'."
+    repaired = typed(
+        lambda: MADDPostProcessor(pipeline(), sensitive_features="sex").fit(X, y),
+        lambda: MADDPostProcessor(
+            pipeline(),
+            sensitive_features=lambda X: encode_groups(X["sex"], missing="group"),
+        ).fit(X, y),
+        says=column,
+    )
+    assert "(missing)" in repaired.groups_
+    scores = typed(
+        lambda: cross_val_score(
+            pipeline(),
+            X,
+            y,
+            scoring=get_fairness_scorer("neg_mcdp", sensitive_features="sex"),
+            error_score="raise",
+        ),
+        lambda: cross_val_score(
+            pipeline(),
+            X,
+            y,
+            scoring=get_fairness_scorer(
+                "neg_mcdp",
+                sensitive_features=lambda X: encode_groups(X["sex"], missing="drop"),
+            ),
+        ),
+        says=column,
+    )
+    assert np.isfinite(scores).all()
+
+
+def test_policies_about_groups_as_options_of_a_metric(people, fitted):
+    X, y, _ = people
+    y_score = fitted.predict_proba(X)[:, 1]
+    says = "encode_groups of skfair.groups takes min_group_size: pass its result as"
+    typed(
+        lambda: mcdp(y, y_score, sensitive_features=X["sex"], min_group_size=20),
+        lambda: mcdp(
+            y,
+            y_score,
+            sensitive_features=encode_groups(X["sex"], min_group_size=20),
+        ),
+        says=says,
+    )
+    with pytest.raises(TypeError, match=r"takes missing: .* a function of X"):
+        get_fairness_scorer("neg_mcdp", sensitive_features="sex", missing="drop")
+
+
+def test_the_name_of_a_column_in_a_scorer_of_scikit_learn(people):
+    X, y, _ = people
+    scorer = make_scorer(
+        mcdp, response_method="predict_proba", sensitive_features="sex"
+    )
+    with pytest.raises(ValueError, match="get_fairness_scorer take its name"):
+        cross_val_score(pipeline(), X, y == ">50K", scoring=scorer, error_score="raise")
+    with pytest.raises(ValueError, match=r"as table\['label'\]\.$"):
+        mcdp("label", np.zeros(len(X)), sensitive_features=X["sex"])
+
+
+def test_a_mitigator_without_groups(people):
+    X, y, _ = people
+    says = r"Pass them to fit, or name columns of X in MADDPostProcessor\(\.\.\., sens"
+    with pytest.warns(UserWarning, match=says):
+        MADDPostProcessor(pipeline()).fit(X, y)
+
+
+def test_boosting_around_a_pipeline(people):
+    """The error names the class of the pipeline, and does not print its steps."""
+    X, y, _ = people
+    says = r"got a Pipeline\. .* UnawarePostProcessor takes other classifiers"
+    with pytest.raises(TypeError, match=says):
+        MCDPBoostingClassifier(pipeline(), sensitive_features="sex").fit(X, y)

@@ -920,8 +920,9 @@ def why_undefined(
     smallest = max(min_group_size, 1)
     small = np.flatnonzero(counts < smallest)
     if len(small):
-        named = listed([f"{labels[i]!r} has {counts[i]} rows" for i in small.tolist()])
-        return f"each group needs at least {smallest} rows, but {named}"
+        sizes = zip(small.tolist(), counts[small].tolist(), strict=True)
+        named = listed([f"{labels[i]!r} has {counted(n, 'row')}" for i, n in sizes])
+        return f"each group needs at least {counted(smallest, 'row')}, but {named}"
     if len(labels) < 2:
         return f"there must be at least two groups, got only {list(labels)}"
     return None

@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.compose import make_column_transformer
+from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.metrics import (
     accuracy_score,
@@ -852,6 +853,22 @@ def test_policies_about_groups_as_options_of_a_metric(people, fitted):
     )
     with pytest.raises(TypeError, match=r"takes missing: .* a function of X"):
         get_fairness_scorer("neg_mcdp", sensitive_features="sex", missing="drop")
+
+
+def test_a_group_of_few_rows(people, fitted):
+    """The warning of an undefined value says how to go on."""
+    X, y, _ = people
+    y_score, y_pred = fitted.predict_proba(X)[:, 1], fitted.predict(X)
+    sex = X["sex"].mask(X.index < 9, "other").mask(X.index < 2, "none")
+    rare = partial(encode_groups, sex, min_group_size=20)
+    says = r"'none' has 2 rows and 'other' has 7 rows\. .*rare='merge'.*rare='drop'"
+    with pytest.warns(UndefinedMetricWarning, match=says):
+        assert np.isnan(mcdp(y, y_score, sensitive_features=rare()))
+    assert mcdp(y, y_score, sensitive_features=rare(rare="drop")) > 0
+    says = r"at least 1 row of each true label, but .*\. .*rare='drop'"
+    few = X["sex"].mask(X.index < 1, "one")
+    with pytest.warns(UndefinedMetricWarning, match=says):
+        equalized_odds_difference(y, y_pred, sensitive_features=few)
 
 
 def test_the_name_of_a_column_in_a_scorer_of_scikit_learn(people):

@@ -313,15 +313,23 @@ def _resolve(
         if selector is None:
             raise ValueError(
                 f"{argument} is None, expected labels of shape ({n_samples},) or "
-                f"({n_samples}, n_columns)."
+                f"({n_samples}, n_columns), given by name: {argument}=labels."
             )
         data = select_columns(X, selector, argument)
     else:
         warn_if_reordered(**{"X": X, argument: data})
     n_samples = check_integer("n_samples", n_samples, 0)
     groups = data if isinstance(data, Groups) else _encode(data, "raise", argument)
-    check_length(argument, len(groups), n_samples)
+    check_length(argument, len(groups), n_samples, _tip_about_names(data))
     return groups
+
+
+def _tip_about_names(data: Any) -> str:
+    """Say what to pass if a short list of text is one of names of columns."""
+    names = isinstance(data, list) and all(isinstance(value, str) for value in data)
+    if not names or len(data) > _MOST_NAMES:
+        return ""
+    return f" If these are names of columns, pass their values: table[{data!r}]."
 
 
 def _encode(data: Any, missing: str, argument: str, bins: Any = None) -> Groups:
@@ -468,6 +476,8 @@ Labels = tuple[Hashable, ...]
 
 #: Joins the names of attributes, or of groups, whose intersection is meant.
 CROSS = " \u00d7 "
+#: So many texts may be names of columns that were given in place of labels.
+_MOST_NAMES = 5
 #: Label of the group that missing values form under ``missing="group"``.
 MISSING_LABEL = "(missing)"
 #: Label of the group that rare groups are merged into under ``rare="merge"``.

@@ -183,16 +183,21 @@ def check_takes_groups(metric: Any) -> None:
         )
 
 
-def check_option_names(metric: Any, name: str, options: Iterable[str]) -> None:
-    """Raise for an option that a metric does not take."""
+#: Arguments that have a value for each row, and are no options.
+_OF_ROWS = ("sensitive_features", "control_features", "sample_weight")
+
+
+def check_option_names(
+    metric: Any, name: str, options: Iterable[str], *, of_rows: bool = False
+) -> None:
+    """Raise for an option that a metric does not take; `of_rows` allows all others."""
     parameters = signature(metric).parameters
     if any(one.kind is one.VAR_KEYWORD for one in parameters.values()):
         return
     known = [
         name
         for name, one in list(parameters.items())[2:]
-        if one.kind is not one.VAR_POSITIONAL
-        and name not in ("sensitive_features", "control_features", "sample_weight")
+        if one.kind is not one.VAR_POSITIONAL and (of_rows or name not in _OF_ROWS)
     ]
     for unknown in (one for one in options if one not in known):
         hint = ""

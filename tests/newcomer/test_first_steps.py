@@ -84,6 +84,7 @@ from skfair.model_selection import (
 from skfair.monitoring import FairnessMonitor
 from skfair.postprocessing import MADDPostProcessor, ScoreRepairer, UnawarePostProcessor
 from skfair.report import DataReport, FairnessReport
+from skfair.sampling import rows_to_certify
 from skfair.statistics import (
     GroupedCalibration,
     GroupedConfusion,
@@ -895,3 +896,78 @@ def test_boosting_around_a_pipeline(people):
     says = r"got a Pipeline\. .* UnawarePostProcessor takes other classifiers"
     with pytest.raises(TypeError, match=says):
         MCDPBoostingClassifier(pipeline(), sensitive_features="sex").fit(X, y)
+
+
+def test_the_name_of_sample_weight(people, fitted):
+    """The arguments that one may mean are among those that the error lists."""
+    X, y, _ = people
+    y_score, weights = fitted.predict_proba(X)[:, 1], np.ones(len(X))
+    typed(
+        lambda: mcdp(y, y_score, sensitive_features=X["sex"], weights=weights),
+        lambda: mcdp(y, y_score, sensitive_features=X["sex"], sample_weight=weights),
+        says="has no option 'weights', expected one of .*'sample_weight'",
+    )
+
+
+def test_names_of_columns_in_place_of_labels(people, fitted):
+    X, y, age = people
+    table = X.assign(age=np.where(age > 40, "old", "young"))
+    y_score = fitted.predict_proba(X)[:, 1]
+    says = r"has 2 rows, expected 600.* pass their values: table\[\['sex', 'age'\]\]"
+    typed(
+        lambda: mcdp(y, y_score, sensitive_features=["sex", "age"]),
+        lambda: mcdp(y, y_score, sensitive_features=table[["sex", "age"]]),
+        says=says,
+    )
+    with pytest.raises(ValueError, match=r"one per sample\.$"):
+        mcdp(y, y_score, sensitive_features=table["sex"].tolist()[:20])
+
+
+def test_scores_of_which_some_are_missing(people, fitted):
+    X, y, _ = people
+    y_score = pd.Series(fitted.predict_proba(X)[:, 1]).mask(X.index < 3)
+    known = y_score.notna()
+    typed(
+        lambda: mcdp(y, y_score, sensitive_features=X["sex"]),
+        lambda: mcdp(y[known], y_score[known], sensitive_features=X["sex"][known]),
+        says=r"got nan in row 0 \(3 such rows\)\. Leave the rows without a number out",
+    )
+    with pytest.raises(ValueError, match="Leave the rows without a number out of all"):
+        mcdp(y, y_score, sensitive_features=X["sex"], scale="rank")
+
+
+def test_shares_of_groups_from_labels(people):
+    sex = people[0]["sex"]
+    n_rows = typed(
+        lambda: rows_to_certify(0.1, sex),
+        lambda: rows_to_certify(0.1, sex.value_counts()),
+        says=r"group_weights must be numbers.* as table\['group'\]\.value_counts\(\)",
+    )
+    assert n_rows > 100
+
+
+def test_a_repair_of_scores(people, fitted):
+    X = people[0]
+    y_score = fitted.predict_proba(X)[:, 1]
+    typed(
+        lambda: ScoreRepairer().fit(y_score, X["sex"]),
+        lambda: ScoreRepairer().fit(y_score, sensitive_features=X["sex"]),
+        says="sensitive_features is None.* given by name: sensitive_features=labels",
+    )
+
+
+def test_reports_of_rows_by_their_constructor(people):
+    X = people[0]
+    makers = {
+        FairnessReport: "FairnessReport.from_estimator, .*from_frame",
+        DataReport: "DataReport.from_frame",
+    }
+    for report, instead in makers.items():
+        says = f"must be that of a report, .* got a DataFrame.* is made by {instead}"
+        with pytest.raises(TypeError, match=says):
+            report(X)
+
+
+def test_a_file_in_place_of_a_table():
+    with pytest.raises(TypeError, match=r"got a str\. Read the file first, as pandas"):
+        frames.grouped_scores("a.csv", y_score="p", sensitive_features="sex")

@@ -82,7 +82,12 @@ from skfair.model_selection import (
     cross_val_fairness,
 )
 from skfair.monitoring import FairnessMonitor
-from skfair.postprocessing import MADDPostProcessor, ScoreRepairer, UnawarePostProcessor
+from skfair.postprocessing import (
+    MADDPostProcessor,
+    RepairedRegressor,
+    ScoreRepairer,
+    UnawarePostProcessor,
+)
 from skfair.report import DataReport, FairnessReport
 from skfair.sampling import rows_to_certify
 from skfair.statistics import (
@@ -971,3 +976,17 @@ def test_reports_of_rows_by_their_constructor(people):
 def test_a_file_in_place_of_a_table():
     with pytest.raises(TypeError, match=r"got a str\. Read the file first, as pandas"):
         frames.grouped_scores("a.csv", y_score="p", sensitive_features="sex")
+
+
+def test_a_mitigator_around_a_regressor(people):
+    X, y, _ = people
+    numbers, sex = X.drop(columns="sex"), X["sex"]
+    regressor = make_pipeline(LinearRegression())
+    repaired = typed(
+        lambda: MADDPostProcessor(regressor).fit(numbers, y, sensitive_features=sex),
+        lambda: RepairedRegressor(regressor).fit(
+            numbers, numbers["x0"], sensitive_features=sex
+        ),
+        says=r"got Pipeline.* RepairedRegressor and UnawareRegressor .*take regre",
+    )
+    assert repaired.groups_ == ("F", "M")

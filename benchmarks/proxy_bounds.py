@@ -4,7 +4,6 @@
     python benchmarks/proxy_bounds.py coverage [--seeds 0 2000] [--cells 0 12]
         [--table coverage.csv]
     SKFAIR_DATA=path/to/tables python benchmarks/proxy_bounds.py adult
-    python benchmarks/proxy_bounds.py picture
 
 `speed` compares ten odds ratios of a million rows in 1,000 cells with `mcdp`, reads ten
 million rows by DuckDB once, and solves the linear program of 200 cells and 200 scores.
@@ -12,7 +11,7 @@ million rows by DuckDB once, and solves the linear program of 200 cells and 200 
 probabilities that are known, or estimated from 200 people for each cell. It counts how
 often confidence bounds at level 0.95 contain the identified set, which is known from
 2,000 quantiles of each cell. Results are appended to `--table`, so that a study can be
-run in parts, by cells or by seeds. `picture` draws the one of `docs/proxies.md`.
+run in parts, by cells or by seeds.
 """
 
 from __future__ import annotations
@@ -33,10 +32,8 @@ from sklearn.model_selection import cross_val_predict
 
 from skfair.datasets import fetch_adult
 from skfair.frames import grouped_histogram
-from skfair.inspection import ProxyBoundsDisplay
 from skfair.metrics import mcdp, proxy_bounds
 
-DOCS = Path(__file__).parents[1] / "docs"
 TEN = [1, 1.2, 1.5, 2, 2.5, 3, 4, 6, 10, np.inf]
 RATIOS = [1.0, 2.0, np.inf]
 SIZES, N_PEOPLE, N_QUANTILES = (500, 5000), (None, 200), 2000
@@ -195,7 +192,7 @@ def new_scores(X: pd.DataFrame, y: Any) -> NDArray[Any]:
 
 
 def adult() -> None:
-    """Print the bounds of the page `docs/proxies.md`."""
+    """Print the bounds of the page `docs/evidence/proxy_proofs.md`."""
     X, y = fetch_adult(return_X_y=True)
     scores, sex = new_scores(X, y == ">50K"), X["sex"].astype(str)
     print(f"true MCDP {mcdp(None, scores, sensitive_features=sex):.3f}")
@@ -216,19 +213,10 @@ def show(name: str, scores: NDArray[Any], **given: Any) -> None:
     print(found.to_frame().round(3).to_string(index=False), flush=True)
 
 
-def picture() -> None:
-    """Draw the bounds of the first lines of code of the page."""
-    page = (DOCS / "proxies.md").read_text(encoding="utf-8")
-    names: dict[str, Any] = {}
-    exec(page.split("```python\n")[1].split("```")[0], names)
-    display = ProxyBoundsDisplay.from_result(names["result"], limit=0.25)
-    display.figure_.savefig(DOCS / "images" / "proxy_bounds.png", dpi=120)
-
-
 def main() -> None:
     """Run one part."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("part", choices=["speed", "coverage", "adult", "picture"])
+    parser.add_argument("part", choices=["speed", "coverage", "adult"])
     parser.add_argument("--seeds", type=int, nargs=2, default=[0, 2000])
     parser.add_argument("--cells", type=int, nargs=2, default=[0, 12])
     parser.add_argument("--table", type=Path, default=Path("proxy_coverage.csv"))
@@ -236,7 +224,7 @@ def main() -> None:
     if given.part == "coverage":
         coverage(given.seeds, given.cells, given.table)
     else:
-        {"speed": speed, "adult": adult, "picture": picture}[given.part]()
+        {"speed": speed, "adult": adult}[given.part]()
 
 
 if __name__ == "__main__":

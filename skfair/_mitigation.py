@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn import get_config
-from sklearn.base import is_classifier
+from sklearn.base import is_classifier, is_regressor
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils import (
@@ -46,6 +46,7 @@ from skfair._utils._columns import (
     positions_of,
     select_columns,
 )
+from skfair._utils._text import shown
 from skfair._utils._validation import check_choice, check_weights, count_rows
 from skfair._utils._warnings import warn_user
 from skfair.groups import Groups, encode_groups, resolve_groups, resolve_strata
@@ -147,7 +148,11 @@ class Mitigator(LinkedToSite):
             groups, compared = within_strata(groups, strata, weights)
         elif getattr(self, "strength", "auto") != 0:
             name = type(self).__name__
-            warn_user(f"{name} has no sensitive_features: {self._without_groups}.")
+            warn_user(
+                f"{name} has no sensitive_features: {self._without_groups}. Pass them "
+                "to fit, or name columns of X in "
+                f"{name}(..., sensitive_features=<column of X>)."
+            )
         self.groups_ = groups.labels
         self.strata_ = () if compared is None else compared.labels
         self._dropped: list[int] = []
@@ -265,10 +270,16 @@ class MetaMitigator(Mitigator):
 
     def _check_estimator(self) -> None:
         """Raise unless the estimator predicts probabilities."""
-        if not hasattr(self.estimator, "predict_proba"):
+        given = self.estimator
+        if not hasattr(given, "predict_proba"):
+            advice = "Wrap it in sklearn.calibration.CalibratedClassifierCV."
+            if hasattr(given, "get_params") and is_regressor(given):
+                advice = (
+                    "RepairedRegressor and UnawareRegressor of skfair.postprocessing "
+                    "take regressors."
+                )
             raise TypeError(
-                f"estimator must have predict_proba, got {self.estimator!r}. Wrap it "
-                "in sklearn.calibration.CalibratedClassifierCV."
+                f"estimator must have predict_proba, got {shown(given)}. {advice}"
             )
 
 

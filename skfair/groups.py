@@ -313,15 +313,23 @@ def _resolve(
         if selector is None:
             raise ValueError(
                 f"{argument} is None, expected labels of shape ({n_samples},) or "
-                f"({n_samples}, n_columns)."
+                f"({n_samples}, n_columns), given by name: {argument}=labels."
             )
         data = select_columns(X, selector, argument)
     else:
         warn_if_reordered(**{"X": X, argument: data})
     n_samples = check_integer("n_samples", n_samples, 0)
     groups = data if isinstance(data, Groups) else _encode(data, "raise", argument)
-    check_length(argument, len(groups), n_samples)
+    check_length(argument, len(groups), n_samples, _tip_about_names(data))
     return groups
+
+
+def _tip_about_names(data: Any) -> str:
+    """Say what to pass if a short list of text is one of names of columns."""
+    names = isinstance(data, list) and all(isinstance(value, str) for value in data)
+    if not names or len(data) > _MOST_NAMES:
+        return ""
+    return f" If these are names of columns, pass their values: table[{data!r}]."
 
 
 def _encode(data: Any, missing: str, argument: str, bins: Any = None) -> Groups:
@@ -468,6 +476,8 @@ Labels = tuple[Hashable, ...]
 
 #: Joins the names of attributes, or of groups, whose intersection is meant.
 CROSS = " \u00d7 "
+#: So many texts may be names of columns that were given in place of labels.
+_MOST_NAMES = 5
 #: Label of the group that missing values form under ``missing="group"``.
 MISSING_LABEL = "(missing)"
 #: Label of the group that rare groups are merged into under ``rare="merge"``.
@@ -525,11 +535,18 @@ def encode_column(
     never_missing = isinstance(column, np.ndarray) and column.dtype.kind in "biu"
     n_missing = 0 if never_missing else int(np.count_nonzero(codes < 0))
     if n_missing and missing == "raise":
-        where = "" if name is None else f" in column {name!r}"
+        where, of_column = "", ""
+        if name is not None:
+            where = f" in column {name!r}"
+            of_column = (
+                ", and in place of the name of a column of X a function: "
+                f"lambda X: encode_groups(X[{name!r}], missing='group')"
+            )
         raise ValueError(
-            f"{argument} has {n_missing} missing values{where}, expected "
-            "none. Use skfair.groups.encode_groups with missing='drop' or "
-            "missing='group' to leave these rows out or to make them a group."
+            f"{argument} has {n_missing} missing values{where}, expected none. In "
+            "place of labels pass skfair.groups.encode_groups(labels, missing='group')"
+            " to make these rows a group, or missing='drop' to leave them out"
+            f"{of_column}."
         )
     if n_missing and missing == "group":
         # A label of that very name means the same thing, so the two are merged.
@@ -913,8 +930,9 @@ def why_undefined(
     smallest = max(min_group_size, 1)
     small = np.flatnonzero(counts < smallest)
     if len(small):
-        named = listed([f"{labels[i]!r} has {counts[i]} rows" for i in small.tolist()])
-        return f"each group needs at least {smallest} rows, but {named}"
+        sizes = zip(small.tolist(), counts[small].tolist(), strict=True)
+        named = listed([f"{labels[i]!r} has {counted(n, 'row')}" for i, n in sizes])
+        return f"each group needs at least {counted(smallest, 'row')}, but {named}"
     if len(labels) < 2:
         return f"there must be at least two groups, got only {list(labels)}"
     return None

@@ -982,7 +982,7 @@ def test_group_of_the_minimal_size_is_enough(metric):
 @each_kind
 def test_rows_of_weight_zero_do_not_fill_a_group(metric):
     rows = [*few_rows(metric, 4), encode_groups(list("FFMM"), min_group_size=2)]
-    match = r"'M' has [01] rows|fewer than 2 rows .*'M'"
+    match = r"'M' has (0 rows|1 row)|fewer than 2 rows .*'M'"
     with pytest.warns(UndefinedMetricWarning, match=match):
         measure(metric, *rows, sample_weight=[1, 1, 1, 0])
 

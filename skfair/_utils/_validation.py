@@ -23,6 +23,8 @@ Scale = Literal["probability", "rank"]
 AnyScale = Literal["probability", "rank", "real"]
 #: What an error about scores that are no probabilities adds.
 TAKES_ANY = " With scale='rank' scores may be any finite numbers."
+#: What an error about a missing number adds.
+_LEAVE_OUT = " Leave the rows without a number out of all arguments."
 
 
 class ParameterError(ValueError):
@@ -116,6 +118,8 @@ def as_array(values: Any, name: str, n_samples: int | None = None) -> NDArray[An
         hint = ""
         if isinstance(values, str):
             hint = f" Pass the values of the column, as table[{values!r}]."
+            if name in ("sensitive_features", "control_features"):
+                hint += " Scorers of skfair.metrics.get_fairness_scorer take its name."
         raise ValueError(
             f"{name} must have shape (n_samples,), one value for each row, got a "
             f"single {type(values).__name__}.{hint}"
@@ -134,11 +138,11 @@ def as_array(values: Any, name: str, n_samples: int | None = None) -> NDArray[An
     return array
 
 
-def check_length(name: str, length: int, expected: int) -> None:
+def check_length(name: str, length: int, expected: int, tip: str = "") -> None:
     """Raise unless an argument has as many rows as the others."""
     if length != expected:
         raise ValueError(
-            f"{name} has {length} rows, expected {expected}, one per sample."
+            f"{name} has {length} rows, expected {expected}, one per sample.{tip}"
         )
 
 
@@ -202,7 +206,7 @@ def check_scores(y_score: ArrayLike, name: str = "y_score", tip: str = "") -> Fl
                 f"{name} must lie in [0, 1], got {scores[row]}",
                 row,
                 f" ({int(bad.sum())} such rows).{more}",
-                tip,
+                _LEAVE_OUT if np.isnan(scores[row]) else tip,
             )
         scores = np.clip(scores, 0, 1) + 0.0  # turns -0.0 into 0.0
     return scores
@@ -237,7 +241,8 @@ def check_numbers(values: ArrayLike, name: str, largest: float = math.inf) -> Fl
         if np.isfinite(found[row]):
             must = f"lie between {-largest:g} and {largest:g}"
         problem = f"{name} must {must}, got {found[row]}"
-        raise RowError(problem, row, f" ({int(bad.sum())} such rows).")
+        tip = _LEAVE_OUT if np.isnan(found[row]) else ""
+        raise RowError(problem, row, f" ({int(bad.sum())} such rows).", tip)
     _check_exact(given, found, name)
     return found
 

@@ -9,6 +9,7 @@ from decimal import Decimal
 from functools import reduce
 from numbers import Real
 from operator import or_
+from os import PathLike
 from typing import Any
 
 import narwhals as nw
@@ -107,10 +108,12 @@ def open_table(
     try:
         table = open_frame(frame, "frame")
     except TypeError as error:
+        is_path = isinstance(frame, (str, PathLike))
+        tip = " Read the file first, as pandas.read_csv does." if is_path else ""
         raise TypeError(
             "frame must be a table of a library that narwhals reads (pandas, Polars, "
             "PyArrow, DuckDB, Ibis, PySpark, SQLFrame), got a "
-            f"{type(frame).__name__}."
+            f"{type(frame).__name__}.{tip}"
         ) from error
     schema = table.collect_schema()
     wanted: list[tuple[str, Any]] = [

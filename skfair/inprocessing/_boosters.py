@@ -13,6 +13,7 @@ from scipy.special import logit
 from sklearn.base import clone
 
 from skfair._training_rows import Array, TrainingRows
+from skfair._utils._text import shown
 
 #: Loss of the log-odds of held-out rows.
 Metric: TypeAlias = Callable[[Array], float]
@@ -47,8 +48,8 @@ def find_library(estimator: Any) -> Literal["lightgbm", "xgboost"]:
             return "xgboost"
     raise TypeError(
         "estimator must be an LGBMClassifier or an XGBClassifier, neither frozen nor "
-        f"in a pipeline, got {estimator!r}. MCDPBoostingClassifier can itself be a step"
-        " of a pipeline; MCDPReweighter takes other classifiers."
+        f"in a pipeline, got {shown(estimator)}. MCDPBoostingClassifier can "
+        "itself be a step of a pipeline; UnawarePostProcessor takes other classifiers."
     )
 
 

@@ -15,6 +15,7 @@ from skfair.model_selection import BestUnder, FairestWithin, pareto_front
 from skfair.model_selection._candidates import (
     CVResults,
     compared_means,
+    metrics_of,
     scores_of,
     statistics_of,
 )
@@ -311,7 +312,8 @@ class TradeOffDisplay(Display):
         if performance is None or fairness is None:
             raise ValueError(
                 "performance and fairness must name metrics of the search where no "
-                f"rule does, got performance={performance!r}, fairness={fairness!r}."
+                f"rule does, got performance={performance!r}, fairness={fairness!r}; "
+                f"it has {metrics_of(results)}."
             )
         candidates = _finite_candidates(results, performance, fairness)
         if rule is not None:

@@ -92,7 +92,7 @@ def specify(
             ):
                 _check_call(specification, args, kwargs)
             if unknown := kwargs.keys() - names:
-                check_option_names(function, function.__name__, unknown)
+                check_option_names(function, function.__name__, unknown, of_rows=True)
             if not kwargs.keys().isdisjoint(_SHARED):
                 check_shared(kwargs)
             if kwargs.get("control_features") is not None:

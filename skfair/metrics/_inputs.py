@@ -252,8 +252,11 @@ def check_group_weights(
             raise TypeError(f"got an array of {weights.dtype}")
         weights = weights.astype(np.float64)
     except (TypeError, ValueError) as error:
+        tip = ""
+        if has_text(np.asarray(values, dtype=object)):
+            tip = " Of labels count the rows, as table['group'].value_counts() does."
         raise ValueError(
-            f"{name} must be numbers, one for each group: {error}."
+            f"{name} must be numbers, one for each group: {error}.{tip}"
         ) from error
     n_groups = weights.size if labels is None else len(labels)
     if weights.shape != (n_groups,) or n_groups == 0:

@@ -17,6 +17,7 @@ from types import FunctionType
 from typing import Any, TypeAlias
 
 from skfair._utils._text import shown
+from skfair.groups import encode_groups
 from skfair.statistics._grouped_scores import Gap
 
 #: Combines the results of strata: the largest, or the mean where weights are given.
@@ -182,19 +183,32 @@ def check_takes_groups(metric: Any) -> None:
         )
 
 
-def check_option_names(metric: Any, name: str, options: Iterable[str]) -> None:
-    """Raise for an option that a metric does not take."""
+#: Arguments that have a value for each row, and are no options.
+_OF_ROWS = ("sensitive_features", "control_features", "sample_weight")
+
+
+def check_option_names(
+    metric: Any, name: str, options: Iterable[str], *, of_rows: bool = False
+) -> None:
+    """Raise for an option that a metric does not take; `of_rows` allows all others."""
     parameters = signature(metric).parameters
     if any(one.kind is one.VAR_KEYWORD for one in parameters.values()):
         return
     known = [
         name
         for name, one in list(parameters.items())[2:]
-        if one.kind is not one.VAR_POSITIONAL
-        and name not in ("sensitive_features", "control_features", "sample_weight")
+        if one.kind is not one.VAR_POSITIONAL and (of_rows or name not in _OF_ROWS)
     ]
     for unknown in (one for one in options if one not in known):
-        raise TypeError(f"{name} has no option {unknown!r}, expected one of {known}.")
+        hint = ""
+        if unknown in keywords_of(encode_groups):
+            hint = (
+                f" encode_groups of skfair.groups takes {unknown}: pass its result as "
+                "sensitive_features, or to a scorer a function of X that returns it."
+            )
+        raise TypeError(
+            f"{name} has no option {unknown!r}, expected one of {known}.{hint}"
+        )
 
 
 def check_known(

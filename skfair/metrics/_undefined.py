@@ -25,6 +25,11 @@ _COLLECTED: ContextVar[list[str] | None] = ContextVar("collected", default=None)
 _MANY_NUMBERS, _FEW_ROWS = 30, 10
 #: So many groups of numbers with fewer rows on average are values, not groups.
 _TOO_MANY_NUMBERS, _FEWEST_ROWS = 1000, 2
+#: What to do about groups that are too small.
+_ADVICE = (
+    " skfair.groups.encode_groups(..., rare='merge', min_group_size=...) makes one "
+    "group of such groups, and rare='drop' leaves them out."
+)
 
 
 def undefined_reason(statistic: AnyStatistic) -> str | None:
@@ -36,7 +41,8 @@ def warn_if_undefined(name: str, statistic: AnyStatistic) -> bool:
     """Whether groups cannot be compared; if so, the reason names the groups."""
     reason = undefined_reason(statistic)
     if reason is not None:
-        warn_undefined(name, reason)
+        rare = statistic.counts < max(statistic.min_group_size, 1)
+        warn_undefined(name, reason, _ADVICE if rare.any() else "")
     else:
         check_groups_of_numbers(name, statistic.labels, statistic.counts)
     return reason is not None
@@ -120,13 +126,14 @@ def warn_if_labels_are_few(
             name,
             f"each group needs at least {counted(smallest, 'row')} of each true "
             f"label, but {listed(few)}",
+            _ADVICE,
         )
     return bool(few)
 
 
-def warn_undefined(name: str, reason: str) -> float:
+def warn_undefined(name: str, reason: str, advice: str = "") -> float:
     """Warn that a metric has no value, unless reasons are collected; return nan."""
-    warn_or_collect(reason, f"{name} is undefined and set to nan: {reason}.")
+    warn_or_collect(reason, f"{name} is undefined and set to nan: {reason}.{advice}")
     return math.nan
 
 

@@ -46,7 +46,7 @@ from skfair.report._data_numbers import (
 from skfair.report._inputs import Attribute, named_columns, with_intersection
 from skfair.report._names import name_of, title_text
 from skfair.report._page._html import record_of, render_page
-from skfair.report._summary import versions_of
+from skfair.report._summary import check_summary, versions_of
 from skfair.statistics._grouped_confusion import encode_classes
 
 Summary = dict[str, Any]
@@ -99,7 +99,7 @@ class DataReport:
     """
 
     def __init__(self, summary: dict[str, Any]) -> None:
-        self.summary = summary
+        self.summary = check_summary(DataReport, summary)
 
     @classmethod
     @warns_if_reordered

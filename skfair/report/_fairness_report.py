@@ -29,7 +29,7 @@ from skfair.report._metrics import checked_options
 from skfair.report._page._html import record_of, render
 from skfair.report._page._markdown import card_sections, render_markdown
 from skfair.report._proxy import ENDS
-from skfair.report._summary import summarize
+from skfair.report._summary import check_summary, summarize
 from skfair.report._why import data_of, section_of
 from skfair.report._words import DEFAULT_TITLE, reworded
 
@@ -130,7 +130,7 @@ class FairnessReport:
     """
 
     def __init__(self, summary: dict[str, Any]) -> None:
-        self.summary = summary
+        self.summary = check_summary(FairnessReport, summary)
         self._audits: Sequence[Audit] = ()
 
     def __getstate__(self) -> dict[str, Any]:

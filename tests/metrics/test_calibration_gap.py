@@ -163,7 +163,7 @@ def test_what_has_bounds():
         small = GroupedCalibration.from_scores(
             *rows, sensitive_features=encode_groups(list("aab"), min_group_size=2)
         )
-        with pytest.warns(UndefinedMetricWarning, match="'b' has 1 rows"):
+        with pytest.warns(UndefinedMetricWarning, match="'b' has 1 row"):
             assert np.isnan(metric_bounds(metric, small).upper)
 
 

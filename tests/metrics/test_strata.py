@@ -192,7 +192,7 @@ def test_small_strata_and_small_groups_are_left_out():
     own = slice(0, 6)
     assert value == mcdp(None, SCORES[own], sensitive_features=SEX[own])
     # Too small everywhere: undefined as without strata.
-    with pytest.warns(UndefinedMetricWarning, match="'X' has 1 rows"):
+    with pytest.warns(UndefinedMetricWarning, match="'X' has 1 row"):
         assert np.isnan(
             mcdp(None, SCORES, sensitive_features=groups, control_features=DEPARTMENTS)
         )

@@ -3,7 +3,8 @@
 The blocks of a page share one namespace, so that a block may continue one above it. A
 block that needs packages that the tests do without has the line
 ``<!-- needs: package, package -->`` right above its fence, which no reader of the page
-sees: it runs where they are installed. The picture right below a block, or named there
+sees: it runs where they are installed. A comment that begins with a number, at the end
+of an expression, is its value, rounded. The picture right below a block, or named there
 by ``<!-- draws path -->``, is drawn by it:
 
     python tests/newcomer/test_documentation.py docs/metrics.md ...
@@ -11,11 +12,13 @@ by ``<!-- draws path -->``, is drawn by it:
 runs these pages and draws their pictures anew.
 """
 
+import ast
 import importlib
 import importlib.util
 import re
 import statistics
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -77,6 +80,28 @@ def installed(needs: str) -> bool:
     return all(importlib.util.find_spec(package) for package in needs.split(", "))
 
 
+#: A number that a comment begins with, and its decimals.
+FIGURE = re.compile(r"# (-?\d+(?:\.(\d+))?)")
+
+
+def run_block(code: str, page: Path, namespace: dict[str, object]) -> None:
+    """Run a block, and compare values with the numbers in comments beside them."""
+    lines = code.splitlines()
+    for statement in ast.parse(code, page).body:
+        comment = FIGURE.search(lines[statement.end_lineno - 1])
+        value = statement.value if isinstance(statement, ast.Expr) else None
+        if not comment or value is None:
+            block = ast.Module([statement], [])
+            exec(compile(block, page, "exec"), namespace)
+            continue
+        if isinstance(value, ast.Call) and getattr(value.func, "id", "") == "print":
+            value = value.args[0]
+        found = eval(compile(ast.Expression(value), page, "eval"), namespace)
+        said, decimals = comment.groups(default="")
+        where = f"{page}, line {statement.lineno}"
+        assert round(float(found), len(decimals)) == float(said), where
+
+
 def run(page: Path, *, draw: bool = False) -> None:
     """Run the blocks of a page, and keep the pictures that stand below them."""
     from matplotlib import pyplot as plt
@@ -87,7 +112,7 @@ def run(page: Path, *, draw: bool = False) -> None:
             if block["needs"] and not installed(block["needs"]):
                 continue
             # Line numbers of a traceback are those of the page.
-            exec(compile("\n" * line + block["code"], page, "exec"), namespace)
+            run_block("\n" * line + block["code"], page, namespace)
             if block["picture"]:
                 assert plt.get_fignums(), f"{block['picture']} has no figure"
             if block["picture"] and draw:
@@ -110,6 +135,20 @@ def test_blocks_of_a_page_run_as_printed(page, tmp_path, monkeypatch):
     monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
     monkeypatch.setenv("MLFLOW_TRACKING_URI", (tmp_path / "runs").as_uri())
     run(page)
+
+
+@pytest.mark.parametrize(
+    ("code", "holds"),
+    [
+        ("x = 1 / 3\nx  # 0.333", True),
+        ("print(2 / 3, 5)  # 0.67, of 5", True),
+        ("2 / 3  # 0.66", False),
+        ("print(\n    7,\n)  # 8", False),
+    ],
+)
+def test_a_number_in_a_comment_is_the_value(code, holds):
+    with nullcontext() if holds else pytest.raises(AssertionError):
+        run_block(code, Path("page.md"), {})
 
 
 def test_blocks_that_need_other_packages_are_listed():

@@ -15,8 +15,14 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.compose import make_column_transformer
+from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.linear_model import LinearRegression, LogisticRegression
-from sklearn.metrics import accuracy_score, recall_score, roc_auc_score
+from sklearn.metrics import (
+    accuracy_score,
+    make_scorer,
+    recall_score,
+    roc_auc_score,
+)
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
@@ -24,7 +30,11 @@ from sklearn.preprocessing import OneHotEncoder
 from skfair import frames
 from skfair.datasets import make_biased_classification
 from skfair.groups import encode_groups
-from skfair.inprocessing import DiffMCDPClassifier, MCDPReweighter
+from skfair.inprocessing import (
+    DiffMCDPClassifier,
+    MCDPBoostingClassifier,
+    MCDPReweighter,
+)
 from skfair.inspection import (
     CalibrationGapDisplay,
     CDFGapDisplay,
@@ -72,8 +82,14 @@ from skfair.model_selection import (
     cross_val_fairness,
 )
 from skfair.monitoring import FairnessMonitor
-from skfair.postprocessing import MADDPostProcessor, ScoreRepairer, UnawarePostProcessor
+from skfair.postprocessing import (
+    MADDPostProcessor,
+    RepairedRegressor,
+    ScoreRepairer,
+    UnawarePostProcessor,
+)
 from skfair.report import DataReport, FairnessReport
+from skfair.sampling import rows_to_certify
 from skfair.statistics import (
     GroupedCalibration,
     GroupedConfusion,
@@ -780,3 +796,197 @@ def test_disparities_of_fairlearn(people, fitted):
     assert odds == pytest.approx(max(gap(0), gap(1)))
     opportunity = true_positive_rate_difference(y_true, y_pred, **groups)
     assert opportunity == pytest.approx(gap(1))
+
+
+def test_missing_groups(people, fitted):
+    """The error of labels, and of a named column of X, says what to type."""
+    X, y, _ = people
+    X = X.assign(sex=X["sex"].where(X.index > 9, None))
+    y_score = fitted.predict_proba(people[0])[:, 1]
+    labels = r"In place of labels pass .*encode_groups\(labels, missing='group'\)"
+    value = typed(
+        lambda: mcdp(y, y_score, sensitive_features=X["sex"]),
+        lambda: mcdp(
+            y, y_score, sensitive_features=encode_groups(X["sex"], missing="group")
+        ),
+        says=labels,
+    )
+    assert value > 0
+    column = r"of X a function: lambda X: encode_groups.X\['sex'\], missing='group'."
+    repaired = typed(
+        lambda: MADDPostProcessor(pipeline(), sensitive_features="sex").fit(X, y),
+        lambda: MADDPostProcessor(
+            pipeline(),
+            sensitive_features=lambda X: encode_groups(X["sex"], missing="group"),
+        ).fit(X, y),
+        says=column,
+    )
+    assert "(missing)" in repaired.groups_
+    scores = typed(
+        lambda: cross_val_score(
+            pipeline(),
+            X,
+            y,
+            scoring=get_fairness_scorer("neg_mcdp", sensitive_features="sex"),
+            error_score="raise",
+        ),
+        lambda: cross_val_score(
+            pipeline(),
+            X,
+            y,
+            scoring=get_fairness_scorer(
+                "neg_mcdp",
+                sensitive_features=lambda X: encode_groups(X["sex"], missing="drop"),
+            ),
+        ),
+        says=column,
+    )
+    assert np.isfinite(scores).all()
+
+
+def test_policies_about_groups_as_options_of_a_metric(people, fitted):
+    X, y, _ = people
+    y_score = fitted.predict_proba(X)[:, 1]
+    says = "encode_groups of skfair.groups takes min_group_size: pass its result as"
+    typed(
+        lambda: mcdp(y, y_score, sensitive_features=X["sex"], min_group_size=20),
+        lambda: mcdp(
+            y,
+            y_score,
+            sensitive_features=encode_groups(X["sex"], min_group_size=20),
+        ),
+        says=says,
+    )
+    with pytest.raises(TypeError, match=r"takes missing: .* a function of X"):
+        get_fairness_scorer("neg_mcdp", sensitive_features="sex", missing="drop")
+
+
+def test_a_group_of_few_rows(people, fitted):
+    """The warning of an undefined value says how to go on."""
+    X, y, _ = people
+    y_score, y_pred = fitted.predict_proba(X)[:, 1], fitted.predict(X)
+    sex = X["sex"].mask(X.index < 9, "other").mask(X.index < 2, "none")
+    rare = partial(encode_groups, sex, min_group_size=20)
+    says = r"'none' has 2 rows and 'other' has 7 rows\. .*rare='merge'.*rare='drop'"
+    with pytest.warns(UndefinedMetricWarning, match=says):
+        assert np.isnan(mcdp(y, y_score, sensitive_features=rare()))
+    assert mcdp(y, y_score, sensitive_features=rare(rare="drop")) > 0
+    says = r"at least 1 row of each true label, but .*\. .*rare='drop'"
+    few = X["sex"].mask(X.index < 1, "one")
+    with pytest.warns(UndefinedMetricWarning, match=says):
+        equalized_odds_difference(y, y_pred, sensitive_features=few)
+
+
+def test_the_name_of_a_column_in_a_scorer_of_scikit_learn(people):
+    X, y, _ = people
+    scorer = make_scorer(
+        mcdp, response_method="predict_proba", sensitive_features="sex"
+    )
+    with pytest.raises(ValueError, match="get_fairness_scorer take its name"):
+        cross_val_score(pipeline(), X, y == ">50K", scoring=scorer, error_score="raise")
+    with pytest.raises(ValueError, match=r"as table\['label'\]\.$"):
+        mcdp("label", np.zeros(len(X)), sensitive_features=X["sex"])
+
+
+def test_a_mitigator_without_groups(people):
+    X, y, _ = people
+    says = r"Pass them to fit, or name columns of X in MADDPostProcessor\(\.\.\., sens"
+    with pytest.warns(UserWarning, match=says):
+        MADDPostProcessor(pipeline()).fit(X, y)
+
+
+def test_boosting_around_a_pipeline(people):
+    """The error names the class of the pipeline, and does not print its steps."""
+    X, y, _ = people
+    says = r"got a Pipeline\. .* UnawarePostProcessor takes other classifiers"
+    with pytest.raises(TypeError, match=says):
+        MCDPBoostingClassifier(pipeline(), sensitive_features="sex").fit(X, y)
+
+
+def test_the_name_of_sample_weight(people, fitted):
+    """The arguments that one may mean are among those that the error lists."""
+    X, y, _ = people
+    y_score, weights = fitted.predict_proba(X)[:, 1], np.ones(len(X))
+    typed(
+        lambda: mcdp(y, y_score, sensitive_features=X["sex"], weights=weights),
+        lambda: mcdp(y, y_score, sensitive_features=X["sex"], sample_weight=weights),
+        says="has no option 'weights', expected one of .*'sample_weight'",
+    )
+
+
+def test_names_of_columns_in_place_of_labels(people, fitted):
+    X, y, age = people
+    table = X.assign(age=np.where(age > 40, "old", "young"))
+    y_score = fitted.predict_proba(X)[:, 1]
+    says = r"has 2 rows, expected 600.* pass their values: table\[\['sex', 'age'\]\]"
+    typed(
+        lambda: mcdp(y, y_score, sensitive_features=["sex", "age"]),
+        lambda: mcdp(y, y_score, sensitive_features=table[["sex", "age"]]),
+        says=says,
+    )
+    with pytest.raises(ValueError, match=r"one per sample\.$"):
+        mcdp(y, y_score, sensitive_features=table["sex"].tolist()[:20])
+
+
+def test_scores_of_which_some_are_missing(people, fitted):
+    X, y, _ = people
+    y_score = pd.Series(fitted.predict_proba(X)[:, 1]).mask(X.index < 3)
+    known = y_score.notna()
+    typed(
+        lambda: mcdp(y, y_score, sensitive_features=X["sex"]),
+        lambda: mcdp(y[known], y_score[known], sensitive_features=X["sex"][known]),
+        says=r"got nan in row 0 \(3 such rows\)\. Leave the rows without a number out",
+    )
+    with pytest.raises(ValueError, match="Leave the rows without a number out of all"):
+        mcdp(y, y_score, sensitive_features=X["sex"], scale="rank")
+
+
+def test_shares_of_groups_from_labels(people):
+    sex = people[0]["sex"]
+    n_rows = typed(
+        lambda: rows_to_certify(0.1, sex),
+        lambda: rows_to_certify(0.1, sex.value_counts()),
+        says=r"group_weights must be numbers.* as table\['group'\]\.value_counts\(\)",
+    )
+    assert n_rows > 100
+
+
+def test_a_repair_of_scores(people, fitted):
+    X = people[0]
+    y_score = fitted.predict_proba(X)[:, 1]
+    typed(
+        lambda: ScoreRepairer().fit(y_score, X["sex"]),
+        lambda: ScoreRepairer().fit(y_score, sensitive_features=X["sex"]),
+        says="sensitive_features is None.* given by name: sensitive_features=labels",
+    )
+
+
+def test_reports_of_rows_by_their_constructor(people):
+    X = people[0]
+    makers = {
+        FairnessReport: "FairnessReport.from_estimator, .*from_frame",
+        DataReport: "DataReport.from_frame",
+    }
+    for report, instead in makers.items():
+        says = f"must be that of a report, .* got a DataFrame.* is made by {instead}"
+        with pytest.raises(TypeError, match=says):
+            report(X)
+
+
+def test_a_file_in_place_of_a_table():
+    with pytest.raises(TypeError, match=r"got a str\. Read the file first, as pandas"):
+        frames.grouped_scores("a.csv", y_score="p", sensitive_features="sex")
+
+
+def test_a_mitigator_around_a_regressor(people):
+    X, y, _ = people
+    numbers, sex = X.drop(columns="sex"), X["sex"]
+    regressor = make_pipeline(LinearRegression())
+    repaired = typed(
+        lambda: MADDPostProcessor(regressor).fit(numbers, y, sensitive_features=sex),
+        lambda: RepairedRegressor(regressor).fit(
+            numbers, numbers["x0"], sensitive_features=sex
+        ),
+        says=r"got Pipeline.* RepairedRegressor and UnawareRegressor .*take regre",
+    )
+    assert repaired.groups_ == ("F", "M")

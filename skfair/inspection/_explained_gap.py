@@ -459,11 +459,17 @@ class ExplainedGapDisplay(Display):
         """
         result, table = self.result, self.result.table
         self._begin(ax, _style.size_of_bars(len(table)))
-        self.total_band_ = self.ax_.axvspan(
-            result.lower, result.upper, color=_style.SHADE, alpha=0.25, linewidth=0
-        )
+        level = f"{result.confidence_level:.4g}"
         self.total_line_ = self.ax_.axvline(
             result.value, color=_style.INK, label=f"As it is: {result.value:.3f}"
+        )
+        self.total_band_ = self.ax_.axvspan(
+            result.lower,
+            result.upper,
+            color=_style.SHADE,
+            alpha=0.25,
+            linewidth=0,
+            label=f"As it is, {level} interval",
         )
         labels = [
             f"{_style.short_label(name)}\n(effective n = {size:,.0f})"
@@ -473,7 +479,7 @@ class ExplainedGapDisplay(Display):
             self.ax_,
             labels,
             table[["remaining", "remaining_lower", "remaining_upper"]],
-            label=f"What remains, {result.confidence_level:.4g} intervals",
+            label=f"What remains, {level} intervals",
         )
         self.ax_.set_xlim(left=0)
         self.ax_.set_xlabel(_style.metric_text(result.metric))

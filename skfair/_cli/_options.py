@@ -15,7 +15,6 @@ _OTHER_NAMES = {
     "n_permutations": "--permutations",
     "random_state": "--seed",
     "n_jobs": "--jobs",
-    "at_most": "--limit",
 }
 
 

@@ -71,6 +71,14 @@ def test_public_names_are_those_of_the_file():
     )
 
 
+def test_packages_are_attributes_as_those_of_scikit_learn_are():
+    found = {name for _, name, _ in pkgutil.iter_modules(skfair.__path__)}
+    packages = {name for name in found if not name.startswith("_")}
+    assert set(dir(skfair)) == packages | {"__version__"}
+    assert skfair.__getattr__("metrics") is importlib.import_module("skfair.metrics")
+    assert not hasattr(skfair, "metric")
+
+
 def described(documentation):
     """Names and types of the parameters and attributes that a docstring describes."""
     sections = re.split(r"^(.+)\n-{3,}$", documentation, flags=re.M)

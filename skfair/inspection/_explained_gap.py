@@ -12,6 +12,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
+from skfair._utils._results import TableResult
 from skfair._utils._text import listed
 from skfair._utils._validation import (
     check_choice,
@@ -59,8 +60,8 @@ _MOST_WITHOUT, _LEAST_SIZE = 0.5, 50
 
 
 @dataclass(frozen=True, eq=False)
-class ExplainedGapResult:
-    """Result of `explained_gap`.
+class ExplainedGapResult(TableResult):
+    """Result of `explained_gap`; ``print(result)`` shows the table.
 
     Attributes
     ----------
@@ -85,35 +86,9 @@ class ExplainedGapResult:
     upper: float
     table: pd.DataFrame = field(repr=False)
     effective_sizes: pd.DataFrame = field(repr=False)
-    population: Hashable = field(repr=False)
-    metric: str = field(repr=False)
-    confidence_level: float = field(repr=False)
-
-    def to_frame(self) -> pd.DataFrame:
-        """Table of what remains with each set of columns.
-
-        Returns
-        -------
-        DataFrame
-            A copy of `table`.
-
-        Examples
-        --------
-        >>> from skfair.datasets import load_berkeley_admissions
-        >>> from skfair.inspection import explained_gap
-        >>> X, y = load_berkeley_admissions(return_X_y=True)
-        >>> result = explained_gap(
-        ...     y,
-        ...     sensitive_features=X["sex"],
-        ...     explained_by=X["department"],
-        ...     metric="demographic_parity_difference",
-        ... )
-        >>> result.to_frame()["remaining"].round(3)
-        explained_by
-        department    0.018
-        Name: remaining, dtype: float64
-        """
-        return self.table.copy()
+    population: Hashable
+    metric: str
+    confidence_level: float
 
 
 @warns_if_reordered

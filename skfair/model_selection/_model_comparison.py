@@ -18,6 +18,7 @@ from sklearn.metrics import average_precision_score
 import skfair
 from skfair._utils._files import write_text
 from skfair._utils._optional import extra, require
+from skfair._utils._results import TableResult
 from skfair._utils._text import (
     counted,
     label_text,
@@ -55,8 +56,10 @@ from skfair.model_selection._pareto_front import non_dominated
 
 
 @dataclass(frozen=True, eq=False)
-class ModelComparison:
+class ModelComparison(TableResult):
     """Result of `compare_models`, and the record of a `LessDiscriminatorySearchCV`.
+
+    ``print(result)`` shows the sentences and the table.
 
     Attributes
     ----------
@@ -83,15 +86,18 @@ class ModelComparison:
         What else is to be said, one sentence each.
     """
 
-    table: pd.DataFrame
+    table: pd.DataFrame = field(repr=False)
     baseline: Hashable
     margin: float
     confidence_level: float
     performance_name: str
     disparity_name: str
     n_rows: int
-    group_sizes: dict[Hashable, int] = field(repr=False)
+    group_sizes: dict[Hashable, int]
     notes: tuple[str, ...] = field(default=(), repr=False)
+
+    def __str__(self) -> str:
+        return "\n".join([*self.sentences, "", self.table.to_string()])
 
     @property
     def best(self) -> Hashable:

@@ -98,7 +98,7 @@ def stands_for(text, default):
     return value == default or repr(value) == repr(default)
 
 
-def test_docstrings_describe_every_parameter_with_its_default():
+def test_docstrings_give_every_parameter_its_type_and_default():
     wrong = []
     for line in public_lines():
         place, _, parameters = line.partition("(")
@@ -113,7 +113,7 @@ def test_docstrings_describe_every_parameter_with_its_default():
             if parameter.name.startswith("_") or parameter.name == "self":
                 continue
             kind = found.get(parameter.name)
-            if kind is None:
+            if not kind:
                 wrong.append((place, parameter.name))
             stated = re.search(r"default=(.*)", kind or "")
             if stated and not stands_for(stated[1], parameter.default):

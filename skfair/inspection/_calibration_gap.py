@@ -177,8 +177,9 @@ class CalibrationGapDisplay(Display):
 (n_samples, n_columns), str, int, list of str, list of int, or callable, default=None
             Stratum of each row, or the columns of X that hold it. The stratum with the
             largest gap is drawn, and named.
-        pos_label : object, default=None
-            The positive label, as in `skfair.metrics.calibration_gap`.
+        pos_label : int, float, bool or str, default=None
+            The true label that counts as positive, see
+            `skfair.metrics.calibration_gap`.
         sample_weight : array-like of shape (n_samples,), default=None
             Non-negative sample weights.
         ax : matplotlib Axes, default=None
@@ -238,8 +239,9 @@ class CalibrationGapDisplay(Display):
 (n_samples, n_columns), default=None
             Stratum of each row, such as its department. The stratum with the
             largest gap is drawn, and named.
-        pos_label : object, default=None
-            The positive label, as in `skfair.metrics.calibration_gap`.
+        pos_label : int, float, bool or str, default=None
+            The true label that counts as positive, see
+            `skfair.metrics.calibration_gap`.
         sample_weight : array-like of shape (n_samples,), default=None
             Non-negative sample weights.
         ax : matplotlib Axes, default=None

@@ -414,8 +414,18 @@ class CDFGapDisplay(Display):
             Stratum of each row, such as its true label. The stratum with the largest
             MCDP(epsilon) is drawn, and named; bands are of it alone, and do not account
             for the choice, as `skfair.metrics.confidence_interval` does.
-        epsilon, confidence_level, scale, sample_weight, ax
-            As in `from_estimator`.
+        epsilon : float in [0, 0.5], default=0.0
+            Half the window of a second mark, MCDP(epsilon); 0 marks MCDP(0) alone.
+        confidence_level : float in (0, 1), default=None
+            Level of a confidence band around each CDF, none by default.
+        scale : {"probability", "rank", "real"}, default="probability"
+            ``"rank"`` draws the ranks of scores that are no probabilities, as in
+            `skfair.metrics.mcdp`; ``"real"`` draws predicted numbers in their unit, for
+            which `epsilon` is 0.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Non-negative sample weights.
+        ax : matplotlib Axes, default=None
+            Where to draw. None makes a new figure.
         name : str, default=None
             Title of the axes, none by default.
 

@@ -380,6 +380,7 @@ class GapContributionsDisplay(Display):
     See Also
     --------
     gap_contributions : The numbers behind the picture, and what they cannot say.
+    ExplainedGapDisplay : What goes with columns, whatever the model.
 
     Examples
     --------

@@ -128,6 +128,8 @@ default=None
     See Also
     --------
     abcc : Average over all thresholds of the absolute difference.
+    impact_ratios : Ratios of the rates, as tables.
+    mean_error_difference : Compares the errors of predicted numbers.
 
     References
     ----------

@@ -103,6 +103,8 @@ default=None
     See Also
     --------
     dcp : The share of people whose predictions differ from a common baseline.
+    true_positive_rate_difference : The gap of one of the rates.
+    false_positive_rate_difference : The gap of the other.
 
     References
     ----------

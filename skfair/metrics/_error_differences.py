@@ -100,6 +100,7 @@ default=None
     --------
     demographic_parity_difference : Difference of the mean predictions.
     group_metrics : Any metric of scikit-learn by group.
+    mean_absolute_error_difference : Compares the sizes of errors.
 
     Examples
     --------

@@ -417,6 +417,7 @@ def values_by_stratum(
     --------
     mcdp : One of the metrics that take `control_features`.
     skfair.groups.encode_groups : Strata without missing values or small strata.
+    values_by_class : The same by class.
 
     Notes
     -----

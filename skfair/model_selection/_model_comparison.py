@@ -84,6 +84,11 @@ class ModelComparison(TableResult):
         How many of them each group has.
     notes : tuple of str
         What else is to be said, one sentence each.
+
+    See Also
+    --------
+    compare_models : Makes it of scores.
+    LessDiscriminatorySearchCV : Makes it of the candidates that it confirms.
     """
 
     table: pd.DataFrame = field(repr=False)
@@ -446,7 +451,7 @@ def compare_models(
     confidence_level : float in (0, 1), default=0.95
         Probability that all confirmed statements are true together.
     sample_weight : array-like of shape (n_samples,), default=None
-        Weights of the rows.
+        Non-negative sample weights.
 
     Returns
     -------

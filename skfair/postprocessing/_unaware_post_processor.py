@@ -133,6 +133,7 @@ class UnawarePostProcessor(
     --------
     MADDPostProcessor : Repairs scores by the group of each row predicted.
     skfair.inprocessing.MCDPReweighter : Trains a classifier in rounds.
+    UnawareRegressor : The same of predicted numbers.
 
     Notes
     -----
@@ -346,6 +347,7 @@ class UnawarePostProcessor(
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
+            Rows to predict, with the same columns as in `fit`.
 
         Returns
         -------
@@ -378,6 +380,7 @@ class UnawarePostProcessor(
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
+            Rows to predict, with the same columns as in `fit`.
 
         Returns
         -------

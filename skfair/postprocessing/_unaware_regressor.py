@@ -303,6 +303,7 @@ class UnawareRegressor(
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
+            Rows to predict, with the same columns as in `fit`.
 
         Returns
         -------

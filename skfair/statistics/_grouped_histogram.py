@@ -86,6 +86,7 @@ class GroupedHistogram(JSONStatistic):
     --------
     GroupedScores : Every distinct score, for exact values of all metrics.
     skfair.metrics.metric_bounds : Bounds of a metric from this statistic.
+    GroupedCalibration : The same of positive and of negative rows.
 
     Notes
     -----

@@ -111,6 +111,7 @@ default=None
     --------
     confidence_interval : Interval by the same bounds.
     permutation_test : Test whether there is any disparity at all.
+    skfair.sampling.rows_to_certify : Number of rows that it needs.
 
     Notes
     -----

@@ -137,6 +137,7 @@ default=None
     --------
     DCPResult.from_predictions : The interval, the baseline and the explanation.
     equalized_odds_difference : The largest difference instead of a share of people.
+    dcp_bounds : The same from frequencies.
 
     References
     ----------

@@ -146,6 +146,7 @@ default=None
     --------
     madd_optimal_bandwidth : The stable interval behind ``"auto"``.
     permutation_test : Test of MADD, with its values for permuted groups.
+    madd_curve : MADD of each bandwidth.
 
     Notes
     -----

@@ -71,7 +71,7 @@ def cvar_fairness(
         Predicted labels. A `GroupedOutcomes` replaces all rows and `quality`; the
         other arguments with one entry per row must then be None.
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
-        Group of each row; several columns are combined into their intersection.
+        Group of each row; several columns stand for their intersection.
     control_features : array-like of shape (n_samples,) or (n_samples, n_columns), \
 default=None
         Stratum of each row, such as its department or its true label, within which
@@ -124,6 +124,7 @@ default=None
     --------
     cvar_fairness_report : Table of the groups, with those of the tail.
     cvar_fairness_test : Test of equal rates in all groups.
+    max_gap : The largest gap of a group.
 
     Notes
     -----
@@ -261,7 +262,7 @@ def cvar_fairness_test(
     y_pred : array-like of shape (n_samples,), or GroupedOutcomes
         Predicted labels, or a statistic that replaces all rows and `quality`.
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
-        Group of each row; several columns are combined into their intersection.
+        Group of each row; several columns stand for their intersection.
     alpha : float in [0, 1)
         Level: groups with a total weight of 1 - alpha form the tail.
     epsilon : float in (0, 1]
@@ -313,6 +314,8 @@ def cvar_fairness_test(
     max_gap_test : The same test with the largest gap as its statistic.
     top_groups : The groups that differ from the others.
     skfair.sampling.required_sample_size : Number of rows that the test needs.
+    rate_variance : The estimate.
+    skfair.sampling.weighted_sampling : A plan that needs few rows.
 
     Notes
     -----

@@ -87,7 +87,7 @@ def rate_variance(
     y_pred : array-like of shape (n_samples,), or GroupedOutcomes
         Predicted labels, or a statistic that replaces all rows and `quality`.
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
-        Group of each row; several columns are combined into their intersection.
+        Group of each row; several columns stand for their intersection.
     quality : str or callable, default="selection_rate"
         Rate that is compared, see `cvar_fairness`.
     group_weights : {"uniform", "proportional"}, mapping, or array-like of shape \

@@ -123,7 +123,7 @@ default=None
     n_permutations : int, default=999
         Number of permutations; the p-value is at least 1 / (n_permutations + 1).
     sample_weight : array-like of shape (n_samples,), default=None
-        Sample weights. They stay with the row's score.
+        Non-negative sample weights. They stay with the row's score.
     random_state : int, RandomState instance or None, default=None
         Seed of the permutations.
     n_jobs : int, default=None

@@ -1,4 +1,4 @@
-"""How often `certify` is wrong where the true disparity is exactly `limit`.
+"""How often `certify` is wrong where the true disparity is exactly `at_most`.
 
     python benchmarks/certificates.py [--samples 2000] [--layouts 0 60]
         [--metrics ABCC ...] [--table certificates.csv]

@@ -54,7 +54,7 @@ class Stream(NamedTuple):
 
     name: str
     shift: float
-    limit: float
+    at_most: float
     n_first: int  # of the 20 rows of each look
 
     @property
@@ -121,7 +121,7 @@ def evaluate(stream: Stream, scores: Floats) -> tuple[Floats, Floats, Floats]:
     rates = rates_so_far(stream, scores)
     values = np.abs(rates[0] - rates[1])
     # Rates that are the limit apart, as close to those seen as their noise tells.
-    far = np.maximum(values - stream.limit, 0) * np.sign(rates[1] - rates[0])
+    far = np.maximum(values - stream.at_most, 0) * np.sign(rates[1] - rates[0])
     moved = rates + far * np.array([[1], [-1]]) * (1 / sizes) / (1 / sizes).sum(axis=0)
     inside = np.clip(moved, 1e-9, 1 - 1e-9)
     evidence = log_e_value(inside, sizes * rates, sizes * (1 - rates)).sum(axis=0)
@@ -136,8 +136,8 @@ def first_alarms(stream: Stream, n_runs: int, n_looks: int) -> tuple[Floats, Flo
     for run in range(n_runs):
         scores = stream.draw(run, n_looks)
         values, most, by_group = evaluate(stream, scores)
-        alarm = next(exact_alarms(stream, scores, most > stream.limit), None)
-        earlier = np.flatnonzero(by_group > stream.limit)
+        alarm = next(exact_alarms(stream, scores, most > stream.at_most), None)
+        earlier = np.flatnonzero(by_group > stream.at_most)
         for i, look in enumerate((alarm, earlier[0] if len(earlier) else None)):
             if look is not None:
                 rows[i, run] = (look + 1) * N_ROWS
@@ -153,13 +153,13 @@ def exact_alarms(
     for look in np.flatnonzero(candidates):
         groups = np.tile(stream.groups, look + 1)
         observed = observe(stream.metric, None, scores[: look + 1].ravel(), groups)
-        if compare(stream.metric, observed, "anytime").low(TAIL) > stream.limit:
+        if compare(stream.metric, observed, "anytime").low(TAIL) > stream.at_most:
             yield int(look)
 
 
 def check(stream: Stream, scores: Floats, values: Floats) -> None:
     """Compare disparities and alarms with those of a monitor, whose last are due."""
-    monitor = FairnessMonitor(stream.metric, limit=stream.limit)
+    monitor = FairnessMonitor(stream.metric, at_most=stream.at_most)
     for batch in scores:
         monitor.update(None, batch, sensitive_features=stream.groups)
     history = monitor.history_
@@ -176,7 +176,7 @@ def rows_of_textbook(stream: Stream) -> float:
         rates = beta.sf(THRESHOLD, 2 + stream.shift * np.arange(2), 5)
         quantile, variances = -ndtri(LEVEL / 2), rates * (1 - rates)
     spread = N_ROWS * variances / [stream.n_first, N_ROWS - stream.n_first]
-    return float(quantile**2 * spread.sum() / (gap - stream.limit) ** 2)
+    return float(quantile**2 * spread.sum() / (gap - stream.at_most) ** 2)
 
 
 def rows_of_fixed_size(stream: Stream, n_samples: int = 400) -> int:
@@ -188,7 +188,7 @@ def rows_of_fixed_size(stream: Stream, n_samples: int = 400) -> int:
             scores = stream.draw(10_000 + seed, n_looks).ravel()
             observed = observe(stream.metric, None, scores, groups)
             low = compare(stream.metric, observed, "band").low(LEVEL)
-            found += low > stream.limit
+            found += low > stream.at_most
         return found / n_samples
 
     few, many = 1, 2
@@ -220,7 +220,7 @@ def main() -> None:
         ):
             stream = Stream(name, *given)
             gap = gap_of(name, stream.shift)
-            text = f"{name:12s} {gap:.2f}, limit {stream.limit:.1f}, "
+            text = f"{name:12s} {gap:.2f}, limit {stream.at_most:.1f}, "
             text += f"{stream.n_first}:{N_ROWS - stream.n_first}: "
             n_runs = options.runs // 5 if due else options.runs
             rows, by_group = first_alarms(stream, n_runs, options.looks)

@@ -164,7 +164,7 @@ def scores_of(
 def day_30(n_runs: int = 200) -> None:
     days, covered, widths, errors = [], 0, [], []
     for run in range(n_runs):
-        rng, monitor = np.random.default_rng(run), FairnessMonitor(mcdp, limit=0.2)
+        rng, monitor = np.random.default_rng(run), FairnessMonitor(mcdp, at_most=0.2)
         for day in range(46):
             scores, groups = scores_of(rng, 500, 0.03 if day < 30 else 0.22)
             monitor.update(None, scores, sensitive_features=groups)
@@ -192,7 +192,7 @@ def long_history(n_runs: int = 11) -> None:
             *scores_of(rng, 100_000, 0.0)[:1],
             sensitive_features=np.arange(100_000) % 2,
         )
-        monitor = FairnessMonitor(mcdp, limit=0.2, reference=reference)
+        monitor = FairnessMonitor(mcdp, at_most=0.2, reference=reference)
         for look in range(400):
             scores, groups = scores_of(rng, 500, 0.0 if look < 200 else 0.1)
             monitor.update(None, scores, sensitive_features=groups)

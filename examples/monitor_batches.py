@@ -20,7 +20,7 @@ from skfair.monitoring import FairnessMonitor
 # The scores of both groups differ by more than the 0.2 that is allowed. How soon does
 # the monitor say so?
 
-monitor = FairnessMonitor(mcdp, limit=0.2)
+monitor = FairnessMonitor(mcdp, at_most=0.2)
 for day in range(20):
     _, y_score, group = make_biased_scores(300, random_state=day)
     monitor.update(None, y_score, sensitive_features=group)

@@ -96,7 +96,7 @@ display.figure_.savefig("quickstart.png", dpi=150, bbox_inches="tight")
 # %%
 # What can be said with 95 % confidence, whatever the threshold?
 
-certificate = certify(mcdp, y_test, y_score, sensitive_features=sex, limit=0.5)
+certificate = certify(mcdp, y_test, y_score, sensitive_features=sex, at_most=0.5)
 print(certificate)
 assert certificate.certified
 

@@ -98,7 +98,7 @@ assert (values < 0).all()
 grade = np.array(["refused", "small", "large"])[np.digitize(limit, [5_000, 8_000])]
 model = make_pipeline(StandardScaler(), LogisticRegression())
 y_score = model.fit(X.iloc[train], grade[train]).predict_proba(X.iloc[test])
-by_class = values_by_class(mcdp, None, y_score, classes=model.classes_, **rows)
+by_class = values_by_class(mcdp, None, y_score, labels=model.classes_, **rows)
 print(by_class.round(3).to_string())
 assert mcdp(None, y_score, **rows) == by_class.max()
 

@@ -72,7 +72,7 @@ for name, (model, strength) in models.items():
             "average_precision": "average_precision",
             "neg_mcdp": get_fairness_scorer("neg_mcdp"),
         },
-        refit=FairestWithin("average_precision", "neg_mcdp", tolerance=0.05),
+        refit=FairestWithin("average_precision", "neg_mcdp", tolerance=0.95),
         cv=3,
         error_score="raise",
     )

@@ -48,7 +48,7 @@ def state():
 
 
 def test_batches_are_added(monitor):
-    ours = FairnessMonitor(mcdp, limit=0.3)
+    ours = FairnessMonitor(mcdp, at_most=0.3)
     for day in range(3):
         table = write_batch("day.csv", day)
         code, said = monitor("day.csv", "--limit", "0.3")

@@ -490,7 +490,7 @@ FUNCTIONS = {
         impact_ratios,
         {
             "y_true": constant(None),
-            "y_score_or_pred": scores,
+            "y_pred_or_score": scores,
             "rate": constant("selection", "scoring"),
             "pos_label": constant(None),
             "min_share": constant(0.0, 0.02),

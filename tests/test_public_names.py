@@ -121,27 +121,5 @@ def test_docstrings_give_every_parameter_its_type_and_default():
     assert not wrong
 
 
-#: Parameters that stand last and in this order where a function has them.
-LAST = ("sample_weight", "random_state", "n_jobs", "verbose", "ax")
-
-
-def test_the_last_parameters_stand_in_one_order():
-    wrong = []
-    for line in public_lines():
-        place, _, parameters = line.partition("(")
-        package, *names = place.removeprefix("skfair.").split(".")
-        # scikit-learn has the order of these methods; a report is not a metric.
-        if names[-1] in ("fit", "plot", "score") or package == "report":
-            continue
-        found = re.findall(r"\w+", re.sub(r"=[^,]*", "", parameters))
-        first = min((found.index(name) for name in LAST if name in found), default=None)
-        if first is not None and found[-1] == "name":
-            found.pop()
-        last = [] if first is None else found[first:]
-        if last != [name for name in LAST if name in last]:
-            wrong.append((place, last))
-    assert not wrong
-
-
 if __name__ == "__main__":
     FILE.write_text("\n".join(public_lines()) + "\n", encoding="utf-8")

@@ -190,7 +190,7 @@ def _read(given: argparse.Namespace) -> _State:
     if not given.state.exists():
         name = given.metric or "mcdp"
         metric, _ = metric_from_dict({"name": name, "options": of_metric})
-        options = {"limit": given.limit, "confidence_level": given.confidence_level}
+        options = {"at_most": given.limit, "confidence_level": given.confidence_level}
         options = {name: one for name, one in options.items() if one is not None}
         reference = _reference(metric, given, given.bins)
         monitor = FairnessMonitor(metric, reference=reference, **options)
@@ -213,7 +213,7 @@ def _read(given: argparse.Namespace) -> _State:
             f"{' '.join(given.bins)}."
         )
     for name, value in _known(monitor).items():
-        own = getattr(given, name, None)
+        own = given.limit if name == "at_most" else getattr(given, name, None)
         if own is not None and own != value:
             value, own = (
                 ",".join(one) if isinstance(one, list) else one for one in (value, own)
@@ -242,7 +242,7 @@ def _known(monitor: FairnessMonitor) -> dict[str, Any]:
     found = bound.arguments
     known = {name: found[name] for name in _OF_METRIC if name in found}
     known["metric"] = function.__name__
-    known["limit"] = monitor.limit
+    known["at_most"] = monitor.at_most
     known["confidence_level"] = monitor.confidence_level
     parts = monitor.statistic_
     if parts is not None:

@@ -15,6 +15,7 @@ _OTHER_NAMES = {
     "n_permutations": "--permutations",
     "random_state": "--seed",
     "n_jobs": "--jobs",
+    "at_most": "--limit",
 }
 
 

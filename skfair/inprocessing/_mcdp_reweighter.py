@@ -27,7 +27,7 @@ from skfair._training_rows import (
     hold_out_if_possible,
     params_of_rows,
 )
-from skfair._utils._progress import Progress, check_verbose
+from skfair._utils._progress import Progress
 from skfair._utils._validation import check_choice, check_integer, check_real
 from skfair.groups import Selector
 from skfair.inprocessing._reweighting import (
@@ -135,8 +135,8 @@ class MCDPReweighter(
     random_state : int, RandomState instance or None, default=None
         Random numbers for the rows held out. `estimator` has a `random_state` of its
         own.
-    verbose : int, default=0
-        Above 0, the standard error stream shows a line after each round.
+    verbose : bool, default=False
+        Whether to print a line after each round, to the standard error stream.
 
     Attributes
     ----------
@@ -261,7 +261,7 @@ class MCDPReweighter(
         drop_sensitive: bool = False,
         control_features: Selector | None = None,
         random_state: Any = None,
-        verbose: int = 0,
+        verbose: bool | int = False,
     ) -> None:
         self.estimator = estimator
         self.strength = strength
@@ -365,7 +365,7 @@ class MCDPReweighter(
         rounds = reweighting_rounds(
             fits, held_out, loss, self.averaging, max_iter, self.tol
         )
-        progress = Progress("MCDPReweighter", check_verbose(self.verbose))
+        progress = Progress("MCDPReweighter", bool(self.verbose))
         with self._tip_to_drop(X):
             plain, kept, history = choose_round(rounds, progress)
         kept = self._keep_round(plain, kept, held_out)

@@ -175,9 +175,9 @@ class DCPDisplay(Display):
         y: ArrayLike,
         *,
         sensitive_features: Any,
+        sample_weight: ArrayLike | None = None,
         time_limit: float | None = None,
         max_groups: int = 20,
-        sample_weight: ArrayLike | None = None,
         ax: Axes | None = None,
         name: str | None = None,
     ) -> Self:
@@ -195,12 +195,12 @@ class DCPDisplay(Display):
 (n_samples, n_columns), str, int, list of str, list of int, or callable
             Group of each row, or the columns of X that hold it: a str, an int, a
             callable of X, or a list of str or int whose length is not n_samples.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Non-negative sample weights.
         time_limit : float, default=None
             Seconds after which the search for the interval ends.
         max_groups : int, default=20
             Largest number of groups shown.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Non-negative sample weights.
         ax : matplotlib Axes, default=None
             Where to draw. None makes a new figure.
         name : str, default=None
@@ -237,9 +237,9 @@ class DCPDisplay(Display):
         y_pred: ArrayLike | GroupedConfusion,
         *,
         sensitive_features: Any = None,
+        sample_weight: ArrayLike | None = None,
         time_limit: float | None = None,
         max_groups: int = 20,
-        sample_weight: ArrayLike | None = None,
         ax: Axes | None = None,
         name: str | None = None,
     ) -> Self:
@@ -254,12 +254,12 @@ class DCPDisplay(Display):
         sensitive_features : array-like of shape (n_samples,) or \
 (n_samples, n_columns)
             Group of each row; several columns stand for their intersection.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Non-negative sample weights.
         time_limit : float, default=None
             Seconds after which the search for the interval ends.
         max_groups : int, default=20
             Largest number of groups shown.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Non-negative sample weights.
         ax : matplotlib Axes, default=None
             Where to draw. None makes a new figure.
         name : str, default=None

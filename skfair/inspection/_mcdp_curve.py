@@ -189,9 +189,9 @@ class MCDPCurveDisplay(Display):
         *,
         sensitive_features: Any,
         control_features: Any = None,
-        confidence_level: float | None = None,
         scale: Scale = "probability",
         sample_weight: ArrayLike | None = None,
+        confidence_level: float | None = None,
         ax: Axes | None = None,
         name: str | None = None,
     ) -> Self:
@@ -214,13 +214,13 @@ class MCDPCurveDisplay(Display):
 (n_samples, n_columns), str, int, list of str, list of int, or callable, default=None
             Stratum of each row, likewise. The stratum with the largest MCDP(0) is
             drawn, and named.
-        confidence_level : float in (0, 1), default=None
-            Level of a confidence band of the whole curve, none by default.
         scale : {"probability", "rank"}, default="probability"
             ``"rank"`` draws the ranks of scores that are no probabilities, as in
             `skfair.metrics.mcdp_curve`.
         sample_weight : array-like of shape (n_samples,), default=None
             Non-negative sample weights.
+        confidence_level : float in (0, 1), default=None
+            Level of a confidence band of the whole curve, none by default.
         ax : matplotlib Axes, default=None
             Where to draw. None makes a new figure.
         name : str, default=None
@@ -274,9 +274,9 @@ class MCDPCurveDisplay(Display):
         *,
         sensitive_features: Any = None,
         control_features: Any = None,
-        confidence_level: float | None = None,
         scale: Scale = "probability",
         sample_weight: ArrayLike | None = None,
+        confidence_level: float | None = None,
         ax: Axes | None = None,
         name: str | None = None,
     ) -> Self:
@@ -297,13 +297,13 @@ class MCDPCurveDisplay(Display):
             Stratum of each row, such as its true label. The stratum with the largest
             MCDP(0) is drawn, and named; bands are of it alone, and do not account
             for the choice, as `skfair.metrics.confidence_interval` does.
-        confidence_level : float in (0, 1), default=None
-            Level of a confidence band of the whole curve, none by default.
         scale : {"probability", "rank"}, default="probability"
             ``"rank"`` draws the ranks of scores that are no probabilities, as in
             `skfair.metrics.mcdp_curve`.
         sample_weight : array-like of shape (n_samples,), default=None
             Non-negative sample weights.
+        confidence_level : float in (0, 1), default=None
+            Level of a confidence band of the whole curve, none by default.
         ax : matplotlib Axes, default=None
             Where to draw. None makes a new figure.
         name : str, default=None

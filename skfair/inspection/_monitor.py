@@ -32,8 +32,8 @@ class MonitorDisplay(Display):
         With the columns of `FairnessMonitor.history_`.
     metric : str
         Name of the metric.
-    limit : float
-        Largest disparity that is allowed.
+    at_most : float
+        Largest disparity without an alarm.
     confidence_level : float
         Probability that the interval covers the true disparity at all looks.
     change_time : ConfidenceInterval, default=None
@@ -73,7 +73,7 @@ class MonitorDisplay(Display):
     >>> from skfair.inspection import MonitorDisplay
     >>> from skfair.metrics import mcdp
     >>> from skfair.monitoring import FairnessMonitor
-    >>> monitor = FairnessMonitor(mcdp, limit=0.2)
+    >>> monitor = FairnessMonitor(mcdp, at_most=0.2)
     >>> _, y_score, group = make_biased_scores(500, random_state=0)
     >>> monitor.update(None, y_score, sensitive_features=group)
     >>> display = MonitorDisplay.from_monitor(monitor)
@@ -83,7 +83,7 @@ class MonitorDisplay(Display):
 
     history: pd.DataFrame
     metric: str
-    limit: float
+    at_most: float
     confidence_level: float
     change_time: ConfidenceInterval | None = None
     name: str | None = None
@@ -116,11 +116,11 @@ class MonitorDisplay(Display):
             "value", "lower", "upper", 0, "All rows so far", level
         )
         self.limit_line_ = self.ax_.axhline(
-            self.limit,
+            self.at_most,
             color=_style.INK,
             linestyle=_style.LINE_STYLES[1],
             linewidth=1.2,
-            label=f"At most {self.limit:.4g} allowed",
+            label=f"At most {self.at_most:.4g} allowed",
         )
         self.alarm_line_ = self._draw_alarm("alarm", "Alarm", 1, 0)
         self.change_line_ = self._draw_alarm("change_alarm", "Alarm of a change", 2, 2)
@@ -128,7 +128,7 @@ class MonitorDisplay(Display):
         self.ax_.set(xlabel="Rows so far", ylabel=_style.metric_text(self.metric))
         self._write_title(self.ax_, name)
         ends = self.history[["upper", "recent_upper"]].astype(float)
-        highest = max(self.limit, float(ends.max().max()))
+        highest = max(self.at_most, float(ends.max().max()))
         if not highest > 0:  # nan, while the metric is undefined
             highest = 1.0
         _layout.legend_above_data(self.ax_, None, highest, 1.05)
@@ -225,7 +225,7 @@ class MonitorDisplay(Display):
         display = cls(
             history=history,
             metric=metric.__name__,
-            limit=monitor.limit,
+            at_most=monitor.at_most,
             confidence_level=monitor.confidence_level,
             change_time=monitor.change_time_,
             name=name,

@@ -36,7 +36,7 @@ def values_by_class(
     *,
     sensitive_features: Any,
     control_features: Any = None,
-    classes: Sequence[Hashable] | None = None,
+    labels: Sequence[Hashable] | None = None,
     sample_weight: ArrayLike | None = None,
 ) -> pd.Series[float]:
     """Compute a metric of the scores of each class, one against the rest.
@@ -60,7 +60,7 @@ def values_by_class(
     control_features : array-like of shape (n_samples,) or (n_samples, n_columns), \
 default=None
         Stratum of each row, within which groups are compared.
-    classes : sequence of length n_classes, default=None
+    labels : sequence of length n_classes, default=None
         Classes in the order of the columns, as `classes_` of a classifier. By default
         the names of the columns of a dataframe, else the sorted values of `y_true` as
         in :func:`sklearn.metrics.roc_auc_score`, else 0, 1, ...
@@ -76,7 +76,7 @@ default=None
     ------
     ValueError
         If `y_score` has fewer than two columns or rows that do not sum to 1, on
-        `classes` of another number or that lack values of `y_true`, and as the metric
+        `labels` of another number or that lack values of `y_true`, and as the metric
         does.
 
     Warns
@@ -99,7 +99,7 @@ default=None
     ...     None,
     ...     y_score,
     ...     sensitive_features=["F", "F", "M", "M"],
-    ...     classes=["low", "middle", "high"],
+    ...     labels=["low", "middle", "high"],
     ... )
     low       1.0
     middle    0.0
@@ -109,16 +109,16 @@ default=None
     scale = unwrapped(metric)[1].get("scale", "probability")
     columns = _columns_of_classes(y_score, "y_score", scale, TAKES_ANY)
     n_samples = len(columns[0])
-    codes, present = None, None
+    codes, classes = None, None
     if y_true is not None:
         as_array(y_true, "y_true", n_samples)
-        codes, present = encode_classes("y_true", y_true)
-    found = _in_order_of_columns(classes, present, y_score, len(columns))
-    if present is not None and codes is not None:
-        unknown = [label for label in present if label not in found]
+        codes, classes = encode_classes("y_true", y_true)
+    found = _class_labels(labels, classes, y_score, len(columns))
+    if classes is not None and codes is not None:
+        unknown = [label for label in classes if label not in found]
         if unknown:
             raise ValueError(f"y_true has {unknown[0]!r}, expected one of {found}.")
-        codes = np.array([found.index(label) for label in present])[codes]
+        codes = np.array([found.index(label) for label in classes])[codes]
     rows = {"control_features": control_features, "sample_weight": sample_weight}
     rows = {name: values for name, values in rows.items() if values is not None}
     rows["sensitive_features"] = resolve_groups(sensitive_features, n_samples=n_samples)
@@ -216,25 +216,25 @@ def _check_n_classes(y_true: Any, n_samples: int, n_classes: int, name: str) -> 
         )
 
 
-def _in_order_of_columns(
-    classes: Any, present: Sequence[Hashable] | None, y_score: Any, n_classes: int
+def _class_labels(
+    labels: Any, classes: Sequence[Hashable] | None, y_score: Any, n_classes: int
 ) -> list[Hashable]:
-    """Classes in the order of the columns of scores; `present` are those of y_true."""
+    """Classes in the order of the columns of scores; `classes` are those of y_true."""
     names = columns_of(y_score, "y_score")[0]
     numbers = [str(position) for position in range(n_classes)]
     found: Iterable[Any] = range(n_classes)
-    if classes is not None:
-        if isinstance(classes, str) or not isinstance(classes, Iterable):
-            raise TypeError(f"classes must be a list of classes, got {classes!r}.")
-        found = classes
+    if labels is not None:
+        if isinstance(labels, str) or not isinstance(labels, Iterable):
+            raise TypeError(f"labels must be a list of classes, got {labels!r}.")
+        found = labels
     elif all(names) and names != numbers:
         found = names
-    elif present is not None:
-        found = sort_labels(present)
+    elif classes is not None:
+        found = sort_labels(classes)
     found = [one.item() if isinstance(one, np.generic) else one for one in found]
     if len(found) != n_classes or len(set(found)) != n_classes:
         raise ValueError(
-            f"classes must be {n_classes} different classes, one for each column of "
+            f"labels must be {n_classes} different classes, one for each column of "
             f"y_score, got {found}."
         )
     return found

@@ -242,9 +242,10 @@ def difference_of_outcomes(statistic: GroupedOutcomes, multigroup: Multigroup) -
 def check_group_weights(
     values: ArrayLike,
     labels: Sequence[Hashable] | None = None,
+    name: str = "group_weights",
 ) -> Floats:
     """Return the weights of the groups, scaled to sum to one."""
-    check_unmasked(values, "group_weights")
+    check_unmasked(values, name)
     try:
         weights = np.asarray(values)
         if weights.dtype.kind not in "biufO":
@@ -252,13 +253,13 @@ def check_group_weights(
         weights = weights.astype(np.float64)
     except (TypeError, ValueError) as error:
         raise ValueError(
-            f"group_weights must be numbers, one for each group: {error}."
+            f"{name} must be numbers, one for each group: {error}."
         ) from error
     n_groups = weights.size if labels is None else len(labels)
     if weights.shape != (n_groups,) or n_groups == 0:
         expected = "n_groups" if labels is None else n_groups
         raise ValueError(
-            f"group_weights must have shape ({expected},), one weight for each group, "
+            f"{name} must have shape ({expected},), one weight for each group, "
             f"got {weights.shape}."
         )
     bad = ~(np.isfinite(weights) & (weights >= 0))
@@ -266,11 +267,11 @@ def check_group_weights(
         position = int(bad.argmax())
         label = position if labels is None else labels[position]
         raise ValueError(
-            f"group_weights must be finite and non-negative, got "
+            f"{name} must be finite and non-negative, got "
             f"{weights[position]} for group {label!r}."
         )
     if not weights.any():
-        raise ValueError("group_weights must have a positive sum, got 0.")
+        raise ValueError(f"{name} must have a positive sum, got 0.")
     # By a power of two, which rounds nothing: the sum of huge weights would overflow.
     weights = np.ldexp(weights, -np.frexp(weights.max())[1])
     return np.asarray(weights / weights.sum())

@@ -36,13 +36,13 @@ class FairestWithin(Rule):
     fairness : str, default="neg_mcdp"
         Name of a metric in `scoring`, larger for fairer.
     tolerance : float, default=None
-        Performance that may be lost: a share of the best with ``kind="relative"``, of
-        which None stands for 0.05; in the unit of the metric with ``"absolute"``.
+        Performance that may be lost, in the unit of `kind`. None stands for 0.95 with
+        ``kind="relative"``.
     kind : {"relative", "absolute", "one_standard_error"}, default="relative"
         How the least performance, a mean score, is computed:
 
-        - ``"relative"``: 1 minus `tolerance`, which is in [0, 1), times the best mean
-          score. It needs positive scores.
+        - ``"relative"``: `tolerance` times the best mean score, with `tolerance` in
+          (0, 1]. It needs positive scores.
         - ``"absolute"``: the best mean score minus `tolerance`, which is 0 or more.
         - ``"one_standard_error"``: the best mean score minus its standard error over
           folds; `tolerance` must be None.
@@ -122,7 +122,7 @@ class FairestWithin(Rule):
     ...         "average_precision": "average_precision",
     ...         "neg_mcdp": get_fairness_scorer("neg_mcdp", sensitive_features="sex"),
     ...     },
-    ...     refit=FairestWithin(tolerance=0.02),
+    ...     refit=FairestWithin(tolerance=0.98),
     ... ).fit(X, y)
     >>> search.best_params_
     {'C': 0.0001}
@@ -130,8 +130,8 @@ class FairestWithin(Rule):
     0.92
     """
 
-    _: KW_ONLY
     tolerance: float | None = None
+    _: KW_ONLY
     kind: Literal["relative", "absolute", "one_standard_error"] = "relative"
     reference: float | None = None
 
@@ -150,8 +150,8 @@ class FairestWithin(Rule):
             check_real("tolerance", self.tolerance, 0, math.inf, closed="left")
         else:
             if self.tolerance is None:
-                object.__setattr__(self, "tolerance", 0.05)
-            check_real("tolerance", self.tolerance, 0, 1, closed="left")
+                object.__setattr__(self, "tolerance", 0.95)
+            check_real("tolerance", self.tolerance, 0, 1, closed="right")
             # A search would notice only at its end.
             if self.performance.startswith("neg_"):
                 raise ValueError(self._no_share("is never positive"))
@@ -206,4 +206,4 @@ class FairestWithin(Rule):
             return reference - float(self.tolerance or 0)
         if reference <= 0:
             raise ValueError(self._no_share(f"is {reference:.6g} at best"))
-        return reference * (1 - float(self.tolerance or 0))
+        return reference * float(self.tolerance or 0)

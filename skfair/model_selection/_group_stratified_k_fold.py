@@ -49,11 +49,11 @@ class GroupStratifiedKFold(BaseCrossValidator):  # type: ignore[misc]
     shuffle : bool, default=False
         Whether to shuffle the rows first. Otherwise those of each class and group are
         assigned in their order, one to each fold in turn.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the shuffling; must be None without it.
     sensitive_features : str, int, list of str, list of int, or callable, default=None
         Column of X with the groups, several for their intersection, or a function of X
         that returns the groups.
-    random_state : int, RandomState instance or None, default=None
-        Seed of the shuffling; must be None without it.
 
     See Also
     --------
@@ -90,8 +90,8 @@ class GroupStratifiedKFold(BaseCrossValidator):  # type: ignore[misc]
         n_splits: int = 5,
         *,
         shuffle: bool = False,
-        sensitive_features: Selector | None = None,
         random_state: Any = None,
+        sensitive_features: Selector | None = None,
     ) -> None:
         check_integer("n_splits", n_splits, 2)
         check_choice("shuffle", shuffle, (True, False))

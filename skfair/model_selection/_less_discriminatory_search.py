@@ -114,13 +114,12 @@ class LessDiscriminatorySearchCV(RandomizedSearchCV):  # type: ignore[misc]
     refit : bool, default=True
         Whether to keep the model, as `best_estimator_`. It is the one that was tested,
         fitted to the rows of the search.
+    n_jobs : int, default=None
+        Number of processes. The result does not depend on it.
     error_score : "raise" or number, default=nan
         Score of a candidate whose fit fails, see `RandomizedSearchCV`.
     random_state : int, RandomState instance or None, default=None
         Seed of the split into search and confirmation, and of the candidates.
-    n_jobs : int, default=None
-        Number of processes; None is 1 unless in a `joblib.parallel_config` context, -1
-        uses all processors. The result does not depend on it.
     verbose : int, default=0
         Verbosity of the search.
 
@@ -244,9 +243,9 @@ class LessDiscriminatorySearchCV(RandomizedSearchCV):  # type: ignore[misc]
         confidence_level: float = 0.95,
         stop_below: float | None = None,
         refit: bool = True,
-        error_score: Any = math.nan,
-        random_state: int | np.random.RandomState | None = None,
         n_jobs: int | None = None,
+        error_score: Any = math.nan,
+        random_state: Any = None,
         verbose: int = 0,
     ) -> None:
         super().__init__(

@@ -74,7 +74,7 @@ _DRIFT_COLUMNS = ("drift", "drift_lower", "drift_alarm")
 #: Entries of the state.
 _ENTRIES = (
     "metric",
-    "limit",
+    "at_most",
     "confidence_level",
     "reference",
     "statistic",
@@ -114,9 +114,9 @@ class FairnessMonitor:
         `mcdp`, `abcc`, `madd` with a number as its bandwidth,
         `demographic_parity_difference`, `equalized_odds_difference`, `max_gap` or
         `cvar_fairness`, of `skfair.metrics`; `functools.partial` sets its options.
-    limit : float, default=0.0
-        Largest disparity that is allowed; a larger one raises the alarm once it is
-        certain. With 0 every disparity does.
+    at_most : float, default=0.0
+        Largest disparity without an alarm. Noise is accounted for: with 0 any
+        disparity that is certain raises the alarm.
     confidence_level : float in (0, 1), default=0.95
         Probability that all intervals, of all looks, cover the true disparity. One
         minus it is the largest probability that there is ever a false alarm.
@@ -132,7 +132,7 @@ class FairnessMonitor:
     history_ : DataFrame
         One row for each batch, about all rows so far: their number ``n_rows``; the
         metric, ``value``; its interval, ``lower`` and ``upper``; ``pvalue`` of the
-        hypothesis that the disparity is at most `limit`, the smallest so far; and
+        hypothesis that the disparity is at most `at_most`, the smallest so far; and
         ``alarm``, whether that is at most 1 - `confidence_level`. With a reference
         also ``drift``, the largest distance of a group from its reference,
         ``drift_lower``, its lower bound, and ``drift_alarm``, whether that bound was
@@ -179,7 +179,7 @@ class FairnessMonitor:
     >>> from skfair.datasets import make_biased_scores
     >>> from skfair.metrics import mcdp
     >>> from skfair.monitoring import FairnessMonitor
-    >>> monitor = FairnessMonitor(mcdp, limit=0.2)
+    >>> monitor = FairnessMonitor(mcdp, at_most=0.2)
     >>> for day in range(3):
     ...     _, y_score, group = make_biased_scores(500, random_state=day)
     ...     monitor.update(None, y_score, sensitive_features=group)
@@ -191,7 +191,7 @@ class FairnessMonitor:
         self,
         metric: Callable[..., float],
         *,
-        limit: float = 0.0,
+        at_most: float = 0.0,
         confidence_level: float = 0.95,
         reference: Any = None,
     ) -> None:
@@ -207,7 +207,7 @@ class FairnessMonitor:
         function, options = unwrapped(metric)
         of_statistics = {name: options[name] for name in options.keys() - {*_OF_ROWS}}
         self._of_statistics = partial(function, **of_statistics)
-        self.limit = check_real("limit", limit, 0, largest, closed="left")
+        self.at_most = check_real("at_most", at_most, 0, largest, closed="left")
         self.confidence_level = check_real(
             "confidence_level", confidence_level, 0, 1, closed="neither"
         )
@@ -341,7 +341,7 @@ class FairnessMonitor:
                     )
         merged = type(self)(
             self.metric,
-            limit=self.limit,
+            at_most=self.at_most,
             confidence_level=self.confidence_level,
             reference=self.reference,
         )
@@ -361,7 +361,7 @@ class FairnessMonitor:
         """Return what monitors must have in common to be merged."""
         return {
             "metric and options": repr(unwrapped(self.metric)),
-            "limit": self.limit,
+            "at_most": self.at_most,
             "confidence_level": self.confidence_level,
             "reference": statistic_to_json(self.reference),
             "number of looks": sum(n_looks for n_looks, _ in self._blocks),
@@ -398,12 +398,12 @@ class FairnessMonitor:
 
     @property
     def pvalue_(self) -> float:
-        """Smallest p-value so far, of the disparity being at most `limit`."""
+        """Smallest p-value so far, of the disparity being at most `at_most`."""
         return float(self._last()["pvalue"])
 
     @property
     def alarm_(self) -> bool:
-        """Whether the disparity was ever certain to be above `limit`."""
+        """Whether the disparity was ever certain to be above `at_most`."""
         return bool(self._last()["alarm"])
 
     @property
@@ -416,7 +416,7 @@ class FairnessMonitor:
         """Whether a recent disparity was ever certain to be another, or too large.
 
         The rows since a look had an interval that did not meet that of the rows before
-        it, or that was above `limit`.
+        it, or that was above `at_most`.
         """
         return bool(self._last()["change_alarm"])
 
@@ -487,7 +487,7 @@ class FairnessMonitor:
             "Change": self.change_alarm_,
             "Drift": self.drift_alarm_,
         }
-        page = page_of(name, self.limit, self.history_, alarms, self._change)
+        page = page_of(name, self.at_most, self.history_, alarms, self._change)
         if path is not None:
             write_text(path, page)
         return page
@@ -507,7 +507,7 @@ class FairnessMonitor:
         return {
             "type": type(self).__name__,
             "metric": metric_to_dict(self.metric),
-            "limit": self.limit,
+            "at_most": self.at_most,
             "confidence_level": self.confidence_level,
             "reference": statistic_to_json(self.reference),
             "statistic": statistic_to_json(self.statistic_),
@@ -554,7 +554,7 @@ class FairnessMonitor:
         try:
             monitor = cls(
                 metric,
-                limit=data["limit"],
+                at_most=data["at_most"],
                 confidence_level=data["confidence_level"],
                 reference=reference,
             )
@@ -736,7 +736,7 @@ class FairnessMonitor:
         else:
             start = min(one for one in since if one >= change[0])
         tail = level / (8 * len(since))
-        above = any(lower_bound(one, tail) > self.limit for one in since.values())
+        above = any(lower_bound(one, tail) > self.at_most for one in since.values())
         alarmed = bool(self._looks) and self._looks[-1]["change_alarm"]
         found = since[start]
         ends = lower_bound(found, tail), upper_bound(found, tail)
@@ -861,12 +861,12 @@ class FairnessMonitor:
         return compare(self._of_statistics, observed, method)
 
     def _pvalue(self, found: Comparisons) -> float:
-        """Smallest level whose lower bound is above `limit`; 1 where undefined."""
+        """Smallest level whose lower bound is above `at_most`; 1 where undefined."""
         if math.isnan(found.value):
             return 1.0
         # The bound as it is: cut at 0, it would be at a limit of 0 for every level.
         return least_level(
-            lambda level: self.limit - found.low(level / found.n_comparisons)
+            lambda level: self.at_most - found.low(level / found.n_comparisons)
         )
 
     def _drift(self, parts: Mapping[Hashable, Any]) -> dict[str, Any]:

@@ -25,7 +25,7 @@ _STYLE = (
 
 def page_of(
     metric: str,
-    limit: float,
+    at_most: float,
     history: pd.DataFrame,
     alarms: Mapping[str, bool],
     change: tuple[int, int, int] | None,
@@ -35,7 +35,7 @@ def page_of(
     texts = [f"Alarm: {raised}." if raised else "No alarm."]
     if change is not None:
         texts.append("The disparity changed after {} looks ({} to {}).".format(*change))
-    texts.append(f"Limit: {limit:.4g}. Looks: {history.index[-1] + 1:,}.")
+    texts.append(f"Limit: {at_most:.4g}. Looks: {history.index[-1] + 1:,}.")
     shown = history.tail(_IN_TABLE).dropna(axis=1, how="all")
     columns = [name for name in shown if name not in ("epoch", "compared")]
     head = "".join(f"<th>{html.escape(str(name))}</th>" for name in columns)
@@ -47,7 +47,7 @@ def page_of(
     return (
         f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{title}</title>'
         f"<style>{_STYLE}</style><h1>{title}</h1><p>{' '.join(texts)}</p>"
-        f"{_picture(history, limit, change)}"
+        f"{_picture(history, at_most, change)}"
         f"<table><tr>{head}</tr>{rows}</table></html>\n"
     )
 
@@ -64,14 +64,14 @@ def _cell(value: Any) -> str:
 
 
 def _picture(
-    history: pd.DataFrame, limit: float, change: tuple[int, int, int] | None
+    history: pd.DataFrame, at_most: float, change: tuple[int, int, int] | None
 ) -> str:
     """Draw both disparities by look, with their intervals, limit and change."""
     step = math.ceil(len(history) / _IN_PICTURE)
     looks = history.iloc[::-1].iloc[::step].iloc[::-1]
     first, last = int(looks.index[0]), int(looks.index[-1])
     ends = looks[["upper", "recent_upper"]].max().max()
-    highest = max(float(ends) if ends > 0 else 0.0, limit, 0.01)
+    highest = max(float(ends) if ends > 0 else 0.0, at_most, 0.01)
 
     def x(look: float) -> str:
         return f"{_WIDTH * (look - first) / max(last - first, 1):.1f}"
@@ -88,7 +88,7 @@ def _picture(
             f'height="{_HEIGHT}" fill="#ddd"/>'
         )
     parts.append(
-        f'<path d="M0 {y(limit)}H{_WIDTH}" stroke="#222" stroke-dasharray="6 4"/>'
+        f'<path d="M0 {y(at_most)}H{_WIDTH}" stroke="#222" stroke-dasharray="6 4"/>'
     )
     for name, color in _COLORS.items():
         low, high = (

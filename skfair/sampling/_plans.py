@@ -20,20 +20,20 @@ from skfair.metrics._inputs import check_group_weights
 
 def weighted_sampling(
     group_weights: Mapping[Any, float] | ArrayLike,
-    n_samples: int,
+    n: int,
     *,
     exponent: float = EXPONENT,
     random_state: int | np.random.RandomState | None = None,
 ) -> pd.Series:
-    """Draw each row from a group with probability weight**exponent.
+    """Draw n rows independently, each from a group with probability weight**exponent.
 
-    Rows are drawn independently. Probabilities are scaled to sum to one.
+    Probabilities are scaled to sum to one.
 
     Parameters
     ----------
     group_weights : mapping, Series or array-like of shape (n_groups,)
         Weights of the groups; they are scaled to sum to one.
-    n_samples : int
+    n : int
         Number of rows.
     exponent : float, default=2/3
         Power of the weights: 2/3 needs the fewest rows; with 1 probabilities are the
@@ -44,7 +44,7 @@ def weighted_sampling(
     Returns
     -------
     Series of length n_groups
-        Number of rows of each group, `n_samples` in total, indexed by the keys of
+        Number of rows of each group, n in total, indexed by the keys of
         `group_weights`, or by position.
 
     Raises
@@ -70,15 +70,15 @@ def weighted_sampling(
     {'F': 5, 'M': 5}
     """
     labels, weights = read_weights(group_weights)
-    n_samples = check_integer("n_samples", n_samples, 1)
+    n = check_integer("n", n, 1)
     shares = weighted_shares(weights, exponent)
-    counts = check_random_state(random_state).multinomial(n_samples, shares)
+    counts = check_random_state(random_state).multinomial(n, shares)
     return _as_series(counts, labels)
 
 
 def attribute_specific_sampling(
     group_weights: Mapping[Any, float] | ArrayLike,
-    n_samples: int,
+    n: int,
     *,
     gamma: float | None = None,
     random_state: int | np.random.RandomState | None = None,
@@ -92,15 +92,14 @@ def attribute_specific_sampling(
     ----------
     group_weights : mapping, Series or array-like of shape (n_groups,)
         Weights of the groups; they are scaled to sum to one.
-    n_samples : int
+    n : int
         Expected number of rows, at least 2. It is somewhat less if a probability is
         cut at 1 or the number of rows of a group is rounded down.
     gamma : float, default=None
-        A group is drawn with probability ``min(1, gamma * weight)``, and
-        ``n_samples / gamma`` rows of it, rounded down, at least two. None means
-        ``n_samples / 2``, which gives two rows of each group drawn. If a probability
-        would exceed 1 then, it means about 1 over the largest weight, which gives more
-        rows of each group drawn.
+        A group is drawn with probability ``min(1, gamma * weight)``, and ``n / gamma``
+        rows of it, rounded down, at least two. None means n / 2, which gives two rows
+        of each group drawn. If a probability would exceed 1 then, it means about 1
+        over the largest weight, which gives more rows of each group drawn.
     random_state : int, RandomState instance or None, default=None
         Seed.
 
@@ -113,8 +112,8 @@ def attribute_specific_sampling(
     Raises
     ------
     ValueError
-        If weights are negative or all zero, or `gamma` and `n_samples` give fewer than
-        two rows of a group.
+        If weights are negative or all zero, or `gamma` and `n` give fewer than two
+        rows of a group.
 
     See Also
     --------
@@ -136,8 +135,8 @@ def attribute_specific_sampling(
     array([2])
     """
     labels, weights = read_weights(group_weights)
-    n_samples = check_integer("n_samples", n_samples, 1)
-    n_rows, probabilities = attribute_specific_plan(weights, n_samples, gamma)
+    n = check_integer("n", n, 1)
+    n_rows, probabilities = attribute_specific_plan(weights, n, gamma)
     sampled = check_random_state(random_state).random_sample(len(weights))
     return _as_series(n_rows * (sampled < probabilities), labels)
 
@@ -148,9 +147,7 @@ def attribute_specific_plan(
     """Return the rows of a sampled group, and the chance of each group to be one."""
     if gamma is None:
         if n < 2:
-            raise ValueError(
-                f"n_samples must be at least 2, two rows of a group, got {n}."
-            )
+            raise ValueError(f"n must be at least 2, two rows of a group, got {n}.")
         # gamma is n / 2, or less if the largest probability would exceed 1 then. Rows
         # are rounded down, which rounds gamma up: if all weights are equal, every
         # group is sampled.
@@ -160,21 +157,21 @@ def attribute_specific_plan(
     n_rows = int(n / gamma * (1 + 1e-9))
     if n_rows < 2:
         raise ValueError(
-            f"gamma must be at most n_samples / 2 = {n / 2:g}, so that a sampled group "
-            f"has at least two rows, got {gamma:g}."
+            f"gamma must be at most n / 2 = {n / 2:g}, so that a sampled group has at "
+            f"least two rows, got {gamma:g}."
         )
     return n_rows, np.minimum(1, gamma * weights)
 
 
 def read_weights(
-    group_weights: Mapping[Any, float] | ArrayLike,
+    group_weights: Mapping[Any, float] | ArrayLike, name: str = "group_weights"
 ) -> tuple[list[Any] | None, Floats]:
     """Return the labels of the groups, None for an array, and their scaled weights."""
     if isinstance(group_weights, Mapping | pd.Series):
         given = dict(group_weights.items())
         labels = list(given)
-        return labels, check_group_weights(list(given.values()), labels)
-    return None, check_group_weights(group_weights)
+        return labels, check_group_weights(list(given.values()), labels, name)
+    return None, check_group_weights(group_weights, name=name)
 
 
 def _as_series(counts: NDArray[Any], labels: list[Any] | None) -> pd.Series:

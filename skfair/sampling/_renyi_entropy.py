@@ -15,7 +15,7 @@ from skfair.sampling._plans import read_weights
 
 
 def renyi_entropy(
-    group_weights: Mapping[Any, float] | ArrayLike, order: float = 2 / 3
+    weights: Mapping[Any, float] | ArrayLike, order: float = 2 / 3
 ) -> float:
     """Rényi entropy of group weights, in bits.
 
@@ -25,7 +25,7 @@ def renyi_entropy(
 
     Parameters
     ----------
-    group_weights : mapping, Series or array-like of shape (n_groups,)
+    weights : mapping, Series or array-like of shape (n_groups,)
         Weights of the groups; they are scaled to sum to one.
     order : float in [0, inf], default=2/3
         0 gives the logarithm of the number of groups with a positive weight, 1 the
@@ -57,7 +57,7 @@ def renyi_entropy(
     2.0
     """
     order = check_real("order", order, 0, math.inf)
-    shares = read_weights(group_weights)[1]
+    shares = read_weights(weights, "weights")[1]
     logs = np.log(shares[shares > 0])
     if order == 1:
         nats = -float(np.exp(logs) @ logs)

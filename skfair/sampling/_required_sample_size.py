@@ -53,7 +53,7 @@ class SampleSizeResult(NumbersResult):
         Largest weight over epsilon^4; `rate` is valid if it is far below 1.
     n_groups : int
     method : {"weighted", "attribute_specific"}
-    alpha, epsilon, confidence_level : float
+    alpha, epsilon, level : float
     n_simulations : int
     """
 
@@ -66,7 +66,7 @@ class SampleSizeResult(NumbersResult):
     method: str
     alpha: float
     epsilon: float
-    confidence_level: float
+    level: float
     n_simulations: int
 
     def __str__(self) -> str:
@@ -74,10 +74,9 @@ class SampleSizeResult(NumbersResult):
             f"By simulation, {self.n_samples:,} rows in {self.method} sampling of "
             f"{self.n_groups:,} groups detect a CVaR fairness of {self.epsilon:g} at "
             f"alpha = {self.alpha:g} with power {self.power:.3f} (standard error "
-            f"{self.power_error:.3f}, {self.n_simulations:,} simulated audits) at a "
-            f"confidence level of {self.confidence_level:g}. By theory, the number of "
-            f"rows is {self.rate:,.4g} times an unknown constant, if the largest "
-            "weight is far below epsilon^4; it is "
+            f"{self.power_error:.3f}, {self.n_simulations:,} simulated audits), level "
+            f"{self.level:g}. By theory, the number of rows is {self.rate:,.4g} times "
+            "an unknown constant, if the largest weight is far below epsilon^4; it is "
             f"{self.asymptotic:.3g} times epsilon^4."
         )
 
@@ -89,7 +88,7 @@ def required_sample_size(
     epsilon: float = 0.2,
     method: Method = "weighted",
     power: float = 0.9,
-    confidence_level: float = 0.95,
+    level: float = 0.05,
     n_simulations: int = 1000,
     random_state: int | np.random.RandomState | None = None,
 ) -> SampleSizeResult:
@@ -111,8 +110,8 @@ def required_sample_size(
         with their defaults.
     power : float in (0, 1), default=0.9
         Probability of rejection at a CVaR fairness of epsilon.
-    confidence_level : float in (0, 1), default=0.95
-        One minus the probability of rejection if all groups have the same rate.
+    level : float in (0, 1), default=0.05
+        Probability of rejection if all groups have the same rate.
     n_simulations : int, default=1000
         Simulated audits for each sample size tried.
     random_state : int, RandomState instance or None, default=None
@@ -138,11 +137,11 @@ def required_sample_size(
     In the simulated audits, groups with a total weight of 1 - alpha have the rates
     0.5 + epsilon and 0.5 - epsilon in turn, and all others 0.5. This is the smallest
     variance between groups that lemma 9 allows, at rates with the largest noise. The
-    test rejects if the estimate exceeds its `confidence_level` quantile over simulated
-    audits with equal rates. A permutation test does not need this quantile, and had at
-    least the same power in simulation. The result is accurate to about 3 %, apart from
-    the standard error of the power. Only rows that count are included: for a true
-    positive rate, it is the number of positives.
+    test rejects if the estimate exceeds its 1 - level quantile over simulated audits
+    with equal rates. A permutation test does not need this quantile, and had at least
+    the same power in simulation. The result is accurate to about 3 %, apart from the
+    standard error of the power. Only rows that count are included: for a true positive
+    rate, it is the number of positives.
 
     References
     ----------
@@ -165,7 +164,7 @@ def required_sample_size(
     alpha = check_real("alpha", alpha, 0, 1, closed="left")
     epsilon = check_real("epsilon", epsilon, 0, 0.5, closed="right")
     power = check_real("power", power, 0, 1, closed="neither")
-    level = check_real("confidence_level", confidence_level, 0, 1, closed="neither")
+    level = check_real("level", level, 0, 1, closed="neither")
     n_simulations = check_integer("n_simulations", n_simulations, 1)
     check_choice("method", method, ("weighted", "attribute_specific"))
     if len(weights) < 2:
@@ -186,7 +185,7 @@ def required_sample_size(
             )
             for difference in (0.0, epsilon)
         )
-        critical = np.quantile(equal, level, method="higher")
+        critical = np.quantile(equal, 1 - level, method="higher")
         return float(np.mean(unequal > critical))
 
     n_samples, share = _smallest_size(power_of, power)
@@ -200,7 +199,7 @@ def required_sample_size(
         method=method,
         alpha=alpha,
         epsilon=epsilon,
-        confidence_level=level,
+        level=level,
         n_simulations=n_simulations,
     )
 

@@ -33,7 +33,7 @@ def rows_to_certify(
     power : float in (0, 1), default=0.9
         Probability of a certificate, at least.
     confidence_level : float in (0, 1), default=0.95
-        That of `certify`: one minus the largest p-value of a certificate.
+        That of the certificate.
 
     Returns
     -------

@@ -157,7 +157,7 @@ def trade_off():
         "mean_test_neg_mcdp": radius * np.cos(angles) - 1,
         "std_test_neg_mcdp": np.full(12, 0.03),
     }
-    rule = FairestWithin("ap", tolerance=0.2)
+    rule = FairestWithin("ap", tolerance=0.8)
     return TradeOffDisplay.from_cv_results(cv_results, rule=rule)
 
 

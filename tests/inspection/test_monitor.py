@@ -10,7 +10,7 @@ from skfair.monitoring import FairnessMonitor
 
 
 def monitor(shift, n_looks=3):
-    found = FairnessMonitor(mcdp, limit=0.05)
+    found = FairnessMonitor(mcdp, at_most=0.05)
     for look in range(n_looks):
         rng = np.random.default_rng(look)
         groups = rng.integers(0, 2, 400)
@@ -33,7 +33,7 @@ def test_marks_are_those_of_the_history():
 
 
 def test_recent_rows_and_the_change():
-    found = FairnessMonitor(mcdp, limit=0.5)
+    found = FairnessMonitor(mcdp, at_most=0.5)
     for look in range(16):
         rng = np.random.default_rng(look)
         groups = rng.integers(0, 2, 500)
@@ -75,7 +75,7 @@ def test_alarm_within_strata_names_the_largest(labels, text):
     rng = np.random.default_rng(0)
     groups, strata = rng.integers(0, 2, (2, 2000))
     scores = rng.beta(2 + 4 * groups * strata, 5)
-    found = FairnessMonitor(mcdp, limit=0.05)
+    found = FairnessMonitor(mcdp, at_most=0.05)
     rows = {"sensitive_features": groups, "control_features": np.take(labels, strata)}
     found.update(None, scores, **rows)
     display = MonitorDisplay.from_monitor(found)

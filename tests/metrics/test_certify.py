@@ -86,18 +86,18 @@ def check_case(seed):
     value = metric(y_true, y_score, **{k: v for k, v in rows.items() if k != "method"})
     one = partial(certify, metric, y_true, y_score, confidence_level=level, **rows)
     limit = rng.uniform(0.001, 0.999)
-    least = one(limit=limit).least
+    least = one(at_most=limit).least
     if math.isnan(value):
         assert math.isnan(least)
-        assert math.isnan(one(limit=limit).pvalue)
-        assert not one(limit=limit).certified
+        assert math.isnan(one(at_most=limit).pvalue)
+        assert not one(at_most=limit).certified
         return
     limits = [limit, rng.uniform(0.001, 0.999), least]
     limits = sorted([*limits, np.nextafter(least, 0), np.nextafter(least, 2)])
-    found = [one(limit=limit) for limit in limits if 0 < limit < 1]
+    found = [one(at_most=limit) for limit in limits if 0 < limit < 1]
     for result in found:
         assert result.least == least
-        assert result.certified == (least <= result.limit)
+        assert result.certified == (least <= result.at_most)
         assert result.certified == (result.pvalue <= 1 - level)
         assert 0 < result.pvalue <= 1
     pvalues = np.array([result.pvalue for result in found])
@@ -143,7 +143,7 @@ def test_few_rows_prove_nothing():
         None,
         [1] * 10 + [0] * 5000,
         sensitive_features=["a"] * 10 + ["b"] * 5000,
-        limit=0.01,
+        at_most=0.01,
     )
     assert (found.value, found.least, found.pvalue) == (1, 1, 1)
     assert not found.certified

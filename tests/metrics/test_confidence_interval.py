@@ -359,7 +359,7 @@ def test_one_group_is_undefined(name):
     assert math.isnan(found.lower)
     assert math.isnan(found.upper)
     with pytest.warns(UndefinedMetricWarning):
-        result = certify(*arguments, sensitive_features=groups, limit=0.5)
+        result = certify(*arguments, sensitive_features=groups, at_most=0.5)
     assert math.isnan(result.pvalue)
     assert result.certified is False
 
@@ -420,30 +420,30 @@ def test_certificates_agree_with_upper_bounds(name):
     y_true, scores, groups = draw()
     arguments = METRICS[name], y_true, response(name, scores)
     one = partial(certify, *arguments, sensitive_features=groups)
-    least = one(limit=0.5).least
-    at_least, below = one(limit=least), one(limit=0.99 * least)
+    least = one(at_most=0.5).least
+    at_least, below = one(at_most=least), one(at_most=0.99 * least)
     assert at_least.pvalue == pytest.approx(0.05)
     assert below.pvalue > 0.05
     assert not below.certified
-    assert one(limit=1.01 * least).certified
+    assert one(at_most=1.01 * least).certified
     interval = confidence_interval(
         *arguments, sensitive_features=groups, confidence_level=0.9
     )
     assert interval.upper == pytest.approx(least)
 
 
-@pytest.mark.parametrize("limit", [0, 1, -0.1, math.nan, "0.1"])
-def test_limits_are_checked(limit):
+@pytest.mark.parametrize("at_most", [0, 1, -0.1, math.nan, "0.1"])
+def test_limits_are_checked(at_most):
     _, scores, groups = draw()
-    with pytest.raises(ValueError, match="limit must be a number in"):
-        certify(mcdp, None, scores, sensitive_features=groups, limit=limit)
+    with pytest.raises(ValueError, match="at_most must be a number in"):
+        certify(mcdp, None, scores, sensitive_features=groups, at_most=at_most)
 
 
 def test_clear_certificates():
     scores, groups = np.tile(np.linspace(0, 1, 20_000), 2), np.repeat([0, 1], 20_000)
-    found = certify(mcdp, None, scores, sensitive_features=groups, limit=0.9)
+    found = certify(mcdp, None, scores, sensitive_features=groups, at_most=0.9)
     assert found.pvalue == 1e-100
-    few = certify(mcdp, None, scores[:4], sensitive_features=[0, 1, 0, 1], limit=0.01)
+    few = certify(mcdp, None, scores[:4], sensitive_features=[0, 1, 0, 1], at_most=0.01)
     assert few.pvalue > 0.8
     assert found.to_frame()["certified"].item()
 
@@ -521,7 +521,7 @@ def test_coverage(shift, sizes):
             found = confidence_interval(metric, None, scores, **rows)
             covered[metric] += found.lower - 1e-12 <= truth <= found.upper
             limit = max(truth, 1e-6)
-            result = certify(metric, None, scores, limit=limit, **rows)
+            result = certify(metric, None, scores, at_most=limit, **rows)
             certified[metric] += result.certified
     assert min(covered.values()) >= 0.935 * 400
     assert max(certified.values()) <= 0.075 * 400
@@ -545,7 +545,7 @@ def test_an_option_that_intervals_do_not_know_is_an_error(monkeypatch):
     rows = {"sensitive_features": groups}
     assert with_square(None, y_score, **rows, square=True) < 0.5
     squared = partial(with_square, square=True)
-    for call in (confidence_interval, partial(certify, limit=0.5)):
+    for call in (confidence_interval, partial(certify, at_most=0.5)):
         with pytest.raises(
             ValueError, match=r"square must be left .* with_square .* got True"
         ):

@@ -88,16 +88,16 @@ def test_one_stratum_is_the_interval_itself(method):
         mcdp,
         None,
         y_score,
-        limit=0.2,
+        at_most=0.2,
         **options,
         control_features=["all"] * len(groups),
     )
-    assert certificate == certify(mcdp, None, y_score, limit=0.2, **options)
+    assert certificate == certify(mcdp, None, y_score, at_most=0.2, **options)
 
 
 def test_certificates_speak_of_all_strata():
     _, y_score, groups, strata = draw_rows(np.random.default_rng(2), 6000, shift=0.15)
-    rows = {"sensitive_features": groups, "limit": 0.25}
+    rows = {"sensitive_features": groups, "at_most": 0.25}
     over_everyone = certify(mcdp, None, y_score, **rows)
     within = certify(mcdp, None, y_score, **rows, control_features=strata)
     calm = strata < 2
@@ -121,7 +121,7 @@ def test_strata_that_cannot_be_compared_are_named():
         found = confidence_interval(mcdp, None, y_score, **rows)
     assert np.isnan([found.value, found.lower, found.upper]).all()
     with pytest.warns(UndefinedMetricWarning, match="no stratum has two groups"):
-        result = certify(mcdp, None, y_score, limit=0.1, **rows)
+        result = certify(mcdp, None, y_score, at_most=0.1, **rows)
     assert not result.certified
 
 
@@ -132,7 +132,7 @@ def test_bad_input():
     with pytest.raises(ValueError, match="nan in row 7"):
         confidence_interval(mcdp, None, y_score, **rows)
     y_score[7] = 0
-    for metric in (confidence_interval, partial(certify, limit=0.1)):
+    for metric in (confidence_interval, partial(certify, at_most=0.1)):
         with pytest.raises(ValueError, match="control_features must be given beside"):
             metric(
                 partial(mcdp, control_features=strata),

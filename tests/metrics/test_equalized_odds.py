@@ -107,7 +107,7 @@ def test_tests_intervals_and_scorers_say_that_rows_of_a_label_are_few(few_positi
             equalized_odds_difference, y_true, y_pred, **rows
         )
     with pytest.warns(UndefinedMetricWarning, match=SMALL):
-        result = certify(equalized_odds_difference, y_true, y_pred, **rows, limit=0.5)
+        result = certify(equalized_odds_difference, y_true, y_pred, **rows, at_most=0.5)
     with pytest.warns(UndefinedMetricWarning, match=SMALL):
         test = permutation_test(
             equalized_odds_difference, y_true, y_pred, **rows, n_permutations=9

@@ -469,7 +469,7 @@ def test_many_bins_have_no_noise_left():
     n_bins = 20
     rows = spread_scores([400, 900], [0.9, 1])
     metric = partial(madd, bandwidth=1 / n_bins)
-    found = certify(metric, None, **rows, limit=0.5, confidence_level=1 - ALPHA)
+    found = certify(metric, None, **rows, at_most=0.5, confidence_level=1 - ALPHA)
     counts, sizes = shares_of(rows, n_bins), SIZES[:, None]
     shares = counts / sizes
     smooth = (counts + 0.5) / (sizes + 0.5 * n_bins)

@@ -302,16 +302,16 @@ def test_certificates_are_in_the_unit(name, people):
     X, salary, sex, _ = people
     predicted, metric = LinearRegression().fit(X, salary).predict(X), BY_GROUP[name]
     given = {"sensitive_features": sex}
-    found = certify(metric, salary, predicted, limit=20_000, **given)
+    found = certify(metric, salary, predicted, at_most=20_000, **given)
     assert found.certified
     assert found.value < found.least < 20_000
-    assert not certify(metric, salary, predicted, limit=10, **given).certified
+    assert not certify(metric, salary, predicted, at_most=10, **given).certified
     with pytest.warns(UndefinedMetricWarning):
         nothing = certify(
             metric,
             salary,
             predicted,
-            limit=20_000,
+            at_most=20_000,
             sensitive_features=np.where(sex == "F", sex, "F"),
         )
     assert np.isnan(nothing.least)

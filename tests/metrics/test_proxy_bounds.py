@@ -456,7 +456,7 @@ def test_the_tipping_odds_ratio_is_where_the_bounds_reach_a_value(proxied):
         assert not lower <= at <= upper
     assert result.tipping_odds_ratio(result.estimate) == 1
     assert result.tipping_odds_ratio(1.0) == np.inf
-    with pytest.raises(ValueError, match="limit must be"):
+    with pytest.raises(ValueError, match="at must be"):
         result.tipping_odds_ratio(-0.1)
 
 

@@ -78,7 +78,7 @@ def test_tests_and_intervals(rows, metric):
     assert interval.value == value == pytest.approx(result["value"])
     assert interval.lower == pytest.approx(result["lower"])
     assert interval.upper == pytest.approx(result["upper"])
-    certified = certify(metric, y_true, y_pred, limit=0.9, **options)
+    certified = certify(metric, y_true, y_pred, at_most=0.9, **options)
     assert certified.certified
     test = permutation_test(
         metric, y_true, y_pred, n_permutations=99, random_state=0, **options

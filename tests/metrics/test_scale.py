@@ -377,8 +377,8 @@ def test_interval_is_that_of_ranks(metric):
     expected = confidence_interval(metric, None, ranks_of(y_score), **rows_)
     assert (found.lower, found.upper) == (expected.lower, expected.upper)
     assert found.value == ranked(None, y_score, **rows_)
-    found = certify(ranked, None, y_score, limit=0.9, **rows_)
-    expected = certify(metric, None, ranks_of(y_score), limit=0.9, **rows_)
+    found = certify(ranked, None, y_score, at_most=0.9, **rows_)
+    expected = certify(metric, None, ranks_of(y_score), at_most=0.9, **rows_)
     assert found.pvalue == expected.pvalue
 
 

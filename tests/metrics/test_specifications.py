@@ -198,7 +198,7 @@ def test_a_new_metric_has_all_that_its_measure_gives(monkeypatch):
             assert found.lower < found.value < found.upper
     found = confidence_interval(rms_gap, None, scores, control_features=strata, **rows)
     assert found.value == rms_gap(None, scores, control_features=strata, **rows)
-    assert certify(rms_gap, None, scores, limit=0.9, **rows).certified
+    assert certify(rms_gap, None, scores, at_most=0.9, **rows).certified
     histogram = GroupedHistogram.from_scores(scores, n_bins=64, **rows)
     bounds = metric_bounds(rms_gap, histogram)
     assert bounds.lower <= value <= bounds.upper < bounds.lower + 0.05

@@ -135,7 +135,7 @@ def test_labels():
     assert labels_of(y_true, y_score) == ["high", "low", "mid"]
     assert labels_of(y_true, named) == ["low", "mid", "high"]
     assert labels_of(None, pl.DataFrame(named)) == ["low", "mid", "high"]
-    assert labels_of(y_true, y_score, classes=["mid", "low", "high"])[0] == "mid"
+    assert labels_of(y_true, y_score, labels=["mid", "low", "high"])[0] == "mid"
     assert labels_of(None, pd.DataFrame(y_score)) == [0, 1, 2]
     # Folds may lack a class.
     assert labels_of(y_true[:2].repeat(30), named) == ["low", "mid", "high"]
@@ -210,15 +210,15 @@ def test_more_true_classes_than_columns():
         mcdp(np.arange(59) % 3, y_score, **rows)
     with pytest.raises(ValueError, match="y_true has 1 missing labels"):
         mcdp([np.nan, *[1] * 59], y_score, **rows)
-    with pytest.raises(ValueError, match="classes must be 3 different classes"):
+    with pytest.raises(ValueError, match="labels must be 3 different classes"):
         values_by_class(mcdp, np.arange(60) % 4, y_score, **rows)
-    with pytest.raises(ValueError, match="classes must be 3 different classes"):
-        values_by_class(mcdp, None, y_score, classes=["a", "b", "b"], **rows)
+    with pytest.raises(ValueError, match="labels must be 3 different classes"):
+        values_by_class(mcdp, None, y_score, labels=["a", "b", "b"], **rows)
     with pytest.raises(ValueError, match=r"y_true has 2, expected one of \[0, 1, 5\]"):
-        values_by_class(mcdp, np.arange(60) % 3, y_score, classes=[0, 1, 5], **rows)
-    for classes in ("abc", 3):
-        with pytest.raises(TypeError, match="classes must be a list of classes, got"):
-            values_by_class(mcdp, None, y_score, classes=classes, **rows)
+        values_by_class(mcdp, np.arange(60) % 3, y_score, labels=[0, 1, 5], **rows)
+    for labels in ("abc", 3):
+        with pytest.raises(TypeError, match="labels must be a list of classes, got"):
+            values_by_class(mcdp, None, y_score, labels=labels, **rows)
     for columns in (y_score[:, 0], y_score[:, :1], y_score[..., None]):
         with pytest.raises(ValueError, match=r"must have shape \(n_samples, n_classes"):
             values_by_class(mcdp, None, columns, **rows)
@@ -275,7 +275,7 @@ def test_intervals_hold_for_all_classes_at_once(metric, method):
     assert found.upper == max(one.upper for one in alone)
     largest = max(alone, key=lambda one: one.value)
     assert found.lower <= largest.lower < found.value
-    limit = {"limit": found.upper, **options}
+    limit = {"at_most": found.upper, **options}
     pvalues = [certify(metric, None, one, **limit).pvalue for one in y_score.T]
     pvalue = certify(metric, None, y_score, **limit).pvalue
     assert pvalue == pytest.approx(max(pvalues), rel=1e-9)

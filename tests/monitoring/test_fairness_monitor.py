@@ -70,7 +70,7 @@ def test_state_survives_json(name):
         rows = batch(9)
         del rows["y_true"]
         reference = GroupedScores.from_scores(**rows)
-    monitor = FairnessMonitor(METRICS[name], limit=0.1, reference=reference)
+    monitor = FairnessMonitor(METRICS[name], at_most=0.1, reference=reference)
     empty = FairnessMonitor.from_dict(json.loads(json.dumps(monitor.to_dict())))
     for one in (monitor, empty):
         one.update(**batch(0, 1.0, name=name))
@@ -92,7 +92,7 @@ def test_no_alarm_where_groups_do_not_differ(metric):
 
 
 def test_alarm_and_pvalue():
-    monitor = FairnessMonitor(mcdp, limit=0.05)
+    monitor = FairnessMonitor(mcdp, at_most=0.05)
     for seed in range(20):
         monitor.update(**batch(seed, 2.0))
     history = monitor.history_
@@ -103,7 +103,7 @@ def test_alarm_and_pvalue():
     assert (history["lower"] <= history["value"]).all()
     assert (history["value"] <= history["upper"]).all()
     # An alarm is raised as soon as the one-sided bound exceeds the limit.
-    one_sided = FairnessMonitor(mcdp, limit=0.05, confidence_level=0.9)
+    one_sided = FairnessMonitor(mcdp, at_most=0.05, confidence_level=0.9)
     for seed in range(20):
         one_sided.update(**batch(seed, 2.0))
     below = one_sided.history_["lower"] > 0.05
@@ -168,11 +168,11 @@ def test_failed_updates_change_nothing():
 def test_errors():
     with pytest.raises(ValueError, match=r"metric must be one of .*mcdp"):
         FairnessMonitor(dcp)
-    with pytest.raises(ValueError, match="limit must be a number"):
-        FairnessMonitor(mcdp, limit=-1)
-    with pytest.raises(ValueError, match=r"limit must be a number in \[0, 1\.0\)"):
-        FairnessMonitor(mcdp, limit=1)
-    assert FairnessMonitor(METRICS["madd"], limit=1.5).limit == 1.5
+    with pytest.raises(ValueError, match="at_most must be a number"):
+        FairnessMonitor(mcdp, at_most=-1)
+    with pytest.raises(ValueError, match=r"at_most must be a number in \[0, 1\.0\)"):
+        FairnessMonitor(mcdp, at_most=1)
+    assert FairnessMonitor(METRICS["madd"], at_most=1.5).at_most == 1.5
     with pytest.raises(ValueError, match="bandwidth must be a number"):
         FairnessMonitor(madd).update(**batch(0))
     with pytest.raises(ValueError, match="call update first"):

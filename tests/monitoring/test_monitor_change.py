@@ -52,7 +52,7 @@ PARITY = partial(demographic_parity_difference, threshold=0.5)
 @pytest.mark.parametrize("metric", [mcdp, PARITY])
 def test_a_change_is_found_soon(metric):
     """The cumulative disparity is still below the limit when the change is found."""
-    monitor = watch(FairnessMonitor(metric, limit=0.3), *[0.03] * 12, *[0.5] * 3)
+    monitor = watch(FairnessMonitor(metric, at_most=0.3), *[0.03] * 12, *[0.5] * 3)
     assert monitor.change_alarm_
     assert not monitor.alarm_
     alarms = monitor.history_["change_alarm"]
@@ -69,7 +69,7 @@ def test_a_change_is_found_soon(metric):
 
 @pytest.mark.slow
 def test_day_30():
-    monitor = watch(FairnessMonitor(mcdp, limit=0.2), *[0.03] * 30)
+    monitor = watch(FairnessMonitor(mcdp, at_most=0.2), *[0.03] * 30)
     assert not monitor.change_alarm_
     assert monitor.change_time_ is None
     watch(monitor, *[0.22] * 7, first=30)
@@ -85,7 +85,7 @@ def test_day_30():
 
 
 def test_no_alarm_without_a_change():
-    monitor = watch(FairnessMonitor(PARITY, limit=0.2), *[0.1] * 30, n_rows=100)
+    monitor = watch(FairnessMonitor(PARITY, at_most=0.2), *[0.1] * 30, n_rows=100)
     assert not monitor.change_alarm_
     assert monitor.change_time_ is None
     # The recent rows are those of a quarter of the looks, or a little more.
@@ -100,7 +100,7 @@ def test_no_alarm_without_a_change():
 
 
 def test_recent_rows_above_the_limit_raise_the_alarm_without_a_time():
-    monitor = watch(FairnessMonitor(mcdp, limit=0.1), 0.6)
+    monitor = watch(FairnessMonitor(mcdp, at_most=0.1), 0.6)
     assert monitor.change_alarm_
     assert monitor.change_time_ is None
 
@@ -116,7 +116,7 @@ def test_alarm_of_drift_is_an_attribute():
 
 
 def test_new_strata_and_undefined_looks():
-    monitor = FairnessMonitor(mcdp, limit=0.9)
+    monitor = FairnessMonitor(mcdp, at_most=0.9)
     for seed in range(6):
         batch = rows(0.1, seed, 60)
         strata = np.arange(60) % (2 if seed < 3 else 3)
@@ -228,8 +228,8 @@ def test_state_of_many_looks_is_small():
 
 def test_merged_places():
     gaps = [0.05] * 8 + [0.6] * 2
-    places = [FairnessMonitor(PARITY, limit=0.3) for _ in range(3)]
-    joined = FairnessMonitor(PARITY, limit=0.3)
+    places = [FairnessMonitor(PARITY, at_most=0.3) for _ in range(3)]
+    joined = FairnessMonitor(PARITY, at_most=0.3)
     for place, monitor in enumerate(places):
         watch(monitor, *gaps, first=10 * place, n_rows=90)
     for look, gap in enumerate(gaps):
@@ -257,7 +257,7 @@ def test_what_cannot_be_merged():
     one = watch(FairnessMonitor(mcdp), 0.1)
     others = {
         "metric and options": FairnessMonitor(partial(mcdp, epsilon=0.1)),
-        "limit": FairnessMonitor(mcdp, limit=0.1),
+        "at_most": FairnessMonitor(mcdp, at_most=0.1),
         "confidence_level": FairnessMonitor(mcdp, confidence_level=0.9),
         "reference": FairnessMonitor(mcdp, reference=one.statistic_),
         "number of looks": FairnessMonitor(mcdp),

@@ -80,7 +80,7 @@ def test_pvalue_is_the_least_level_of_an_alarm(n_changes):
     assert 0 < tolerated < 1
     alarms = []
     for level in (1.01e-4, 0.99e-4):
-        monitor = FairnessMonitor(mcdp, limit=tolerated, confidence_level=1 - level)
+        monitor = FairnessMonitor(mcdp, at_most=tolerated, confidence_level=1 - level)
         for one in batches:
             monitor.update(**one)
         assert monitor.pvalue_ == pytest.approx(1e-4, rel=1e-6)
@@ -89,7 +89,7 @@ def test_pvalue_is_the_least_level_of_an_alarm(n_changes):
 
 
 def test_pvalue_is_the_smallest_so_far():
-    monitor = FairnessMonitor(mcdp, limit=0.05)
+    monitor = FairnessMonitor(mcdp, at_most=0.05)
     unequal, equal = rows(2, 600), rows(2, 20_000)
     equal["y_score"] = np.repeat(np.linspace(0, 1, 10_000), 2)
     monitor.update(**unequal)

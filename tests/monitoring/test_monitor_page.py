@@ -10,7 +10,7 @@ from skfair.monitoring import FairnessMonitor
 
 def test_pages_are_small_and_safe(tmp_path):
     """Five hundred looks of strata whose names are markup."""
-    monitor = FairnessMonitor(demographic_parity_difference, limit=0.1)
+    monitor = FairnessMonitor(demographic_parity_difference, at_most=0.1)
     rng = np.random.default_rng(0)
     for _ in range(5):
         monitor.update(

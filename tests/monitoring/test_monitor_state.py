@@ -119,15 +119,15 @@ def test_every_option_is_kept(function):
     metric=metrics(),
     groups=st.lists(LABELS, min_size=1, max_size=4, unique=True).map(tuple),
     strata=st.lists(LABELS, max_size=3, unique=True).map(tuple),
-    limit=st.sampled_from([0, 0.1]),
+    at_most=st.sampled_from([0, 0.1]),
     level=st.sampled_from([0.5, 0.95]),
     referred=st.booleans(),
 )
 def test_restored_monitors_continue_as_if_they_had_not_stopped(
-    metric, groups, strata, limit, level, referred
+    metric, groups, strata, at_most, level, referred
 ):
     first, *batches = (batch(seed, metric, groups, strata) for seed in range(3))
-    options = {"limit": limit, "confidence_level": level}
+    options = {"at_most": at_most, "confidence_level": level}
     if referred:
         options["reference"] = update(FairnessMonitor(metric), first).statistic_
     monitor = FairnessMonitor(metric, **options)
@@ -182,7 +182,7 @@ def example(strata=True, reference=True):
     rows = [batch(seed, metric, ("a", "b", 3), strata, 30) for seed in range(3)]
     earlier = update(FairnessMonitor(metric), rows[0]).statistic_
     monitor = FairnessMonitor(
-        metric, limit=0.1, reference=earlier if reference else None
+        metric, at_most=0.1, reference=earlier if reference else None
     )
     return json.loads(json.dumps(update(monitor, *rows[1:]).to_dict()))
 
@@ -229,8 +229,8 @@ BROKEN = [
     (changed(PLAIN, "metric", "options", "multistratum", to="x"), "multistratum must"),
     (changed(PLAIN, "metric", "options", "multigroup", to=1), "multigroup must be"),
     (changed(EMPTY, "metric", "options", "n_subdivisions", to=-1), "n_subdivisions"),
-    (changed(PLAIN, "limit", to="x"), "limit must be a number in"),
-    (changed(PLAIN, "limit", to=True), "limit must be a number in"),
+    (changed(PLAIN, "at_most", to="x"), "at_most must be a number in"),
+    (changed(PLAIN, "at_most", to=True), "at_most must be a number in"),
     (changed(PLAIN, "confidence_level", to=95), "confidence_level must be a number"),
     (PLAIN | {"statistic": 3}, "dictionary of type 'GroupedScores', got 3"),
     (PLAIN | {"statistic": EMPTY}, "type 'GroupedScores', got 'FairnessMonitor'"),

@@ -91,13 +91,13 @@ def test_what_appears_later_has_a_share_of_the_level_of_its_own(kind):
 
 
 def test_alarm_is_for_all_strata_at_once():
-    monitor = FairnessMonitor(mcdp, limit=0.1)
+    monitor = FairnessMonitor(mcdp, at_most=0.1)
     for seed in range(8):
         monitor.update(**batch(seed, 4.0, 600))
     assert monitor.alarm_
     assert monitor.pvalue_ < 0.01
     assert set(monitor.history_["stratum"]) == {"b"}
-    weighted = FairnessMonitor(METRICS["weighted"], limit=0.2)
+    weighted = FairnessMonitor(METRICS["weighted"], at_most=0.2)
     weighted.update(**batch(0, 4.0, 600))
     assert weighted.pvalue_ == 1
 

@@ -277,7 +277,7 @@ def test_metrics_by_name(people):
     X, y, _ = people
     says = r"metric must be a function, such as skfair\.metrics\.mcdp, got 'neg_mcdp'"
     tests = [permutation_test, bootstrap_interval, confidence_interval]
-    tests += [partial(certify, limit=0.1), partial(proxy_bounds, cells=X["sex"])]
+    tests += [partial(certify, at_most=0.1), partial(proxy_bounds, cells=X["sex"])]
     for test in tests:
         with pytest.raises(TypeError, match=says):
             test("neg_mcdp", y, X["x0"], sensitive_features=X["sex"])
@@ -605,7 +605,7 @@ def test_rows_in_duckdb(n_rows):
 def test_monitor(people, fitted):
     X, y, _ = people
     scores = fitted.predict_proba(X)[:, 1]
-    monitor = FairnessMonitor(mcdp, limit=0.9)
+    monitor = FairnessMonitor(mcdp, at_most=0.9)
     for day in range(3):
         rows = slice(200 * day, 200 * (day + 1))
         sex = X["sex"].iloc[rows]

@@ -422,7 +422,7 @@ def test_rules_and_display_take_the_path(fitted):
     chosen = rule(model.path_)
     fair = model.with_strength(model.path_["strength"][chosen])
     assert fair.comparison_.mcdp <= 0.2
-    assert 0 <= FairestWithin(tolerance=0.01)(model.path_) < len(model.path_)
+    assert 0 <= FairestWithin(tolerance=0.99)(model.path_) < len(model.path_)
     pytest.importorskip("matplotlib", reason="draws")
     display = TradeOffDisplay.from_cv_results(model.path_, rule=rule)
     assert display.best_index == chosen

@@ -71,7 +71,7 @@ def check_errors(seed, smallest, weights=None, pos_label=None):
         warnings.simplefilter("ignore", UndefinedMetricWarning)
         value = equalized_odds_difference(*arguments[1:], **rows)
         interval = confidence_interval(*arguments, **rows)
-        result = certify(*arguments, **rows, limit=0.5)
+        result = certify(*arguments, **rows, at_most=0.5)
         test = permutation_test(*arguments, **rows, n_permutations=59, random_state=0)
     if np.isnan(value):
         assert found["value"] is found["pvalue"] is None

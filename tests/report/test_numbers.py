@@ -57,7 +57,7 @@ def check(found, metric, y_true, values, groups, **weights):
         interval = bootstrap_interval(metric, y_true, values, **rows, **options)
     else:
         interval = confidence_interval(metric, y_true, values, **rows)
-        result = certify(metric, y_true, values, **rows, limit=0.5)
+        result = certify(metric, y_true, values, **rows, at_most=0.5)
         assert found["certified"] == pytest.approx(result.least)
     value = interval.value
     expected = [value, min(interval.lower, value), max(interval.upper, value)]

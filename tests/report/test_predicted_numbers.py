@@ -63,7 +63,7 @@ def test_numbers_are_those_of_the_metrics(weighted, people, key):
     given = {"sensitive_features": sex, "sample_weight": weights}
     row, metric = weighted.to_frame().set_index("metric").loc[key], METRICS[key]
     interval = confidence_interval(metric, salary, predicted, **given)
-    proven = certify(metric, salary, predicted, limit=0.9, **given)
+    proven = certify(metric, salary, predicted, at_most=0.9, **given)
     close = partial(pytest.approx, rel=1e-9, abs=1e-9)
     assert row["value"] == close(metric(salary, predicted, **given))
     assert row[["lower", "upper"]].tolist() == close([interval.lower, interval.upper])

@@ -79,8 +79,8 @@ def test_index_container_and_seed(plan):
         ([0.0, 0.0], 10, "must have a positive sum, got 0"),
         ([1.2, -0.2], 10, "non-negative"),
         ([], 10, "one weight for each group"),
-        ([0.5, 0.5], 0, "n_samples must be an integer of at least 1, got 0"),
-        ([0.5, 0.5], 2.5, "n_samples must be an integer"),
+        ([0.5, 0.5], 0, "n must be an integer of at least 1, got 0"),
+        ([0.5, 0.5], 2.5, "n must be an integer"),
     ],
 )
 def test_bad_input(plan, weights, n, message):
@@ -99,9 +99,9 @@ def test_weights_are_scaled_to_sum_to_one(plan):
 def test_bad_plans():
     with pytest.raises(ValueError, match=r"exponent must be a number in \[0, inf\)"):
         weighted_sampling([0.5, 0.5], 3, exponent=-1)
-    with pytest.raises(ValueError, match="n_samples must be at least 2"):
+    with pytest.raises(ValueError, match="n must be at least 2"):
         attribute_specific_sampling([0.5, 0.5], 1)
-    with pytest.raises(ValueError, match=r"gamma must be at most n_samples / 2 = 5"):
+    with pytest.raises(ValueError, match=r"gamma must be at most n / 2 = 5"):
         attribute_specific_sampling([0.5, 0.5], 10, gamma=6)
 
 

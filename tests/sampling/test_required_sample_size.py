@@ -37,7 +37,7 @@ def test_entropies():
     [[], [0, 0], [1, -1], {"a": np.nan}, ["a"], [[1, 2]], np.ma.array([1], mask=1)],
 )
 def test_errors_of_the_entropy_name_its_argument(bad):
-    with pytest.raises(ValueError, match=r"^group_weights "):
+    with pytest.raises(ValueError, match=r"^weights "):
         renyi_entropy(bad)
 
 
@@ -138,7 +138,7 @@ def test_sentence_says_which_number_is_which():
         ({"epsilon": 0}, r"epsilon must be a number in \(0, 0\.5\]"),
         ({"epsilon": 0.6}, r"epsilon must be a number in \(0, 0\.5\]"),
         ({"power": 1}, "power must be"),
-        ({"confidence_level": 1}, "confidence_level must be"),
+        ({"level": 0}, "level must be"),
         ({"method": "iid"}, "method must be 'weighted' or 'attribute_specific'"),
         ({"n_simulations": 0}, "n_simulations must be"),
         ({"group_weights": [1.0]}, "at least two groups"),

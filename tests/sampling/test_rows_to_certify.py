@@ -44,6 +44,6 @@ def test_power_by_simulation(shares):
     n_certified = 0
     for seed in range(200):
         scores = np.random.default_rng(seed).beta(2 + shift * (groups == 0), 5)
-        found = certify(mcdp, None, scores, sensitive_features=groups, limit=at_most)
+        found = certify(mcdp, None, scores, sensitive_features=groups, at_most=at_most)
         n_certified += found.certified
     assert n_certified >= 200 * power - 12

@@ -27,21 +27,21 @@ class CertifyResult(NumbersResult):
     ----------
     value : float
         The metric on the data as given.
-    limit : float
-        Largest disparity that is allowed.
+    at_most : float
+        The value that the disparity is compared with.
     pvalue : float
         Probability, at most, of data that speak as clearly against a disparity of more
-        than `limit`, if there is one.
+        than `at_most`, if there is one.
     certified : bool
-        Whether `least` is at most `limit`, and so the p-value at most
+        Whether `least` is at most `at_most`, and so the p-value at most
         1 - `confidence_level`.
     least : float
-        Smallest value of `limit` that these data would certify.
+        Smallest value of `at_most` that these data would certify.
     confidence_level : float
     """
 
     value: float
-    limit: float
+    at_most: float
     pvalue: float
     certified: bool
     least: float
@@ -55,7 +55,7 @@ def certify(
     *,
     sensitive_features: Any = None,
     control_features: Any = None,
-    limit: float,
+    at_most: float,
     confidence_level: float = 0.95,
     method: Method = "band",
     sample_weight: ArrayLike | None = None,
@@ -63,7 +63,7 @@ def certify(
     """Test whether a disparity is at most a given value.
 
     A small disparity in a small sample proves nothing. The null hypothesis is that the
-    true disparity is above `limit`; only many rows with a small disparity reject it.
+    true disparity is above `at_most`; only many rows with a small disparity reject it.
 
     Parameters
     ----------
@@ -82,9 +82,9 @@ def certify(
     control_features : array-like of shape (n_samples,) or (n_samples, n_columns), \
 default=None
         Stratum of each row, see `confidence_interval`.
-    limit : float
-        Largest disparity that is allowed, above 0 and below the metric's largest value;
-        of predicted numbers in their unit.
+    at_most : float
+        Largest disparity to be tolerated, above 0 and below the metric's largest value;
+        of numbers in their unit.
     confidence_level : float in (0, 1), default=0.95
         One minus the largest p-value of a certificate.
     method : {"band", "finite_sample", "anytime"}, default="band"
@@ -100,7 +100,7 @@ default=None
     Raises
     ------
     ValueError
-        If `limit` is out of range, and as in `confidence_interval`.
+        If `at_most` is out of range, and as in `confidence_interval`.
 
     Warns
     -----
@@ -115,8 +115,8 @@ default=None
 
     Notes
     -----
-    The p-value is the smallest level whose one-sided upper bound is at most `limit`.
-    Choose `limit` before the data are seen: the level holds for one value.
+    The p-value is the smallest level whose one-sided upper bound is at most `at_most`.
+    Choose `at_most` before the data are seen: the level holds for one value.
 
     Examples
     --------
@@ -124,7 +124,7 @@ default=None
     >>> from skfair.metrics import certify, mcdp
     >>> y_true, y_score, group = make_biased_scores(2000, random_state=0)
     >>> result = certify(
-    ...     mcdp, y_true, y_score, sensitive_features=group, limit=0.7
+    ...     mcdp, y_true, y_score, sensitive_features=group, at_most=0.7
     ... )
     >>> result.certified, result.value, round(result.least, 3)
     (True, 0.581, 0.611)
@@ -133,7 +133,7 @@ default=None
     groups, strata = sensitive_features, control_features
     rows = y_true, y_score, groups, strata, sample_weight
     comparisons = compare_rows(metric, method, *rows)
-    limit = check_real("limit", limit, 0, comparisons.maximum, closed="neither")
+    limit = check_real("at_most", at_most, 0, comparisons.maximum, closed="neither")
     tail = 1 - level
     least = upper_bound(comparisons, tail)
     certified, pvalue = least <= limit, math.nan

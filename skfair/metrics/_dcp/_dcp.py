@@ -221,10 +221,10 @@ class DCPResult:
         y_pred: ArrayLike | GroupedConfusion,
         *,
         sensitive_features: Any = None,
-        method: SearchMethod = "auto",
+        sample_weight: ArrayLike | None = None,
         tol: float = 1e-4,
         time_limit: float | None = None,
-        sample_weight: ArrayLike | None = None,
+        method: SearchMethod = "auto",
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> Self:
@@ -239,20 +239,10 @@ class DCPResult:
         sensitive_features : array-like of shape (n_samples,) or \
 (n_samples, n_columns)
             Group of each row; several columns stand for their intersection.
-        method : {"auto", "enumerate", "branch_and_bound", "local"}, default="auto"
-            How the interval is searched for, see `dcp_bounds`.
-        tol : float in (0, 1), default=1e-4
-            The search ends when ``upper - lower`` is at most this.
-        time_limit : float, default=None
-            Seconds after which the search ends in any case, with a valid interval.
         sample_weight : array-like of shape (n_samples,), default=None
             Non-negative sample weights.
-        n_jobs : int, default=None
-            Number of processes among which true classes are divided; None is 1 unless
-            in a `joblib.parallel_config` context, -1 uses all processors.
-        verbose : int, default=0
-            Above 0, the standard error stream shows the bounds of each class that is
-            done, and of the class that is searched.
+        tol, time_limit, method, n_jobs, verbose
+            As in `dcp_bounds`.
 
         Returns
         -------

@@ -240,8 +240,8 @@ def cvar_fairness_test(
     group_weights: GroupWeights = "uniform",
     pos_label: Any = None,
     sampling: Sampling = "fixed",
-    n_permutations: int = 999,
     sample_weight: ArrayLike | None = None,
+    n_permutations: int = 999,
     random_state: int | np.random.RandomState | None = None,
     n_jobs: int | None = None,
     verbose: int = 0,
@@ -279,12 +279,12 @@ def cvar_fairness_test(
         How the rows were sampled, see `rate_variance`. The permutation p-value is
         exact with every value; for rows from weighted sampling, ``"fixed"`` had more
         power in simulation.
-    n_permutations : int, default=999
-        Number of permutations; the p-value is at least 1 / (n_permutations + 1).
     sample_weight : array-like of shape (n_samples,), default=None
         Non-negative sample weights. They stay with the row's outcome where groups are
         permuted, row by row; `sampling`
         must then be ``"fixed"``.
+    n_permutations : int, default=999
+        Number of permutations; the p-value is at least 1 / (n_permutations + 1).
     random_state : int, RandomState instance or None, default=None
         Seed of the permutations.
     n_jobs : int, default=None

@@ -138,8 +138,8 @@ def max_gap_test(
     quality: Quality = "selection_rate",
     group_weights: GroupWeights = "uniform",
     pos_label: Any = None,
-    n_permutations: int = 999,
     sample_weight: ArrayLike | None = None,
+    n_permutations: int = 999,
     random_state: int | np.random.RandomState | None = None,
     n_jobs: int | None = None,
     verbose: int = 0,
@@ -165,12 +165,12 @@ def max_gap_test(
         Weights of the groups in the average, see `max_gap`.
     pos_label : int, float, bool or str, default=None
         The positive class, see `max_gap`.
-    n_permutations : int, default=999
-        Number of permutations; the p-value is at least 1 / (n_permutations + 1).
     sample_weight : array-like of shape (n_samples,), default=None
         Non-negative sample weights. They stay with the row's outcome where groups are
         permuted, row by row; this takes as
         long as `permutation_test`.
+    n_permutations : int, default=999
+        Number of permutations; the p-value is at least 1 / (n_permutations + 1).
     random_state : int, RandomState instance or None, default=None
         Seed of the permutations.
     n_jobs : int, default=None

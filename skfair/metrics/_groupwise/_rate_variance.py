@@ -94,8 +94,6 @@ def rate_variance(
 (n_groups,), default="uniform"
         Weights of the groups, see `cvar_fairness`. If a sampling plan drew no rows of
         some groups, name these in a mapping or in a `Groups`, since they count too.
-    pos_label : int, float, bool or str, default=None
-        The positive class, see `cvar_fairness`.
     sampling : {"fixed", "weighted", "attribute_specific"} or tuple, default="fixed"
         How the rows were sampled:
 
@@ -112,6 +110,8 @@ def rate_variance(
     bias_correction : bool, default=False
         Whether to subtract an unbiased estimate of the squared mean rate. By default
         the square of `f2` is subtracted, whose expectation is too large by Var(f2).
+    pos_label : int, float, bool or str, default=None
+        The positive class, see `cvar_fairness`.
 
     Returns
     -------

@@ -166,27 +166,27 @@ class ProxyBoundsResult:
         (ratio,) = check_odds_ratios(odds_ratio)
         return self._evidence.bounds(ratio)
 
-    def tipping_odds_ratio(self, limit: float = 0.0) -> float:
-        """Return the least odds ratio at which the bounds reach a disparity.
+    def tipping_odds_ratio(self, at: float = 0.0) -> float:
+        """Least odds ratio at which the bounds reach a value.
 
         Parameters
         ----------
-        limit : float in [0, 1], default=0.0
-            Disparity that is asked about: none, or the largest that is allowed.
+        at : float in [0, 1], default=0.0
+            A disparity, such as none, or the largest that is allowed.
 
         Returns
         -------
         float
-            1 where the estimate is `limit`, and infinity where the bounds of no odds
-            ratio contain `limit`. The bounds in closed form are used.
+            1 where the estimate is `at`, and infinity where no odds ratio, not even
+            infinity, explains a disparity of `at`. The bounds in closed form are used.
         """
-        limit = check_real("limit", limit, 0, 1)
+        at = check_real("at", at, 0, 1)
         if math.isnan(self.estimate):
             return math.nan
 
         def reached(log: float) -> bool:
             lower, upper = self._evidence.bounds(math.exp(log))
-            return lower <= limit <= upper
+            return lower <= at <= upper
 
         low, high = 0.0, math.log(_LARGEST)
         if reached(low):
@@ -314,7 +314,7 @@ or dict, default=None
         Level of bounds for the population that the rows were drawn from.
     sample_weight : array-like of shape (n_samples,), default=None
         Non-negative sample weights.
-    random_state : int, RandomState instance or None, default=None
+    random_state : int, RandomState or None, default=None
         Seed of the draws of the noise.
 
     Returns

@@ -244,7 +244,7 @@ class FairnessMonitor:
                 f"{'alarm' if last['alarm'] else 'no alarm'}"
             )
         return (
-            f"FairnessMonitor({metric}, limit={self.limit!r}, confidence_level="
+            f"FairnessMonitor({metric}, at_most={self.at_most!r}, confidence_level="
             f"{self.confidence_level!r}; {seen})"
         )
 

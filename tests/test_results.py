@@ -52,8 +52,8 @@ def test_a_comparison_is_printed_with_its_sentences():
 
 
 def test_a_monitor_says_what_it_has_seen():
-    monitor = FairnessMonitor(mcdp, limit=0.1)
-    start = "FairnessMonitor(mcdp, limit=0.1, confidence_level=0.95; "
+    monitor = FairnessMonitor(mcdp, at_most=0.1)
+    start = "FairnessMonitor(mcdp, at_most=0.1, confidence_level=0.95; "
     assert repr(monitor) == f"{start}no rows)"
     monitor.update(None, [0.25, 0.75], sensitive_features=["F", "M"])
     seen = "2 rows in 1 look, value 1 [0, 1], no alarm)"

@@ -35,7 +35,9 @@ from skfair._utils._validation import (
     check_no_missing,
     check_numbers,
     check_real,
+    check_shape,
     check_weights,
+    distinct_labels,
 )
 from skfair._utils._warnings import warns_if_reordered
 from skfair.groups import Groups, resolve_groups
@@ -382,7 +384,7 @@ def models_table(
 
 def _check_two_labels(y_true: NDArray[Any]) -> None:
     """Raise unless average precision takes one of two labels as the positive one."""
-    labels = pd.unique(y_true).tolist()
+    labels = distinct_labels(y_true, "y_true").tolist()
     if len(labels) != 2 or not any(set(labels) == {other, 1} for other in (0, -1)):
         raise ValueError(
             "y_true must hold 0 and 1, or -1 and 1, for average precision, got "
@@ -516,6 +518,7 @@ def compare_models(
     level = check_real("confidence_level", confidence_level, 0, 1, closed="neither")
     margin = check_real("margin", margin, 0, math.inf, closed="left")
     y = as_array(y_true, "y_true")
+    check_shape(y, "y_true")
     check_no_missing(y, "y_true")
     if metric is None:
         metric = average_precision_score

@@ -75,6 +75,8 @@ default=None
 
     Raises
     ------
+    TypeError
+        If an argument is missing, or of a kind that is not taken.
     ValueError
         If `y_score` has fewer than two columns or rows that do not sum to 1, on
         `labels` of another number or that lack values of `y_true`, and as the metric

@@ -116,6 +116,8 @@ default=None
 
     Raises
     ------
+    TypeError
+        If an argument is missing, or of a kind that is not taken.
     ValueError
         On values outside [0, 1], text labels without `pos_label`, lengths that
         differ, or missing groups.

@@ -89,6 +89,8 @@ default=None
 
     Raises
     ------
+    TypeError
+        If an argument is missing, or of a kind that is not taken.
     ValueError
         On missing or continuous labels, lengths that differ, or missing groups.
 

@@ -88,6 +88,8 @@ default=None
 
     Raises
     ------
+    TypeError
+        If an argument is missing, or of a kind that is not taken.
     ValueError
         On values that are no finite numbers, lengths that differ, or missing groups.
 
@@ -160,6 +162,8 @@ default=None
 
     Raises
     ------
+    TypeError
+        If an argument is missing, or of a kind that is not taken.
     ValueError
         On values that are no finite numbers, lengths that differ, or missing groups.
 

@@ -410,6 +410,8 @@ def values_by_stratum(
 
     Raises
     ------
+    TypeError
+        If an argument is missing, or of a kind that is not taken.
     ValueError
         On missing strata or groups, lengths that differ, and as the metric does.
 

@@ -461,6 +461,8 @@ def compare_models(
 
     Raises
     ------
+    TypeError
+        If an argument is missing, or of a kind that is not taken.
     ValueError
         If there are fewer than two models or none is the baseline, on lengths that
         differ, on other labels than `metric` takes, and on parameters out of range.

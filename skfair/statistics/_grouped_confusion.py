@@ -112,6 +112,8 @@ class GroupedConfusion(JSONStatistic):
 
         Raises
         ------
+        TypeError
+            If an argument is missing, or of a kind that is not taken.
         ValueError
             On missing or continuous labels, wrong lengths, missing groups, negative
             weights, or a group whose rows all weigh zero.
@@ -162,6 +164,8 @@ class GroupedConfusion(JSONStatistic):
 
         Raises
         ------
+        TypeError
+            If an argument is missing, or of a kind that is not taken.
         ValueError
             On another shape, NaN, infinite or negative counts, counts that add up to
             2**53 or more, or classes or labels that are repeated or of another length.

@@ -146,6 +146,8 @@ class GroupedHistogram(JSONStatistic):
 
         Raises
         ------
+        TypeError
+            If an argument is missing, or of a kind that is not taken.
         ValueError
             On scores outside [0, 1], NaN, wrong lengths, missing groups, negative
             weights, a group whose rows all weigh zero, or another number of bins.

@@ -99,6 +99,8 @@ default=None
 
     Raises
     ------
+    TypeError
+        If an argument is missing, or of a kind that is not taken.
     ValueError
         If `at_most` is out of range, and as in `confidence_interval`.
 

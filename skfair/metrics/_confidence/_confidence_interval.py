@@ -118,6 +118,8 @@ default=None
 
     Raises
     ------
+    TypeError
+        If an argument is missing, or of a kind that is not taken.
     ValueError
         On another metric, a level outside (0, 1), another method, a statistic of
         weighted rows, sample weights or MADD with ``bandwidth="auto"`` with a method

@@ -125,6 +125,8 @@ default=None
 
     Raises
     ------
+    TypeError
+        If an argument is missing, or of a kind that is not taken.
     ValueError
         On missing or continuous classes, lengths that differ, or missing groups.
 
@@ -260,6 +262,8 @@ class DCPResult:
 
         Raises
         ------
+        TypeError
+            If an argument is missing, or of a kind that is not taken.
         ValueError
             On invalid classes, lengths or parameters, and missing groups.
 

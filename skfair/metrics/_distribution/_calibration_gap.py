@@ -259,6 +259,8 @@ default=None
 
     Raises
     ------
+    TypeError
+        If an argument is missing, or of a kind that is not taken.
     ValueError
         On scores outside [0, 1], labels that are missing or of more than two classes,
         lengths that differ, or missing groups.
@@ -405,6 +407,8 @@ default=None
 
     Raises
     ------
+    TypeError
+        If an argument is missing, or of a kind that is not taken.
     ValueError
         As `calibration_gap` does.
 

@@ -94,6 +94,8 @@ def calibration_test(
 
     Raises
     ------
+    TypeError
+        If an argument is missing, or of a kind that is not taken.
     ValueError
         If `n_draws` is not a positive integer, and as `calibration_error` does.
 

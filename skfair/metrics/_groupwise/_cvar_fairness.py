@@ -108,6 +108,8 @@ default=None
 
     Raises
     ------
+    TypeError
+        If an argument is missing, or of a kind that is not taken.
     ValueError
         If `alpha` is out of range, labels or weights are invalid, lengths differ,
         groups are missing, or a callable returns anything but 0 and 1.
@@ -299,6 +301,8 @@ def cvar_fairness_test(
 
     Raises
     ------
+    TypeError
+        If an argument is missing, or of a kind that is not taken.
     ValueError
         As in `cvar_fairness`, and if `alpha`, `epsilon`, `sampling` or
         `n_permutations` is out of range or a statistic is one of weighted rows.

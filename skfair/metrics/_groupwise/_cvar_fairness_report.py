@@ -80,6 +80,8 @@ def cvar_fairness_report(
 
     Raises
     ------
+    TypeError
+        If an argument is missing, or of a kind that is not taken.
     ValueError
         As in `cvar_fairness`, and if `confidence_level` is out of range.
 

@@ -121,6 +121,8 @@ def impact_ratios(
 
     Raises
     ------
+    TypeError
+        If an argument is missing, or of a kind that is not taken.
     ValueError
         On labels of more than two classes, text labels without `pos_label`, scores
         that are not finite, lengths that differ, or parameters out of range.

@@ -94,6 +94,8 @@ default=None
 
     Raises
     ------
+    TypeError
+        If an argument is missing, or of a kind that is not taken.
     ValueError
         If labels or weights are invalid, lengths differ, groups are missing, or a
         callable returns anything but 0 and 1.
@@ -186,6 +188,8 @@ def max_gap_test(
 
     Raises
     ------
+    TypeError
+        If an argument is missing, or of a kind that is not taken.
     ValueError
         As in `max_gap`, and if `n_permutations` is not a positive integer or a
         statistic is one of weighted rows.

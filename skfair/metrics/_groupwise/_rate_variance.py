@@ -120,6 +120,8 @@ def rate_variance(
 
     Raises
     ------
+    TypeError
+        If an argument is missing, or of a kind that is not taken.
     ValueError
         As in `cvar_fairness`, and if `sampling` is invalid or rows are weighted.
 

@@ -64,6 +64,8 @@ def top_groups(
 
     Raises
     ------
+    TypeError
+        If an argument is missing, or of a kind that is not taken.
     ValueError
         As in `cvar_fairness`, and if `false_discovery_rate` is out of range.
 

@@ -182,6 +182,8 @@ default=None
 
     Raises
     ------
+    TypeError
+        If an argument is missing, or of a kind that is not taken.
     ValueError
         If a numeric column has many values and no bins, if bins do not increase or
         name no column, and on invalid scores, labels, lengths or parameters.

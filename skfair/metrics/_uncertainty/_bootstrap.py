@@ -114,6 +114,8 @@ default=None
 
     Raises
     ------
+    TypeError
+        If an argument is missing, or of a kind that is not taken.
     ValueError
         On a level outside (0, 1) or a number of resamples below 1, and as the metric
         does.

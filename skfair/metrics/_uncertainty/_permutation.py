@@ -139,12 +139,16 @@ default=None
 
     Raises
     ------
+    TypeError
+        If an argument is missing, or of a kind that is not taken.
     ValueError
         If `n_permutations` is not a positive integer, if `within` has missing values
         or another number of rows, and as the metric does.
 
     Warns
     -----
+    sklearn.exceptions.UndefinedMetricWarning
+        As the metric does.
     UserWarning
         If the metric has the same value, not 0, for all permutations and the data as
         given: then the p-value is 1 whatever the groups are.

@@ -151,7 +151,8 @@ default=None
         As the metric does.
     UserWarning
         If the metric has the same value, not 0, for all permutations and the data as
-        given: then the p-value is 1 whatever the groups are.
+        given: then the p-value is 1 whatever the groups are. With ``within="auto"``,
+        if true labels are given and it is not known whether the metric compares errors.
 
     See Also
     --------

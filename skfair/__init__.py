@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING
 
 __version__ = "0.1.0"
 
-#: Imported when they are first used, as those of scikit-learn are.
+#: Imported when they are first used, as those of scikit-learn are. `skfair.torch` is no
+#: part, since it needs an extra, and listing the names of skfair would import it.
 _SUBMODULES = [
     "datasets",
     "exceptions",
@@ -20,7 +21,6 @@ _SUBMODULES = [
     "report",
     "sampling",
     "statistics",
-    "torch",
 ]
 
 __all__ = [*_SUBMODULES, "__version__"]

@@ -156,7 +156,7 @@ class LessDiscriminatorySearchCV(RandomizedSearchCV):  # type: ignore[misc]
     n_splits_ : int
         Number of folds.
     multimetric_ : bool
-        Always True: performance and disparity are scored.
+        False: the search returns one score, the performance.
     classes_ : ndarray of shape (2,)
         Classes; the second is the positive one.
     n_features_in_ : int

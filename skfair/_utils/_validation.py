@@ -79,7 +79,9 @@ def check_real(
 
 
 def check_choice(name: str, value: Any, choices: tuple[Any, ...]) -> None:
-    """Raise unless a parameter is one of its values, of the same type."""
+    """Raise unless a parameter is one of its values, of the same type or NumPy's."""
+    if isinstance(value, np.generic):  # of a grid of parameters that is an array
+        value = value.item()
     for choice in choices:
         if type(value) is type(choice) and value == choice:
             return

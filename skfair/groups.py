@@ -173,6 +173,11 @@ or Groups
         If labels look alike but are not the same: the number 1 and the text "1", or
         texts that differ in spaces around them or in the encoding of an accent.
 
+    See Also
+    --------
+    Groups : What it returns.
+    skfair.metrics.values_by_stratum : Takes them as strata, too.
+
     Examples
     --------
     >>> import pandas as pd

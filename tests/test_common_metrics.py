@@ -827,6 +827,21 @@ def test_weights_too_small_or_too_large_to_add_up(metric, weight):
 
 
 @each_kind
+def test_a_single_value_stands_for_no_rows(metric):
+    y_true, values, groups = draw_rows(metric)
+    with pytest.raises(ValueError, match=f"{metric.argument} must "):
+        measure(metric, y_true, values[0], groups)
+
+
+@each_kind
+def test_true_labels_without_a_hash_are_named(metric):
+    y_true, values, groups = draw_rows(metric)
+    y_true = np.array([{}, *y_true[1:]], dtype=object)
+    with pytest.raises((TypeError, ValueError), match="y_true must "):
+        measure(metric, y_true, values, groups)
+
+
+@each_kind
 @in_turn("argument", ["y_true", "values", "sensitive_features", "sample_weight"])
 def test_masked_entries_are_missing(metric, argument):
     y_true, values, groups = draw_rows(metric)

@@ -71,6 +71,15 @@ def test_public_names_are_those_of_the_file():
     )
 
 
+def test_packages_are_attributes_as_those_of_scikit_learn_are():
+    found = {name for _, name, _ in pkgutil.iter_modules(skfair.__path__)}
+    packages = {name for name in found if not name.startswith("_")}
+    assert set(dir(skfair)) == packages - {"torch"} | {"__version__"}
+    assert all(hasattr(skfair, name) for name in dir(skfair))
+    assert skfair.__getattr__("metrics") is importlib.import_module("skfair.metrics")
+    assert not hasattr(skfair, "metric")
+
+
 def described(documentation):
     """Names and types of the parameters and attributes that a docstring describes."""
     sections = re.split(r"^(.+)\n-{3,}$", documentation, flags=re.M)
@@ -90,7 +99,7 @@ def stands_for(text, default):
     return value == default or repr(value) == repr(default)
 
 
-def test_docstrings_describe_every_parameter_with_its_default():
+def test_docstrings_give_every_parameter_its_type_and_default():
     wrong = []
     for line in public_lines():
         place, _, parameters = line.partition("(")
@@ -105,7 +114,7 @@ def test_docstrings_describe_every_parameter_with_its_default():
             if parameter.name.startswith("_") or parameter.name == "self":
                 continue
             kind = found.get(parameter.name)
-            if kind is None:
+            if not kind:
                 wrong.append((place, parameter.name))
             stated = re.search(r"default=(.*)", kind or "")
             if stated and not stands_for(stated[1], parameter.default):

@@ -1,4 +1,4 @@
-"""Results of several numbers as tables."""
+"""Results as tables: of a few numbers, or of one row for each of many things."""
 
 from __future__ import annotations
 
@@ -29,3 +29,38 @@ class NumbersResult:
         """
         shown = [field.name for field in fields(self) if field.repr]
         return pd.DataFrame({name: [getattr(self, name)] for name in shown})
+
+
+class TableResult:
+    """Base of the dataclasses of results whose answer is a table."""
+
+    table: pd.DataFrame
+
+    def __str__(self) -> str:
+        return f"{self!r}\n{self.table.to_string()}"
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the table.
+
+        Returns
+        -------
+        DataFrame
+            A copy of the attribute `table`.
+
+        Examples
+        --------
+        >>> from skfair.datasets import load_berkeley_admissions
+        >>> from skfair.inspection import explained_gap
+        >>> X, y = load_berkeley_admissions(return_X_y=True)
+        >>> result = explained_gap(
+        ...     y,
+        ...     sensitive_features=X["sex"],
+        ...     explained_by=X["department"],
+        ...     metric="demographic_parity_difference",
+        ... )
+        >>> result.to_frame()["remaining"].round(3)
+        explained_by
+        department    0.018
+        Name: remaining, dtype: float64
+        """
+        return self.table.copy()

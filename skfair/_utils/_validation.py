@@ -81,7 +81,9 @@ def check_real(
 
 
 def check_choice(name: str, value: Any, choices: tuple[Any, ...]) -> None:
-    """Raise unless a parameter is one of its values, of the same type."""
+    """Raise unless a parameter is one of its values, of the same type or NumPy's."""
+    if isinstance(value, np.generic):  # of a grid of parameters that is an array
+        value = value.item()
     for choice in choices:
         if type(value) is type(choice) and value == choice:
             return
@@ -110,6 +112,8 @@ def as_array(values: Any, name: str, n_samples: int | None = None) -> NDArray[An
         array = np.asarray(values)
     except ValueError as error:
         raise ValueError(f"{name} must have the shape of an array: {error}") from error
+    if not array.dtype.isnative:  # pandas knows no other order of bytes
+        array = array.astype(array.dtype.newbyteorder("="))
     if array.dtype.kind == "T":  # pandas knows no strings of variable length
         array = array.astype(object)
     elif array.dtype.kind in "US" and not isinstance(values, np.ndarray):
@@ -300,7 +304,11 @@ def check_y_true(
     if y_true is None:
         return
     refuse_tables_elsewhere(y_score, "y_score")
-    values = as_array(y_true, "y_true", len(y_score))
+    try:
+        n_samples = len(y_score)
+    except TypeError:  # the check of the scores tells what they are
+        n_samples = None
+    values = as_array(y_true, "y_true", n_samples)
     if len(values) == 0:
         return
     check_no_missing(values, "y_true")
@@ -310,15 +318,26 @@ def check_y_true(
         low, high = values.min(), values.max()
         if bool(((values == low) | (values == high)).all()):
             return
-    classes = pd.unique(values)
+    classes = distinct_labels(values, "y_true")
     if len(classes) > 2:
-        swapped = values.dtype.kind == "f" and len(pd.unique(as_array(y_score, ""))) < 3
+        scores = np.ravel(as_array(y_score, "y_score"))
+        swapped = values.dtype.kind == "f" and len(pd.unique(scores)) < 3
         tip = " Are y_true and the scores in the wrong order?" if swapped else ""
         raise ValueError(
             f"y_true must be binary, got {len(classes)} classes: "
             f"{classes[:5].tolist()}{'...' if len(classes) > 5 else ''}. This metric "
             f"does not read true labels: pass None.{tip}"
         )
+
+
+def distinct_labels(values: NDArray[Any], name: str) -> NDArray[Any]:
+    """Return the distinct labels of rows in the order of their first rows."""
+    try:
+        return np.asarray(pd.unique(values))
+    except TypeError as error:
+        raise TypeError(
+            f"{name} must hold text, numbers, dates or other hashable labels: {error}."
+        ) from error
 
 
 def check_no_missing(values: NDArray[Any], name: str) -> None:

@@ -107,6 +107,12 @@ def fetch_adult(
     ValueError
         If the table lacks a column.
 
+    See Also
+    --------
+    fetch_bank_marketing : Clients of a bank, by age, marital status and education.
+    fetch_oulad : Students, by gender, poverty, disability and age.
+    load_berkeley_admissions : A small table that comes with the package.
+
     References
     ----------
     .. [1] Becker B., Kohavi R. (1996). Adult. UCI Machine Learning Repository.

@@ -116,6 +116,11 @@ def fetch_bank_marketing(
     ValueError
         If the table lacks a column.
 
+    See Also
+    --------
+    fetch_adult : Incomes, by sex and race.
+    fetch_oulad : Students, by gender, poverty, disability and age.
+
     References
     ----------
     .. [1] Moro S., Cortez P., Rita P. (2014). A Data-Driven Approach to Predict the

@@ -77,6 +77,10 @@ def load_berkeley_admissions(
     (data, target) : tuple
         If `return_X_y` is True.
 
+    See Also
+    --------
+    fetch_adult : A larger table, with incomes by sex and race.
+
     References
     ----------
     .. [1] Bickel P. J., Hammel E. A., O'Connell J. W. (1975). Sex Bias in Graduate

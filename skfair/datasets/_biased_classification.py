@@ -80,6 +80,10 @@ def make_biased_classification(
         not finite, an attribute or label is unknown, or an attribute has the name of
         a feature.
 
+    See Also
+    --------
+    make_biased_scores : Scores whose disparity is known, without features.
+
     Notes
     -----
     With rates for one attribute, each of its labels has exactly that probability of

@@ -52,6 +52,10 @@ def make_biased_scores(
     ValueError
         If a group would be empty, or `n_samples` is neither an int nor two.
 
+    See Also
+    --------
+    make_biased_classification : Features and labels to train on.
+
     Notes
     -----
     Equation 9 of [1]_ writes the second density as that of N(0.55, 1) at ten times the

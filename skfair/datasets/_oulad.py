@@ -111,6 +111,11 @@ def fetch_oulad(
     FileNotFoundError
         If no directory is given, or it does not have the file.
 
+    See Also
+    --------
+    fetch_adult : Incomes, by sex and race.
+    fetch_bank_marketing : Clients of a bank, by age, marital status and education.
+
     Notes
     -----
     The preparation is that of the MADD papers [2]_. From the dataset's

@@ -253,6 +253,12 @@ def grouped_scores(
     TypeError
         As in `grouped_histogram`.
 
+    See Also
+    --------
+    grouped_histogram : Scores in bins, of any number of rows.
+    mcdp_bounds : MCDP(0) of any number of rows.
+    skfair.statistics.GroupedScores : The statistic, and how it is made of arrays.
+
     Examples
     --------
     >>> import pandas as pd
@@ -307,6 +313,12 @@ def grouped_confusion(
         or groups are missing, or if weights are negative or not finite.
     TypeError
         If `frame` is no table, or if weights are no numbers.
+
+    See Also
+    --------
+    grouped_outcomes : Rates of one class by group.
+    skfair.statistics.GroupedConfusion : The statistic, and how it is made of arrays.
+    skfair.metrics.dcp : Takes it.
 
     Examples
     --------
@@ -378,6 +390,12 @@ def grouped_outcomes(
         As in `grouped_confusion`, and if labels are of more than two classes.
     TypeError
         As in `grouped_confusion`.
+
+    See Also
+    --------
+    grouped_confusion : True and predicted classes by group.
+    skfair.statistics.GroupedOutcomes : The statistic, and how it is made of arrays.
+    skfair.metrics.cvar_fairness : Takes it.
 
     Examples
     --------

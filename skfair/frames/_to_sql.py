@@ -59,6 +59,7 @@ def to_sql(
     See Also
     --------
     skfair.statistics.GroupedHistogram.from_cells : Reads the result.
+    grouped_histogram : The same where Python reaches the table.
 
     Examples
     --------

@@ -353,6 +353,7 @@ class DiffMCDPClassifier(
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows to predict, with the same columns as in `fit`.
 
         Returns
         -------
@@ -374,6 +375,7 @@ class DiffMCDPClassifier(
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows to predict, with the same columns as in `fit`.
 
         Returns
         -------
@@ -394,6 +396,7 @@ class DiffMCDPClassifier(
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows to predict, with the same columns as in `fit`.
 
         Returns
         -------

@@ -329,6 +329,7 @@ class MCDPBoostingClassifier(
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
+            Rows to predict, with the same columns as in `fit`.
 
         Returns
         -------
@@ -347,6 +348,7 @@ class MCDPBoostingClassifier(
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
+            Rows to predict, with the same columns as in `fit`.
 
         Returns
         -------

@@ -177,6 +177,8 @@ class MCDPReweighter(
     DiffMCDPClassifier : Minimises such a loss with a neural network.
     skfair.postprocessing.MADDPostProcessor : Repairs scores; prediction needs groups.
     skfair.metrics.mcdp : The metric that becomes small.
+    MCDPBoostingClassifier : The same penalty, for LightGBM and XGBoost.
+    skfair.postprocessing.UnawarePostProcessor : Changes scores, not the training.
 
     Notes
     -----
@@ -378,6 +380,7 @@ class MCDPReweighter(
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
+            Rows to predict, with the same columns as in `fit`.
 
         Returns
         -------
@@ -397,6 +400,7 @@ class MCDPReweighter(
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
+            Rows to predict, with the same columns as in `fit`.
 
         Returns
         -------
@@ -417,6 +421,7 @@ class MCDPReweighter(
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
+            Rows to predict, with the same columns as in `fit`.
 
         Returns
         -------

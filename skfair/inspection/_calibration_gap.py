@@ -123,6 +123,9 @@ class CalibrationGapDisplay(Display):
                 **style,
             )
             self.lines_.append(line)
+        others = [i for i in range(len(self.labels)) if not few and i not in pair]
+        if others:
+            self.lines_[others[0]].set_label(_style.others_text(self.counts[others]))
         self.mark_line_ = None
         if pair:
             (self.mark_line_,) = self.ax_.plot(
@@ -133,7 +136,9 @@ class CalibrationGapDisplay(Display):
                 label=f"Gap of {self.value:.3f} at the score {self.score:.4g}",
             )
         self.ax_.set(
-            xlabel="Score", ylabel="Outcomes minus scores, up to the score", xlim=(0, 1)
+            xlabel=_style.SCORE_LABELS["probability"],
+            ylabel="Outcomes minus scores, up to the score",
+            xlim=(0, 1),
         )
         self._write_title(self.ax_, name)
         heading = _style.names_text(self.sensitive_names)
@@ -172,8 +177,9 @@ class CalibrationGapDisplay(Display):
 (n_samples, n_columns), str, int, list of str, list of int, or callable, default=None
             Stratum of each row, or the columns of X that hold it. The stratum with the
             largest gap is drawn, and named.
-        pos_label : object, default=None
-            The positive label, as in `skfair.metrics.calibration_gap`.
+        pos_label : int, float, bool or str, default=None
+            The true label that counts as positive, see
+            `skfair.metrics.calibration_gap`.
         sample_weight : array-like of shape (n_samples,), default=None
             Non-negative sample weights.
         ax : matplotlib Axes, default=None
@@ -233,8 +239,9 @@ class CalibrationGapDisplay(Display):
 (n_samples, n_columns), default=None
             Stratum of each row, such as its department. The stratum with the
             largest gap is drawn, and named.
-        pos_label : object, default=None
-            The positive label, as in `skfair.metrics.calibration_gap`.
+        pos_label : int, float, bool or str, default=None
+            The true label that counts as positive, see
+            `skfair.metrics.calibration_gap`.
         sample_weight : array-like of shape (n_samples,), default=None
             Non-negative sample weights.
         ax : matplotlib Axes, default=None

@@ -11,7 +11,6 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from skfair._utils._language import figure, number, say
-from skfair._utils._text import counted
 from skfair._utils._types import Floats
 from skfair._utils._validation import AnyScale, Scale, check_choice, check_real
 from skfair.inspection import _inputs, _layout, _style
@@ -182,9 +181,17 @@ class CDFGapDisplay(Display):
         return self
 
     def _coloured_groups(self) -> list[int]:
-        """List the groups drawn in colour: all, or of many groups the marked pairs."""
+        """List the groups drawn in colour: all, or of many groups the marked pairs.
+
+        Groups known by a proxy have no marks, and share their scores: of many, the pair
+        is coloured whose lines are the furthest apart.
+        """
         if len(self.labels) <= _style.MAX_GROUPS:
             return list(range(len(self.labels)))
+        if not self.marks:
+            shares = np.array(self.shares)
+            at = shares[:, np.ptp(shares, axis=0).argmax()]
+            return [int(at.argmax()), int(at.argmin())]
         # Keeps the order of the marks, and each group once.
         return list(dict.fromkeys(i for mark in self.marks for i in mark.pair))
 
@@ -202,9 +209,7 @@ class CDFGapDisplay(Display):
             lines += self.ax_.plot(*steps, drawstyle="steps-post", **style)
         others = [i for i in range(len(self.labels)) if i not in coloured]
         if others:
-            sizes_text = _style.range_text(self.counts[others])
-            text = counted(len(others), "group").replace(" ", " other ")
-            lines[others[0]].set_label(f"{text} ({sizes_text})")
+            lines[others[0]].set_label(_style.others_text(self.counts[others]))
         return lines
 
     def _draw_bands(
@@ -409,8 +414,18 @@ class CDFGapDisplay(Display):
             Stratum of each row, such as its true label. The stratum with the largest
             MCDP(epsilon) is drawn, and named; bands are of it alone, and do not account
             for the choice, as `skfair.metrics.confidence_interval` does.
-        epsilon, confidence_level, scale, sample_weight, ax
-            As in `from_estimator`.
+        epsilon : float in [0, 0.5], default=0.0
+            Half the window of a second mark, MCDP(epsilon); 0 marks MCDP(0) alone.
+        confidence_level : float in (0, 1), default=None
+            Level of a confidence band around each CDF, none by default.
+        scale : {"probability", "rank", "real"}, default="probability"
+            ``"rank"`` draws the ranks of scores that are no probabilities, as in
+            `skfair.metrics.mcdp`; ``"real"`` draws predicted numbers in their unit, for
+            which `epsilon` is 0.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Non-negative sample weights.
+        ax : matplotlib Axes, default=None
+            Where to draw. None makes a new figure.
         name : str, default=None
             Title of the axes, none by default.
 

@@ -12,6 +12,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
+from skfair._utils._results import TableResult
 from skfair._utils._text import listed
 from skfair._utils._validation import (
     check_choice,
@@ -59,8 +60,8 @@ _MOST_WITHOUT, _LEAST_SIZE = 0.5, 50
 
 
 @dataclass(frozen=True, eq=False)
-class ExplainedGapResult:
-    """Result of `explained_gap`.
+class ExplainedGapResult(TableResult):
+    """Result of `explained_gap`; ``print(result)`` shows the table.
 
     Attributes
     ----------
@@ -85,35 +86,9 @@ class ExplainedGapResult:
     upper: float
     table: pd.DataFrame = field(repr=False)
     effective_sizes: pd.DataFrame = field(repr=False)
-    population: Hashable = field(repr=False)
-    metric: str = field(repr=False)
-    confidence_level: float = field(repr=False)
-
-    def to_frame(self) -> pd.DataFrame:
-        """Table of what remains with each set of columns.
-
-        Returns
-        -------
-        DataFrame
-            A copy of `table`.
-
-        Examples
-        --------
-        >>> from skfair.datasets import load_berkeley_admissions
-        >>> from skfair.inspection import explained_gap
-        >>> X, y = load_berkeley_admissions(return_X_y=True)
-        >>> result = explained_gap(
-        ...     y,
-        ...     sensitive_features=X["sex"],
-        ...     explained_by=X["department"],
-        ...     metric="demographic_parity_difference",
-        ... )
-        >>> result.to_frame()["remaining"].round(3)
-        explained_by
-        department    0.018
-        Name: remaining, dtype: float64
-        """
-        return self.table.copy()
+    population: Hashable
+    metric: str
+    confidence_level: float
 
 
 @warns_if_reordered
@@ -459,11 +434,17 @@ class ExplainedGapDisplay(Display):
         """
         result, table = self.result, self.result.table
         self._begin(ax, _style.size_of_bars(len(table)))
-        self.total_band_ = self.ax_.axvspan(
-            result.lower, result.upper, color=_style.SHADE, alpha=0.25, linewidth=0
-        )
+        level = f"{result.confidence_level:.4g}"
         self.total_line_ = self.ax_.axvline(
             result.value, color=_style.INK, label=f"As it is: {result.value:.3f}"
+        )
+        self.total_band_ = self.ax_.axvspan(
+            result.lower,
+            result.upper,
+            color=_style.SHADE,
+            alpha=0.25,
+            linewidth=0,
+            label=f"As it is, {level} interval",
         )
         labels = [
             f"{_style.short_label(name)}\n(effective n = {size:,.0f})"
@@ -473,7 +454,7 @@ class ExplainedGapDisplay(Display):
             self.ax_,
             labels,
             table[["remaining", "remaining_lower", "remaining_upper"]],
-            label=f"What remains, {result.confidence_level:.4g} intervals",
+            label=f"What remains, {level} intervals",
         )
         self.ax_.set_xlim(left=0)
         self.ax_.set_xlabel(_style.metric_text(result.metric))

@@ -15,6 +15,7 @@ from scipy.special import ndtri
 
 from skfair._utils._columns import open_frame, positions_of
 from skfair._utils._response import asked_of, respond
+from skfair._utils._results import TableResult
 from skfair._utils._types import Bools, Floats, Integers
 from skfair._utils._validation import (
     check_choice,
@@ -39,8 +40,8 @@ _ENDS = ("", "_lower", "_upper")
 
 
 @dataclass(frozen=True, eq=False)
-class GapContributionsResult:
-    """Result of `gap_contributions`.
+class GapContributionsResult(TableResult):
+    """Result of `gap_contributions`; ``print(result)`` shows the table.
 
     Attributes
     ----------
@@ -67,30 +68,8 @@ class GapContributionsResult:
     mean_difference: float
     groups: tuple[Hashable, Hashable]
     table: pd.DataFrame = field(repr=False)
-    confidence_level: float = field(repr=False)
+    confidence_level: float
     n_calls: int = field(repr=False)
-
-    def to_frame(self) -> pd.DataFrame:
-        """Table of the contributions.
-
-        Returns
-        -------
-        DataFrame
-            A copy of `table`.
-
-        Examples
-        --------
-        >>> from sklearn.linear_model import LogisticRegression
-        >>> from skfair.inspection import gap_contributions
-        >>> X, y = [[0, 1], [1, 0], [0, 0], [1, 1]], [0, 1, 0, 1]
-        >>> model = LogisticRegression().fit(X, y)
-        >>> result = gap_contributions(
-        ...     model, X, sensitive_features=["F", "M", "F", "M"], random_state=0
-        ... )
-        >>> float(result.to_frame()["decisions"].sum().round(2))
-        1.0
-        """
-        return self.table.copy()
 
 
 def gap_contributions(
@@ -401,6 +380,7 @@ class GapContributionsDisplay(Display):
     See Also
     --------
     gap_contributions : The numbers behind the picture, and what they cannot say.
+    ExplainedGapDisplay : What goes with columns, whatever the model.
 
     Examples
     --------

@@ -70,6 +70,7 @@ class GroupGapDisplay(Display):
     --------
     skfair.metrics.cvar_fairness_report : The table behind the picture.
     skfair.metrics.top_groups : Which groups differ by more than chance.
+    GroupMetricsDisplay : Any metrics by group, side by side.
 
     Examples
     --------
@@ -331,8 +332,21 @@ class GroupGapDisplay(Display):
 (n_samples, n_columns), default=None
             Stratum of each row, such as its true label. The stratum with the largest
             CVaR fairness is drawn, and named.
-        alpha, quality, group_weights, confidence_level, pos_label, sample_weight
-            As in `from_estimator`, except that `pos_label=None` stands for 1.
+        alpha : float in [0, 1), default=0.9
+            Level of the tail, which holds the groups with the largest gaps, of total
+            weight 1 - alpha.
+        quality : str or callable, default="selection_rate"
+            Rate that is compared, see `skfair.metrics.cvar_fairness`.
+        group_weights : {"uniform", "proportional"}, mapping, or \
+array-like of shape (n_groups,), default="uniform"
+            Weights of the groups, see `skfair.metrics.cvar_fairness`.
+        confidence_level : float in (0, 1), default=0.95
+            Level of the intervals.
+        pos_label : int, float, bool or str, default=None
+            Label of the positive class. None stands for 1 where labels are numbers;
+            text labels need it.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Non-negative sample weights.
         ax : matplotlib Axes, default=None
             Where to draw. None makes a new figure.
         name : str, default=None

@@ -280,9 +280,35 @@ class GroupMetricsDisplay(Display):
 
         Parameters
         ----------
-        y_true, y_pred, metrics, sensitive_features, control_features, y_score, \
-pos_label, confidence_level, n_resamples, sample_weight, random_state, n_jobs
-            As in `skfair.metrics.group_metrics`.
+        y_true : array-like of shape (n_samples,) or None
+            True labels, or numbers of a regression. The selection rate needs none.
+        y_pred : array-like of shape (n_samples,) or None
+            Predicted labels or numbers. None if all metrics take scores.
+        metrics : str, callable, scorer, list of these, or dict of name -> these
+            See `skfair.metrics.group_metrics`.
+        sensitive_features : array-like of shape (n_samples,) or \
+(n_samples, n_columns)
+            Group of each row; several columns stand for their intersection.
+        control_features : array-like of shape (n_samples,) or \
+(n_samples, n_columns), default=None
+            Stratum of each row. Every group of every stratum is drawn.
+        y_score : array-like of shape (n_samples,) or (n_samples, n_classes), \
+default=None
+            Scores for the metrics that take them. None stands for `y_pred`.
+        pos_label : int, float, bool or str, default=None
+            Label of the positive class. None stands for 1 where labels are 0 and 1 or
+            -1 and 1.
+        confidence_level : float in (0, 1) or None, default=0.95
+            Level of the intervals; None draws none.
+        n_resamples : int, default=199
+            Number of bootstrap resamples for metrics that are no rates.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Non-negative sample weights.
+        random_state : int, RandomState instance or None, default=None
+            Seed of the resamples.
+        n_jobs : int, default=None
+            Number of processes for the resamples; None is 1 unless in a
+            `joblib.parallel_config` context, -1 uses all processors.
         ax : matplotlib Axes, or array of them, default=None
             Where to draw, one for each metric. None makes a new figure.
         name : str, default=None

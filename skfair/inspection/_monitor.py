@@ -108,7 +108,7 @@ class MonitorDisplay(Display):
             If matplotlib is not installed.
         """
         self._begin(ax)
-        level = f"{self.confidence_level:.0%} interval at all looks"
+        level = f"{self.confidence_level:.4g} interval at all looks"
         self.recent_line_, self.recent_band_ = self._draw_looks(
             "recent", "recent_lower", "recent_upper", 2, "Recent rows", None
         )

@@ -173,6 +173,7 @@ class ProxyBoundsDisplay(Display):
         Parameters
         ----------
         result : ProxyBoundsResult
+            Result of `skfair.metrics.proxy_bounds`.
         limit : float in [0, 1], default=0.0
             Disparity that is asked about: none, or the largest that is allowed.
         ax : matplotlib Axes, default=None

@@ -11,7 +11,7 @@ import numpy as np
 
 from skfair._utils._language import figure, in_english, say, whole
 from skfair._utils._optional import extra, require
-from skfair._utils._text import one_line
+from skfair._utils._text import counted, one_line
 from skfair._utils._types import Integers
 
 if TYPE_CHECKING:
@@ -78,10 +78,14 @@ def group_style(position: int) -> dict[str, Any]:
 
 
 def plain_text(value: Any, max_length: int | None = None) -> str:
-    """Text on one line that matplotlib shows as it is, never as mathematics."""
+    """Text on one line that matplotlib shows as it is, never as mathematics.
+
+    A long text is cut in its middle, since long names often begin alike.
+    """
     text = _drawable(one_line(value))
     if max_length is not None and len(text) > max_length:
-        text = text[: max_length - 3] + "..."
+        tail = (max_length - 3) // 2
+        text = f"{text[: max_length - 3 - tail]}...{text[-tail:]}"
     if not text or text.startswith("_"):
         # Legends leave out entries that begin with an underscore.
         text = f"'{text}'"
@@ -152,6 +156,11 @@ def groups_text(labels: Sequence[Hashable], counts: Integers) -> str:
         return f"{len(labels)} groups ({range_text(counts)})"
     sizes = zip(labels, counts.tolist(), strict=True)
     return "\n".join(group_text(label, count) for label, count in sizes)
+
+
+def others_text(counts: Integers) -> str:
+    """Legend entry of all groups that have none of their own."""
+    return f"{counted(len(counts), 'other group')} ({range_text(counts)})"
 
 
 def joined_text(labels: Sequence[Hashable]) -> str:

@@ -82,7 +82,6 @@ from skfair.metrics._uncertainty._permutation import (
 
 __all__ = [
     "BootstrapResult",
-    "RateVarianceResult",
     "CVaRTestResult",
     "CalibrationTestResult",
     "CertifyResult",
@@ -96,6 +95,7 @@ __all__ = [
     "MinDCPResult",
     "PermutationTestResult",
     "ProxyBoundsResult",
+    "RateVarianceResult",
     "WorstSubgroupResult",
     "abcc",
     "abroca",
@@ -107,7 +107,6 @@ __all__ = [
     "confidence_interval",
     "continuous_mcdp",
     "continuous_mcdp_cuts",
-    "rate_variance",
     "cvar_fairness",
     "cvar_fairness_report",
     "cvar_fairness_test",
@@ -137,6 +136,7 @@ __all__ = [
     "permutation_test",
     "predictive_value_difference",
     "proxy_bounds",
+    "rate_variance",
     "top_groups",
     "true_positive_rate_difference",
     "values_by_class",

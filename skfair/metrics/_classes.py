@@ -20,10 +20,11 @@ from skfair._utils._validation import (
     check_no_missing,
     check_numbers,
     check_scores,
+    distinct_labels,
 )
 from skfair._utils._warnings import warns_if_reordered
 from skfair.groups import columns_of, resolve_groups, sort_labels
-from skfair.metrics._spec import Specification, unwrapped
+from skfair.metrics._spec import Specification, check_metric, unwrapped
 from skfair.statistics import GroupedScores
 from skfair.statistics._grouped_confusion import encode_classes
 
@@ -74,6 +75,8 @@ default=None
 
     Raises
     ------
+    TypeError
+        If an argument is missing, or of a kind that is not taken.
     ValueError
         If `y_score` has fewer than two columns or rows that do not sum to 1, on
         `labels` of another number or that lack values of `y_true`, and as the metric
@@ -106,6 +109,7 @@ default=None
     high      0.5
     Name: value, dtype: float64
     """
+    check_metric(metric)
     scale = unwrapped(metric)[1].get("scale", "probability")
     columns = _columns_of_classes(y_score, "y_score", scale, TAKES_ANY)
     n_samples = len(columns[0])
@@ -208,7 +212,7 @@ def _check_n_classes(y_true: Any, n_samples: int, n_classes: int, name: str) -> 
         return
     true = as_array(y_true, "y_true", n_samples)
     check_no_missing(true, "y_true")
-    n_found = len(pd.unique(true))
+    n_found = len(distinct_labels(true, "y_true"))
     if n_found > n_classes:
         raise ValueError(
             f"y_true must have at most {n_classes} classes, one for each column of "

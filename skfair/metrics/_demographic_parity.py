@@ -116,6 +116,8 @@ default=None
 
     Raises
     ------
+    TypeError
+        If an argument is missing, or of a kind that is not taken.
     ValueError
         On values outside [0, 1], text labels without `pos_label`, lengths that
         differ, or missing groups.
@@ -128,6 +130,8 @@ default=None
     See Also
     --------
     abcc : Average over all thresholds of the absolute difference.
+    impact_ratios : Ratios of the rates, as tables.
+    mean_error_difference : Compares the errors of predicted numbers.
 
     References
     ----------

@@ -89,6 +89,8 @@ default=None
 
     Raises
     ------
+    TypeError
+        If an argument is missing, or of a kind that is not taken.
     ValueError
         On missing or continuous labels, lengths that differ, or missing groups.
 
@@ -103,6 +105,8 @@ default=None
     See Also
     --------
     dcp : The share of people whose predictions differ from a common baseline.
+    true_positive_rate_difference : The gap of one of the rates.
+    false_positive_rate_difference : The gap of the other.
 
     References
     ----------

@@ -88,6 +88,8 @@ default=None
 
     Raises
     ------
+    TypeError
+        If an argument is missing, or of a kind that is not taken.
     ValueError
         On values that are no finite numbers, lengths that differ, or missing groups.
 
@@ -100,6 +102,7 @@ default=None
     --------
     demographic_parity_difference : Difference of the mean predictions.
     group_metrics : Any metric of scikit-learn by group.
+    mean_absolute_error_difference : Compares the sizes of errors.
 
     Examples
     --------
@@ -159,6 +162,8 @@ default=None
 
     Raises
     ------
+    TypeError
+        If an argument is missing, or of a kind that is not taken.
     ValueError
         On values that are no finite numbers, lengths that differ, or missing groups.
 

@@ -193,13 +193,13 @@ def group_metrics(
     Parameters
     ----------
     metrics : str, callable, scorer, list of these, or dict of name -> these
-        A name is that of a function in `sklearn.metrics`, as ``"recall_score"``, of a
-        scorer of scikit-learn, as ``"roc_auc"``, or of a rate: ``"selection_rate"``,
-        ``"accuracy"``, ``"error_rate"``, ``"true_positive_rate"``,
-        ``"false_negative_rate"``, ``"false_positive_rate"``, ``"true_negative_rate"``
-        or ``"predictive_value"``. A callable is ``metric(y_true, y_pred)`` and returns
-        a number; `functools.partial` sets its options. The value of a scorer has its
-        sign.
+        A name is that of a function in `sklearn.metrics`, such as ``"recall_score"``,
+        of a scorer of scikit-learn, such as ``"roc_auc"``, or of a rate:
+        ``"selection_rate"``, ``"accuracy"``, ``"error_rate"``,
+        ``"true_positive_rate"``, ``"false_negative_rate"``, ``"false_positive_rate"``,
+        ``"true_negative_rate"`` or ``"predictive_value"``. A callable is
+        ``metric(y_true, y_pred)`` and returns a number; `functools.partial` sets its
+        options. The value of a scorer has its sign.
     y_true : array-like of shape (n_samples,) or None
         True labels, or numbers of a regression. The selection rate needs none.
     y_pred : array-like of shape (n_samples,) or None
@@ -255,6 +255,8 @@ default=None
     true_positive_rate_difference : One of the disparities with a scorer.
     cvar_fairness_report : Rates of very many groups.
     skfair.inspection.GroupMetricsDisplay : The picture.
+    true_positive_rate_difference : One rate, as a metric with a scorer.
+    mean_error_difference : Errors of predicted numbers, likewise.
 
     Notes
     -----

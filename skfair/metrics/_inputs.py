@@ -6,7 +6,6 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import Any, Literal, TypeAlias, TypeVar, get_args
 
 import numpy as np
-import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from skfair._utils._text import shown
@@ -21,6 +20,7 @@ from skfair._utils._validation import (
     check_unmasked,
     check_weights,
     check_y_true,
+    distinct_labels,
     refuse_scores,
     refuse_tables_elsewhere,
 )
@@ -185,7 +185,7 @@ def positive_rows(values: NDArray[Any], name: str, pos_label: Any) -> Bools:
         positive = values == 1
         if bool((positive | (values == 0)).all() or (positive | (values == -1)).all()):
             return np.asarray(positive)
-    pos_label = positive_class(pd.unique(values).tolist(), name, pos_label)
+    pos_label = positive_class(distinct_labels(values, name).tolist(), name, pos_label)
     return np.asarray(values == pos_label, dtype=bool)
 
 

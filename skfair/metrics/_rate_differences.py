@@ -95,6 +95,8 @@ default=None
 
     Raises
     ------
+    TypeError
+        If an argument is missing, or of a kind that is not taken.
     ValueError
         On text labels without `pos_label`, labels of more than two classes, lengths
         that differ, or missing groups.
@@ -179,6 +181,8 @@ default=None
 
     Raises
     ------
+    TypeError
+        If an argument is missing, or of a kind that is not taken.
     ValueError
         On text labels without `pos_label`, labels of more than two classes, lengths
         that differ, or missing groups.
@@ -259,6 +263,8 @@ default=None
 
     Raises
     ------
+    TypeError
+        If an argument is missing, or of a kind that is not taken.
     ValueError
         On text labels without `pos_label`, labels of more than two classes, lengths
         that differ, or missing groups.
@@ -349,6 +355,8 @@ default=None
 
     Raises
     ------
+    TypeError
+        If an argument is missing, or of a kind that is not taken.
     ValueError
         On text labels without `pos_label`, labels of more than two classes, lengths
         that differ, or missing groups.

@@ -359,7 +359,7 @@ def make_fairness_scorer(
         estimator has; the last only if it is no classifier, such as a regressor or a
         ranker.
     **kwargs : dict
-        Options of the metric, as ``epsilon=0.05``.
+        Options of the metric, such as ``epsilon=0.05``.
 
     Returns
     -------
@@ -435,7 +435,7 @@ def get_fairness_scorer(
     control_features : str, int, list of str, list of int, or callable, default=None
         Columns of X that hold the stratum, or ``"y_true"``, see `make_fairness_scorer`.
     **kwargs : dict
-        Options of the metric, as ``method="local"`` for ``"neg_dcp"``, and
+        Options of the metric, such as ``method="local"`` for ``"neg_dcp"``, and
         `response_method` of `make_fairness_scorer`.
 
     Returns
@@ -479,6 +479,10 @@ def get_fairness_scorer_names() -> list[str]:
     Returns
     -------
     list of str
+
+    See Also
+    --------
+    get_fairness_scorer : Makes the scorer of a name.
 
     Examples
     --------

@@ -27,7 +27,7 @@ from skfair.groups import (
     resolve_strata,
 )
 from skfair.metrics._classes import evaluate_classes
-from skfair.metrics._spec import Combine, specification_of
+from skfair.metrics._spec import Combine, check_metric, specification_of
 from skfair.metrics._undefined import (
     collected_reasons,
     undefined_reason,
@@ -410,6 +410,8 @@ def values_by_stratum(
 
     Raises
     ------
+    TypeError
+        If an argument is missing, or of a kind that is not taken.
     ValueError
         On missing strata or groups, lengths that differ, and as the metric does.
 
@@ -417,6 +419,7 @@ def values_by_stratum(
     --------
     mcdp : One of the metrics that take `control_features`.
     skfair.groups.encode_groups : Strata without missing values or small strata.
+    values_by_class : The same by class.
 
     Notes
     -----
@@ -440,6 +443,7 @@ def values_by_stratum(
     b    0.0       2     2.0
     c    NaN       1     1.0  only the group 'M' has rows
     """
+    check_metric(metric)
     n_samples = len(as_array(y_score, "y_score"))
     if n_samples == 0:
         raise ValueError("y_score has 0 rows, expected at least one.")

@@ -52,6 +52,7 @@ class BestUnder(Rule):
     --------
     FairestWithin : Takes the fairest of the candidates that perform well enough; its
         notes apply here too.
+    pareto_front : All candidates that no other candidate dominates.
 
     Examples
     --------

@@ -205,6 +205,8 @@ of shape (n_samples,) or (n_samples, n_columns), default=None
 
     Raises
     ------
+    TypeError
+        If an argument is missing, or of a kind that is not taken.
     ValueError
         On lengths that differ, on parameters out of range, if models of different folds
         have seen different classes, and as the metric does. Errors of `fit` and

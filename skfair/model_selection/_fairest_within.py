@@ -36,8 +36,9 @@ class FairestWithin(Rule):
     fairness : str, default="neg_mcdp"
         Name of a metric in `scoring`, larger for fairer.
     tolerance : float, default=None
-        Performance that may be lost, in the unit of `kind`. None stands for 0.95 with
-        ``kind="relative"``.
+        With ``kind="relative"`` the share of the best performance that must be kept,
+        of which None stands for 0.95; with ``"absolute"`` the performance that may be
+        lost.
     kind : {"relative", "absolute", "one_standard_error"}, default="relative"
         How the least performance, a mean score, is computed:
 

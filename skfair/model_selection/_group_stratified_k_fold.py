@@ -192,6 +192,8 @@ def _encode_classes(X: Any, y: Any, n_splits: int) -> tuple[NDArray[Any], Codes]
     """Classes, sorted, and the position in them of each row's class."""
     check_consistent_length(X, y)
     y = column_or_1d(y)
+    if not len(y):
+        raise ValueError("y has 0 rows, expected at least one.")
     check_no_missing(y, "y")
     assert_all_finite(y, input_name="y")
     with np.errstate(invalid="ignore"):  # of floats too large for an integer

@@ -155,6 +155,14 @@ class LessDiscriminatorySearchCV(RandomizedSearchCV):  # type: ignore[misc]
         Scorer of the performance.
     n_splits_ : int
         Number of folds.
+    multimetric_ : bool
+        False: the search returns one score, the performance.
+    classes_ : ndarray of shape (2,)
+        Classes; the second is the positive one.
+    n_features_in_ : int
+        Number of features seen in `fit`.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of the features, if all are strings.
 
     Raises
     ------

@@ -18,6 +18,7 @@ from sklearn.metrics import average_precision_score
 import skfair
 from skfair._utils._files import write_text
 from skfair._utils._optional import extra, require
+from skfair._utils._results import TableResult
 from skfair._utils._text import (
     counted,
     label_text,
@@ -34,7 +35,9 @@ from skfair._utils._validation import (
     check_no_missing,
     check_numbers,
     check_real,
+    check_shape,
     check_weights,
+    distinct_labels,
 )
 from skfair._utils._warnings import warns_if_reordered
 from skfair.groups import Groups, resolve_groups
@@ -55,8 +58,10 @@ from skfair.model_selection._pareto_front import non_dominated
 
 
 @dataclass(frozen=True, eq=False)
-class ModelComparison:
+class ModelComparison(TableResult):
     """Result of `compare_models`, and the record of a `LessDiscriminatorySearchCV`.
+
+    ``print(result)`` shows the sentences and the table.
 
     Attributes
     ----------
@@ -81,17 +86,25 @@ class ModelComparison:
         How many of them each group has.
     notes : tuple of str
         What else is to be said, one sentence each.
+
+    See Also
+    --------
+    compare_models : Makes it of scores.
+    LessDiscriminatorySearchCV : Makes it of the candidates that it confirms.
     """
 
-    table: pd.DataFrame
+    table: pd.DataFrame = field(repr=False)
     baseline: Hashable
     margin: float
     confidence_level: float
     performance_name: str
     disparity_name: str
     n_rows: int
-    group_sizes: dict[Hashable, int] = field(repr=False)
+    group_sizes: dict[Hashable, int]
     notes: tuple[str, ...] = field(default=(), repr=False)
+
+    def __str__(self) -> str:
+        return "\n".join([*self.sentences, "", self.table.to_string()])
 
     @property
     def best(self) -> Hashable:
@@ -371,7 +384,7 @@ def models_table(
 
 def _check_two_labels(y_true: NDArray[Any]) -> None:
     """Raise unless average precision takes one of two labels as the positive one."""
-    labels = pd.unique(y_true).tolist()
+    labels = distinct_labels(y_true, "y_true").tolist()
     if len(labels) != 2 or not any(set(labels) == {other, 1} for other in (0, -1)):
         raise ValueError(
             "y_true must hold 0 and 1, or -1 and 1, for average precision, got "
@@ -440,7 +453,7 @@ def compare_models(
     confidence_level : float in (0, 1), default=0.95
         Probability that all confirmed statements are true together.
     sample_weight : array-like of shape (n_samples,), default=None
-        Weights of the rows.
+        Non-negative sample weights.
 
     Returns
     -------
@@ -448,6 +461,8 @@ def compare_models(
 
     Raises
     ------
+    TypeError
+        If an argument is missing, or of a kind that is not taken.
     ValueError
         If there are fewer than two models or none is the baseline, on lengths that
         differ, on other labels than `metric` takes, and on parameters out of range.
@@ -505,6 +520,7 @@ def compare_models(
     level = check_real("confidence_level", confidence_level, 0, 1, closed="neither")
     margin = check_real("margin", margin, 0, math.inf, closed="left")
     y = as_array(y_true, "y_true")
+    check_shape(y, "y_true")
     check_no_missing(y, "y_true")
     if metric is None:
         metric = average_precision_score

@@ -14,7 +14,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from skfair._utils._files import write_text
-from skfair._utils._text import listed
+from skfair._utils._text import counted, listed
 from skfair._utils._validation import as_array, check_choice, check_real
 from skfair._utils._warnings import warns_if_reordered
 from skfair.groups import (
@@ -229,6 +229,24 @@ class FairnessMonitor:
         self._blocks: list[Block] = []
         # When a change began: the estimate, and the ends of its interval.
         self._change: tuple[int, int, int] | None = None
+
+    def __repr__(self) -> str:
+        function, options = unwrapped(self.metric)
+        given = [function.__name__, *(f"{name}={options[name]!r}" for name in options)]
+        metric = given[0] if len(given) == 1 else f"partial({', '.join(given)})"
+        seen = "no rows"
+        if self._looks:
+            last = self._last()
+            seen = (
+                f"{counted(last['n_rows'], 'row')} in "
+                f"{counted(len(self._looks), 'look')}, value {last['value']:.4g} "
+                f"[{last['lower']:.4g}, {last['upper']:.4g}], "
+                f"{'alarm' if last['alarm'] else 'no alarm'}"
+            )
+        return (
+            f"FairnessMonitor({metric}, at_most={self.at_most!r}, confidence_level="
+            f"{self.confidence_level!r}; {seen})"
+        )
 
     @warns_if_reordered
     def update(

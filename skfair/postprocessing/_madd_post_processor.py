@@ -195,6 +195,9 @@ class MADDPostProcessor(
     --------
     ScoreRepairer : Repair of scores without a classifier.
     skfair.inspection.RepairDisplay : Plot of the losses and of the repair.
+    RepairedRegressor : The same of predicted numbers.
+    UnawarePostProcessor : Needs no group at prediction.
+    skfair.inprocessing.MCDPReweighter : Trains with a penalty instead.
 
     Notes
     -----
@@ -614,7 +617,7 @@ class MADDPostProcessor(
         y : array-like of shape (n_samples,)
             True classes.
         sample_weight : array-like of shape (n_samples,), default=None
-            Sample weights.
+            Non-negative sample weights.
         sensitive_features : array-like of shape (n_samples,) or \
 (n_samples, n_columns), or Groups, default=None
             Group of each row, used in place of the columns that the parameter names.

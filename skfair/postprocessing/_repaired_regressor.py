@@ -113,6 +113,7 @@ class RepairedRegressor(
     --------
     ScoreRepairer : Repair of predictions without a regressor.
     MADDPostProcessor : The same for classifiers.
+    UnawareRegressor : Needs no group at prediction.
 
     Notes
     -----
@@ -339,7 +340,7 @@ class RepairedRegressor(
         y : array-like of shape (n_samples,)
             True target.
         sample_weight : array-like of shape (n_samples,), default=None
-            Sample weights.
+            Non-negative sample weights.
         sensitive_features : array-like of shape (n_samples,) or \
 (n_samples, n_columns), or Groups, default=None
             Group of each row, used in place of the columns that the parameter names.

@@ -180,6 +180,7 @@ class ScoreRepairer(
     --------
     MADDPostProcessor : A classifier that repairs its own scores.
     skfair.metrics.madd : The distance of distributions that repair reduces.
+    RepairedRegressor : Repairs the predictions of a regressor.
 
     Notes
     -----

@@ -33,15 +33,16 @@ class UnawarePostProcessor(
 
     It fits two classifiers on folds: `estimator` predicts p, the probability of the
     second class, and `group_estimator` predicts q, the probability of each group. A
-    map from p and q to a new score is then fitted to held-out rows. It minimises
+    map from p and q to a new score is then fitted to held-out rows. It approximates
+    the map with the smallest value of
 
     .. math::
         \frac{1}{N} \sum_i \ell(s_i, y_i)
         + \lambda \max_{t, g, h} \left| F_g(t) - F_h(t) \right|
 
-    with CDFs F of the groups' new scores s. The groups are needed in `fit` only,
-    and a new strength :math:`\lambda` needs no classifier to be fitted again. Each of
-    both classifiers is fitted once a fold.
+    with the log-loss :math:`\ell` and the CDFs F of the groups' new scores s. The
+    groups are needed in `fit` only, and a new strength :math:`\lambda` needs no
+    classifier to be fitted again. Each of the two classifiers is fitted once a fold.
 
     The map lowers or raises scores of people who look like members of a group, whether
     they belong to it or not. See the notes on what that implies.
@@ -133,6 +134,7 @@ class UnawarePostProcessor(
     --------
     MADDPostProcessor : Repairs scores by the group of each row predicted.
     skfair.inprocessing.MCDPReweighter : Trains a classifier in rounds.
+    UnawareRegressor : The same of predicted numbers.
 
     Notes
     -----
@@ -149,14 +151,16 @@ class UnawarePostProcessor(
     times :math:`q_g / \pi_g`, with t. The new score is as high as the thresholds that
     a row passes. The map has factors at 40 thresholds, and lines between them.
 
-    Fit: each threshold is a problem of its own, of one number for two groups: the
-    factor at which the groups' rates differ by no more than a limit. Newton steps find
-    it. The limits are 0.95, 0.9, and so on to 0 times the plain gap; the strength of a
-    limit is the sum of its Lagrange multipliers. Between two of these strengths factors
-    are interpolated, and beyond the largest one, which closes the gap, nothing changes.
-    p is first calibrated to the labels, by a line of log-odds. Rows with nearly the
-    same p and q are joined. In prediction the map takes p and q of one fold at a time,
-    and new scores are averaged over folds.
+    Fit: the smallest penalised loss is the smallest log-loss under some limit of the
+    gap, and the log-loss is an integral of the losses of decisions over thresholds. So
+    each threshold is a problem of its own, of one number for two groups: the factor at
+    which the groups' rates differ by no more than the limit. Newton steps find it. The
+    limits are 0.95, 0.9, and so on to 0 times the plain gap; the strength of a limit is
+    the sum of its Lagrange multipliers. Between two of these strengths factors are
+    interpolated, and beyond the largest one, which closes the gap, nothing changes. p
+    is first calibrated to the labels, by a line of log-odds. Rows with nearly the same
+    p and q are joined. In prediction the map takes p and q of one fold at a time, and
+    new scores are averaged over folds.
 
     What can remain: if p and q are the true probabilities, no function of the features
     predicts better with the same gaps, and the gap at a threshold t is the mean of
@@ -346,6 +350,7 @@ class UnawarePostProcessor(
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
+            Rows to predict, with the same columns as in `fit`.
 
         Returns
         -------
@@ -378,6 +383,7 @@ class UnawarePostProcessor(
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
+            Rows to predict, with the same columns as in `fit`.
 
         Returns
         -------

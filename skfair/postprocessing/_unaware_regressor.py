@@ -39,7 +39,8 @@ class UnawareRegressor(
 
     It fits two models on folds: `estimator` predicts the target, and `group_estimator`
     the probability of each group. A map from both to a new prediction is then fitted to
-    held-out rows. It minimises, for predictions of standard deviation 1,
+    held-out rows. For predictions of standard deviation 1 it approximates the map with
+    the smallest value of
 
     .. math::
         \frac{1}{2 N} \sum_i (s_i - y_i)^2
@@ -303,6 +304,7 @@ class UnawareRegressor(
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
+            Rows to predict, with the same columns as in `fit`.
 
         Returns
         -------

@@ -70,6 +70,10 @@ class BundleCheck:
         found to be the same.
     not_verified : tuple of str
         What the statistics do not determine, and is taken as the bundle states it.
+
+    See Also
+    --------
+    verify_bundle : Makes it.
     """
 
     problems: tuple[str, ...]

@@ -97,6 +97,7 @@ class FairnessReport:
     --------
     skfair.metrics.confidence_interval : The intervals.
     skfair.metrics.permutation_test : The p-values, and the values under chance.
+    DataReport : A report before there is a model.
 
     Notes
     -----

@@ -41,6 +41,10 @@ def renyi_entropy(
     ValueError
         If weights are negative or all zero, or the order is negative.
 
+    See Also
+    --------
+    required_sample_size : Number of rows, by simulation.
+
     References
     ----------
     .. [1] Monteiro Paes, Suresh, Beutel, Calmon, Beirami. "Multi-Group Fairness

@@ -130,6 +130,7 @@ def required_sample_size(
     --------
     skfair.metrics.cvar_fairness_test : The test.
     renyi_entropy : The rate of weighted sampling is a function of it.
+    rows_to_certify : Rows that prove a small disparity between a few groups.
 
     Notes
     -----

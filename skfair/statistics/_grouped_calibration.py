@@ -101,6 +101,8 @@ class GroupedCalibration(JSONStatistic):
 
         Raises
         ------
+        TypeError
+            If an argument is missing, or of a kind that is not taken.
         ValueError
             On outcomes other than 0 and 1, and as `GroupedHistogram.from_scores` does.
         """

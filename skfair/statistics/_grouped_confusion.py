@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Collection, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +20,7 @@ from skfair._utils._validation import (
 )
 from skfair._utils._warnings import warns_if_reordered
 from skfair.groups import (
+    check_hashable,
     check_kinds_of_labels,
     columns_of,
     drop_weightless,
@@ -111,6 +112,8 @@ class GroupedConfusion(JSONStatistic):
 
         Raises
         ------
+        TypeError
+            If an argument is missing, or of a kind that is not taken.
         ValueError
             On missing or continuous labels, wrong lengths, missing groups, negative
             weights, or a group whose rows all weigh zero.
@@ -161,6 +164,8 @@ class GroupedConfusion(JSONStatistic):
 
         Raises
         ------
+        TypeError
+            If an argument is missing, or of a kind that is not taken.
         ValueError
             On another shape, NaN, infinite or negative counts, counts that add up to
             2**53 or more, or classes or labels that are repeated or of another length.
@@ -306,6 +311,10 @@ def _given_labels(
     name: str, given: Sequence[Hashable] | None, length: int
 ) -> tuple[Hashable, ...]:
     """Return labels as a tuple, positions where none are given."""
+    if given is not None:
+        if isinstance(given, str) or not isinstance(given, Collection):
+            raise TypeError(f"{name} must be a list of labels, got {shown(given)}.")
+        check_hashable(given, name, "position")
     names = tuple(range(length)) if given is None else tuple(given)
     if len(names) != length or len(set(names)) != length:
         raise ValueError(

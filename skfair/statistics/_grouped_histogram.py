@@ -86,6 +86,7 @@ class GroupedHistogram(JSONStatistic):
     --------
     GroupedScores : Every distinct score, for exact values of all metrics.
     skfair.metrics.metric_bounds : Bounds of a metric from this statistic.
+    GroupedCalibration : The same of positive and of negative rows.
 
     Notes
     -----
@@ -145,6 +146,8 @@ class GroupedHistogram(JSONStatistic):
 
         Raises
         ------
+        TypeError
+            If an argument is missing, or of a kind that is not taken.
         ValueError
             On scores outside [0, 1], NaN, wrong lengths, missing groups, negative
             weights, a group whose rows all weigh zero, or another number of bins.

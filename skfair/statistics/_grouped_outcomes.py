@@ -95,6 +95,8 @@ class GroupedOutcomes(JSONStatistic):
 
         Raises
         ------
+        TypeError
+            If an argument is missing, or of a kind that is not taken.
         ValueError
             On outcomes outside [0, 1], NaN, wrong lengths, missing groups,
             negative weights, a mask that is not of bool, or a group whose rows all

@@ -122,6 +122,8 @@ class GroupedScores(JSONStatistic):
 
         Raises
         ------
+        TypeError
+            If an argument is missing, or of a kind that is not taken.
         ValueError
             On scores outside [0, 1], or that are not finite on another scale,
             wrong lengths, missing groups, negative weights, or a group whose rows all
@@ -176,6 +178,8 @@ class GroupedScores(JSONStatistic):
 
         Raises
         ------
+        TypeError
+            If an argument is missing, or of a kind that is not taken.
         ValueError
             On scores outside [0, 1], or that are not finite on another scale, NaN,
             wrong lengths, missing groups, counts that

@@ -20,8 +20,8 @@ def sum_statistics(statistics: Iterable[Statistic]) -> Statistic:
     Parameters
     ----------
     statistics : iterable of statistics of the same class
-        Of `skfair.statistics`, as `GroupedScores`. A generator is read one by one, so
-        that batches need not be in memory together.
+        Statistics of `skfair.statistics`, such as `GroupedScores`. A generator is read
+        one by one, so that batches need not be in memory together.
 
     Returns
     -------
@@ -35,6 +35,10 @@ def sum_statistics(statistics: Iterable[Statistic]) -> Statistic:
         If there are no statistics.
     TypeError
         If they are of several classes, or no statistics.
+
+    See Also
+    --------
+    GroupedScores : A statistic of scores.
 
     Examples
     --------

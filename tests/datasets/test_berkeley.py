@@ -1,5 +1,6 @@
 import numpy as np
 import pandas as pd
+import pytest
 
 from skfair.datasets import load_berkeley_admissions
 
@@ -46,6 +47,12 @@ def test_follows_scikit_learn():
     X, y = load_berkeley_admissions(return_X_y=True)
     pd.testing.assert_frame_equal(X, berkeley.data)
     pd.testing.assert_series_equal(y, berkeley.target)
+
+
+@pytest.mark.parametrize("name", ["return_X_y", "as_frame"])
+def test_what_is_neither_true_nor_false_is_refused(name):
+    with pytest.raises(ValueError, match=f"{name} must be True or False, got 'no'"):
+        load_berkeley_admissions(**{name: "no"})
 
 
 def test_arrays():

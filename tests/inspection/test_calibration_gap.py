@@ -28,7 +28,9 @@ def test_the_mark_is_as_long_as_the_gap(n_groups):
     errors = y_true - y_score
     assert last == pytest.approx([errors[groups == g].mean() for g in range(n_groups)])
     shown = [text.get_text() for text in display.ax_.get_legend().get_texts()]
-    assert len(shown) == 1 + (n_groups if n_groups <= 8 else 2)
+    many = n_groups > 8
+    assert len(shown) == 1 + (3 if many else n_groups)
+    assert many == ("10 other groups (n = 24 to 43)" in shown)
     assert display.ax_.get_title() == "credit"
 
 

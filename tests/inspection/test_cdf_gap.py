@@ -184,6 +184,15 @@ def test_fifty_groups_highlight_the_extreme_pair(legend_texts):
     assert "48 other groups (n = 100)" in texts
 
 
+def test_long_names_that_begin_alike_stay_apart(legend_texts):
+    start = "Native Hawaiian or other Pacific Islander, "
+    groups = [start + end for end in ("born here", "born abroad")]
+    display = draw(None, [0.1, 0.9], sensitive_features=groups)
+    abroad, here = legend_texts(display.ax_)[:2]
+    assert abroad == "Native Hawaiian or ...ander, born abroad (n = 1)"
+    assert here.endswith("born here (n = 1)")
+
+
 def test_two_columns_are_an_intersection(legend_texts, fitted):
     model, X, _ = fitted
     display = CDFGapDisplay.from_estimator(model, X, sensitive_features=["race", "sex"])

@@ -322,6 +322,7 @@ def test_bars_are_those_of_the_table(people):
     ends = [path.vertices[:, 0].tolist() for path in display.intervals_.get_paths()]
     assert ends == result.table[["remaining_lower", "remaining_upper"]].values.tolist()
     assert display.total_line_.get_xdata()[0] == result.value
+    assert display.total_band_.get_label() == "As it is, 0.95 interval"
     shown = [text.get_text() for text in display.ax_.get_yticklabels()]
     assert shown[1].startswith(r"\$job\$" + "\n(effective n = ")
     assert display.ax_.get_title() == "pay"

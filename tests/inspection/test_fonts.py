@@ -34,7 +34,7 @@ def draw(scored, label, **options):
         (WOMEN, "U+1F469 women"),
         ("\U0001f600", "\U0001f600"),  # DejaVu Sans has it
         (CHINESE, "U+5973 U+6027"),
-        (HINDI, "U+0939 U+093F U+0928"),
+        (HINDI, "U+0939 U+093F"),
         ("\u0646\u0633\u0627\u0621", "\u0646\u0633\u0627\u0621"),
         ("\u0645\u06cc\u200c\u062e", "\u0645\u06cc\u200c\u062e"),
         ("a\u202e\x00b", "a\ufffd\ufffdb"),

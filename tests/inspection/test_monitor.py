@@ -58,6 +58,13 @@ def test_recent_rows_and_the_change():
     assert merged.history_.index.tolist() == [15]
 
 
+def test_the_level_is_not_rounded_to_certainty():
+    found = FairnessMonitor(mcdp, confidence_level=0.999)
+    found.update(None, [0.1, 0.9], sensitive_features=["a", "b"])
+    label = MonitorDisplay.from_monitor(found).band_.get_label()
+    assert label == "0.999 interval at all looks"
+
+
 def test_no_alarm():
     display = MonitorDisplay.from_monitor(monitor(0.0, n_looks=1))
     assert display.alarm_line_ is None

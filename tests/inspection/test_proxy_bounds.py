@@ -84,3 +84,20 @@ def test_distributions_lie_within_their_bands(make_result):
     text = "Possible with odds ratios up to 3"
     assert display.bands_[0].get_label() == text
     assert display.lines_[0].get_label() == "0 (n = 90)"
+
+
+def test_of_many_groups_the_two_furthest_apart_have_bands():
+    rng = np.random.default_rng(0)
+    cells = np.repeat(np.arange(10), 30)
+    shares = np.full((300, 10), 0.05)
+    shares[np.arange(300), cells] += 0.5
+    scores = rng.beta(1 + cells, 5)
+    result = proxy_bounds(mcdp, None, scores, group_probabilities=shares, cells=cells)
+    display = CDFGapDisplay.from_proxy_bounds(result)
+    assert len(display.bands_) == 2
+    labels = [line.get_label() for line in display.lines_]
+    assert [i for i, label in enumerate(labels) if label[0] != "_"] == [0, 1, 7]
+    assert labels[:2] == ["0 (n = 30)", "8 other groups (n = 30)"]
+    lines = np.array(display.shares)
+    gaps = np.abs(lines[:, None] - lines).max(axis=2)
+    assert gaps[0, 7] == gaps.max()

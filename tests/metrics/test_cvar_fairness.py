@@ -256,3 +256,9 @@ def test_scorers_take_several_sensitive_columns(name):
         metric, sensitive_features=["sex", "race"], quality="true_positive_rate"
     )
     assert scorer(model, X, y) == -value
+
+
+@pytest.mark.parametrize("metric", [cvar_fairness, cvar_fairness_report])
+def test_fractional_is_true_or_false(metric):
+    with pytest.raises(ValueError, match="fractional must be True or False, got 'no'"):
+        metric(None, [0, 1], sensitive_features=["a", "b"], fractional="no")

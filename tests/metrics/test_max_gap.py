@@ -333,3 +333,10 @@ def test_groups_with_few_rows_of_the_true_label_are_left_out(metric):
         y_true[kept], y_pred[kept], sensitive_features=labels[kept], **options
     )
     assert value == expected
+
+
+@pytest.mark.parametrize("dtype", [">i8", "<i8", ">f4", ">U1"])
+def test_labels_of_another_machine(dtype):
+    y_pred, groups = np.array([3, 2, 2, 2]).astype(dtype), ["a", "a", "b", "b"]
+    label = y_pred[0].item()
+    assert max_gap(None, y_pred, sensitive_features=groups, pos_label=label) == 0.25

@@ -779,6 +779,7 @@ def test_undefined_without_two_groups():
         ({"missing": "drop"}, "missing must be 'proxy' or 'bounds'"),
         ({"n_people": 0}, "n_people must be positive"),
         ({"sharp": True, "metric": at_half}, "sharp must be False"),
+        ({"sharp": "no"}, "sharp must be True or False, got 'no'"),
         ({"confidence_level": 1}, "confidence_level must be"),
     ],
 )

@@ -311,3 +311,9 @@ def test_text_labels_need_a_positive_one():
         demographic_parity_difference(None, y_pred, **rows)
     value = demographic_parity_difference(None, y_pred, **rows, pos_label="yes")
     assert value == 0.5
+
+
+def test_a_metric_is_a_function():
+    rows = {"sensitive_features": ["a", "b"], "control_features": ["x", "x"]}
+    with pytest.raises(TypeError, match=r"metric must be a function, .* got 'mcdp'"):
+        values_by_stratum("mcdp", None, [0.1, 0.9], **rows)

@@ -165,6 +165,8 @@ def test_bad_scores():
         compare(y, scores["new"], groups)
     with pytest.raises(ValueError, match="1 missing labels"):
         compare([None, *y[1:]], scores, groups)
+    with pytest.raises(ValueError, match=r"y_true must have shape \(n_samples,\)"):
+        compare(np.column_stack([y, y]), scores, groups)
 
 
 def test_names_are_data_in_every_record(tmp_path):

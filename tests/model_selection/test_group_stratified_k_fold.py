@@ -208,6 +208,8 @@ def test_bad_input():
         split(groups=X["sex"][1:])
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         split(y=y[1:])
+    with pytest.raises(ValueError, match="y has 0 rows"):
+        split(X[:0], y[:0], X["sex"][:0])
     with pytest.raises(ValueError, match="target of type continuous"):
         split(y=X["age"])
     with pytest.raises(ValueError, match=r"n_splits=5 is greater .* 4 at most"):

@@ -751,3 +751,12 @@ def test_samples_without_a_gap(n_samples, match):
     repairer = ScoreRepairer().fit(scores, sensitive_features=groups)
     with pytest.raises(ValueError, match=match):
         repairer.expected_mcdp(n_samples)
+
+
+def test_parameters_may_be_entries_of_an_array():
+    scores, groups = [0.1, 0.6, 0.4, 0.9], ["F", "F", "M", "M"]
+    expected = ScoreRepairer().fit_transform(scores, sensitive_features=groups)
+    given = dict(zip(("ties", "scale"), np.array(["mid", "probability"]), strict=True))
+    repairer = ScoreRepairer(calibrate=np.array([True, False])[1], **given)
+    found = repairer.fit_transform(scores, sensitive_features=groups)
+    np.testing.assert_array_equal(found, expected)

@@ -219,3 +219,10 @@ def test_labels_of_two_or_three_classes(y_true, y_pred):
     rows = [y_true * 2, (y_pred * 6)[: 2 * len(y_true)]]
     groups = [0] * len(y_true) + [1] * len(y_true)
     GroupedConfusion.from_predictions(*rows, sensitive_features=groups)
+
+
+@pytest.mark.parametrize("name", ["labels", "classes"])
+@pytest.mark.parametrize("given", [3, "ab", [{}, {}]])
+def test_names_of_matrices_are_a_list_of_labels(name, given):
+    with pytest.raises(TypeError, match=f"{name} must (be a list of|hold) .*labels"):
+        GroupedConfusion.from_matrices(np.ones((2, 2, 2)), **{name: given})

@@ -99,6 +99,8 @@ default=None
 
     Raises
     ------
+    TypeError
+        If an argument is missing, or of a kind that is not taken.
     ValueError
         If `at_most` is out of range, and as in `confidence_interval`.
 
@@ -111,6 +113,7 @@ default=None
     --------
     confidence_interval : Interval by the same bounds.
     permutation_test : Test whether there is any disparity at all.
+    skfair.sampling.rows_to_certify : Number of rows that it needs.
 
     Notes
     -----

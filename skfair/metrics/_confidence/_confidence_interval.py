@@ -43,6 +43,10 @@ class ConfidenceInterval(NumbersResult):
         Ends of the interval.
     confidence_level : float
     method : str
+
+    See Also
+    --------
+    confidence_interval : Makes it.
     """
 
     value: float
@@ -114,6 +118,8 @@ default=None
 
     Raises
     ------
+    TypeError
+        If an argument is missing, or of a kind that is not taken.
     ValueError
         On another metric, a level outside (0, 1), another method, a statistic of
         weighted rows, sample weights or MADD with ``bandwidth="auto"`` with a method
@@ -129,6 +135,8 @@ default=None
     certify : Test whether a disparity is at most a given value.
     bootstrap_interval : Approximate interval of any metric.
     permutation_test : Test of the hypothesis that there is no disparity.
+    metric_bounds : What bins hide, without noise.
+    proxy_bounds : Where the groups are known by a proxy only.
 
     Notes
     -----

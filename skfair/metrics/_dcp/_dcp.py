@@ -125,6 +125,8 @@ default=None
 
     Raises
     ------
+    TypeError
+        If an argument is missing, or of a kind that is not taken.
     ValueError
         On missing or continuous classes, lengths that differ, or missing groups.
 
@@ -137,6 +139,7 @@ default=None
     --------
     DCPResult.from_predictions : The interval, the baseline and the explanation.
     equalized_odds_difference : The largest difference instead of a share of people.
+    dcp_bounds : The same from frequencies.
 
     References
     ----------
@@ -240,8 +243,18 @@ class DCPResult:
             Group of each row; several columns stand for their intersection.
         sample_weight : array-like of shape (n_samples,), default=None
             Non-negative sample weights.
-        tol, time_limit, method, n_jobs, verbose
-            As in `dcp_bounds`.
+        tol : float in (0, 1), default=1e-4
+            The search ends when ``upper - lower`` is at most this.
+        time_limit : float, default=None
+            Seconds after which the search ends in any case, with a valid interval.
+        method : {"auto", "enumerate", "branch_and_bound", "local"}, default="auto"
+            How the interval is searched for, see `dcp_bounds`.
+        n_jobs : int, default=None
+            Number of processes among which true classes are divided; None is 1 unless
+            in a `joblib.parallel_config` context, -1 uses all processors.
+        verbose : int, default=0
+            Above 0, the standard error stream shows the bounds of each class that is
+            done, and of the class that is searched.
 
         Returns
         -------
@@ -249,6 +262,8 @@ class DCPResult:
 
         Raises
         ------
+        TypeError
+            If an argument is missing, or of a kind that is not taken.
         ValueError
             On invalid classes, lengths or parameters, and missing groups.
 

@@ -121,6 +121,8 @@ default=None
 
     Raises
     ------
+    TypeError
+        If an argument is missing, or of a kind that is not taken.
     ValueError
         On scores outside [0, 1] or not finite, lengths that differ, or missing groups.
 

@@ -79,6 +79,8 @@ default=None
 
     Raises
     ------
+    TypeError
+        If an argument is missing, or of a kind that is not taken.
     ValueError
         On scores that are not finite numbers, labels that are missing or of more than
         two classes, lengths that differ, or missing groups.

@@ -239,8 +239,9 @@ default=None
         Stratum of each row, within which groups are compared; several columns stand for
         their intersection. Strata without two groups are left out, with a warning that
         names them.
-    pos_label : object, default=None
-        The positive label. None is 1 where the labels are 0 and 1, or -1 and 1.
+    pos_label : int, float, bool or str, default=None
+        The true label that counts as positive. None stands for 1 where the labels are 0
+        and 1, or -1 and 1; others need it.
     multigroup : {"pairwise", "pooled"}, default="pairwise"
         The largest difference between two groups, or between a group and everyone,
         whose C is the mean of those of the groups by weight. The second is smaller.
@@ -258,6 +259,8 @@ default=None
 
     Raises
     ------
+    TypeError
+        If an argument is missing, or of a kind that is not taken.
     ValueError
         On scores outside [0, 1], labels that are missing or of more than two classes,
         lengths that differ, or missing groups.
@@ -389,8 +392,9 @@ def calibration_error(
     control_features : array-like of shape (n_samples,) or (n_samples, n_columns), \
 default=None
         Stratum of each row; the error is that of a group within a stratum.
-    pos_label : object, default=None
-        The positive label. None is 1 where the labels are 0 and 1, or -1 and 1.
+    pos_label : int, float, bool or str, default=None
+        The true label that counts as positive. None stands for 1 where the labels are 0
+        and 1, or -1 and 1; others need it.
     multistratum : {"max", "weighted"}, default="max"
         The largest value over strata, or their mean by the total weight of each.
     sample_weight : array-like of shape (n_samples,), default=None
@@ -403,6 +407,8 @@ default=None
 
     Raises
     ------
+    TypeError
+        If an argument is missing, or of a kind that is not taken.
     ValueError
         As `calibration_gap` does.
 

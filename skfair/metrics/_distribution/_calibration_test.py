@@ -76,8 +76,9 @@ def calibration_test(
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
         Group of each row; several columns stand for their intersection, so that a
         column of strata beside that of groups tests each group of each stratum.
-    pos_label : object, default=None
-        The positive label. None is 1 where the labels are 0 and 1, or -1 and 1.
+    pos_label : int, float, bool or str, default=None
+        The true label that counts as positive. None stands for 1 where the labels are 0
+        and 1, or -1 and 1; others need it.
     n_draws : int, default=999
         Number of draws; the p-value is at least 1 / (n_draws + 1).
     sample_weight : array-like of shape (n_samples,), default=None
@@ -93,6 +94,8 @@ def calibration_test(
 
     Raises
     ------
+    TypeError
+        If an argument is missing, or of a kind that is not taken.
     ValueError
         If `n_draws` is not a positive integer, and as `calibration_error` does.
 
@@ -105,6 +108,7 @@ def calibration_test(
     --------
     calibration_error : The value.
     permutation_test : Of `calibration_gap`, whether groups are equally calibrated.
+    calibration_gap : Compares groups with each other.
 
     Notes
     -----

@@ -161,6 +161,8 @@ default=None
 
     Raises
     ------
+    TypeError
+        If an argument is missing, or of a kind that is not taken.
     ValueError
         If the attribute is not one column of finite numbers, and as in `mcdp`.
 
@@ -240,6 +242,8 @@ def continuous_mcdp_cuts(
 
     Raises
     ------
+    TypeError
+        If an argument is missing, or of a kind that is not taken.
     ValueError
         As in `continuous_mcdp`.
 

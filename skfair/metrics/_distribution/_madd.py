@@ -133,6 +133,8 @@ default=None
 
     Raises
     ------
+    TypeError
+        If an argument is missing, or of a kind that is not taken.
     ValueError
         On scores outside [0, 1] or not finite, lengths that differ, missing groups, or
         a bandwidth outside (0, 1].
@@ -146,6 +148,7 @@ default=None
     --------
     madd_optimal_bandwidth : The stable interval behind ``"auto"``.
     permutation_test : Test of MADD, with its values for permuted groups.
+    madd_curve : MADD of each bandwidth.
 
     Notes
     -----
@@ -245,8 +248,15 @@ default=None
 
     Raises
     ------
+    TypeError
+        If an argument is missing, or of a kind that is not taken.
     ValueError
         As in `madd`, and if `n_bandwidths` is not a positive integer.
+
+    Warns
+    -----
+    sklearn.exceptions.UndefinedMetricWarning
+        If fewer than two groups can be compared.
 
     See Also
     --------

@@ -151,6 +151,8 @@ default=None
 
     Raises
     ------
+    TypeError
+        If an argument is missing, or of a kind that is not taken.
     ValueError
         As in `madd`, on parameters out of range, and if no interval is eligible.
 

@@ -142,6 +142,8 @@ default=None
 
     Raises
     ------
+    TypeError
+        If an argument is missing, or of a kind that is not taken.
     ValueError
         On scores outside [0, 1] or not finite, lengths that differ, missing groups, an
         epsilon outside [0, 0.5], or an approximation without `epsilon` or subdivisions.
@@ -264,8 +266,15 @@ default=None
 
     Raises
     ------
+    TypeError
+        If an argument is missing, or of a kind that is not taken.
     ValueError
         As in `mcdp`.
+
+    Warns
+    -----
+    sklearn.exceptions.UndefinedMetricWarning
+        If fewer than two groups can be compared.
 
     See Also
     --------

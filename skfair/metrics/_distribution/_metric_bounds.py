@@ -81,7 +81,7 @@ def metric_bounds(
         Scores of each group in bins. Metrics of calibration need the second, which has
         those of positive and of negative rows.
     **options : dict
-        Options of the metric, as ``multigroup="pooled"`` or, for `madd`,
+        Options of the metric, such as ``multigroup="pooled"`` or, for `madd`,
         ``bandwidth=1/8``.
 
     Returns

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from skfair._utils._results import NumbersResult
 from skfair._utils._types import Bools, Floats, Integers
-from skfair._utils._validation import check_real
+from skfair._utils._validation import check_choice, check_real
 from skfair._utils._warnings import warn_user, warns_if_reordered
 from skfair.metrics._evaluate import specify
 from skfair.metrics._groupwise._group_gaps import (
@@ -71,7 +71,7 @@ def cvar_fairness(
         Predicted labels. A `GroupedOutcomes` replaces all rows and `quality`; the
         other arguments with one entry per row must then be None.
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
-        Group of each row; several columns are combined into their intersection.
+        Group of each row; several columns stand for their intersection.
     control_features : array-like of shape (n_samples,) or (n_samples, n_columns), \
 default=None
         Stratum of each row, such as its department or its true label, within which
@@ -108,6 +108,8 @@ default=None
 
     Raises
     ------
+    TypeError
+        If an argument is missing, or of a kind that is not taken.
     ValueError
         If `alpha` is out of range, labels or weights are invalid, lengths differ,
         groups are missing, or a callable returns anything but 0 and 1.
@@ -124,6 +126,7 @@ default=None
     --------
     cvar_fairness_report : Table of the groups, with those of the tail.
     cvar_fairness_test : Test of equal rates in all groups.
+    max_gap : The largest gap of a group.
 
     Notes
     -----
@@ -261,7 +264,7 @@ def cvar_fairness_test(
     y_pred : array-like of shape (n_samples,), or GroupedOutcomes
         Predicted labels, or a statistic that replaces all rows and `quality`.
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
-        Group of each row; several columns are combined into their intersection.
+        Group of each row; several columns stand for their intersection.
     alpha : float in [0, 1)
         Level: groups with a total weight of 1 - alpha form the tail.
     epsilon : float in (0, 1]
@@ -298,6 +301,8 @@ def cvar_fairness_test(
 
     Raises
     ------
+    TypeError
+        If an argument is missing, or of a kind that is not taken.
     ValueError
         As in `cvar_fairness`, and if `alpha`, `epsilon`, `sampling` or
         `n_permutations` is out of range or a statistic is one of weighted rows.
@@ -313,6 +318,8 @@ def cvar_fairness_test(
     max_gap_test : The same test with the largest gap as its statistic.
     top_groups : The groups that differ from the others.
     skfair.sampling.required_sample_size : Number of rows that the test needs.
+    rate_variance : The estimate.
+    skfair.sampling.weighted_sampling : A plan that needs few rows.
 
     Notes
     -----
@@ -391,6 +398,7 @@ def tail_shares(
 
     Groups whose gap is nan, of weight 0, take no part.
     """
+    check_choice("fractional", fractional, (True, False))
     shares = np.zeros(len(gaps))
     if np.isnan(gaps).all():
         return shares

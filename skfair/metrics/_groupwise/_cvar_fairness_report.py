@@ -44,7 +44,7 @@ def cvar_fairness_report(
     y_pred : array-like of shape (n_samples,), or GroupedOutcomes
         Predicted labels, or a statistic that replaces all rows and `quality`.
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
-        Group of each row; several columns are combined into their intersection.
+        Group of each row; several columns stand for their intersection.
     alpha : float in [0, 1), default=0.9
         Level: groups with a total weight of 1 - alpha form the tail.
     quality : str or callable, default="selection_rate"
@@ -80,6 +80,8 @@ def cvar_fairness_report(
 
     Raises
     ------
+    TypeError
+        If an argument is missing, or of a kind that is not taken.
     ValueError
         As in `cvar_fairness`, and if `confidence_level` is out of range.
 
@@ -92,6 +94,9 @@ def cvar_fairness_report(
     --------
     top_groups : The groups that differ, at a given false discovery rate.
     skfair.inspection.GroupGapDisplay : Plot of this table.
+    cvar_fairness : The metric.
+    group_metrics : Any metrics by group, with intervals.
+    impact_ratios : Rates over the highest one.
 
     Notes
     -----

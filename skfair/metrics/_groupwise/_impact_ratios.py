@@ -121,6 +121,8 @@ def impact_ratios(
 
     Raises
     ------
+    TypeError
+        If an argument is missing, or of a kind that is not taken.
     ValueError
         On labels of more than two classes, text labels without `pos_label`, scores
         that are not finite, lengths that differ, or parameters out of range.
@@ -136,6 +138,8 @@ def impact_ratios(
     demographic_parity_difference : Largest difference of the rates, in place of ratios.
     cvar_fairness_report : Rates of many groups, with intervals of the rates.
     skfair.report.FairnessReport : Has these tables with ``impact_ratios=True``.
+    impact_ratio_shortfall : One number, as a metric with a scorer.
+    skfair.report.public_summary : The summary that New York's rules ask for.
 
     Notes
     -----

@@ -62,7 +62,7 @@ def max_gap(
         Predicted labels. A `GroupedOutcomes` replaces all rows and `quality`; the
         other arguments with one entry per row must then be None.
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
-        Group of each row; several columns are combined into their intersection.
+        Group of each row; several columns stand for their intersection.
     control_features : array-like of shape (n_samples,) or (n_samples, n_columns), \
 default=None
         Stratum of each row, such as its department or its true label, within which
@@ -94,6 +94,8 @@ default=None
 
     Raises
     ------
+    TypeError
+        If an argument is missing, or of a kind that is not taken.
     ValueError
         If labels or weights are invalid, lengths differ, groups are missing, or a
         callable returns anything but 0 and 1.
@@ -157,7 +159,7 @@ def max_gap_test(
     y_pred : array-like of shape (n_samples,), or GroupedOutcomes
         Predicted labels, or a statistic that replaces all rows and `quality`.
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
-        Group of each row; several columns are combined into their intersection.
+        Group of each row; several columns stand for their intersection.
     quality : str or callable, default="selection_rate"
         Rate that is compared, see `max_gap`.
     group_weights : {"uniform", "proportional"}, mapping, or array-like of shape \
@@ -186,6 +188,8 @@ def max_gap_test(
 
     Raises
     ------
+    TypeError
+        If an argument is missing, or of a kind that is not taken.
     ValueError
         As in `max_gap`, and if `n_permutations` is not a positive integer or a
         statistic is one of weighted rows.
@@ -198,6 +202,7 @@ def max_gap_test(
     See Also
     --------
     max_gap : The metric.
+    cvar_fairness_test : The test of CVaR fairness.
 
     References
     ----------

@@ -14,7 +14,7 @@ from sklearn.exceptions import UndefinedMetricWarning
 from skfair._utils._results import NumbersResult
 from skfair._utils._text import shown
 from skfair._utils._types import Floats, Integers
-from skfair._utils._validation import check_real
+from skfair._utils._validation import check_choice, check_real
 from skfair._utils._warnings import warn_user, warns_if_reordered
 from skfair.groups import Groups
 from skfair.metrics._groupwise._group_gaps import GroupWeights, weigh_groups
@@ -87,7 +87,7 @@ def rate_variance(
     y_pred : array-like of shape (n_samples,), or GroupedOutcomes
         Predicted labels, or a statistic that replaces all rows and `quality`.
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
-        Group of each row; several columns are combined into their intersection.
+        Group of each row; several columns stand for their intersection.
     quality : str or callable, default="selection_rate"
         Rate that is compared, see `cvar_fairness`.
     group_weights : {"uniform", "proportional"}, mapping, or array-like of shape \
@@ -120,6 +120,8 @@ def rate_variance(
 
     Raises
     ------
+    TypeError
+        If an argument is missing, or of a kind that is not taken.
     ValueError
         As in `cvar_fairness`, and if `sampling` is invalid or rows are weighted.
 
@@ -149,6 +151,7 @@ def rate_variance(
     RateVarianceResult(value=0.25, f1=0.5, f2=0.5, bias_correction=False,
     sampling='fixed', n_rows=6, n_groups=2, n_small_groups=0)
     """
+    check_choice("bias_correction", bias_correction, (True, False))
     statistic = grouped_quality(y_true, y_pred, sensitive_features, quality, pos_label)
     estimator = make_estimator("rate_variance", statistic, group_weights, sampling)
     f1, f2 = (float(part[0]) for part in estimator.moments(estimator.hits[np.newaxis]))

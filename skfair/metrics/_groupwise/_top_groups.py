@@ -42,7 +42,7 @@ def top_groups(
     y_pred : array-like of shape (n_samples,), or GroupedOutcomes
         Predicted labels, or a statistic that replaces all rows and `quality`.
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
-        Group of each row; several columns are combined into their intersection.
+        Group of each row; several columns stand for their intersection.
     quality : str or callable, default="selection_rate"
         Rate that is compared, see `cvar_fairness`.
     pos_label : int, float, bool or str, default=None
@@ -64,6 +64,8 @@ def top_groups(
 
     Raises
     ------
+    TypeError
+        If an argument is missing, or of a kind that is not taken.
     ValueError
         As in `cvar_fairness`, and if `false_discovery_rate` is out of range.
 
@@ -71,6 +73,8 @@ def top_groups(
     --------
     cvar_fairness_report : All groups.
     scipy.stats.false_discovery_control : The adjustment.
+    worst_subgroup : Searches conjunctions of columns.
+    cvar_fairness_test : Tests whether groups differ at all.
 
     Notes
     -----

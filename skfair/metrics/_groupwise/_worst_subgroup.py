@@ -14,6 +14,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.parallel import Parallel, delayed
 
+from skfair._utils._results import TableResult
 from skfair._utils._text import all_digits
 from skfair._utils._types import Bools, Floats, Integers
 from skfair._utils._validation import (
@@ -52,8 +53,8 @@ _MAX_VALUES = 20
 
 
 @dataclass(frozen=True, eq=False)
-class WorstSubgroupResult:
-    """Result of `worst_subgroup`.
+class WorstSubgroupResult(TableResult):
+    """Result of `worst_subgroup`; ``print(result)`` shows the table.
 
     Attributes
     ----------
@@ -85,34 +86,6 @@ class WorstSubgroupResult:
     table: pd.DataFrame = field(repr=False)
     null_distribution: Floats = field(repr=False)
     stratum: Hashable = field(default=None, repr=False)
-
-    def to_frame(self) -> pd.DataFrame:
-        """Table of the subgroups of the largest values.
-
-        Returns
-        -------
-        DataFrame
-            A copy of `table`.
-
-        Examples
-        --------
-        >>> from skfair.metrics import worst_subgroup
-        >>> people = {"sex": ["F", "F", "M", "M"], "young": [True, False] * 2}
-        >>> import pandas as pd
-        >>> worst_subgroup(
-        ...     None,
-        ...     [0, 1, 1, 1],
-        ...     sensitive_features=pd.DataFrame(people),
-        ...     quality="selection_rate",
-        ...     min_group_size=1,
-        ...     n_permutations=0,
-        ...     n_subgroups=1,
-        ... ).to_frame()["difference"]
-        subgroup
-        sex = F and young = True   -1.0
-        Name: difference, dtype: float64
-        """
-        return self.table.copy()
 
 
 @warns_if_reordered
@@ -209,6 +182,8 @@ default=None
 
     Raises
     ------
+    TypeError
+        If an argument is missing, or of a kind that is not taken.
     ValueError
         If a numeric column has many values and no bins, if bins do not increase or
         name no column, and on invalid scores, labels, lengths or parameters.

@@ -98,7 +98,7 @@ default=None
     n_resamples : int, default=999
         Number of resamples.
     sample_weight : array-like of shape (n_samples,), default=None
-        Sample weights; a row is drawn together with its weight.
+        Non-negative sample weights; a row is drawn together with its weight.
     random_state : int, RandomState instance or None, default=None
         Seed of the resampling.
     n_jobs : int, default=None
@@ -114,19 +114,21 @@ default=None
 
     Raises
     ------
+    TypeError
+        If an argument is missing, or of a kind that is not taken.
     ValueError
         On a level outside (0, 1) or a number of resamples below 1, and as the metric
         does.
-
-    See Also
-    --------
-    confidence_interval : Interval that keeps its level, for metrics that it knows.
-    permutation_test : Test of the hypothesis that there is no disparity.
 
     Warns
     -----
     sklearn.exceptions.UndefinedMetricWarning
         As the metric does, and where it is undefined on some resamples.
+
+    See Also
+    --------
+    confidence_interval : Interval that keeps its level, for metrics that it knows.
+    permutation_test : Test of the hypothesis that there is no disparity.
 
     Notes
     -----

@@ -123,7 +123,7 @@ default=None
     n_permutations : int, default=999
         Number of permutations; the p-value is at least 1 / (n_permutations + 1).
     sample_weight : array-like of shape (n_samples,), default=None
-        Sample weights. They stay with the row's score.
+        Non-negative sample weights. They stay with the row's score.
     random_state : int, RandomState instance or None, default=None
         Seed of the permutations.
     n_jobs : int, default=None
@@ -139,15 +139,20 @@ default=None
 
     Raises
     ------
+    TypeError
+        If an argument is missing, or of a kind that is not taken.
     ValueError
         If `n_permutations` is not a positive integer, if `within` has missing values
         or another number of rows, and as the metric does.
 
     Warns
     -----
+    sklearn.exceptions.UndefinedMetricWarning
+        As the metric does.
     UserWarning
         If the metric has the same value, not 0, for all permutations and the data as
-        given: then the p-value is 1 whatever the groups are.
+        given: then the p-value is 1 whatever the groups are. With ``within="auto"``,
+        if true labels are given and it is not known whether the metric compares errors.
 
     See Also
     --------

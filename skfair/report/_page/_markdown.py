@@ -83,6 +83,10 @@ def markdown_table(table: pd.DataFrame, *, digits: int = 3) -> str:
         A line for each row, after two of head. Numbers that do not exist are empty,
         and labels are escaped.
 
+    See Also
+    --------
+    public_summary : Uses it for a whole page.
+
     Examples
     --------
     >>> from skfair.metrics import impact_ratios

@@ -38,6 +38,7 @@ from skfair.groups import (
     MISSING_LABEL,
     Groups,
     encode_groups,
+    recode,
     resolve_groups,
     resolve_strata,
 )
@@ -626,7 +627,7 @@ class ScoreRepairer(
 
     def _check_known(self, groups: Groups, strata: Groups | None) -> None:
         """Raise if `fit` has not seen the groups, or the strata, of some rows."""
-        unknown = self._codes(groups) < 0
+        unknown = recode(groups.codes, groups.labels, self.groups_) < 0
         if self._left_rows_out:
             unknown &= groups.codes >= 0
         check_known_groups(
@@ -653,7 +654,7 @@ class ScoreRepairer(
 
     def _repair_stratum(self, values: Floats, groups: Groups) -> Floats:
         """Repair scores of one stratum."""
-        codes = self._codes(groups)
+        codes = recode(groups.codes, groups.labels, self.groups_)
         repaired = np.array(values)
         if not self._path.moves:
             return repaired
@@ -982,13 +983,6 @@ class ScoreRepairer(
         tags.input_tags.two_d_array = False
         tags.input_tags.positive_only = self.scale == "probability"
         return tags
-
-    def _codes(self, groups: Groups) -> NDArray[np.intp]:
-        """Position of each row's group in `groups_`, -1 for an unknown one."""
-        position = {label: i for i, label in enumerate(self.groups_)}
-        # The last entry serves rows that `Groups` leaves out, whose code is -1.
-        lookup = np.array([position.get(label, -1) for label in groups.labels] + [-1])
-        return np.asarray(lookup[groups.codes])
 
 
 def check_repair_options(repair: Any, level: Any, default: Any) -> None:

@@ -18,7 +18,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from skfair._utils._columns import Selector as Selector
-from skfair._utils._columns import open_frame, select_columns
+from skfair._utils._columns import names_columns, open_frame, select_columns
 from skfair._utils._text import all_digits, counted, listed, shown
 from skfair._utils._types import Integers
 from skfair._utils._validation import (
@@ -28,6 +28,7 @@ from skfair._utils._validation import (
     check_integer,
     check_length,
     check_weights,
+    count_rows,
 )
 from skfair._utils._warnings import warn_if_reordered, warn_user
 
@@ -322,6 +323,21 @@ def _resolve(
     groups = data if isinstance(data, Groups) else _encode(data, "raise", argument)
     check_length(argument, len(groups), n_samples)
     return groups
+
+
+def labels_and_groups(
+    resolve: Callable[..., Groups], given: Any, X: Any
+) -> tuple[Any, Selector | None, Groups]:
+    """Return labels given beside X, or the columns of X that are named, and groups.
+
+    One of the first two is None. `resolve` finds the groups, or the strata, of both.
+    """
+    n_samples = count_rows(X)
+    labels, selector = given, None
+    if names_columns(given, n_samples):
+        labels, selector = None, given
+    found = resolve(labels, n_samples=n_samples, X=X, selector=selector)
+    return labels, selector, found
 
 
 def _encode(data: Any, missing: str, argument: str, bins: Any = None) -> Groups:

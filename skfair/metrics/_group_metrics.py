@@ -25,7 +25,7 @@ from skfair._utils._validation import (
     check_shape,
     check_weights,
 )
-from skfair._utils._warnings import warn_if_reordered, warn_user
+from skfair._utils._warnings import warn_user, warns_if_reordered
 from skfair.groups import (
     Groups,
     encode_column,
@@ -333,6 +333,7 @@ default=None
     return GroupMetricsResult(*tables, sizes, level)
 
 
+@warns_if_reordered
 def _check_rows(
     y_true: Any,
     y_pred: Any,
@@ -342,14 +343,6 @@ def _check_rows(
     control_features: Any,
 ) -> tuple[Columns, Groups, Groups | None]:
     """Check the arguments by row, and keep the rows with a group and a stratum."""
-    warn_if_reordered(
-        y_true=y_true,
-        y_pred=y_pred,
-        y_score=y_score,
-        sensitive_features=sensitive_features,
-        control_features=control_features,
-        sample_weight=sample_weight,
-    )
     columns: Columns = {}
     if y_pred is not None:
         columns["y_pred"] = as_array(y_pred, "y_pred")

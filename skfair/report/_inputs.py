@@ -33,7 +33,7 @@ from skfair._utils._validation import (
     count_rows,
     scores_on,
 )
-from skfair._utils._warnings import warn_if_reordered
+from skfair._utils._warnings import warns_if_reordered
 from skfair.groups import (
     CROSS,
     Groups,
@@ -319,6 +319,7 @@ class Audit:
         return len(self.classes) == 2
 
 
+@warns_if_reordered
 def make_audit(
     *,
     y_true: ArrayLike | None,
@@ -338,13 +339,6 @@ def make_audit(
 
     Entries that stand for `n_alike` rows each must have positive weights.
     """
-    warn_if_reordered(
-        y_true=y_true,
-        y_score=y_score,
-        y_pred=y_pred,
-        sensitive_features=sensitive_features,
-        sample_weight=sample_weight,
-    )
     of_numbers = options.scale == "real"
     if of_numbers:
         _refuse_with_numbers(y_score, y_pred, pos_label, group_probabilities)

@@ -838,6 +838,19 @@ def count_codes(codes: Codes, n_labels: int) -> Integers:
     return np.bincount(codes, minlength=n_labels)
 
 
+def rows_by_code(
+    codes: NDArray[np.integer], n_labels: int | None = None
+) -> list[Integers]:
+    """Positions of the rows of each code, those left out (-1) excepted.
+
+    Without `n_labels` the largest code that a row has is the last one.
+    """
+    order = np.argsort(codes, kind="stable")
+    n_labels = int(codes.max(initial=-1)) + 1 if n_labels is None else n_labels
+    starts = np.searchsorted(codes[order], np.arange(n_labels + 1))
+    return np.split(order, starts)[1:-1]
+
+
 def sort_labels(labels: Iterable[Hashable]) -> list[Any]:
     """Sort labels, those of types that do not compare by type and text."""
     labels = list(labels)

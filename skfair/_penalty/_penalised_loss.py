@@ -19,8 +19,9 @@ from skfair._penalty._smooth_gap import (
     smooth_gap,
     smooth_gap_on_grid,
 )
-from skfair._training_rows import Array, TrainingRows, rows_by_code
+from skfair._training_rows import Array, TrainingRows
 from skfair._utils._validation import check_choice, check_real
+from skfair.groups import rows_by_code
 
 #: Distance of clipped scores from 0 and 1, where log-odds and weights are infinite.
 _MARGIN = 1e-4

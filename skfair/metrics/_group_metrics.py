@@ -34,6 +34,7 @@ from skfair.groups import (
     recode,
     resolve_groups,
     resolve_strata,
+    rows_by_code,
     sort_labels,
     why_undefined,
 )
@@ -650,12 +651,13 @@ def _rows_by_stratum(
     if strata is None:
         yield None, groups, slice(None)
         return
-    for code in np.flatnonzero(strata.sizes()):
-        rows = np.flatnonzero(strata.codes == code)
+    for label, rows in zip(strata.labels, rows_by_code(strata.codes), strict=False):
+        if not len(rows):
+            continue
         part = groups[rows]
         present = tuple(part.labels[i] for i in np.flatnonzero(part.sizes()))
         codes = recode(part.codes, part.labels, present)
-        yield strata.labels[code], replace(part, codes=codes, labels=present), rows
+        yield label, replace(part, codes=codes, labels=present), rows
 
 
 def _tables(

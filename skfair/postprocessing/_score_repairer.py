@@ -20,7 +20,7 @@ from sklearn.utils import (
 from sklearn.utils.validation import check_is_fitted
 
 from skfair._mitigation import ROUTED, LinkedToSite, labels_text, within_strata
-from skfair._training_rows import TrainingRows, rows_by_code
+from skfair._training_rows import TrainingRows
 from skfair._utils._types import Floats
 from skfair._utils._validation import (
     ParameterError,
@@ -41,6 +41,7 @@ from skfair.groups import (
     recode,
     resolve_groups,
     resolve_strata,
+    rows_by_code,
 )
 from skfair.metrics._inputs import in_place_of_rows
 from skfair.postprocessing._calibration import BetaCalibration
@@ -634,9 +635,8 @@ class ScoreRepairer(
             "sensitive_features", "groups", groups, unknown, self.groups_
         )
         if strata is not None and self.stratum_repairers_:
-            known = {*self.strata_, *self._left_out}
-            labels = np.array([label not in known for label in strata.labels] + [True])
-            unknown = labels[strata.codes]
+            known = (*self.strata_, *self._left_out)
+            unknown = recode(strata.codes, strata.labels, known) < 0
             check_known_groups(
                 "control_features", "strata", strata, unknown, self.strata_
             )
@@ -659,11 +659,8 @@ class ScoreRepairer(
         if not self._path.moves:
             return repaired
         random = check_random_state(self.random_state)
-        # Rows of one group after the other; those of unknown groups come first.
-        order = np.argsort(codes, kind="stable")
-        starts = np.searchsorted(codes[order], np.arange(len(self.groups_) + 1))
-        for group, cdf in enumerate(self.cdfs_):
-            rows = order[starts[group] : starts[group + 1]]
+        for group, rows in enumerate(rows_by_code(codes, len(self.groups_))):
+            cdf = self.cdfs_[group]
             # Sorted look-ups spare cache misses, which cost more than the sort.
             rows = rows[np.argsort(values[rows])]
             seen = np.clip(values[rows], cdf.scores[0], cdf.scores[-1])

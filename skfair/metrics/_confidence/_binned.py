@@ -21,7 +21,6 @@ from skfair.metrics._confidence._noise import (
     Comparisons,
     Method,
     Observed,
-    cdfs_at,
     contrast,
     differences,
     distribution_free,
@@ -30,7 +29,7 @@ from skfair.metrics._confidence._noise import (
     supremum,
     with_values,
 )
-from skfair.metrics._distribution._gap import compared_pairs
+from skfair.metrics._distribution._gap import cdfs_at, compared_pairs
 from skfair.metrics._distribution._histograms import (
     N_BANDWIDTHS,
     bin_numbers,

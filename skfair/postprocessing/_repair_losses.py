@@ -16,6 +16,7 @@ from sklearn.utils import check_random_state
 
 from skfair._mitigation import groups_to_compare, within_strata
 from skfair._training_rows import TrainingRows, units_of
+from skfair._utils._arithmetic import quotients
 from skfair._utils._types import Floats
 from skfair.groups import rows_by_code
 from skfair.metrics import madd, mcdp
@@ -460,7 +461,7 @@ def _targets_at(grid: RepairGrid, threshold: float) -> list[Floats]:
     left, lower = _at_ends(grid, np.maximum(below, 0), limit)
     right, upper = _at_ends(grid, reached, limit)
     rise = np.where(below < 0, 0, right - left)  # no score is below the first end
-    share = np.divide(threshold - left, rise, out=np.ones(len(rise)), where=rise > 0)
+    share = quotients(threshold - left, rise, 1.0)
     return list((1 - share) * lower + share * upper)
 
 

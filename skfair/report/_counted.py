@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from skfair._utils._arithmetic import quotients
 from skfair._utils._types import Bools, Floats, Integers
 from skfair._utils._validation import scores_on
 from skfair.groups import Groups, intersect
@@ -468,9 +469,9 @@ def _two_numbers(audit: Audit, values: Floats, parts: Integers) -> Floats:
     means = np.bincount(parts, weights * values) / totals
     squares = np.bincount(parts, weights * (values - means[parts]) ** 2)
     above = np.bincount(parts, weights * upper)
-    odds = np.divide(totals - above, above, out=np.zeros(len(totals)), where=above > 0)
+    odds = quotients(totals - above, above)
     shift = np.sqrt(squares / totals * odds)
-    down = np.divide(shift, odds, out=np.zeros(len(totals)), where=odds > 0)
+    down = quotients(shift, odds)
     return np.asarray(means[parts] + np.where(upper, shift[parts], -down[parts]))
 
 

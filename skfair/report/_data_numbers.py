@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import rankdata
 
+from skfair._utils._arithmetic import quotients
 from skfair._utils._text import or_none
 from skfair._utils._types import Bools, Floats, Integers
 from skfair.groups import Groups
@@ -65,7 +66,7 @@ def group_rows(
     if positive is not None:
         known = every.codes >= 0
         hits = np.bincount(every.codes[known], positive[known], len(sizes))
-        np.divide(hits, sizes, out=rates, where=sizes > 0)
+        rates = quotients(hits, sizes, math.nan)
     ends = wilson_interval(rates, sizes, level)
     total, rows = sizes.sum(), []
     for label, n, *rate in zip(every.labels, sizes, rates, *ends, strict=True):

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from skfair._utils._arithmetic import quotients
 from skfair._utils._text import or_none
 from skfair._utils._types import Floats, Integers
 from skfair.groups import Groups, positions_in, sort_labels
@@ -157,9 +158,7 @@ class Sample:
             )
             for values in (audit.weights, audit.squares)
         )
-        sizes = np.zeros(len(totals))
-        np.divide(totals**2, squares, out=sizes, where=squares > 0)
-        return sizes
+        return quotients(totals**2, squares)
 
     def drawn_from(self, question: str) -> Rows | Counts:
         """Return the rows whose groups are permuted, or counts where rows are many."""

@@ -8,7 +8,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
-from itertools import pairwise
+from itertools import compress, pairwise
 from numbers import Number
 from typing import Any, Literal
 
@@ -453,15 +453,15 @@ def suggest_edges(values: Iterable[Any], counts: ArrayLike) -> list[float]:
 def _without_rare(groups: Groups, rare: str, min_group_size: int) -> Groups:
     """Leave out groups with too few rows, or merge them into one, which is last."""
     few = groups.sizes() < min_group_size
-    kept = tuple(groups.labels[i] for i in np.flatnonzero(~few))
-    check_rare(rare, min_group_size, kept)
+    kept = keep_labels(groups, ~few)
+    check_rare(rare, min_group_size, kept.labels)
     if not few.any():
         return groups
-    codes = recode(groups.codes, groups.labels, kept)
     if rare == "drop":
-        return replace(groups, codes=codes, labels=kept)
-    codes = np.where((codes < 0) & (groups.codes >= 0), len(kept), codes)
-    labels = (*kept, OTHER_LABEL)
+        return kept
+    labels = (*kept.labels, OTHER_LABEL)
+    other = (kept.codes < 0) & (groups.codes >= 0)
+    codes = np.where(other, len(kept.labels), kept.codes)
     return replace(groups, codes=_smallest(codes, len(labels)), labels=labels)
 
 
@@ -810,8 +810,18 @@ def _relabel(groups: Groups, labels: Labels) -> Groups:
             f"sensitive_features has unknown groups {unknown[:5]}, expected only "
             f"{list(labels[:5])}."
         )
+    return with_labels(groups, labels)
+
+
+def with_labels(groups: Groups, labels: Labels) -> Groups:
+    """Express groups by other labels; rows of labels that are not among them get -1."""
     codes = recode(groups.codes, groups.labels, labels)
     return replace(groups, codes=codes, labels=labels)
+
+
+def keep_labels(groups: Groups, kept: Iterable[Any]) -> Groups:
+    """Keep some labels, of which `kept` says for each whether it is one."""
+    return with_labels(groups, tuple(compress(groups.labels, kept)))
 
 
 def recode(codes: NDArray[Any], found: Labels, labels: Labels) -> Codes:

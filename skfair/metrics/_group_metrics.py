@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple, TypeAlias, get_args
 
@@ -30,8 +30,8 @@ from skfair.groups import (
     Groups,
     encode_column,
     intersect,
+    keep_labels,
     n_columns_of,
-    recode,
     resolve_groups,
     resolve_strata,
     rows_by_code,
@@ -655,9 +655,7 @@ def _rows_by_stratum(
         if not len(rows):
             continue
         part = groups[rows]
-        present = tuple(part.labels[i] for i in np.flatnonzero(part.sizes()))
-        codes = recode(part.codes, part.labels, present)
-        yield label, replace(part, codes=codes, labels=present), rows
+        yield label, keep_labels(part, part.sizes() > 0), rows
 
 
 def _tables(

@@ -22,10 +22,10 @@ from skfair.groups import (
     Groups,
     comparable_groups,
     group_index,
-    recode,
     resolve_groups,
     resolve_strata,
     rows_by_code,
+    with_labels,
 )
 from skfair.metrics._classes import evaluate_classes
 from skfair.metrics._spec import Combine, specification_of
@@ -135,10 +135,8 @@ def _stratum(
     )
     if len(kept) and reason:
         enough = np.isin(groups.codes, kept)
-        rows, groups = rows[enough], groups[enough]
         labels = tuple(groups.labels[i] for i in kept.tolist())
-        codes = recode(groups.codes, groups.labels, labels)
-        groups = replace(groups, codes=codes, labels=labels)
+        rows, groups = rows[enough], with_labels(groups[enough], labels)
     return found._replace(
         rows=rows, groups=groups if len(kept) else None, reason=reason
     )

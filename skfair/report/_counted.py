@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from skfair._utils._arithmetic import quotients
 from skfair._utils._types import Bools, Floats, Integers
 from skfair._utils._validation import scores_on
-from skfair.groups import Groups, intersect
+from skfair.groups import Groups, intersect, keep_labels
 from skfair.report._inputs import (
     Attribute,
     Audit,
@@ -343,11 +343,9 @@ def _only(audit: Audit, kept: Bools) -> Audit:
 
     def of(groups: Groups) -> Groups:
         lost = set(groups.codes[~kept].tolist()) - set(groups.codes[kept].tolist())
-        labels = tuple(x for i, x in enumerate(groups.labels) if i not in lost)
-        position = np.cumsum([i not in lost for i in range(len(groups.labels))]) - 1
-        codes = groups.codes[kept]
-        codes = np.where(codes < 0, -1, position[codes])
-        return replace(groups, codes=codes, labels=labels)
+        return keep_labels(
+            groups[kept], [i not in lost for i in range(len(groups.labels))]
+        )
 
     rest = audit.at(kept, *(model.at(kept) for model in audit.models))
     each = {one.name: of(one.every) for one in _given(audit)}

@@ -41,6 +41,7 @@ from skfair.groups import (
     columns_of,
     encode_groups,
     intersect,
+    keep_labels,
     positions_in,
     recode,
     resolve_strata,
@@ -639,19 +640,17 @@ def set_aside(name: str, groups: Groups, n_alike: Integers | None) -> Attribute:
         counts = np.bincount(
             groups.codes[has_group], n_alike[has_group], len(groups.labels)
         ).astype(np.intp)
-    sizes = dict(zip(groups.labels, counts.tolist(), strict=True))
     smallest = max(groups.min_group_size, 1)
-    labels = tuple(label for label, size in sizes.items() if size >= smallest)
-    aside = tuple((label, size) for label, size in sizes.items() if size < smallest)
-    codes = recode(groups.codes, groups.labels, labels)
+    large = counts >= smallest
+    sizes = zip(groups.labels, counts.tolist(), strict=True)
+    aside = tuple((label, size) for label, size in sizes if size < smallest)
     without = groups.codes < 0
     n_missing = np.count_nonzero(without) if n_alike is None else n_alike[without].sum()
-    compared = replace(groups, codes=codes, labels=labels)
     if tip := tip_for_numbers(groups.labels, counts):
         many = f"{name} has {len(counts):,} groups, each a number"
         warn_or_collect(many, f"{many}, and the report leaves small ones out. {tip}")
-    kept = np.array([sizes[label] for label in labels], dtype=np.intp)
-    return Attribute(name, compared, groups, aside, int(n_missing), kept)
+    compared = keep_labels(groups, large)
+    return Attribute(name, compared, groups, aside, int(n_missing), counts[large])
 
 
 def estimator_inputs(

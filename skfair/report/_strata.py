@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from skfair._utils._types import Integers
-from skfair.groups import Groups, recode, rows_by_code
+from skfair.groups import Groups, rows_by_code, with_labels
 from skfair.metrics._confidence import Comparisons, join, lower_bound, upper_bound
 from skfair.metrics._uncertainty import RowsInCells
 from skfair.report._draws import (
@@ -49,8 +49,7 @@ class _CountableInStratum(NamedTuple):
     rows: SortedScores | RowsInCells
 
     def statistic(self, groups: Groups) -> Any:
-        codes = recode(groups.codes[self.entries], groups.labels, self.labels)
-        return self.rows.statistic(replace(groups, codes=codes, labels=self.labels))
+        return self.rows.statistic(with_labels(groups[self.entries], self.labels))
 
 
 def values_within_strata(

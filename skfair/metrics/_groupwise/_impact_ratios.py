@@ -30,7 +30,7 @@ from skfair.groups import (
     encode_column,
     intersect,
     n_columns_of,
-    recode,
+    positions_in,
     resolve_groups,
     sort_labels,
 )
@@ -290,7 +290,7 @@ def _by_attribute(statistic: GroupedOutcomes, n_unknown: int) -> list[_Attribute
 def _margin(statistic: GroupedOutcomes, values: Sequence[Any]) -> GroupedOutcomes:
     """Add up the groups that have the same value."""
     labels = tuple(sort_labels(dict.fromkeys(values)))
-    codes = recode(np.arange(len(values)), tuple(values), labels)
+    codes = positions_in(labels, tuple(values))
     sums: dict[str, Any] = {
         name: np.bincount(codes, getattr(statistic, name), len(labels))
         for name in ("sums", "totals", "squares", "counts")

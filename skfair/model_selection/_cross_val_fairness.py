@@ -587,7 +587,7 @@ def _fold_values(
 
 
 def _correct(held_out: _HeldOut, value: float, within: Any) -> float:
-    """Value without most of what noise adds, as the corrected scorers compute it."""
+    """Value without most of what noise adds."""
     if math.isnan(value):
         return math.nan
     metric: Any = held_out

@@ -848,6 +848,12 @@ def count_codes(codes: Codes, n_labels: int) -> Integers:
     return np.bincount(codes, minlength=n_labels)
 
 
+def sum_by_code(codes: Codes, values: NDArray[Any], n_labels: int) -> NDArray[Any]:
+    """Sum a number of the rows of each code, those left out (-1) excepted."""
+    known = codes >= 0
+    return np.bincount(codes[known], values[known], n_labels)
+
+
 def rows_by_code(
     codes: NDArray[np.integer], n_labels: int | None = None
 ) -> list[Integers]:

@@ -46,6 +46,7 @@ from skfair.groups import (
     recode,
     resolve_strata,
     sort_labels,
+    sum_by_code,
 )
 from skfair.metrics._inputs import Multigroup, positive_class
 from skfair.metrics._proxy._cells import rows_by_cell
@@ -636,10 +637,7 @@ def set_aside(name: str, groups: Groups, n_alike: Integers | None) -> Attribute:
     """Leave out the groups that are too small to be compared."""
     counts = groups.sizes()
     if n_alike is not None:
-        has_group = groups.codes >= 0
-        counts = np.bincount(
-            groups.codes[has_group], n_alike[has_group], len(groups.labels)
-        ).astype(np.intp)
+        counts = sum_by_code(groups.codes, n_alike, len(counts)).astype(np.intp)
     smallest = max(groups.min_group_size, 1)
     large = counts >= smallest
     sizes = zip(groups.labels, counts.tolist(), strict=True)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from skfair._utils._arithmetic import quotients
 from skfair._utils._text import or_none
 from skfair._utils._types import Floats, Integers
-from skfair.groups import Groups, positions_in, sort_labels
+from skfair.groups import Groups, positions_in, sort_labels, sum_by_code
 from skfair.metrics._confidence import Comparisons
 from skfair.metrics._distribution._calibration_draws import (
     CalibrationCounts,
@@ -246,9 +246,8 @@ def count_outcomes(
     )
     if audit.n_alike is None:
         return statistic
-    known = groups.codes >= 0
     counts, squares = (
-        np.bincount(groups.codes[known], values[known], statistic.n_groups)
+        sum_by_code(groups.codes, values, statistic.n_groups)
         for values in (audit.n_alike, audit.squares)
         if values is not None
     )

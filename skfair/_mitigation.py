@@ -6,7 +6,6 @@ import copy
 import os
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -49,7 +48,13 @@ from skfair._utils._columns import (
 from skfair._utils._text import shown
 from skfair._utils._validation import check_choice, check_weights, count_rows
 from skfair._utils._warnings import warn_user
-from skfair.groups import Groups, encode_groups, resolve_groups, resolve_strata
+from skfair.groups import (
+    Groups,
+    encode_groups,
+    keep_labels,
+    resolve_groups,
+    resolve_strata,
+)
 
 #: Metadata that mitigators request wherever they need groups.
 ROUTED = {"sensitive_features": True, "control_features": True}
@@ -399,7 +404,7 @@ def within_strata(
     if warn:
         _warn_left_out("strata", strata, ~several & (strata.sizes() > 0))
         _warn_left_out("groups", groups, ~found)
-    return _keep_labels(groups, found), _keep_labels(strata, several)
+    return keep_labels(groups, found), keep_labels(strata, several)
 
 
 def _warn_left_out(what: str, groups: Groups, left_out: NDArray[np.bool_]) -> None:
@@ -419,13 +424,6 @@ def labels_text(labels: Sequence[Any]) -> str:
     """Write labels, the first five of many."""
     more = f" and {len(labels) - 5} more" if len(labels) > 5 else ""
     return f"{list(labels[:5])}{more}"
-
-
-def _keep_labels(groups: Groups, kept: NDArray[np.bool_]) -> Groups:
-    """Keep some labels; rows of others get the code -1."""
-    codes = np.append(np.where(kept, np.cumsum(kept) - 1, -1), -1)[groups.codes]
-    labels = tuple(groups.labels[code] for code in np.flatnonzero(kept))
-    return replace(groups, codes=codes, labels=labels)
 
 
 def weight_keyword(estimator: Any) -> str:

@@ -114,14 +114,6 @@ def take_rows(values: Any, rows: NDArray[np.intp]) -> Any:
     return values[rows] if hasattr(values, "shape") else [values[row] for row in rows]
 
 
-def rows_by_code(codes: NDArray[np.integer]) -> list[Integers]:
-    """Positions of the rows of each code from 0 on."""
-    order = np.argsort(codes, kind="stable")
-    n_codes = int(codes.max(initial=-1)) + 1
-    starts = np.searchsorted(codes[order], np.arange(n_codes + 1))
-    return np.split(order, starts)[1:-1]
-
-
 def params_of_rows(
     params: dict[str, Any], rows: Integers, n_samples: int
 ) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
-from itertools import pairwise
+from itertools import compress, pairwise
 from numbers import Number
 from typing import Any, Literal
 
@@ -18,7 +18,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from skfair._utils._columns import Selector as Selector
-from skfair._utils._columns import open_frame, select_columns
+from skfair._utils._columns import names_columns, open_frame, select_columns
 from skfair._utils._text import all_digits, counted, listed, shown
 from skfair._utils._types import Integers
 from skfair._utils._validation import (
@@ -28,6 +28,7 @@ from skfair._utils._validation import (
     check_integer,
     check_length,
     check_weights,
+    count_rows,
 )
 from skfair._utils._warnings import warn_if_reordered, warn_user
 
@@ -337,6 +338,21 @@ def _tip_about_names(data: Any) -> str:
     return f" If these are names of columns, pass their values: table[{data!r}]."
 
 
+def labels_and_groups(
+    resolve: Callable[..., Groups], given: Any, X: Any
+) -> tuple[Any, Selector | None, Groups]:
+    """Return labels given beside X, or the columns of X that are named, and groups.
+
+    One of the first two is None. `resolve` finds the groups, or the strata, of both.
+    """
+    n_samples = count_rows(X)
+    labels, selector = given, None
+    if names_columns(given, n_samples):
+        labels, selector = None, given
+    found = resolve(labels, n_samples=n_samples, X=X, selector=selector)
+    return labels, selector, found
+
+
 def _encode(data: Any, missing: str, argument: str, bins: Any = None) -> Groups:
     """Encode labels in any container; `argument` names them in messages."""
     names, columns = columns_of(data, argument)
@@ -450,15 +466,15 @@ def suggest_edges(values: Iterable[Any], counts: ArrayLike) -> list[float]:
 def _without_rare(groups: Groups, rare: str, min_group_size: int) -> Groups:
     """Leave out groups with too few rows, or merge them into one, which is last."""
     few = groups.sizes() < min_group_size
-    kept = tuple(groups.labels[i] for i in np.flatnonzero(~few))
-    check_rare(rare, min_group_size, kept)
+    kept = keep_labels(groups, ~few)
+    check_rare(rare, min_group_size, kept.labels)
     if not few.any():
         return groups
-    codes = recode(groups.codes, groups.labels, kept)
     if rare == "drop":
-        return replace(groups, codes=codes, labels=kept)
-    codes = np.where((codes < 0) & (groups.codes >= 0), len(kept), codes)
-    labels = (*kept, OTHER_LABEL)
+        return kept
+    labels = (*kept.labels, OTHER_LABEL)
+    other = (kept.codes < 0) & (groups.codes >= 0)
+    codes = np.where(other, len(kept.labels), kept.codes)
     return replace(groups, codes=_smallest(codes, len(labels)), labels=labels)
 
 
@@ -816,8 +832,18 @@ def _relabel(groups: Groups, labels: Labels) -> Groups:
             f"sensitive_features has unknown groups {unknown[:5]}, expected only "
             f"{list(labels[:5])}."
         )
+    return with_labels(groups, labels)
+
+
+def with_labels(groups: Groups, labels: Labels) -> Groups:
+    """Express groups by other labels; rows of labels that are not among them get -1."""
     codes = recode(groups.codes, groups.labels, labels)
     return replace(groups, codes=codes, labels=labels)
+
+
+def keep_labels(groups: Groups, kept: Iterable[Any]) -> Groups:
+    """Keep some labels, of which `kept` says for each whether it is one."""
+    return with_labels(groups, tuple(compress(groups.labels, kept)))
 
 
 def recode(codes: NDArray[Any], found: Labels, labels: Labels) -> Codes:
@@ -842,6 +868,25 @@ def count_codes(codes: Codes, n_labels: int) -> Integers:
     if codes.size and codes.min() < 0:
         codes = codes[codes >= 0]
     return np.bincount(codes, minlength=n_labels)
+
+
+def sum_by_code(codes: Codes, values: NDArray[Any], n_labels: int) -> NDArray[Any]:
+    """Sum a number of the rows of each code, those left out (-1) excepted."""
+    known = codes >= 0
+    return np.bincount(codes[known], values[known], n_labels)
+
+
+def rows_by_code(
+    codes: NDArray[np.integer], n_labels: int | None = None
+) -> list[Integers]:
+    """Positions of the rows of each code, those left out (-1) excepted.
+
+    Without `n_labels` the largest code that a row has is the last one.
+    """
+    order = np.argsort(codes, kind="stable")
+    n_labels = int(codes.max(initial=-1)) + 1 if n_labels is None else n_labels
+    starts = np.searchsorted(codes[order], np.arange(n_labels + 1))
+    return np.split(order, starts)[1:-1]
 
 
 def sort_labels(labels: Iterable[Hashable]) -> list[Any]:

@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable
 from inspect import signature
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pandas as pd
 
@@ -107,14 +107,6 @@ def run_monitor(given: argparse.Namespace) -> int:
     return ABOVE_LIMIT if alarmed else 0
 
 
-class _State(NamedTuple):
-    """A monitor, hashes of the batches that it has seen, and ``--bins`` of all."""
-
-    monitor: FairnessMonitor
-    batches: list[str]
-    bins: list[str]
-
-
 def _add_batch(given: argparse.Namespace) -> tuple[FairnessMonitor, bool, Any]:
     """Add the batch unless it was added before; say whether, and return its groups."""
     check_writable(given.state)
@@ -183,8 +175,11 @@ def _update(
         )
 
 
-def _read(given: argparse.Namespace) -> _State:
-    """Read the state, or begin one; options that are given must be those of it."""
+def _read(given: argparse.Namespace) -> tuple[FairnessMonitor, list[str], list[str]]:
+    """Read the state, or begin one; options that are given must be those of it.
+
+    It is a monitor, hashes of the batches that it has seen, and ``--bins`` of all.
+    """
     of_metric = {name: getattr(given, name) for name in _OF_METRIC}
     of_metric = {name: value for name, value in of_metric.items() if value is not None}
     if not given.state.exists():
@@ -194,7 +189,7 @@ def _read(given: argparse.Namespace) -> _State:
         options = {name: one for name, one in options.items() if one is not None}
         reference = _reference(metric, given, given.bins)
         monitor = FairnessMonitor(metric, reference=reference, **options)
-        return _State(monitor, [], given.bins)
+        return monitor, [], given.bins
     try:
         found = json.loads(given.state.read_text(encoding="utf-8"))
     except ValueError as error:  # also of bytes that are no text
@@ -231,7 +226,7 @@ def _read(given: argparse.Namespace) -> _State:
                 f"--reference must have the rows of that of {given.state}, got "
                 f"{given.reference}."
             )
-    return _State(monitor, batches, bins)
+    return monitor, batches, bins
 
 
 def _known(monitor: FairnessMonitor) -> dict[str, Any]:

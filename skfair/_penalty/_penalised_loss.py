@@ -19,8 +19,10 @@ from skfair._penalty._smooth_gap import (
     smooth_gap,
     smooth_gap_on_grid,
 )
-from skfair._training_rows import Array, TrainingRows, rows_by_code
+from skfair._training_rows import Array, TrainingRows
+from skfair._utils._arithmetic import quotients
 from skfair._utils._validation import check_choice, check_real
+from skfair.groups import rows_by_code
 
 #: Distance of clipped scores from 0 and 1, where log-odds and weights are infinite.
 _MARGIN = 1e-4
@@ -214,7 +216,7 @@ class PenalisedLoss:
             total -= moved
             total[1:] += moved[:-1]
         gap = smooth_gap_on_grid(totals, *self._kind)
-        slopes = _divide(gap.gradient, totals)
+        slopes = quotients(gap.gradient, totals)
         steps = np.diff(slopes, append=0)
         expected = np.zeros(len(scores))
         for probability, slope, step in zip(probabilities, slopes, steps, strict=True):
@@ -234,7 +236,7 @@ class PenalisedLoss:
         n_points = n_groups * (self._n_steps + 1)
         if 16 * len(scores) < n_points:  # fewer rows cost less than the grid
             gap = smooth_gap(scores, codes, weights, *self._kind)
-            return gap, _divide(gap.gradient, weights)
+            return gap, quotients(gap.gradient, weights)
         below, share_above = self._places(scores)
         weights = weights * (codes >= 0)
         left = np.maximum(codes, 0).astype(np.intp) * (self._n_steps + 1) + below
@@ -242,7 +244,7 @@ class PenalisedLoss:
         totals += np.bincount(left, weights * (1 - share_above), n_points)
         totals += np.bincount(left + 1, weights * share_above, n_points)
         gap = smooth_gap_on_grid(totals.reshape(n_groups, -1), *self._kind)
-        slopes = _divide(gap.gradient.ravel(), totals)
+        slopes = quotients(gap.gradient.ravel(), totals)
         slopes = (1 - share_above) * slopes[left] + share_above * slopes[left + 1]
         return gap, np.where(weights > 0, slopes, 0.0)
 
@@ -262,12 +264,6 @@ class PenalisedLoss:
         place = scores * self._n_steps
         below = np.minimum(place.astype(np.intp), self._n_steps - 1)
         return below, place - below
-
-
-def _divide(gradient: Array, weights: Array) -> Array:
-    """Gradient by unit of weight, 0 where there is no weight."""
-    slopes = np.zeros_like(gradient)
-    return np.divide(gradient, weights, out=slopes, where=weights > 0)
 
 
 def check_penalised_loss(model: Any) -> PenalisedLoss:

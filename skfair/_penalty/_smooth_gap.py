@@ -14,7 +14,8 @@ from scipy.sparse import csc_array
 from scipy.spatial.distance import pdist
 from scipy.special import expit
 
-from skfair._training_rows import Array, rows_by_code
+from skfair._training_rows import Array
+from skfair.groups import rows_by_code
 
 Objective: TypeAlias = Literal["mcdp", "dp", "abcc"]
 OBJECTIVES: tuple[Objective, ...] = ("mcdp", "dp", "abcc")

@@ -69,14 +69,6 @@ def check_selector(argument: str, selector: Any) -> None:
     )
 
 
-def labels_or_selector(given: Any, n_samples: int) -> tuple[Any, Selector | None]:
-    """Return labels that are given beside X, or the columns of X that are named.
-
-    The other of the two is None.
-    """
-    return (None, given) if names_columns(given, n_samples) else (given, None)
-
-
 def names_columns(sensitive_features: Any, n_samples: int) -> bool:
     """Whether `sensitive_features` names columns of X; otherwise it holds labels.
 

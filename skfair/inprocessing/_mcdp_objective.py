@@ -12,6 +12,7 @@ from skfair._mitigation import within_strata
 from skfair._penalty._penalised_loss import PenalisedLoss, check_penalised_loss
 from skfair._penalty._smooth_gap import Objective
 from skfair._training_rows import Array
+from skfair._utils._arithmetic import quotients
 from skfair._utils._validation import check_weights
 from skfair.groups import Groups, encode_groups, resolve_strata
 
@@ -257,7 +258,7 @@ class _Parts(NamedTuple):
             np.tile(np.arange(n_samples), n_strata),
             shares,
             np.repeat(np.arange(n_strata), n_samples),
-            np.divide(within, shares, out=np.zeros_like(within), where=shares > 0),
+            quotients(within, shares),
         )
 
 

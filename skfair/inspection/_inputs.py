@@ -8,7 +8,6 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from skfair._utils._columns import labels_or_selector
 from skfair._utils._response import (
     RANKED_METHODS,
     check_fitted,
@@ -24,10 +23,15 @@ from skfair._utils._validation import (
     as_array,
     check_integer,
     check_real,
-    count_rows,
 )
 from skfair._utils._warnings import warns_if_reordered
-from skfair.groups import CROSS, Groups, resolve_groups, resolve_strata
+from skfair.groups import (
+    CROSS,
+    Groups,
+    labels_and_groups,
+    resolve_groups,
+    resolve_strata,
+)
 from skfair.metrics import permutation_test
 from skfair.metrics._distribution._gap import grouped_scores
 from skfair.metrics._spec import unwrapped
@@ -55,13 +59,10 @@ def estimator_response(
     check_fitted(estimator)
     if method == "predict_proba":
         method = _method_of_scores(estimator, scale)
-    n_samples = count_rows(X)
-    labels, selector = labels_or_selector(sensitive_features, n_samples)
-    groups = resolve_groups(labels, n_samples=n_samples, X=X, selector=selector)
+    labels, selector, groups = labels_and_groups(resolve_groups, sensitive_features, X)
     strata, own = None, None
     if control_features is not None:
-        own, columns = labels_or_selector(control_features, n_samples)
-        strata = resolve_strata(own, n_samples=n_samples, X=X, selector=columns)
+        own, _, strata = labels_and_groups(resolve_strata, control_features, X)
     with tip_for_unknown_columns(estimator, X, selector):
         response = respond(
             estimator, method, X, sensitive_features=labels, control_features=own

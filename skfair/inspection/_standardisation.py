@@ -14,6 +14,7 @@ from scipy.sparse import csr_array
 from sklearn.model_selection import StratifiedKFold
 
 from skfair._training_rows import cross_fit
+from skfair._utils._arithmetic import quotients
 from skfair._utils._types import Bools, Floats, Integers
 
 #: Cells of equal rows take the place of a classifier if so many rows share each.
@@ -60,8 +61,7 @@ class Standardised(NamedTuple):
         """Kish's effective number of rows of each group."""
         sums = np.bincount(self.codes, self.weights)
         squares = np.bincount(self.codes, self.weights**2)
-        found = np.divide(sums**2, squares, out=np.zeros(len(sums)), where=squares > 0)
-        return np.asarray(found)
+        return quotients(sums**2, squares)
 
 
 def given_columns(
@@ -128,7 +128,7 @@ def _mean_in_cells(
     shape = int(cells.max()) + 1, len(cells)
     sums = csr_array((weights, (cells, np.arange(len(cells)))), shape) @ outcomes
     totals = np.bincount(cells, weights)[:, None]
-    means = np.divide(sums, totals, out=np.zeros_like(sums), where=totals > 0)
+    means = quotients(sums, totals)
     return lambda rows: means[cells[rows]]
 
 

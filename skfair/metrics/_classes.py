@@ -23,7 +23,7 @@ from skfair._utils._validation import (
     distinct_labels,
 )
 from skfair._utils._warnings import warns_if_reordered
-from skfair.groups import columns_of, resolve_groups, sort_labels
+from skfair.groups import columns_of, positions_in, resolve_groups, sort_labels
 from skfair.metrics._spec import Specification, check_metric, unwrapped
 from skfair.statistics import GroupedScores
 from skfair.statistics._grouped_confusion import encode_classes
@@ -122,7 +122,7 @@ default=None
         unknown = [label for label in classes if label not in found]
         if unknown:
             raise ValueError(f"y_true has {unknown[0]!r}, expected one of {found}.")
-        codes = np.array([found.index(label) for label in classes])[codes]
+        codes = positions_in(tuple(found), classes)[codes]
     rows = {"control_features": control_features, "sample_weight": sample_weight}
     rows = {name: values for name, values in rows.items() if values is not None}
     rows["sensitive_features"] = resolve_groups(sensitive_features, n_samples=n_samples)

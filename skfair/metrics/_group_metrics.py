@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple, TypeAlias, get_args
 
@@ -25,15 +25,16 @@ from skfair._utils._validation import (
     check_shape,
     check_weights,
 )
-from skfair._utils._warnings import warn_if_reordered, warn_user
+from skfair._utils._warnings import warn_user, warns_if_reordered
 from skfair.groups import (
     Groups,
     encode_column,
     intersect,
+    keep_labels,
     n_columns_of,
-    recode,
     resolve_groups,
     resolve_strata,
+    rows_by_code,
     sort_labels,
     why_undefined,
 )
@@ -335,6 +336,7 @@ default=None
     return GroupMetricsResult(*tables, sizes, level)
 
 
+@warns_if_reordered
 def _check_rows(
     y_true: Any,
     y_pred: Any,
@@ -344,14 +346,6 @@ def _check_rows(
     control_features: Any,
 ) -> tuple[Columns, Groups, Groups | None]:
     """Check the arguments by row, and keep the rows with a group and a stratum."""
-    warn_if_reordered(
-        y_true=y_true,
-        y_pred=y_pred,
-        y_score=y_score,
-        sensitive_features=sensitive_features,
-        control_features=control_features,
-        sample_weight=sample_weight,
-    )
     columns: Columns = {}
     if y_pred is not None:
         columns["y_pred"] = as_array(y_pred, "y_pred")
@@ -659,12 +653,11 @@ def _rows_by_stratum(
     if strata is None:
         yield None, groups, slice(None)
         return
-    for code in np.flatnonzero(strata.sizes()):
-        rows = np.flatnonzero(strata.codes == code)
+    for label, rows in zip(strata.labels, rows_by_code(strata.codes), strict=False):
+        if not len(rows):
+            continue
         part = groups[rows]
-        present = tuple(part.labels[i] for i in np.flatnonzero(part.sizes()))
-        codes = recode(part.codes, part.labels, present)
-        yield strata.labels[code], replace(part, codes=codes, labels=present), rows
+        yield label, keep_labels(part, part.sizes() > 0), rows
 
 
 def _tables(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import betaincinv, ndtri
 
+from skfair._utils._arithmetic import quotients
 from skfair._utils._types import Floats
 from skfair._utils._validation import check_real
 
@@ -54,7 +55,6 @@ def ratio_bounds(rates: Floats, low: Floats, high: Floats) -> tuple[Floats, Floa
     down, up = low * (2 * rates - low), high * (2 * rates - high)
     below = np.sqrt(np.maximum(products**2 - np.outer(down, up), 0))
     above = np.sqrt(np.maximum(products**2 - np.outer(up, down), 0))
-    lower, upper = np.zeros(below.shape), np.full(below.shape, np.inf)
+    lower = np.zeros(below.shape)
     np.divide(down[:, None], products + below, out=lower, where=down[:, None] > 0)
-    np.divide(products + above, down, out=upper, where=down > 0)
-    return lower, upper
+    return lower, quotients(products + above, down, np.inf)

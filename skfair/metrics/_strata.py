@@ -22,9 +22,10 @@ from skfair.groups import (
     Groups,
     comparable_groups,
     group_index,
-    recode,
     resolve_groups,
     resolve_strata,
+    rows_by_code,
+    with_labels,
 )
 from skfair.metrics._classes import evaluate_classes
 from skfair.metrics._spec import Combine, check_metric, specification_of
@@ -96,11 +97,8 @@ def split_strata(
         np.zeros(n_samples), sensitive_features=known, sample_weight=weights
     )
     weights = np.ones(n_samples, dtype=np.intp) if weights is None else weights
-    rows = np.flatnonzero((known.codes >= 0) & (weights > 0))
-    codes = strata.codes[rows]
-    rows = rows[np.argsort(codes, kind="stable")]
-    ends = np.cumsum(np.bincount(codes, minlength=len(strata.labels)))
-    parts = np.split(rows, ends[:-1])[: len(strata.labels)]
+    codes = np.where((known.codes >= 0) & (weights > 0), strata.codes, -1)
+    parts = rows_by_code(codes, len(strata.labels))
     smallest = max(strata.min_group_size, 1)
     found = [
         _stratum(
@@ -137,10 +135,8 @@ def _stratum(
     )
     if len(kept) and reason:
         enough = np.isin(groups.codes, kept)
-        rows, groups = rows[enough], groups[enough]
         labels = tuple(groups.labels[i] for i in kept.tolist())
-        codes = recode(groups.codes, groups.labels, labels)
-        groups = replace(groups, codes=codes, labels=labels)
+        rows, groups = rows[enough], with_labels(groups[enough], labels)
     return found._replace(
         rows=rows, groups=groups if len(kept) else None, reason=reason
     )

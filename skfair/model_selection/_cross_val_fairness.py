@@ -25,7 +25,7 @@ from sklearn.utils.metadata_routing import (
 from sklearn.utils.validation import has_fit_parameter
 
 from skfair._training_rows import cross_fit, take_rows
-from skfair._utils._columns import Selector, labels_or_selector
+from skfair._utils._columns import Selector
 from skfair._utils._response import find_score_method, respond
 from skfair._utils._results import NumbersResult
 from skfair._utils._types import Floats, Integers
@@ -34,13 +34,13 @@ from skfair._utils._validation import (
     check_integer,
     check_real,
     check_weights,
-    count_rows,
 )
 from skfair._utils._warnings import warn_user
 from skfair.groups import (
     Groups,
     encode_column,
     intersect,
+    labels_and_groups,
     resolve_groups,
     resolve_strata,
 )
@@ -293,10 +293,14 @@ of shape (n_samples,) or (n_samples, n_columns), default=None
     check_integer("n_permutations", n_permutations, 1)
     X, y = indexable(X, as_array(y, "y"))
     weights = check_weights(sample_weight, len(y))
-    group_labels, selector, found = _find(resolve_groups, sensitive_features, X)
+    group_labels, selector, found = labels_and_groups(
+        resolve_groups, sensitive_features, X
+    )
     stratum_labels, strata = None, None
     if control_features is not None:
-        stratum_labels, _, strata = _find(resolve_strata, control_features, X)
+        stratum_labels, _, strata = labels_and_groups(
+            resolve_strata, control_features, X
+        )
     within = _permuted_within(within, metric, y, strata)
     classifier = is_classifier(estimator)
     splitter = _make_splitter(cv, groups, selector, y, classifier)
@@ -337,19 +341,6 @@ of shape (n_samples,) or (n_samples, n_columns), default=None
     corrected = _correct(held_out, test.value, within)
     fold_values = _fold_values(held_out, folds, found, strata, test.value)
     return _describe_folds(resampled, test, corrected, held_out, fold_values)
-
-
-def _find(
-    resolve: Callable[..., Groups], given: Any, X: Any
-) -> tuple[Any, Selector | None, Groups]:
-    """Return labels given beside X, or the columns of X that are named, and groups.
-
-    One of the first two is None.
-    """
-    n_samples = count_rows(X)
-    labels, selector = labels_or_selector(given, n_samples)
-    found = resolve(labels, n_samples=n_samples, X=X, selector=selector)
-    return labels, selector, found
 
 
 def _permuted_within(
@@ -598,7 +589,7 @@ def _fold_values(
 
 
 def _correct(held_out: _HeldOut, value: float, within: Any) -> float:
-    """Value without most of what noise adds, as the corrected scorers compute it."""
+    """Value without most of what noise adds."""
     if math.isnan(value):
         return math.nan
     metric: Any = held_out

@@ -22,6 +22,7 @@ from skfair.groups import (
     plain_label,
     resolve_groups,
     resolve_strata,
+    rows_by_code,
     warn_of_look_alikes,
 )
 from skfair.metrics._confidence._certify import least_level
@@ -933,10 +934,10 @@ def _by_stratum(
     strata = resolve_strata(control_features, n_samples=len(scores))
     codes = np.where(groups.codes < 0, -1, strata.codes)
     parts = {}
-    for code in np.unique(codes[codes >= 0]).tolist():
-        own = np.flatnonzero(codes == code)
-        own_true = None if true is None else true[own]
-        parts[strata.labels[code]] = own_true, scores[own], groups[own]
+    for label, own in zip(strata.labels, rows_by_code(codes), strict=False):
+        if len(own):
+            own_true = None if true is None else true[own]
+            parts[label] = own_true, scores[own], groups[own]
     return parts
 
 

@@ -15,13 +15,19 @@ from sklearn.base import is_classifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from skfair._mitigation import FittedTable, MetaMitigator, weight_keyword
+from skfair._mitigation import (
+    FittedTable,
+    MetaMitigator,
+    route_fit_params,
+    weight_keyword,
+)
 from skfair._training_rows import Split, TrainingRows
 from skfair._utils._validation import check_real
 from skfair._utils._warnings import warn_user
 from skfair.exceptions import MitigationWarning
 from skfair.postprocessing._held_out import (
     Fold,
+    fit_all,
     make_splits,
     mean_of_folds,
     predict_folds,
@@ -65,6 +71,29 @@ class GroupPredictor(MetaMitigator, ABC):
             limits: dict[str, Any] = {"closed": "left", "alternative": "'auto' or "}
             check_real("strength", self.strength, 0, math.inf, **limits)
 
+    def _fit(
+        self,
+        X: Any,
+        y: Any,
+        sensitive_features: Any,
+        control_features: Any,
+        sample_weight: ArrayLike | None,
+        fit_params: dict[str, Any],
+    ) -> Self:
+        """Fit both models on folds, and the map to the rows held out."""
+        self._check_parameters()
+        rows = self._prepare(X, y, sensitive_features, control_features, sample_weight)
+        routed = route_fit_params(
+            self, sensitive_features, fit_params, rows.sample_weight
+        )
+        target = self.classes_[rows.y] if is_classifier(self) else rows.y
+        if not self.groups_:
+            for_fit = routed.estimator.fit
+            return self._keep_plain(fit_all(self.estimator, rows.X, target, for_fit))
+        self._rows = self._predict_held_out(X, rows, target, routed)
+        self._path = fit_path(self._rows, self._performance)
+        return self._choose_map()
+
     def _keep_plain(self, estimator: Any) -> Self:
         """Predict with one fitted model, without a map."""
         self.estimators_, self.group_estimators_ = [estimator], []
@@ -89,11 +118,6 @@ class GroupPredictor(MetaMitigator, ABC):
     @abstractmethod
     def _compare(self, scores: ArrayLike) -> Any:
         """Compare new scores of the held-out rows with the plain ones."""
-
-    def _learn_map(self) -> Self:
-        """Learn the path of maps, and take one of them."""
-        self._path = fit_path(self._rows, self._performance)
-        return self._choose_map()
 
     def _choose_map(self, insists: bool = False) -> Self:
         """Take the map of a strength, unless held-out rows show no gain by it.

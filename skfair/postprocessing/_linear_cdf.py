@@ -12,6 +12,7 @@ from scipy.ndimage import gaussian_filter1d
 from scipy.special import logit
 
 from skfair._training_rows import TrainingRows
+from skfair._utils._arithmetic import quotients
 from skfair._utils._types import Floats
 from skfair.metrics._confidence._noise import supremum_quantile
 from skfair.statistics import GroupedHistogram, GroupedScores
@@ -436,7 +437,7 @@ def _shrinkage(n_rows: NDArray[Any], shares: Floats, distances: Floats) -> Float
     mean = MEAN_NOISE * noise * (1 - shares)
     # A group whose share rounds to 1 is everyone, and differs by nothing.
     above, width = distances - mean, largest - mean
-    evidence = np.divide(above, width, out=np.zeros(len(width)), where=width > 0)
+    evidence = quotients(above, width)
     own = np.clip(evidence, 0, 1) * n_rows / (n_rows + _ADDED_ROWS)
     small = np.clip((_LARGE - n_rows) / (_LARGE - _SMALL), 0, 1)
     return np.asarray(small * (1 - own))

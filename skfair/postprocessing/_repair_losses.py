@@ -15,8 +15,10 @@ from sklearn.metrics import log_loss
 from sklearn.utils import check_random_state
 
 from skfair._mitigation import groups_to_compare, within_strata
-from skfair._training_rows import TrainingRows, rows_by_code, units_of
+from skfair._training_rows import TrainingRows, units_of
+from skfair._utils._arithmetic import quotients
 from skfair._utils._types import Floats
+from skfair.groups import rows_by_code
 from skfair.metrics import madd, mcdp
 from skfair.metrics._confidence._noise import supremum_quantile
 from skfair.model_selection._group_stratified_k_fold import assign_folds
@@ -98,8 +100,7 @@ class RepairGrid(NamedTuple):
             statistic,
             smooth=takes_smooth(options.max_mcdp, options.confidence),
         )
-        by_group = np.argsort(rows.groups.codes, kind="stable")
-        members = np.split(by_group, np.cumsum(rows.groups.sizes())[:-1])
+        members = rows_by_code(rows.groups.codes, len(rows.groups.labels))
         members = [part[np.argsort(rows.scores[part])] for part in members]
         split = options.ties == "random"
         random = check_random_state(options.random_state) if split else None
@@ -460,7 +461,7 @@ def _targets_at(grid: RepairGrid, threshold: float) -> list[Floats]:
     left, lower = _at_ends(grid, np.maximum(below, 0), limit)
     right, upper = _at_ends(grid, reached, limit)
     rise = np.where(below < 0, 0, right - left)  # no score is below the first end
-    share = np.divide(threshold - left, rise, out=np.ones(len(rise)), where=rise > 0)
+    share = quotients(threshold - left, rise, 1.0)
     return list((1 - share) * lower + share * upper)
 
 

@@ -17,6 +17,7 @@ from scipy.special import expit, logit
 from skfair._comparison import mean_mcdp
 from skfair._penalty._penalised_loss import clip_scores
 from skfair._training_rows import Array, TrainingRows, units_of
+from skfair._utils._arithmetic import quotients
 from skfair._utils._types import Floats, Integers
 from skfair.model_selection._candidates import standard_error
 
@@ -123,7 +124,7 @@ class ScoreMap:
         """Return new scores."""
         if not self.factors.any():
             return p
-        scores, relatives = self.calibration(p), relative(q, self.shares)
+        scores, relatives = self.calibration(p), quotients(q, self.shares)
         n_rows = _BLOCK_SIZE // len(self.thresholds)
         blocks = [slice(i, i + n_rows) for i in range(0, len(p) or 1, n_rows)]
         return np.concatenate([self._map(scores[b], relatives[b]) for b in blocks])
@@ -148,11 +149,6 @@ class ScoreMap:
             below = below * lowest / (lowest - below)
             above = above * (1 - highest) / (1 - highest + above)
         return np.asarray(lowest + below + inside + above)
-
-
-def relative(q: Array, shares: Array) -> Array:
-    """Probability of each group over its share, 0 for a group without weight."""
-    return np.divide(q, shares, out=np.zeros(q.shape), where=shares > 0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -250,7 +246,9 @@ def _plain_map(
     thresholds = _thresholds(rows)
     total = max(rows.weights.sum(), 1e-300)
     shares = np.bincount(rows.codes, rows.weights, rows.q.shape[1]) / total
-    rows = replace(rows, sample_weight=rows.weights / total, q=relative(rows.q, shares))
+    rows = replace(
+        rows, sample_weight=rows.weights / total, q=quotients(rows.q, shares)
+    )
     none = np.zeros((len(shares), len(thresholds)))
     return rows, ScoreMap(thresholds, shares, none, calibration)
 

@@ -20,7 +20,7 @@ from sklearn.utils import (
 from sklearn.utils.validation import check_is_fitted
 
 from skfair._mitigation import ROUTED, LinkedToSite, labels_text, within_strata
-from skfair._training_rows import TrainingRows, rows_by_code
+from skfair._training_rows import TrainingRows
 from skfair._utils._types import Floats
 from skfair._utils._validation import (
     ParameterError,
@@ -38,8 +38,10 @@ from skfair.groups import (
     MISSING_LABEL,
     Groups,
     encode_groups,
+    recode,
     resolve_groups,
     resolve_strata,
+    rows_by_code,
 )
 from skfair.metrics._inputs import in_place_of_rows
 from skfair.postprocessing._calibration import BetaCalibration
@@ -627,16 +629,15 @@ class ScoreRepairer(
 
     def _check_known(self, groups: Groups, strata: Groups | None) -> None:
         """Raise if `fit` has not seen the groups, or the strata, of some rows."""
-        unknown = self._codes(groups) < 0
+        unknown = recode(groups.codes, groups.labels, self.groups_) < 0
         if self._left_rows_out:
             unknown &= groups.codes >= 0
         check_known_groups(
             "sensitive_features", "groups", groups, unknown, self.groups_
         )
         if strata is not None and self.stratum_repairers_:
-            known = {*self.strata_, *self._left_out}
-            labels = np.array([label not in known for label in strata.labels] + [True])
-            unknown = labels[strata.codes]
+            known = (*self.strata_, *self._left_out)
+            unknown = recode(strata.codes, strata.labels, known) < 0
             check_known_groups(
                 "control_features", "strata", strata, unknown, self.strata_
             )
@@ -654,16 +655,13 @@ class ScoreRepairer(
 
     def _repair_stratum(self, values: Floats, groups: Groups) -> Floats:
         """Repair scores of one stratum."""
-        codes = self._codes(groups)
+        codes = recode(groups.codes, groups.labels, self.groups_)
         repaired = np.array(values)
         if not self._path.moves:
             return repaired
         random = check_random_state(self.random_state)
-        # Rows of one group after the other; those of unknown groups come first.
-        order = np.argsort(codes, kind="stable")
-        starts = np.searchsorted(codes[order], np.arange(len(self.groups_) + 1))
-        for group, cdf in enumerate(self.cdfs_):
-            rows = order[starts[group] : starts[group + 1]]
+        for group, rows in enumerate(rows_by_code(codes, len(self.groups_))):
+            cdf = self.cdfs_[group]
             # Sorted look-ups spare cache misses, which cost more than the sort.
             rows = rows[np.argsort(values[rows])]
             seen = np.clip(values[rows], cdf.scores[0], cdf.scores[-1])
@@ -983,13 +981,6 @@ class ScoreRepairer(
         tags.input_tags.two_d_array = False
         tags.input_tags.positive_only = self.scale == "probability"
         return tags
-
-    def _codes(self, groups: Groups) -> NDArray[np.intp]:
-        """Position of each row's group in `groups_`, -1 for an unknown one."""
-        position = {label: i for i, label in enumerate(self.groups_)}
-        # The last entry serves rows that `Groups` leaves out, whose code is -1.
-        lookup = np.array([position.get(label, -1) for label in groups.labels] + [-1])
-        return np.asarray(lookup[groups.codes])
 
 
 def check_repair_options(repair: Any, level: Any, default: Any) -> None:

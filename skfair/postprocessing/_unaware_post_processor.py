@@ -13,12 +13,11 @@ from sklearn.frozen import FrozenEstimator
 from skfair._comparison import PlainComparison, compare_with_plain
 from skfair._mitigation import (
     MetaMitigator,
-    route_fit_params,
 )
 from skfair._training_rows import TrainingRows
 from skfair.groups import Selector
 from skfair.postprocessing._group_predictor import GroupPredictor, weights_for
-from skfair.postprocessing._held_out import fit_all, label_probabilities
+from skfair.postprocessing._held_out import label_probabilities
 from skfair.postprocessing._score_map import Performance, ScoreMap
 
 
@@ -300,16 +299,9 @@ class UnawarePostProcessor(
             scores are kept. If ``strength="auto"`` finds no strength that helps
             although there is a gap.
         """
-        self._check_parameters()
-        rows = self._prepare(X, y, sensitive_features, control_features, sample_weight)
-        routed = route_fit_params(
-            self, sensitive_features, fit_params, rows.sample_weight
+        return self._fit(
+            X, y, sensitive_features, control_features, sample_weight, fit_params
         )
-        for_fit, labels = routed.estimator.fit, self.classes_[rows.y]
-        if not self.groups_:
-            return self._keep_plain(fit_all(self.estimator, rows.X, labels, for_fit))
-        self._rows = self._predict_held_out(X, rows, labels, routed)
-        return self._learn_map()
 
     def with_strength(self, strength: float | Literal["auto"]) -> Self:
         """Copy of the fitted model with another strength.

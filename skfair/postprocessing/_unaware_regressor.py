@@ -15,14 +15,13 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from skfair._comparison import RegressorComparison, compare_regressors
-from skfair._mitigation import RegressorMitigator, route_fit_params
+from skfair._mitigation import RegressorMitigator
 from skfair._training_rows import TrainingRows
 from skfair._utils._types import Floats
 from skfair._utils._validation import ParameterError, check_real
 from skfair.groups import Selector
 from skfair.postprocessing._group_predictor import GroupPredictor, weights_for
 from skfair.postprocessing._held_out import (
-    fit_all,
     mean_probabilities,
 )
 from skfair.postprocessing._score_map import Performance, ScoreMap
@@ -252,16 +251,9 @@ class UnawareRegressor(
             If held-out rows show no gain: the plain predictions are kept, unless
             `fallback` is False. If the new ones miss `max_mcdp` by more than noise.
         """
-        self._check_parameters()
-        rows = self._prepare(X, y, sensitive_features, control_features, sample_weight)
-        routed = route_fit_params(
-            self, sensitive_features, fit_params, rows.sample_weight
+        return self._fit(
+            X, y, sensitive_features, control_features, sample_weight, fit_params
         )
-        if not self.groups_:
-            plain = fit_all(self.estimator, rows.X, rows.y, routed.estimator.fit)
-            return self._keep_plain(plain)
-        self._rows = self._predict_held_out(X, rows, rows.y, routed)
-        return self._learn_map()
 
     def with_strength(
         self, strength: float | Literal["auto"], *, max_mcdp: float | None = None

@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from skfair._utils._arithmetic import quotients
 from skfair._utils._types import Bools, Floats, Integers
 from skfair._utils._validation import scores_on
-from skfair.groups import Groups, intersect
+from skfair.groups import Groups, intersect, keep_labels
 from skfair.report._inputs import (
     Attribute,
     Audit,
@@ -342,11 +343,9 @@ def _only(audit: Audit, kept: Bools) -> Audit:
 
     def of(groups: Groups) -> Groups:
         lost = set(groups.codes[~kept].tolist()) - set(groups.codes[kept].tolist())
-        labels = tuple(x for i, x in enumerate(groups.labels) if i not in lost)
-        position = np.cumsum([i not in lost for i in range(len(groups.labels))]) - 1
-        codes = groups.codes[kept]
-        codes = np.where(codes < 0, -1, position[codes])
-        return replace(groups, codes=codes, labels=labels)
+        return keep_labels(
+            groups[kept], [i not in lost for i in range(len(groups.labels))]
+        )
 
     rest = audit.at(kept, *(model.at(kept) for model in audit.models))
     each = {one.name: of(one.every) for one in _given(audit)}
@@ -468,9 +467,9 @@ def _two_numbers(audit: Audit, values: Floats, parts: Integers) -> Floats:
     means = np.bincount(parts, weights * values) / totals
     squares = np.bincount(parts, weights * (values - means[parts]) ** 2)
     above = np.bincount(parts, weights * upper)
-    odds = np.divide(totals - above, above, out=np.zeros(len(totals)), where=above > 0)
+    odds = quotients(totals - above, above)
     shift = np.sqrt(squares / totals * odds)
-    down = np.divide(shift, odds, out=np.zeros(len(totals)), where=odds > 0)
+    down = quotients(shift, odds)
     return np.asarray(means[parts] + np.where(upper, shift[parts], -down[parts]))
 
 

@@ -11,9 +11,10 @@ import numpy as np
 import pandas as pd
 from scipy.stats import rankdata
 
+from skfair._utils._arithmetic import quotients
 from skfair._utils._text import or_none
 from skfair._utils._types import Bools, Floats, Integers
-from skfair.groups import Groups
+from skfair.groups import Groups, sum_by_code
 from skfair.metrics import confidence_interval, mcdp
 from skfair.metrics._rate_intervals import wilson_interval
 from skfair.report._inputs import Attribute
@@ -63,9 +64,8 @@ def group_rows(
     sizes = every.sizes().astype(float)
     rates = np.full(len(sizes), math.nan)
     if positive is not None:
-        known = every.codes >= 0
-        hits = np.bincount(every.codes[known], positive[known], len(sizes))
-        np.divide(hits, sizes, out=rates, where=sizes > 0)
+        hits = sum_by_code(every.codes, positive, len(sizes))
+        rates = quotients(hits, sizes, math.nan)
     ends = wilson_interval(rates, sizes, level)
     total, rows = sizes.sum(), []
     for label, n, *rate in zip(every.labels, sizes, rates, *ends, strict=True):
@@ -90,13 +90,12 @@ def group_rows(
 
 def missing_rows(attribute: Attribute, columns: list[Column]) -> Iterator[Numbers]:
     """Share of missing values of each column that has any, and of which groups."""
-    groups, labels = attribute.groups.codes, attribute.groups.labels
-    known = groups >= 0
-    sizes = np.bincount(groups[known], minlength=len(labels))
+    groups, labels = attribute.groups, attribute.groups.labels
+    sizes = groups.sizes()
     for column in columns:
         if not column.missing.any() or not len(labels):
             continue
-        shares = np.bincount(groups[known], column.missing[known], len(labels)) / sizes
+        shares = sum_by_code(groups.codes, column.missing, len(labels)) / sizes
         most, least = int(shares.argmax()), int(shares.argmin())
         yield {
             "column": column.name,

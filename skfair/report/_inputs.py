@@ -33,7 +33,7 @@ from skfair._utils._validation import (
     count_rows,
     scores_on,
 )
-from skfair._utils._warnings import warn_if_reordered
+from skfair._utils._warnings import warns_if_reordered
 from skfair.groups import (
     CROSS,
     Groups,
@@ -41,10 +41,12 @@ from skfair.groups import (
     columns_of,
     encode_groups,
     intersect,
+    keep_labels,
     positions_in,
     recode,
     resolve_strata,
     sort_labels,
+    sum_by_code,
 )
 from skfair.metrics._inputs import Multigroup, positive_class
 from skfair.metrics._proxy._cells import rows_by_cell
@@ -319,6 +321,7 @@ class Audit:
         return len(self.classes) == 2
 
 
+@warns_if_reordered
 def make_audit(
     *,
     y_true: ArrayLike | None,
@@ -338,13 +341,6 @@ def make_audit(
 
     Entries that stand for `n_alike` rows each must have positive weights.
     """
-    warn_if_reordered(
-        y_true=y_true,
-        y_score=y_score,
-        y_pred=y_pred,
-        sensitive_features=sensitive_features,
-        sample_weight=sample_weight,
-    )
     of_numbers = options.scale == "real"
     if of_numbers:
         _refuse_with_numbers(y_score, y_pred, pos_label, group_probabilities)
@@ -641,23 +637,18 @@ def set_aside(name: str, groups: Groups, n_alike: Integers | None) -> Attribute:
     """Leave out the groups that are too small to be compared."""
     counts = groups.sizes()
     if n_alike is not None:
-        has_group = groups.codes >= 0
-        counts = np.bincount(
-            groups.codes[has_group], n_alike[has_group], len(groups.labels)
-        ).astype(np.intp)
-    sizes = dict(zip(groups.labels, counts.tolist(), strict=True))
+        counts = sum_by_code(groups.codes, n_alike, len(counts)).astype(np.intp)
     smallest = max(groups.min_group_size, 1)
-    labels = tuple(label for label, size in sizes.items() if size >= smallest)
-    aside = tuple((label, size) for label, size in sizes.items() if size < smallest)
-    codes = recode(groups.codes, groups.labels, labels)
+    large = counts >= smallest
+    sizes = zip(groups.labels, counts.tolist(), strict=True)
+    aside = tuple((label, size) for label, size in sizes if size < smallest)
     without = groups.codes < 0
     n_missing = np.count_nonzero(without) if n_alike is None else n_alike[without].sum()
-    compared = replace(groups, codes=codes, labels=labels)
     if tip := tip_for_numbers(groups.labels, counts):
         many = f"{name} has {len(counts):,} groups, each a number"
         warn_or_collect(many, f"{many}, and the report leaves small ones out. {tip}")
-    kept = np.array([sizes[label] for label in labels], dtype=np.intp)
-    return Attribute(name, compared, groups, aside, int(n_missing), kept)
+    compared = keep_labels(groups, large)
+    return Attribute(name, compared, groups, aside, int(n_missing), counts[large])
 
 
 def estimator_inputs(

@@ -10,6 +10,7 @@ from scipy.special import ndtri, stdtrit
 from sklearn.metrics import average_precision_score, log_loss
 
 from skfair._comparison import average_precision
+from skfair._utils._arithmetic import quotients
 from skfair._utils._types import Bools, Floats, Integers
 from skfair.metrics._rate_intervals import wilson_interval
 from skfair.report._inputs import Audit, Model
@@ -180,7 +181,7 @@ def _ends_of_calibration(audit: Audit, model: Model, z: float) -> tuple[float, f
     bins = _bins(scores, weights, audit.n_rows)
     excess, totals = scores - (true == 1), np.bincount(bins, weights)
     sums = np.bincount(bins, weights * excess)
-    means = np.divide(sums, totals, out=np.zeros_like(sums), where=totals > 0)
+    means = quotients(sums, totals)
     noise = np.bincount(bins, audit.entry_squares * (excess - means[bins]) ** 2)
     errors = np.sqrt(noise) / weights.sum()
     value, spread = np.abs(sums).sum() / weights.sum(), np.sqrt((errors**2).sum())

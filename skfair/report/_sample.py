@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from skfair._utils._arithmetic import quotients
 from skfair._utils._text import or_none
 from skfair._utils._types import Floats, Integers
-from skfair.groups import Groups, positions_in, sort_labels
+from skfair.groups import Groups, positions_in, sort_labels, sum_by_code
 from skfair.metrics._confidence import Comparisons
 from skfair.metrics._distribution._calibration_draws import (
     CalibrationCounts,
@@ -157,9 +158,7 @@ class Sample:
             )
             for values in (audit.weights, audit.squares)
         )
-        sizes = np.zeros(len(totals))
-        np.divide(totals**2, squares, out=sizes, where=squares > 0)
-        return sizes
+        return quotients(totals**2, squares)
 
     def drawn_from(self, question: str) -> Rows | Counts:
         """Return the rows whose groups are permuted, or counts where rows are many."""
@@ -247,9 +246,8 @@ def count_outcomes(
     )
     if audit.n_alike is None:
         return statistic
-    known = groups.codes >= 0
     counts, squares = (
-        np.bincount(groups.codes[known], values[known], statistic.n_groups)
+        sum_by_code(groups.codes, values, statistic.n_groups)
         for values in (audit.n_alike, audit.squares)
         if values is not None
     )

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from skfair._utils._types import Integers
-from skfair.groups import Groups, recode
+from skfair.groups import Groups, rows_by_code, with_labels
 from skfair.metrics._confidence import Comparisons, join, lower_bound, upper_bound
 from skfair.metrics._uncertainty import RowsInCells
 from skfair.report._draws import (
@@ -49,8 +49,7 @@ class _CountableInStratum(NamedTuple):
     rows: SortedScores | RowsInCells
 
     def statistic(self, groups: Groups) -> Any:
-        codes = recode(groups.codes[self.entries], groups.labels, self.labels)
-        return self.rows.statistic(replace(groups, codes=codes, labels=self.labels))
+        return self.rows.statistic(with_labels(groups[self.entries], self.labels))
 
 
 def values_within_strata(
@@ -84,11 +83,9 @@ def values_within_strata(
 def _split(sample: Sample, strata: Groups, keys: Collection[str]) -> list[Part]:
     """Split the entries that have a group by stratum."""
     codes = np.where(sample.groups.codes < 0, -1, strata.codes)
-    order = np.argsort(codes, kind="stable")
-    edges = np.searchsorted(codes[order], np.arange(len(strata.labels) + 1))
+    by_stratum = rows_by_code(codes, len(strata.labels))
     parts = []
-    for label, start, end in zip(strata.labels, edges, edges[1:], strict=False):
-        entries = order[start:end]
+    for label, entries in zip(strata.labels, by_stratum, strict=True):
         part = sample.at(entries)
         enough = part.audit.n_rows >= strata.min_group_size
         with_errors = enough and part.comparable and "equalized_odds_difference" in keys

@@ -15,7 +15,7 @@ import numpy as np
 import skfair
 from skfair._utils._text import listed, or_none, shown, visible_text
 from skfair._utils._types import Integers
-from skfair.groups import CROSS
+from skfair.groups import CROSS, rows_by_code
 from skfair.metrics import cvar_fairness_report, impact_ratios, top_groups
 from skfair.metrics._groupwise._impact_ratios import are_selected
 from skfair.metrics._undefined import ignore_undefined
@@ -262,10 +262,7 @@ def _groups(sample: Sample) -> list[dict[str, Any]]:
     audit, model, labels = sample.audit, sample.model, sample.groups.labels
     if not labels:
         return []
-    codes = sample.groups.codes
-    n_without = int(np.count_nonzero(codes < 0))
-    sizes = np.cumsum(sample.groups.sizes())[:-1]
-    parts = np.split(np.argsort(codes, kind="stable")[n_without:], sizes)
+    parts = rows_by_code(sample.groups.codes, len(labels))
     groups: list[dict[str, Any]] = [
         {"label": name_of(label), "n": audit.count(rows)}
         | performance(audit, model, rows)

@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
+from skfair._utils._arithmetic import quotients
 from skfair._utils._results import NumbersResult
 from skfair._utils._types import Floats
 from skfair._utils._validation import check_choice, check_integer, check_real
 from skfair.metrics._groupwise._rate_variance import (
     EXPONENT,
     SamplingDesign,
-    divide,
     sampling_design,
     weighted_shares,
 )
@@ -261,8 +261,8 @@ def simulated_estimates(
         hits[sampled] = generator.binomial(sizes[sampled], rates[sampled])
         # Sizes differ between audits, other than in RateVarianceEstimator.
         pairs = np.maximum(sizes * (sizes - 1), 1)
-        f1 = (hits * (hits - 1) / pairs) @ divide(design.weights, design.two_rows)
-        f2 = (hits / np.maximum(sizes, 1)) @ divide(design.weights, design.one_row)
+        f1 = (hits * (hits - 1) / pairs) @ quotients(design.weights, design.two_rows)
+        f2 = (hits / np.maximum(sizes, 1)) @ quotients(design.weights, design.one_row)
         values[start : start + n_audits] = f1 - f2**2
     return values
 

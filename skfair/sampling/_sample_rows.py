@@ -12,10 +12,9 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from skfair._training_rows import take_rows
-from skfair._utils._columns import names_columns, select_columns
 from skfair._utils._text import listed
 from skfair._utils._validation import count_rows
-from skfair.groups import Groups, resolve_groups
+from skfair.groups import Groups, labels_and_groups, resolve_groups, rows_by_code
 
 
 def sample_rows(
@@ -72,9 +71,7 @@ def sample_rows(
     """
     table = X if hasattr(X, "shape") else np.asarray(X)
     n_samples = count_rows(table)
-    if names_columns(sensitive_features, n_samples):
-        sensitive_features = select_columns(X, sensitive_features)
-    groups = resolve_groups(sensitive_features, n_samples=n_samples)
+    *_, groups = labels_and_groups(resolve_groups, sensitive_features, X)
     if not isinstance(counts, Mapping | pd.Series):
         raise TypeError(
             "counts must be a mapping or a Series of group label to number of rows, "
@@ -82,13 +79,11 @@ def sample_rows(
         )
     wanted = _check_counts(dict(counts.items()), groups)
     order = check_random_state(random_state).permutation(n_samples)
-    order = order[np.argsort(groups.codes[order], kind="stable")]
-    # Rows of no group, whose code is -1, come first.
-    codes = groups.codes[order]
-    starts = np.searchsorted(codes, np.arange(len(groups.labels)))
-    kept = codes >= 0
-    kept[kept] = (np.arange(n_samples) - starts[codes])[kept] < wanted[codes[kept]]
-    return take_rows(table, np.sort(order[kept]))
+    by_group = rows_by_code(groups.codes[order], len(groups.labels))
+    kept = np.zeros(n_samples, dtype=bool)
+    for rows, n_wanted in zip(by_group, wanted, strict=True):
+        kept[order[rows[:n_wanted]]] = True
+    return take_rows(table, np.flatnonzero(kept))
 
 
 def _check_counts(counts: dict[Any, Any], groups: Groups) -> NDArray[np.int64]:

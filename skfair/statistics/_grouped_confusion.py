@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
+from skfair._utils._arithmetic import quotients
 from skfair._utils._text import shown
 from skfair._utils._types import Floats, Integers
 from skfair._utils._validation import (
@@ -301,10 +302,7 @@ class GroupedConfusion(JSONStatistic):
 
 def _shares_of_sums(values: NDArray[Any]) -> Floats:
     """Divide by the sums over the last axis; shares of 0 are 0."""
-    sums = values.sum(axis=-1, keepdims=True)
-    shares = np.zeros(values.shape)
-    np.divide(values, sums, out=shares, where=sums > 0)
-    return shares
+    return quotients(values, values.sum(axis=-1, keepdims=True))
 
 
 def _given_labels(

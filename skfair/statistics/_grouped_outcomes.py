@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from skfair._utils._arithmetic import quotients
 from skfair._utils._types import Bools, Floats, Integers
 from skfair._utils._validation import as_array, check_scores
 from skfair._utils._warnings import warns_if_reordered
@@ -126,9 +127,7 @@ class GroupedOutcomes(JSONStatistic):
     @property
     def means(self) -> Floats:
         """Mean outcome of each group, of shape (n_groups,); nan without rows."""
-        means = np.full(self.n_groups, np.nan)
-        np.divide(self.sums, self.totals, out=means, where=self.totals > 0)
-        return means
+        return quotients(self.sums, self.totals, np.nan)
 
     @property
     def effective_sizes(self) -> Floats:
@@ -136,10 +135,7 @@ class GroupedOutcomes(JSONStatistic):
 
         The number of rows where all weigh the same; 0 without rows.
         """
-        sizes = np.zeros(self.n_groups)
-        squared = np.square(self.totals, dtype=float)
-        np.divide(squared, self.squares, out=sizes, where=self.squares > 0)
-        return sizes
+        return quotients(np.square(self.totals, dtype=float), self.squares)
 
     def with_labels(self, labels: tuple[Hashable, ...]) -> GroupedOutcomes:
         """Return the same statistic over more groups, or over groups in another order.

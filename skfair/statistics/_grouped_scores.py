@@ -24,6 +24,7 @@ from skfair.groups import (
     join_groups,
     positions_in,
     resolve_groups,
+    sum_by_code,
 )
 from skfair.statistics._json import JSONStatistic
 
@@ -214,8 +215,7 @@ class GroupedScores(JSONStatistic):
         statistic = cls.from_scores(
             scores, sensitive_features=groups, sample_weight=weights, scale=scale
         )
-        kept = groups.codes >= 0
-        counts = np.bincount(groups.codes[kept], rows[kept], len(groups.labels))
+        counts = sum_by_code(groups.codes, rows, len(groups.labels))
         return replace(statistic, counts=counts.astype(np.intp))
 
     def of_group(self, group: int | None) -> tuple[Floats, NDArray[Any]]:

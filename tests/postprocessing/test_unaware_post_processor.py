@@ -28,6 +28,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
+from skfair._utils._arithmetic import quotients
 from skfair.exceptions import MitigationWarning
 from skfair.groups import encode_groups
 from skfair.inspection import TradeOffDisplay
@@ -45,7 +46,6 @@ from skfair.postprocessing._score_map import (
     fit_maps,
     fit_path,
     path_table,
-    relative,
 )
 
 
@@ -331,7 +331,7 @@ def test_rates_of_passing_and_their_slopes():
     rows = replace(rows, sample_weight=np.arange(20_000) % 3 + 1.0)
     shares = np.bincount(rows.codes, rows.weights) / rows.weights.sum()
     rows = replace(rows, sample_weight=rows.weights / rows.weights.sum())
-    rows = replace(rows, q=relative(rows.q, shares)).take(np.argsort(rows.scores))
+    rows = replace(rows, q=quotients(rows.q, shares)).take(np.argsort(rows.scores))
     some = rows.take(rows.folds != 2)
     parts = [rows, replace(some, sample_weight=some.weights / some.weights.sum())]
     thresholds = np.array([[0.3, 0.5, 0.6], [0.2, 0.4, 0.6]])

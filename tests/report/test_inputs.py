@@ -294,11 +294,13 @@ def test_a_table_of_class_probabilities_is_one_model(pos_label):
     assert set(two.to_frame()["model"]) == {"a", "b"}
 
 
-def test_rows_in_another_order_are_warned_of():
+@pytest.mark.parametrize("argument", ["sensitive_features", "control_features"])
+def test_rows_in_another_order_are_warned_of(argument):
     y_score, order = pd.Series(P), np.random.default_rng(0).permutation(40)
-    with pytest.warns(UserWarning, match="y_score and sensitive_features have the"):
-        report = made(
-            Y, y_score, sensitive_features=pd.Series(S, index=order), metrics=["mcdp"]
-        )
-    expected = made(Y, y_score, sensitive_features=S, metrics=["mcdp"])
+    labels = {"sensitive_features": S, "control_features": Y}[argument]
+    moved = {argument: pd.Series(labels, index=order)}
+    with pytest.warns(UserWarning, match=f"y_score and {argument} have the") as warned:
+        report = made(Y, y_score, metrics=["mcdp"], **moved)
+    assert len(warned) == 1
+    expected = made(Y, y_score, metrics=["mcdp"], **{argument: labels})
     pd.testing.assert_frame_equal(report.to_frame(), expected.to_frame())

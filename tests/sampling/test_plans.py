@@ -176,6 +176,14 @@ def test_list_with_an_entry_for_each_row_holds_groups():
     assert drawn["row"].tolist() == [0, 2]
 
 
+def test_rows_in_another_order_are_warned_of_and_matched_by_position():
+    X = pd.DataFrame({"row": range(3)})
+    sex = pd.Series(["a", "b", "a"], index=[1, 2, 0])
+    with pytest.warns(UserWarning, match="X and sensitive_features have the same"):
+        drawn = sample_rows(X, {"b": 1}, sensitive_features=sex)
+    assert drawn["row"].tolist() == [1]
+
+
 def test_rows_of_no_group_are_not_drawn():
     groups = encode_groups(["a", None, "a", None], missing="drop")
     X = np.arange(4)[:, np.newaxis]

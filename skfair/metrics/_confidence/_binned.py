@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import ndtr, ndtri
 
+from skfair._utils._arithmetic import quotients
 from skfair._utils._types import Floats
 from skfair.metrics._confidence._gap_ends import (
     high_end_at_one_score,
@@ -21,7 +22,6 @@ from skfair.metrics._confidence._noise import (
     Comparisons,
     Method,
     Observed,
-    cdfs_at,
     contrast,
     differences,
     distribution_free,
@@ -30,7 +30,7 @@ from skfair.metrics._confidence._noise import (
     supremum,
     with_values,
 )
-from skfair.metrics._distribution._gap import compared_pairs
+from skfair.metrics._distribution._gap import cdfs_at, compared_pairs
 from skfair.metrics._distribution._histograms import (
     N_BANDWIDTHS,
     bin_numbers,
@@ -156,8 +156,7 @@ def least_differences(gaps: Floats, deviations: Floats) -> tuple[Floats, Floats]
     that sign; this is the mean over all halves, of normal noise.
     """
     # A single bin, which holds all rows, has no noise.
-    ratios = np.zeros_like(gaps)
-    np.divide(gaps, deviations, out=ratios, where=deviations > 0)
+    ratios = quotients(gaps, deviations)
     density = np.exp(-(ratios**2) / 2) * math.sqrt(2 / math.pi)
     certain = 1 - 2 * ndtr(-ratios)
     return gaps * certain - deviations * density, certain + 2 * ratios * density

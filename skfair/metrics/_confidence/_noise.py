@@ -14,7 +14,7 @@ estimated distributions,
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import lru_cache, partial
 from typing import Any, Literal, NamedTuple
 
@@ -281,20 +281,3 @@ def distribution_free(
     scale = np.sqrt(contrast(1 / sizes, shares, multigroup))
     roots = contrast(1 / np.sqrt(sizes), shares, multigroup, power=1)
     return supremum(scale, sides=1), supremum(roots, sides=2 * involved)
-
-
-def cdfs_at(groups: Sequence[Any]) -> Callable[[Floats], Floats]:
-    """CDF of groups, given by their scores and weights, as a function of scores."""
-    cdfs = [
-        (scores, np.concatenate([[0], np.cumsum(weights)]))
-        for scores, weights in groups
-    ]
-
-    def at(points: Floats) -> Floats:
-        below = [
-            sums[np.searchsorted(scores, points, side="right")] / sums[-1]
-            for scores, sums in cdfs
-        ]
-        return np.array(below)
-
-    return at

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
+from skfair._utils._arithmetic import quotients
 from skfair._utils._types import Floats
 from skfair._utils._warnings import warns_if_reordered
 from skfair.metrics._dcp._clock import check_time_limit
@@ -370,9 +371,7 @@ def table_of_disparities(result: Any) -> pd.DataFrame:
     at_group, at_class = np.indices(result.eta.shape).reshape(2, -1)
     base, own = result.baseline[at_class], result.confusion[at_group, at_class]
     weight, eta = result.weights.ravel(), result.eta.ravel()
-    ratios = np.full(own.shape, np.inf)
-    np.divide(own, base, out=ratios, where=base > 0)
-    rare = ratios.argmin(axis=1)
+    rare = quotients(own, base, np.inf).argmin(axis=1)
     frequent = (own - (1 - eta[:, None]) * base).argmax(axis=1)
     each = np.arange(len(eta))
     differs = eta > 0

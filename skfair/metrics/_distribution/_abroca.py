@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from skfair._utils._arithmetic import quotients
 from skfair._utils._types import Bools, Floats
 from skfair._utils._validation import check_numbers
 from skfair.groups import Groups, drop_weightless, resolve_groups
@@ -211,8 +212,7 @@ def _area_between(first: Curve, second: Curve) -> float:
     right = _heights_before(first, edges[1:]) - _heights_before(second, edges[1:])
     sizes = np.abs(left) + np.abs(right)
     # Where the curves cross, two triangles: (left**2 + right**2) / (2 * sizes).
-    crossing = np.zeros(len(sizes))
-    np.divide(left**2 + right**2, sizes, out=crossing, where=sizes > 0)
+    crossing = quotients(left**2 + right**2, sizes)
     heights = np.where(left * right < 0, crossing, sizes) / 2
     return float(np.diff(edges) @ heights)
 

@@ -303,3 +303,20 @@ def _largest_of_block(
             largest, position = value, i
             order = may_be_larger(order)
     return largest, position
+
+
+def cdfs_at(groups: Sequence[Any]) -> Callable[[Floats], Floats]:
+    """CDF of groups, given by their scores and weights, as a function of scores."""
+    cdfs = [
+        (scores, np.concatenate([[0], np.cumsum(weights)]))
+        for scores, weights in groups
+    ]
+
+    def at(points: Floats) -> Floats:
+        below = [
+            sums[np.searchsorted(scores, points, side="right")] / sums[-1]
+            for scores, sums in cdfs
+        ]
+        return np.array(below)
+
+    return at

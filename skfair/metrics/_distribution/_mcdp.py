@@ -18,6 +18,7 @@ from skfair.metrics._distribution._gap import (
     BoundPairs,
     LargestGap,
     bound_gaps,
+    cdfs_at,
     compared_pairs,
     grouped_scores,
     largest_gap,
@@ -361,10 +362,8 @@ def bound_pairs(statistic: GroupedScores, epsilon: float) -> BoundPairs:
     n_inside = math.floor(2 * epsilon / step * (1 - ROUNDING))
     if n_inside < 2 or statistic.n_groups < _MANY_GROUPS:
         return of_zero
-    points = np.arange(0, 1, step)
-    shares = np.array(
-        [_cdf_at(statistic, g, points) for g in range(statistic.n_groups)]
-    )
+    groups = [statistic.of_group(group) for group in range(statistic.n_groups)]
+    shares = cdfs_at(groups)(np.arange(0, 1, step))
 
     def bounds(i: Integers, j: Integers, least: float) -> Floats:
         found = of_zero(i, j, least)
@@ -390,13 +389,6 @@ def _bound_of_zero(statistic: GroupedScores) -> BoundPairs:
         return np.asarray(bound_gaps(before, after, i, j).max(axis=1))
 
     return bounds
-
-
-def _cdf_at(statistic: GroupedScores, group: int, points: Floats) -> Floats:
-    """CDF of a group at some scores."""
-    scores, weights = statistic.of_group(group)
-    sums = np.concatenate([[0], np.cumsum(weights)])
-    return np.asarray(sums[np.searchsorted(scores, points, side="right")] / sums[-1])
 
 
 def _least_inside(gaps: Floats, n_inside: int) -> Floats:

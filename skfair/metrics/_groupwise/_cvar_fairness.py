@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from skfair._utils._arithmetic import quotients
 from skfair._utils._results import NumbersResult
 from skfair._utils._types import Bools, Floats, Integers
 from skfair._utils._validation import check_choice, check_real
@@ -410,9 +411,7 @@ def tail_shares(
         room = np.clip(capacity - before, 0, weights[order])
         # A room this small in the tail comes from rounding.
         room[room <= _ROUNDING * capacity] = 0
-        filled = np.zeros(len(order))
-        np.divide(room, weights[order], out=filled, where=weights[order] > 0)
-        shares[order] = filled
+        shares[order] = quotients(room, weights[order])
     elif np.ptp(weights[weights > 0]) <= _ROUNDING * weights.max():
         n_fitting = int((capacity + _ROUNDING) / weights.max() * (1 + _ROUNDING))
         shares[order[weights[order] > 0][:n_fitting]] = 1

@@ -22,7 +22,7 @@ from skfair._utils._validation import (
     check_weights,
     check_y_true,
 )
-from skfair._utils._warnings import warn_if_reordered, warn_user
+from skfair._utils._warnings import warn_user, warns_if_reordered
 from skfair.groups import (
     CROSS,
     Groups,
@@ -30,7 +30,7 @@ from skfair.groups import (
     encode_column,
     intersect,
     n_columns_of,
-    recode,
+    positions_in,
     resolve_groups,
     sort_labels,
 )
@@ -54,6 +54,7 @@ class _Attribute(NamedTuple):
     n_unknown: int
 
 
+@warns_if_reordered
 def impact_ratios(
     y_true: ArrayLike | None,
     y_pred_or_score: ArrayLike | GroupedOutcomes,
@@ -174,12 +175,6 @@ def impact_ratios(
               (unknown)  1   NaN           NaN    NaN    NaN   unknown
     """
     check_choice("rate", rate, ("selection", "scoring"))
-    warn_if_reordered(
-        y_true=y_true,
-        y_pred_or_score=y_pred_or_score,
-        sensitive_features=sensitive_features,
-        sample_weight=sample_weight,
-    )
     min_share = check_real("min_share", min_share, 0, 1, closed="left")
     level = check_real("confidence_level", confidence_level, 0, 1, closed="neither")
     rows = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
@@ -299,7 +294,7 @@ def _by_attribute(statistic: GroupedOutcomes, n_unknown: int) -> list[_Attribute
 def _margin(statistic: GroupedOutcomes, values: Sequence[Any]) -> GroupedOutcomes:
     """Add up the groups that have the same value."""
     labels = tuple(sort_labels(dict.fromkeys(values)))
-    codes = recode(np.arange(len(values)), tuple(values), labels)
+    codes = positions_in(labels, tuple(values))
     sums: dict[str, Any] = {
         name: np.bincount(codes, getattr(statistic, name), len(labels))
         for name in ("sums", "totals", "squares", "counts")

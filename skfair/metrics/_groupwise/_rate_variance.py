@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.stats import binom
 from sklearn.exceptions import UndefinedMetricWarning
 
+from skfair._utils._arithmetic import quotients
 from skfair._utils._results import NumbersResult
 from skfair._utils._text import shown
 from skfair._utils._types import Floats, Integers
@@ -259,15 +260,18 @@ class RateVarianceEstimator:
         return bool((self.design.weights[self.sizes >= 2] > 0).any())
 
     def moments(self, hits: NDArray[Any]) -> tuple[Floats, Floats]:
-        """Return F1 and F2 for each row of hits; nan where undefined."""
+        """Return F1 and F2 for each row of hits; nan where undefined.
+
+        Terms whose denominator is 0 are 0, as in definition 7.
+        """
         if not self.defined:
             undefined = np.full(len(hits), np.nan)
             return undefined, undefined
         weights, sizes = self.design.weights, self.sizes
         pairs = sizes * (sizes - 1.0)
         counts = hits.astype(np.float64)
-        f1 = (counts * (counts - 1)) @ divide(weights, self.design.two_rows * pairs)
-        f2 = counts @ divide(weights, self.design.one_row * sizes)
+        f1 = (counts * (counts - 1)) @ quotients(weights, self.design.two_rows * pairs)
+        f2 = counts @ quotients(weights, self.design.one_row * sizes)
         return f1, f2
 
     def values(self, hits: NDArray[Any]) -> Floats:
@@ -283,14 +287,16 @@ class RateVarianceEstimator:
         hits, sizes = self.hits, self.sizes
         if self.design.shares is not None:
             # Counts of groups add up to n, so they are dependent: use pairs of rows.
-            scale = divide(weights, self.design.shares)
+            scale = quotients(weights, self.design.shares)
             n = sizes.sum()
             total, squares = scale @ hits, scale**2 @ hits
             return float((total**2 - squares) / (n * (n - 1)))
-        rates = divide(hits, sizes)
-        squared_rates = divide(hits * (hits - 1.0), sizes * (sizes - 1.0))
+        rates = quotients(hits, sizes)
+        squared_rates = quotients(hits * (hits - 1.0), sizes * (sizes - 1.0))
         # E[rate^2] - P * E[unbiased estimate of rate^2] is the variance of a term.
-        variances = divide(weights, one_row) ** 2 * (rates**2 - one_row * squared_rates)
+        variances = quotients(weights, one_row) ** 2 * (
+            rates**2 - one_row * squared_rates
+        )
         return float(f2**2 - variances.sum())
 
 
@@ -347,13 +353,6 @@ def weighted_rate_variance(
     )
     if not weights.any():
         return math.nan
-    squares = divide(statistic.sums**2.0 - sums, pairs)
-    rates = divide(statistic.sums, statistic.totals)
+    squares = quotients(statistic.sums**2.0 - sums, pairs)
+    rates = quotients(statistic.sums, statistic.totals)
     return float(weights @ squares - (weights @ rates) ** 2)
-
-
-def divide(numerator: Any, denominator: Any) -> Floats:
-    """Return the quotient, 0 where the denominator is 0 (as in definition 7)."""
-    quotient = np.zeros(np.shape(denominator))
-    np.divide(numerator, denominator, out=quotient, where=np.asarray(denominator) > 0)
-    return quotient

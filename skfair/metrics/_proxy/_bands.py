@@ -11,6 +11,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from skfair._utils._arithmetic import quotients
 from skfair._utils._types import Floats, Integers
 from skfair.metrics._distribution._gap import Pair
 from skfair.metrics._proxy._cells import ProxyRows
@@ -149,9 +150,7 @@ class _Steps:
         below = known + self.at_ends(self.masses * of_below.take(self.cells))
         sums = self.at_ends(self.masses * of_above.take(self.cells))
         total = below + np.maximum(known[-1] - known + sums[-1] - sums, 0)
-        rate = np.full(len(total), empty)
-        np.divide(below, total, out=rate, where=total > 0)
-        return rate
+        return quotients(below, total, empty)
 
     def _filled(self, part: Floats, first: Floats, then: Floats) -> Floats:
         """Fill a part of each cell from below by the share `first`, else by `then`."""
@@ -337,8 +336,7 @@ class DenseCells:
             ends = []
             for x, y, vacuous in ((x_low, y_high, 0.0), (x_high, y_low, 1.0)):
                 total = np.maximum(x, 0) + np.maximum(y, 0)
-                rate = np.full(len(total), vacuous)
-                np.divide(np.maximum(x, 0), total, out=rate, where=total > 0)
+                rate = quotients(np.maximum(x, 0), total, vacuous)
                 if widened:
                     sign = 2 * vacuous - 1
                     rounding = self.rounding * self.masses.sum()

@@ -8,6 +8,7 @@ import numpy as np
 from scipy import sparse
 from scipy.optimize import linprog
 
+from skfair._utils._arithmetic import quotients
 from skfair._utils._types import Floats
 from skfair.metrics._proxy._bands import (
     DenseCells,
@@ -75,9 +76,7 @@ def _certified_lower_bound(program: _Program, multipliers: Floats) -> float:
     order = np.argsort(costs)
     ordered, totals = masses[:, order], masses.sum(axis=1)
     slopes = high - low
-    cut = totals * np.divide(
-        shares - low, slopes, out=np.ones_like(shares), where=slopes > 0
-    )
+    cut = totals * quotients(shares - low, slopes, 1.0)
     filled = np.clip(cut[:, None] - np.cumsum(ordered, axis=1) + ordered, 0, ordered)
     given = low[:, None] * ordered + slopes[:, None] * filled
     value = float((given @ costs[order]).sum() - multipliers @ offset)

@@ -10,6 +10,7 @@ from itertools import combinations
 
 import numpy as np
 
+from skfair._utils._arithmetic import quotients
 from skfair._utils._types import Floats, Integers
 from skfair.metrics._spec import unwrapped
 from skfair.metrics._uncertainty._resampling import Rows, check_seed
@@ -50,7 +51,7 @@ def subtract_noise(
     if not len(null):
         return math.nan
     noise = null.mean(axis=0)
-    ratios = np.divide(null, noise, out=np.zeros_like(null), where=noise > 0)
+    ratios = quotients(null, noise)
     squares = _values(metric, rows, pairs) ** 2 - ratios.max(axis=1).mean() * noise
     return math.sqrt(max(float(squares.max()), 0))
 

@@ -17,7 +17,7 @@ from skfair._utils._text import shown
 from skfair._utils._types import Floats, Integers
 from skfair._utils._validation import as_array, check_integer, check_no_missing
 from skfair._utils._warnings import warn_user
-from skfair.groups import encode_column, intersect
+from skfair.groups import encode_column, intersect, rows_by_code
 from skfair.metrics._spec import check_metric, specification_of
 from skfair.metrics._uncertainty._counts import Counts
 from skfair.metrics._uncertainty._resampling import (
@@ -306,8 +306,7 @@ def permuted_strata(within: Any, metric: Any, rows: Rows) -> list[Integers]:
     if not strata:
         return [positions]
     codes, _ = intersect(strata)
-    order = np.argsort(codes, kind="stable")
-    return np.split(positions[order], np.flatnonzero(np.diff(codes[order])) + 1)
+    return [positions[part] for part in rows_by_code(codes) if len(part)]
 
 
 def check_strata(within: Any, n_samples: int) -> NDArray[Any]:

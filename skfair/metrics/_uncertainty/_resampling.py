@@ -17,7 +17,7 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from skfair._utils._types import Floats, Integers
 from skfair._utils._validation import as_array, check_weights, scores_on
-from skfair._utils._warnings import warn_if_reordered
+from skfair._utils._warnings import warns_if_reordered
 from skfair.groups import Codes, Groups, intersect, resolve_groups, resolve_strata
 from skfair.metrics._spec import specification_of
 from skfair.metrics._strata import largest_defined, over_strata
@@ -50,6 +50,7 @@ class Rows:
     in_place: tuple[Any, ...] = ()
 
     @classmethod
+    @warns_if_reordered
     def from_arrays(
         cls,
         y_true: ArrayLike | None,
@@ -59,13 +60,6 @@ class Rows:
         control_features: Any = None,
     ) -> Rows:
         """Convert the arguments once for all resamples."""
-        warn_if_reordered(
-            y_true=y_true,
-            y_score=y_score,
-            sensitive_features=sensitive_features,
-            control_features=control_features,
-            sample_weight=sample_weight,
-        )
         scores = as_array(y_score, "y_score")
         groups = resolve_groups(sensitive_features, n_samples=len(scores))
         strata = None

@@ -10,6 +10,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
+from skfair._utils._arithmetic import quotients
 from skfair._utils._progress import Progress, check_verbose
 from skfair._utils._types import Floats
 from skfair._utils._validation import check_integer, check_real
@@ -302,7 +303,7 @@ def _completed(found: Carried, data: Frequencies) -> Floats:
     totals = left_predicted.sum(axis=1)[:, None, None]
     joint = found.carried[:, :, None] * found.channel
     product = left_true[:, :, None] * left_predicted[:, None, :]
-    joint += np.divide(product, totals, out=np.zeros_like(product), where=totals > 0)
+    joint += quotients(product, totals)
     confusion = np.tile(found.channel, (len(data.true), 1, 1))
     sums = joint.sum(axis=2, keepdims=True)
     np.divide(joint, sums, out=confusion, where=sums > 0)

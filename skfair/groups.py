@@ -482,6 +482,10 @@ def columns_of(
     data: Any, argument: str = "sensitive_features"
 ) -> tuple[list[str | None], list[Any]]:
     """Split one- or two-dimensional data into names and columns."""
+    if isinstance(data, pd.MultiIndex):
+        data = data.to_frame(allow_duplicates=True)
+    elif isinstance(data, pd.Index):  # narwhals knows no index of categories
+        data = data.to_series()
     if isinstance(data, pd.DataFrame):  # narwhals refuses columns of the same name
         series = [data.iloc[:, i] for i in range(data.shape[1])]
         return [str(name) for name in data.columns], series
@@ -613,10 +617,15 @@ def _with_plain_labels(
     codes: NDArray[Any], found: list[Any], in_order: bool
 ) -> tuple[Codes, Labels]:
     """Encode by plain labels, which are sorted unless they are in order."""
-    values = tuple(map(plain_label, found))
-    labels = [*dict.fromkeys(values)]
+    values = tuple(None if _lacks_a_part(one) else plain_label(one) for one in found)
+    labels = [*dict.fromkeys(value for value in values if value is not None)]
     labels = labels if in_order else sort_labels(labels)
     return recode(codes, values, tuple(labels)), tuple(labels)
+
+
+def _lacks_a_part(label: Any) -> bool:
+    """Whether a label of several columns has a missing value among them."""
+    return isinstance(label, tuple) and any(map(pd.isna, label))
 
 
 #: Labels of these types are as they are in every container.

@@ -148,6 +148,7 @@ SEX = ["F", "M", "M", "F", "X"]
         pd.Series(SEX, dtype="string"),
         pd.Categorical(SEX),
         pd.Index(SEX),
+        pd.CategoricalIndex(SEX),
         pd.DataFrame({"sex": SEX}, index=[1, 1, 1, 0, 0]),
         pl.Series("sex", SEX),
         pl.Series(SEX, dtype=pl.Categorical),
@@ -164,6 +165,29 @@ def test_containers_agree(column):
     groups = encode_groups(column)
     assert decoded(groups) == SEX
     assert groups.labels == ("F", "M", "X")
+
+
+def test_an_index_of_several_levels_is_as_many_columns():
+    people = pd.DataFrame({"sex": ["F", "M", "F", "M"], "race": ["x", "x", None, "y"]})
+    index = pd.MultiIndex.from_frame(people)
+    found = encode_groups(index, missing="group")
+    expected = encode_groups(people, missing="group")
+    assert (found.labels, found.names) == (expected.labels, expected.names)
+    np.testing.assert_array_equal(found.codes, expected.codes)
+    with pytest.raises(ValueError, match="1 missing values in column 'race'"):
+        encode_groups(index)
+
+
+@pytest.mark.parametrize("null", [None, np.nan, pd.NA, pd.NaT])
+def test_a_tuple_with_a_missing_value_is_missing(null):
+    """Rows with another object that is NaN were groups of their own."""
+    rows = pd.Series([("F", "x"), ("M", null), ("M", "x"), ("M", float("nan"))])
+    with pytest.raises(ValueError, match="2 missing values"):
+        encode_groups(rows)
+    assert encode_groups(rows, missing="drop").codes.tolist() == [0, -1, 1, -1]
+    groups = encode_groups(rows, missing="group")
+    assert groups.labels == (("F", "x"), ("M", "x"), "(missing)")
+    assert groups.codes.tolist() == [0, 2, 1, 2]
 
 
 def test_names_of_columns_are_kept():

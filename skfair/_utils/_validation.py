@@ -286,16 +286,20 @@ def check_shape(values: NDArray[Any], name: str) -> None:
 
 
 def check_y_true(
-    y_true: ArrayLike | None, y_score: Any, scale: AnyScale = "probability"
+    y_true: ArrayLike | None,
+    y_score: Any,
+    scale: AnyScale = "probability",
+    name: str = "y_score",
 ) -> None:
     """Raise unless `y_true` is None, or binary and of the length of `y_score`.
 
-    Scores that are no probabilities may be predictions of any target.
+    Scores that are no probabilities may be predictions of any target. `name` is that
+    of the argument with the scores.
     """
     if y_true is None:
         return
-    refuse_tables_elsewhere(y_score, "y_score")
-    values = as_array(y_true, "y_true", len(y_score))
+    scores = as_array(y_score, name)
+    values = as_array(y_true, "y_true", len(scores))
     if len(values) == 0:
         return
     check_no_missing(values, "y_true")
@@ -307,7 +311,8 @@ def check_y_true(
             return
     classes = pd.unique(values)
     if len(classes) > 2:
-        swapped = values.dtype.kind == "f" and len(pd.unique(as_array(y_score, ""))) < 3
+        of_numbers = values.dtype.kind == "f" and scores.ndim == 1
+        swapped = of_numbers and len(pd.unique(scores)) < 3
         tip = " Are y_true and the scores in the wrong order?" if swapped else ""
         raise ValueError(
             f"y_true must be binary, got {len(classes)} classes: "

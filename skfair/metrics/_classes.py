@@ -23,7 +23,7 @@ from skfair._utils._validation import (
 )
 from skfair._utils._warnings import warns_if_reordered
 from skfair.groups import columns_of, resolve_groups, sort_labels
-from skfair.metrics._spec import Specification, unwrapped
+from skfair.metrics._spec import Specification, check_metric, number_of, unwrapped
 from skfair.statistics import GroupedScores
 from skfair.statistics._grouped_confusion import encode_classes
 
@@ -106,6 +106,7 @@ default=None
     high      0.5
     Name: value, dtype: float64
     """
+    check_metric(metric)
     scale = unwrapped(metric)[1].get("scale", "probability")
     columns = _columns_of_classes(y_score, "y_score", scale, TAKES_ANY)
     n_samples = len(columns[0])
@@ -123,7 +124,9 @@ default=None
     rows = {name: values for name, values in rows.items() if values is not None}
     rows["sensitive_features"] = resolve_groups(sensitive_features, n_samples=n_samples)
     values = [
-        metric(None if codes is None else codes == position, column, **rows)
+        number_of(
+            metric, metric(None if codes is None else codes == position, column, **rows)
+        )
         for position, column in enumerate(columns)
     ]
     return pd.Series(values, pd.Index(found, tupleize_cols=False), float, "value")

@@ -400,7 +400,8 @@ class LessDiscriminatorySearchCV(RandomizedSearchCV):  # type: ignore[misc]
     def _splits(self, part: _Part) -> list[Split]:
         """Folds of the search; of a number they are stratified by class and group."""
         if self.cv is None or isinstance(self.cv, numbers.Integral):
-            splitter = GroupStratifiedKFold(5 if self.cv is None else int(self.cv))
+            n_splits = 5 if self.cv is None else check_integer("cv", self.cv, 2)
+            splitter = GroupStratifiedKFold(n_splits)
             return list(splitter.split(part.rows.X, part.y, groups=part.rows.groups))
         splitter = check_cv(self.cv, part.y, classifier=True)
         return list(splitter.split(part.rows.X, part.y, **part.split))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -124,7 +124,8 @@ def pareto_front(
 
 def _check_names(metrics: Any) -> None:
     """Raise unless `metrics` is a list of distinct names."""
-    if isinstance(metrics, str) or not len(metrics):
+    several = isinstance(metrics, Collection) and not isinstance(metrics, str)
+    if not several or not len(metrics):
         raise ValueError(
             f"metrics must be a list of one or more names, got {shown(metrics)}."
         )

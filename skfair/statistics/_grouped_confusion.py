@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -306,6 +306,8 @@ def _given_labels(
     name: str, given: Sequence[Hashable] | None, length: int
 ) -> tuple[Hashable, ...]:
     """Return labels as a tuple, positions where none are given."""
+    if isinstance(given, str) or not isinstance(given, Iterable | None):
+        raise TypeError(f"{name} must be a list of labels, got {shown(given)}.")
     names = tuple(range(length)) if given is None else tuple(given)
     if len(names) != length or len(set(names)) != length:
         raise ValueError(

@@ -186,6 +186,12 @@ def test_invalid_matrices(matrices, options, message):
         GroupedConfusion.from_matrices(matrices, **options)
 
 
+@pytest.mark.parametrize("labels", ["ab", 2])
+def test_labels_of_matrices_are_a_list(labels):
+    with pytest.raises(TypeError, match="labels must be a list of labels, got"):
+        GroupedConfusion.from_matrices(np.ones((2, 2, 2)), labels=labels)
+
+
 def test_only_statistics_add_up():
     with pytest.raises(TypeError, match="unsupported operand"):
         collected([("x", "x", "A", 1.0)]) + 1

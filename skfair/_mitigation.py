@@ -304,7 +304,9 @@ def _indexable(X: Any) -> Any:
             f"Pass one row as {one}."
         )
     X = indexable(X)[0]
-    if isinstance(X, np.ndarray) and (X.ndim != 1 or X.dtype.kind in "biufc"):
+    empty = isinstance(X, list) and not X  # of which nobody can count the columns
+    numbers = isinstance(X, np.ndarray) and (X.ndim != 1 or X.dtype.kind in "biufc")
+    if empty or numbers:
         check_array(X, dtype=None, ensure_all_finite=False)
     return X
 

@@ -46,7 +46,7 @@ from skfair._utils._columns import (
     positions_of,
     select_columns,
 )
-from skfair._utils._validation import check_choice, check_weights, count_rows
+from skfair._utils._validation import check_flag, check_weights, count_rows
 from skfair._utils._warnings import warn_user
 from skfair.groups import Groups, encode_groups, resolve_groups, resolve_strata
 
@@ -127,8 +127,8 @@ class Mitigator(LinkedToSite):
         X can be indexed, and lacks the sensitive columns if they are dropped. Strata
         that cannot be compared are left out, unless `all_strata`.
         """
-        check_choice("drop_sensitive", self.drop_sensitive, (True, False))
-        check_choice("fallback", self.fallback, (True, False))
+        check_flag("drop_sensitive", self.drop_sensitive)
+        check_flag("fallback", self.fallback)
         X = _indexable(X)
         validate_data(self, X, y, skip_check_array=True)
         weights = check_weights(sample_weight, count_rows(X))

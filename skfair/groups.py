@@ -657,6 +657,18 @@ def plain_label(label: Any) -> Any:
     return _plain_time(label) if isinstance(label, datetime) else label
 
 
+def by_plain_label(
+    name: str, given: Mapping[Any, Any] | pd.Series[Any]
+) -> dict[Hashable, Any]:
+    """Return what is given for each label, by the label that groups have."""
+    items = [(plain_label(label), value) for label, value in given.items()]
+    found = dict(items)
+    if len(found) < len(items):
+        label, _ = Counter(label for label, _ in items).most_common(1)[0]
+        raise ValueError(f"{name} must name each group once, got {label!r} repeatedly.")
+    return found
+
+
 def check_kinds_of_labels(
     names: str, first: Iterable[Hashable], second: Iterable[Hashable]
 ) -> None:

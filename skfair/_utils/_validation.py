@@ -89,6 +89,12 @@ def check_choice(name: str, value: Any, choices: tuple[Any, ...]) -> None:
     )
 
 
+def check_flag(name: str, value: Any) -> None:
+    """Raise unless a parameter is True or False, of Python or of NumPy."""
+    if not isinstance(value, bool | np.bool_):
+        raise ParameterError(name, f"must be True or False, got {shown(value)}.")
+
+
 def check_unmasked(values: Any, name: str) -> None:
     """Raise where entries of a masked array are masked: they are missing."""
     if isinstance(values, np.ma.MaskedArray) and np.any(values.mask):

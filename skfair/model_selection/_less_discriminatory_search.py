@@ -38,6 +38,7 @@ from skfair._utils._types import Bools, Floats, Integers
 from skfair._utils._validation import (
     as_array,
     check_choice,
+    check_flag,
     check_integer,
     check_no_missing,
     check_real,
@@ -323,7 +324,7 @@ class LessDiscriminatorySearchCV(RandomizedSearchCV):  # type: ignore[misc]
     def _check(self) -> None:
         """Raise on parameters out of range."""
         check_choice("disparity", self.disparity, tuple(_DISPARITIES))
-        check_choice("refit", self.refit, (True, False))
+        check_flag("refit", self.refit)
         check_real("margin", self.margin, 0, math.inf, closed="left")
         check_real("confirm_size", self.confirm_size, 0, 1, closed="neither")
         check_real("confidence_level", self.confidence_level, 0, 1, closed="neither")

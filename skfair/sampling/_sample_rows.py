@@ -15,7 +15,7 @@ from skfair._training_rows import take_rows
 from skfair._utils._columns import names_columns, select_columns
 from skfair._utils._text import listed
 from skfair._utils._validation import count_rows
-from skfair.groups import Groups, resolve_groups
+from skfair.groups import Groups, by_plain_label, resolve_groups
 
 
 def sample_rows(
@@ -80,7 +80,7 @@ def sample_rows(
             "counts must be a mapping or a Series of group label to number of rows, "
             f"got {type(counts).__name__}."
         )
-    wanted = _check_counts(dict(counts.items()), groups)
+    wanted = _check_counts(by_plain_label("counts", counts), groups)
     order = check_random_state(random_state).permutation(n_samples)
     order = order[np.argsort(groups.codes[order], kind="stable")]
     # Rows of no group, whose code is -1, come first.

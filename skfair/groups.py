@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
@@ -86,7 +86,11 @@ class Groups:
         return len(self.codes)
 
     def __getitem__(self, rows: Any) -> Groups:
-        return replace(self, codes=self.codes[rows])
+        return replace(self, codes=np.atleast_1d(self.codes[rows]))
+
+    def __iter__(self) -> Iterator[Any]:
+        """Labels of the rows: pandas would take what has none for a single value."""
+        return iter(self.__array__())
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         """Label of each row, None where it is missing, for functions of arrays."""

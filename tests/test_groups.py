@@ -563,6 +563,20 @@ def test_messages_about_strata_name_them(strata, options, message):
         resolve_strata(strata, n_samples=5, X=X, **options)
 
 
+def test_a_column_of_a_table_has_the_labels_of_the_rows():
+    """pandas had taken groups for a single value, the same in all rows."""
+    groups = encode_groups(SEX)
+    table = pd.DataFrame({"sex": groups, "race": list("aabba")})
+    assert table["sex"].tolist() == pd.Series(groups).tolist() == list(groups) == SEX
+    assert encode_groups(table).labels[0] == ("F", "a")
+    assert "F" in groups
+
+
+def test_one_row_of_groups():
+    one = encode_groups(SEX)[1]
+    assert repr(one) == "Groups(1 rows; 'F': 0, 'M': 1, 'X': 0)"
+
+
 def test_as_an_array_the_labels_of_the_rows():
     groups = encode_groups(["F", None, "M", "F"], missing="drop")
     assert np.asarray(groups).tolist() == ["F", None, "M", "F"]

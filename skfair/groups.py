@@ -323,9 +323,28 @@ def _resolve(
     else:
         warn_if_reordered(**{"X": X, argument: data})
     n_samples = check_integer("n_samples", n_samples, 0)
-    groups = data if isinstance(data, Groups) else _encode(data, "raise", argument)
+    if isinstance(data, Groups):
+        groups = data
+        _check_codes(groups, argument)
+    else:
+        groups = _encode(data, "raise", argument)
     check_length(argument, len(groups), n_samples)
     return groups
+
+
+def _check_codes(groups: Groups, argument: str) -> None:
+    """Raise unless codes that a user may have made are positions of labels, or -1."""
+    codes, n_labels = groups.codes, len(groups.labels)
+    valid = isinstance(codes, np.ndarray) and codes.dtype.kind in "iu"
+    valid = valid and codes.ndim == 1
+    if valid and codes.size:
+        valid = bool(codes.min() >= -1 and codes.max() < n_labels)
+    if not valid:
+        raise ValueError(
+            f"{argument} must be Groups whose codes are an array of whole numbers from "
+            f"-1 to {n_labels - 1}, positions among {n_labels} labels, got "
+            f"{shown(codes)}."
+        )
 
 
 def _encode(data: Any, missing: str, argument: str, bins: Any = None) -> Groups:

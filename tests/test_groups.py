@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 import skfair
 from skfair.groups import (
+    Groups,
     encode_groups,
     plain_label,
     resolve_groups,
@@ -570,6 +571,16 @@ def test_a_column_of_a_table_has_the_labels_of_the_rows():
     assert table["sex"].tolist() == pd.Series(groups).tolist() == list(groups) == SEX
     assert encode_groups(table).labels[0] == ("F", "a")
     assert "F" in groups
+
+
+@pytest.mark.parametrize(
+    "codes",
+    [[0, 1, 1], np.array([0, 1, 2]), np.array([0, 1, -2]), np.array([0.0, 1, 1])],
+)
+def test_codes_that_are_no_positions_of_labels(codes):
+    groups = Groups(codes, ("F", "M"))
+    with pytest.raises(ValueError, match=r"codes .* from -1 to 1, positions among 2"):
+        resolve_groups(groups, n_samples=3)
 
 
 def test_one_row_of_groups():

@@ -46,7 +46,11 @@ from skfair._utils._columns import (
     select_columns,
 )
 from skfair._utils._text import shown
-from skfair._utils._validation import check_choice, check_weights, count_rows
+from skfair._utils._validation import (
+    check_flag,
+    check_weights,
+    count_rows,
+)
 from skfair._utils._warnings import warn_user
 from skfair.groups import (
     Groups,
@@ -133,8 +137,8 @@ class Mitigator(LinkedToSite):
         X can be indexed, and lacks the sensitive columns if they are dropped. Strata
         that cannot be compared are left out, unless `all_strata`.
         """
-        check_choice("drop_sensitive", self.drop_sensitive, (True, False))
-        check_choice("fallback", self.fallback, (True, False))
+        check_flag("drop_sensitive", self.drop_sensitive)
+        check_flag("fallback", self.fallback)
         X = _indexable(X)
         validate_data(self, X, y, skip_check_array=True)
         weights = check_weights(sample_weight, count_rows(X))
@@ -320,7 +324,9 @@ def _indexable(X: Any) -> Any:
             f"Pass one row as {one}."
         )
     X = indexable(X)[0]
-    if isinstance(X, np.ndarray) and (X.ndim != 1 or X.dtype.kind in "biufc"):
+    empty = isinstance(X, list) and not X  # of which nobody can count the columns
+    numbers = isinstance(X, np.ndarray) and (X.ndim != 1 or X.dtype.kind in "biufc")
+    if empty or numbers:
         check_array(X, dtype=None, ensure_all_finite=False)
     return X
 

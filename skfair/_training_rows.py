@@ -156,6 +156,12 @@ def cross_fit(
     the rows left out, and the positions of these rows. Keywords are those of
     `Parallel`.
     """
+    splits = list(splits)
+    if not splits:
+        raise ValueError(
+            "cv must have at least one split, got none. A generator of splits is "
+            "empty after its first use: pass list(splits)."
+        )
     positions = np.arange(len(y))  # splits may be masks
     jobs = (
         delayed(_fit_split)(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
@@ -87,7 +87,11 @@ class Groups:
         return len(self.codes)
 
     def __getitem__(self, rows: Any) -> Groups:
-        return replace(self, codes=self.codes[rows])
+        return replace(self, codes=np.atleast_1d(self.codes[rows]))
+
+    def __iter__(self) -> Iterator[Any]:
+        """Labels of the rows: pandas would take what has none for a single value."""
+        return iter(self.__array__())
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         """Label of each row, None where it is missing, for functions of arrays."""
@@ -325,9 +329,28 @@ def _resolve(
     else:
         warn_if_reordered(**{"X": X, argument: data})
     n_samples = check_integer("n_samples", n_samples, 0)
-    groups = data if isinstance(data, Groups) else _encode(data, "raise", argument)
+    if isinstance(data, Groups):
+        groups = data
+        _check_codes(groups, argument)
+    else:
+        groups = _encode(data, "raise", argument)
     check_length(argument, len(groups), n_samples, _tip_about_names(data))
     return groups
+
+
+def _check_codes(groups: Groups, argument: str) -> None:
+    """Raise unless codes that a user may have made are positions of labels, or -1."""
+    codes, n_labels = groups.codes, len(groups.labels)
+    valid = isinstance(codes, np.ndarray) and codes.dtype.kind in "iu"
+    valid = valid and codes.ndim == 1
+    if valid and codes.size:
+        valid = bool(codes.min() >= -1 and codes.max() < n_labels)
+    if not valid:
+        raise ValueError(
+            f"{argument} must be Groups whose codes are an array of whole numbers from "
+            f"-1 to {n_labels - 1}, positions among {n_labels} labels, got "
+            f"{shown(codes)}."
+        )
 
 
 def _tip_about_names(data: Any) -> str:
@@ -513,6 +536,10 @@ def columns_of(
     data: Any, argument: str = "sensitive_features"
 ) -> tuple[list[str | None], list[Any]]:
     """Split one- or two-dimensional data into names and columns."""
+    if isinstance(data, pd.MultiIndex):
+        data = data.to_frame(allow_duplicates=True)
+    elif isinstance(data, pd.Index):  # narwhals knows no index of categories
+        data = data.to_series()
     if isinstance(data, pd.DataFrame):  # narwhals refuses columns of the same name
         series = [data.iloc[:, i] for i in range(data.shape[1])]
         return [str(name) for name in data.columns], series
@@ -651,10 +678,15 @@ def _with_plain_labels(
     codes: NDArray[Any], found: list[Any], in_order: bool
 ) -> tuple[Codes, Labels]:
     """Encode by plain labels, which are sorted unless they are in order."""
-    values = tuple(map(plain_label, found))
-    labels = [*dict.fromkeys(values)]
+    values = tuple(None if _lacks_a_part(one) else plain_label(one) for one in found)
+    labels = [*dict.fromkeys(value for value in values if value is not None)]
     labels = labels if in_order else sort_labels(labels)
     return recode(codes, values, tuple(labels)), tuple(labels)
+
+
+def _lacks_a_part(label: Any) -> bool:
+    """Whether a label of several columns has a missing value among them."""
+    return isinstance(label, tuple) and any(map(pd.isna, label))
 
 
 #: Labels of these types are as they are in every container.
@@ -684,6 +716,18 @@ def plain_label(label: Any) -> Any:
     if isinstance(label, pd.Timedelta) and not label.nanoseconds:
         return label.to_pytimedelta()
     return _plain_time(label) if isinstance(label, datetime) else label
+
+
+def by_plain_label(
+    name: str, given: Mapping[Any, Any] | pd.Series[Any]
+) -> dict[Hashable, Any]:
+    """Return what is given for each label, by the label that groups have."""
+    items = [(plain_label(label), value) for label, value in given.items()]
+    found = dict(items)
+    if len(found) < len(items):
+        label, _ = Counter(label for label, _ in items).most_common(1)[0]
+        raise ValueError(f"{name} must name each group once, got {label!r} repeatedly.")
+    return found
 
 
 def check_kinds_of_labels(

@@ -616,6 +616,12 @@ def test_wrong_lengths(model, n_rows, people):
             method(features(model, X), sensitive_features=groups)
 
 
+@every_classifier
+def test_an_empty_list_has_no_columns(model):
+    with pytest.raises(ValueError, match="Expected 2D array, got 1D array"):
+        model.fit([], [0, 1], sensitive_features=["F", "M"])
+
+
 @each_kind
 def test_missing_groups(model, people):
     X, y, sex = people

@@ -757,6 +757,14 @@ def test_one_column_of_scores(metric):
 
 
 @each_kind
+@in_turn("value", [0.5, np.array(1), None])
+def test_a_single_value_is_refused(metric, value):
+    named = "y_true|y_pred" if metric.statistic is GroupedConfusion else metric.argument
+    with pytest.raises(ValueError, match=f"{named} must"):
+        measure(metric, [0, 1], value, ["a", "b"])
+
+
+@each_kind
 def test_no_rows(metric):
     named = "y_true" if metric.statistic is GroupedConfusion else metric.argument
     with pytest.raises(ValueError, match=f"{named} has 0 rows"):
@@ -892,6 +900,12 @@ def test_group_without_weight(metric):
 def test_three_classes(metric, y_true):
     with pytest.raises(ValueError, match="y_true must be binary, got 3 classes"):
         measure(metric, y_true, few_rows(metric, 4)[1], [0, 0, 1, 1])
+
+
+@for_metrics(lambda metric: metric.n_classes is None and not metric.reads_y_true)
+def test_three_classes_beside_two_columns(metric):
+    with pytest.raises(ValueError, match="must"):
+        measure(metric, [0.0, 1.0, 2.0, 1.0], np.full((4, 2), 0.5), [0, 0, 1, 1])
 
 
 @each_kind

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 import skfair
 from skfair.groups import (
+    Groups,
     encode_groups,
     plain_label,
     resolve_groups,
@@ -148,6 +149,7 @@ SEX = ["F", "M", "M", "F", "X"]
         pd.Series(SEX, dtype="string"),
         pd.Categorical(SEX),
         pd.Index(SEX),
+        pd.CategoricalIndex(SEX),
         pd.DataFrame({"sex": SEX}, index=[1, 1, 1, 0, 0]),
         pl.Series("sex", SEX),
         pl.Series(SEX, dtype=pl.Categorical),
@@ -164,6 +166,29 @@ def test_containers_agree(column):
     groups = encode_groups(column)
     assert decoded(groups) == SEX
     assert groups.labels == ("F", "M", "X")
+
+
+def test_an_index_of_several_levels_is_as_many_columns():
+    people = pd.DataFrame({"sex": ["F", "M", "F", "M"], "race": ["x", "x", None, "y"]})
+    index = pd.MultiIndex.from_frame(people)
+    found = encode_groups(index, missing="group")
+    expected = encode_groups(people, missing="group")
+    assert (found.labels, found.names) == (expected.labels, expected.names)
+    np.testing.assert_array_equal(found.codes, expected.codes)
+    with pytest.raises(ValueError, match="1 missing values in column 'race'"):
+        encode_groups(index)
+
+
+@pytest.mark.parametrize("null", [None, np.nan, pd.NA, pd.NaT])
+def test_a_tuple_with_a_missing_value_is_missing(null):
+    """Rows with another object that is NaN were groups of their own."""
+    rows = pd.Series([("F", "x"), ("M", null), ("M", "x"), ("M", float("nan"))])
+    with pytest.raises(ValueError, match="2 missing values"):
+        encode_groups(rows)
+    assert encode_groups(rows, missing="drop").codes.tolist() == [0, -1, 1, -1]
+    groups = encode_groups(rows, missing="group")
+    assert groups.labels == (("F", "x"), ("M", "x"), "(missing)")
+    assert groups.codes.tolist() == [0, 2, 1, 2]
 
 
 def test_names_of_columns_are_kept():
@@ -537,6 +562,30 @@ def test_messages_about_strata_name_them(strata, options, message):
     X = pd.DataFrame({"sex": SEX})
     with pytest.raises(ValueError, match=message):
         resolve_strata(strata, n_samples=5, X=X, **options)
+
+
+def test_a_column_of_a_table_has_the_labels_of_the_rows():
+    """pandas had taken groups for a single value, the same in all rows."""
+    groups = encode_groups(SEX)
+    table = pd.DataFrame({"sex": groups, "race": list("aabba")})
+    assert table["sex"].tolist() == pd.Series(groups).tolist() == list(groups) == SEX
+    assert encode_groups(table).labels[0] == ("F", "a")
+    assert "F" in groups
+
+
+@pytest.mark.parametrize(
+    "codes",
+    [[0, 1, 1], np.array([0, 1, 2]), np.array([0, 1, -2]), np.array([0.0, 1, 1])],
+)
+def test_codes_that_are_no_positions_of_labels(codes):
+    groups = Groups(codes, ("F", "M"))
+    with pytest.raises(ValueError, match=r"codes .* from -1 to 1, positions among 2"):
+        resolve_groups(groups, n_samples=3)
+
+
+def test_one_row_of_groups():
+    one = encode_groups(SEX)[1]
+    assert repr(one) == "Groups(1 rows; 'F': 0, 'M': 1, 'X': 0)"
 
 
 def test_as_an_array_the_labels_of_the_rows():

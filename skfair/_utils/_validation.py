@@ -93,6 +93,12 @@ def check_choice(name: str, value: Any, choices: tuple[Any, ...]) -> None:
     )
 
 
+def check_flag(name: str, value: Any) -> None:
+    """Raise unless a parameter is True or False, of Python or of NumPy."""
+    if not isinstance(value, bool | np.bool_):
+        raise ParameterError(name, f"must be True or False, got {shown(value)}.")
+
+
 def check_unmasked(values: Any, name: str) -> None:
     """Raise where entries of a masked array are masked: they are missing."""
     if isinstance(values, np.ma.MaskedArray) and np.any(values.mask):
@@ -295,20 +301,20 @@ def check_shape(values: NDArray[Any], name: str) -> None:
 
 
 def check_y_true(
-    y_true: ArrayLike | None, y_score: Any, scale: AnyScale = "probability"
+    y_true: ArrayLike | None,
+    y_score: Any,
+    scale: AnyScale = "probability",
+    name: str = "y_score",
 ) -> None:
     """Raise unless `y_true` is None, or binary and of the length of `y_score`.
 
-    Scores that are no probabilities may be predictions of any target.
+    Scores that are no probabilities may be predictions of any target. `name` is that
+    of the argument with the scores.
     """
     if y_true is None:
         return
-    refuse_tables_elsewhere(y_score, "y_score")
-    try:
-        n_samples = len(y_score)
-    except TypeError:  # the check of the scores tells what they are
-        n_samples = None
-    values = as_array(y_true, "y_true", n_samples)
+    scores = as_array(y_score, name)
+    values = as_array(y_true, "y_true", len(scores))
     if len(values) == 0:
         return
     check_no_missing(values, "y_true")
@@ -320,8 +326,8 @@ def check_y_true(
             return
     classes = distinct_labels(values, "y_true")
     if len(classes) > 2:
-        scores = np.ravel(as_array(y_score, "y_score"))
-        swapped = values.dtype.kind == "f" and len(pd.unique(scores)) < 3
+        of_numbers = values.dtype.kind == "f" and scores.ndim == 1
+        swapped = of_numbers and len(pd.unique(scores)) < 3
         tip = " Are y_true and the scores in the wrong order?" if swapped else ""
         raise ValueError(
             f"y_true must be binary, got {len(classes)} classes: "

@@ -16,7 +16,7 @@ import pandas as pd
 from sklearn.datasets import fetch_openml
 from sklearn.utils import Bunch
 
-from skfair._utils._validation import check_choice
+from skfair._utils._validation import check_flag
 
 
 def data_directory() -> Path | None:
@@ -157,8 +157,8 @@ def as_dataset(
 
     `extras` are further columns or tables with the same rows.
     """
-    check_choice("return_X_y", return_X_y, (True, False))
-    check_choice("as_frame", as_frame, (True, False))
+    check_flag("return_X_y", return_X_y)
+    check_flag("as_frame", as_frame)
     features = table.drop(columns=target)
     rows = {"data": features, "target": table[target], **extras}
     if not as_frame:

@@ -22,7 +22,7 @@ from skfair._training_rows import (
     hold_out,
     hold_out_if_possible,
 )
-from skfair._utils._validation import check_choice
+from skfair._utils._validation import check_flag
 from skfair.groups import Selector
 from skfair.inprocessing._network import (
     initial_parameters,
@@ -432,6 +432,6 @@ def _check_parameters(
 ) -> tuple[PenalisedLoss, TrainingOptions]:
     """Check the parameters, and return the loss and the options of the steps."""
     layer_sizes(model.hidden_layer_sizes)
-    check_choice("early_stopping", model.early_stopping, (True, False))
+    check_flag("early_stopping", model.early_stopping)
     check_validation_fraction(model)
     return check_penalised_loss(model), TrainingOptions.of(model)

@@ -23,7 +23,7 @@ from skfair._training_rows import (
     hold_out_if_possible,
     params_of_rows,
 )
-from skfair._utils._validation import check_choice, check_integer
+from skfair._utils._validation import check_flag, check_integer
 from skfair.groups import Selector
 from skfair.inprocessing._boosters import (
     EarlyStopping,
@@ -441,7 +441,7 @@ class MCDPBoostingClassifier(
 def _check_parameters(model: MCDPBoostingClassifier) -> PenalisedLoss:
     """Check the parameters, and return the loss."""
     loss = check_penalised_loss(model)
-    check_choice("early_stopping", model.early_stopping, (True, False))
+    check_flag("early_stopping", model.early_stopping)
     check_validation_fraction(model, automatic="auto")
     check_integer("n_iter_no_change", model.n_iter_no_change, 1)
     return loss

@@ -28,7 +28,12 @@ from skfair._training_rows import (
     params_of_rows,
 )
 from skfair._utils._progress import Progress
-from skfair._utils._validation import check_choice, check_integer, check_real
+from skfair._utils._validation import (
+    check_choice,
+    check_flag,
+    check_integer,
+    check_real,
+)
 from skfair.groups import Selector
 from skfair.inprocessing._reweighting import (
     FORMS,
@@ -459,7 +464,7 @@ def _check_parameters(model: MCDPReweighter) -> PenalisedLoss:
     """Check the parameters, and return the loss."""
     loss = check_penalised_loss(model)
     check_choice("form", model.form, FORMS)
-    check_choice("averaging", model.averaging, (True, False))
+    check_flag("averaging", model.averaging)
     check_validation_fraction(model)
     check_integer("max_iter", model.max_iter, 2)
     check_real("tol", model.tol, 0, math.inf, closed="left")

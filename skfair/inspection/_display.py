@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Self, dataclass_transform
 import numpy as np
 from numpy.typing import NDArray
 
+from skfair._utils._class_methods import MadeByClassMethods
 from skfair._utils._validation import AnyScale
 from skfair._utils._warnings import warn_if_reordered
 from skfair.inspection._inputs import estimator_response
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @dataclass_transform(kw_only_default=True, eq_default=False)
-class Display:
+class Display(MadeByClassMethods):
     """Base of the displays: each is a dataclass whose fields are given by keyword.
 
     A display on one axes sets `ax_`, one on several `axes_`.

@@ -21,7 +21,7 @@ from skfair._utils._validation import (
     check_scores,
 )
 from skfair._utils._warnings import warn_user, warns_if_reordered
-from skfair.groups import columns_of, encode_column, group_index
+from skfair.groups import columns_of, encode_column, group_index, plain_label
 from skfair.inspection import _layout, _style
 from skfair.inspection._display import Display
 from skfair.inspection._standardisation import (
@@ -284,6 +284,7 @@ def _position_of(population: Any, labels: tuple[Hashable, ...]) -> int | None:
     """Position of the group whose columns others are given, None for overlap."""
     if isinstance(population, str) and population == "overlap":
         return None
+    population = plain_label(population)
     if population not in labels:
         raise ValueError(
             f"population must be 'overlap' or one of the groups {list(labels)}, got "

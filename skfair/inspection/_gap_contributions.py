@@ -16,6 +16,7 @@ from scipy.special import ndtri
 from skfair._utils._columns import open_frame, positions_of
 from skfair._utils._response import asked_of, respond
 from skfair._utils._results import TableResult
+from skfair._utils._text import shown
 from skfair._utils._types import Bools, Floats, Integers
 from skfair._utils._validation import (
     check_choice,
@@ -297,6 +298,11 @@ def _features(X: Any, feature_groups: Any) -> dict[str, list[int]]:
         raise ValueError(
             f"X must be a dense table of shape (n_samples, n_features), got a {kind} "
             f"of shape {X.shape}."
+        )
+    if feature_groups is not None and not isinstance(feature_groups, Mapping):
+        raise TypeError(
+            "feature_groups must be a dictionary of name -> list of columns, got "
+            f"{shown(feature_groups)}."
         )
     grouped: dict[str, list[int]] = {}
     for name, columns in (feature_groups or {}).items():

@@ -24,7 +24,7 @@ from skfair._utils._validation import (
 )
 from skfair._utils._warnings import warns_if_reordered
 from skfair.groups import columns_of, positions_in, resolve_groups, sort_labels
-from skfair.metrics._spec import Specification, check_metric, unwrapped
+from skfair.metrics._spec import Specification, check_metric, number_of, unwrapped
 from skfair.statistics import GroupedScores
 from skfair.statistics._grouped_confusion import encode_classes
 
@@ -127,7 +127,9 @@ default=None
     rows = {name: values for name, values in rows.items() if values is not None}
     rows["sensitive_features"] = resolve_groups(sensitive_features, n_samples=n_samples)
     values = [
-        metric(None if codes is None else codes == position, column, **rows)
+        number_of(
+            metric, metric(None if codes is None else codes == position, column, **rows)
+        )
         for position, column in enumerate(columns)
     ]
     return pd.Series(values, pd.Index(found, tupleize_cols=False), float, "value")

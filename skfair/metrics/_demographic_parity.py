@@ -166,7 +166,7 @@ default=None
         statistic = in_place_of_rows(values, y_true=y_true, **options, **rows)
     else:
         refuse_statistics(values, "y_score_or_pred", expected)
-        check_y_true(y_true, values, scale)
+        check_y_true(y_true, values, scale, "y_score_or_pred")
         if of_numbers:
             numbers = scores_on(scale, values, "y_score_or_pred")
             statistic = GroupedScores.from_scores(numbers, **rows, scale=scale)

@@ -28,6 +28,7 @@ from skfair._utils._validation import (
 from skfair._utils._warnings import warn_user, warns_if_reordered
 from skfair.groups import (
     Groups,
+    check_kinds_of_labels,
     encode_column,
     intersect,
     keep_labels,
@@ -68,7 +69,7 @@ _LEAST_ROWS = 10
 _LABELS = ("y_true", "y_pred")
 #: Up to this many kinds of rows, their numbers are drawn in place of rows.
 _MAX_CELLS = 500
-#: True labels up to this many are counted for each group.
+#: True labels up to this many are counted for each group, and compared with others.
 _MAX_LABELS = 10
 _NUMBERS = ["value", "lower", "upper"]
 #: A difference or a ratio, and whom it compares.
@@ -314,6 +315,10 @@ default=None
     )
     measures = [prepare(one, columns, pos_label) for one in find_measures(metrics)]
     others = [one for one in measures if one.rate is None]
+    if any(one.takes_counts for one in others):  # scikit-learn's metrics of labels
+        true, predicted = (pd.unique(columns[name]).tolist() for name in _LABELS)
+        if max(len(true), len(predicted)) <= _MAX_LABELS:  # not of a regressor
+            check_kinds_of_labels("y_true and y_pred", true, predicted)
     parts = []
     for label, part, rows in _rows_by_stratum(groups, strata):
         kept = {name: column[rows] for name, column in columns.items()}

@@ -168,6 +168,17 @@ def check_metric(metric: Any) -> None:
     )
 
 
+def number_of(metric: Any, value: Any) -> float:
+    """Return the value of a metric as a float; raise where it is no number."""
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        name, kind = name_of(unwrapped(metric)[0]), type(value).__name__
+        raise TypeError(
+            f"metric must return a number, got a {kind} from {name}."
+        ) from None
+
+
 def check_takes_groups(metric: Any) -> None:
     """Raise for a function without groups, such as a metric of scikit-learn."""
     try:

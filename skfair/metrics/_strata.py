@@ -28,7 +28,7 @@ from skfair.groups import (
     with_labels,
 )
 from skfair.metrics._classes import evaluate_classes
-from skfair.metrics._spec import Combine, check_metric, specification_of
+from skfair.metrics._spec import Combine, check_metric, number_of, specification_of
 from skfair.metrics._undefined import (
     collected_reasons,
     undefined_reason,
@@ -447,9 +447,13 @@ def values_by_stratum(
         metric, y_true, y_score, sensitive_features, control_features, sample_weight
     )
     names = resolve_strata(control_features, n_samples=n_samples).names
+    values = [
+        math.nan if one.result is None else number_of(metric, one.result)
+        for one in results
+    ]
     return pd.DataFrame(
         {
-            "value": np.array([one.result for one in results], dtype=np.float64),
+            "value": np.array(values, dtype=np.float64),
             "n_rows": [one.n_rows for one in results],
             "weight": [one.weight for one in results],
             "reason": [one.reason for one in results],

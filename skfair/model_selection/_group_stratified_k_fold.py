@@ -21,7 +21,7 @@ from skfair._training_rows import Split
 from skfair._utils._text import listed
 from skfair._utils._types import Integers
 from skfair._utils._validation import (
-    check_choice,
+    check_flag,
     check_integer,
     check_no_missing,
     count_rows,
@@ -94,7 +94,7 @@ class GroupStratifiedKFold(BaseCrossValidator):  # type: ignore[misc]
         sensitive_features: Selector | None = None,
     ) -> None:
         check_integer("n_splits", n_splits, 2)
-        check_choice("shuffle", shuffle, (True, False))
+        check_flag("shuffle", shuffle)
         if random_state is not None and not shuffle:
             raise ValueError(
                 f"random_state must be None without shuffling, got {random_state!r}. "

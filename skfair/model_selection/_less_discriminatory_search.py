@@ -38,6 +38,7 @@ from skfair._utils._types import Bools, Floats, Integers
 from skfair._utils._validation import (
     as_array,
     check_choice,
+    check_flag,
     check_integer,
     check_no_missing,
     check_real,
@@ -331,7 +332,7 @@ class LessDiscriminatorySearchCV(RandomizedSearchCV):  # type: ignore[misc]
     def _check(self) -> None:
         """Raise on parameters out of range."""
         check_choice("disparity", self.disparity, tuple(_DISPARITIES))
-        check_choice("refit", self.refit, (True, False))
+        check_flag("refit", self.refit)
         check_real("margin", self.margin, 0, math.inf, closed="left")
         check_real("confirm_size", self.confirm_size, 0, 1, closed="neither")
         check_real("confidence_level", self.confidence_level, 0, 1, closed="neither")
@@ -408,7 +409,8 @@ class LessDiscriminatorySearchCV(RandomizedSearchCV):  # type: ignore[misc]
     def _splits(self, part: _Part) -> list[Split]:
         """Folds of the search; of a number they are stratified by class and group."""
         if self.cv is None or isinstance(self.cv, numbers.Integral):
-            splitter = GroupStratifiedKFold(5 if self.cv is None else int(self.cv))
+            n_splits = 5 if self.cv is None else check_integer("cv", self.cv, 2)
+            splitter = GroupStratifiedKFold(n_splits)
             return list(splitter.split(part.rows.X, part.y, groups=part.rows.groups))
         splitter = check_cv(self.cv, part.y, classifier=True)
         return list(splitter.split(part.rows.X, part.y, **part.split))

@@ -525,6 +525,11 @@ def compare_models(
     if metric is None:
         metric = average_precision_score
         _check_two_labels(y)
+    elif not callable(metric) or hasattr(metric, "_score_func"):
+        raise TypeError(
+            "metric must be a function of y_true and y_score, such as "
+            f"sklearn.metrics.average_precision_score, got {shown(metric)}."
+        )
     scores = _read_scores(y_score, baseline, len(y))
     groups = resolve_groups(sensitive_features, n_samples=len(y))
     weights = check_weights(sample_weight, len(y))

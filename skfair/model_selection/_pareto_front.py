@@ -124,8 +124,8 @@ def pareto_front(
 
 def _check_names(metrics: Any) -> None:
     """Raise unless `metrics` is a list of distinct names."""
-    one = isinstance(metrics, str) or not isinstance(metrics, Collection)
-    if one or not len(metrics):
+    several = isinstance(metrics, Collection) and not isinstance(metrics, str)
+    if not several or not len(metrics):
         raise ValueError(
             f"metrics must be a list of one or more names, got {shown(metrics)}."
         )

@@ -25,6 +25,7 @@ from skfair._utils._types import Floats
 from skfair._utils._validation import (
     ParameterError,
     check_choice,
+    check_flag,
     check_integer,
     check_real,
     check_scores,
@@ -989,7 +990,7 @@ def check_repair_options(repair: Any, level: Any, default: Any) -> None:
     `max_mcdp` is None, or given while the level has its default.
     """
     check_choice("ties", repair.ties, ("mid", "random"))
-    check_choice("calibrate", repair.calibrate, (True, False))
+    check_flag("calibrate", repair.calibrate)
     check_choice("unknown_groups", repair.unknown_groups, ("raise", "pooled"))
     max_mcdp, confidence = repair.max_mcdp, repair.confidence
     if confidence is not None:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, Self
 
 from numpy.typing import ArrayLike
 
+from skfair._utils._class_methods import MadeByClassMethods
 from skfair._utils._columns import names_columns, positions_of, select_columns
 from skfair._utils._files import write_text
 from skfair._utils._language import (
@@ -66,7 +67,7 @@ class TextTable(NamedTuple):
     rows: list[list[str]]
 
 
-class DataReport:
+class DataReport(MadeByClassMethods):
     """Report of a table before any model: groups, base rates, gaps and proxies.
 
     It is made by `from_frame`.

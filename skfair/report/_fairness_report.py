@@ -13,6 +13,7 @@ from typing import Any, Literal, Self, TypedDict, Unpack, get_args
 import pandas as pd
 from numpy.typing import ArrayLike
 
+from skfair._utils._class_methods import MadeByClassMethods
 from skfair._utils._files import write_text
 from skfair._utils._language import LANGUAGES, say, speaking
 from skfair._utils._validation import AnyScale, Scale, check_choice
@@ -80,7 +81,7 @@ class EstimatorOptions(ReportOptions, total=False):
     proxy_limit: float
 
 
-class FairnessReport:
+class FairnessReport(MadeByClassMethods):
     """Report of all applicable metrics, with their uncertainty, in numbers and words.
 
     It is made by `from_estimator`, `from_predictions` or `from_frame`, for one or

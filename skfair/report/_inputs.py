@@ -25,6 +25,7 @@ from skfair._utils._validation import (
     AnyScale,
     ParameterError,
     check_choice,
+    check_flag,
     check_integer,
     check_length,
     check_numbers,
@@ -107,7 +108,7 @@ class Options:
             raise ValueError(
                 f"metrics must be a sequence of names, got {self.metrics!r}."
             )
-        check_choice("impact_ratios", self.impact_ratios, (True, False))
+        check_flag("impact_ratios", self.impact_ratios)
         check_choice("scale", self.scale, get_args(AnyScale))
         check_choice("language", self.language, LANGUAGES)
         checked = {

@@ -14,7 +14,13 @@ from sklearn.utils import check_random_state
 from skfair._training_rows import take_rows
 from skfair._utils._text import listed
 from skfair._utils._validation import count_rows
-from skfair.groups import Groups, labels_and_groups, resolve_groups, rows_by_code
+from skfair.groups import (
+    Groups,
+    by_plain_label,
+    labels_and_groups,
+    resolve_groups,
+    rows_by_code,
+)
 
 
 def sample_rows(
@@ -77,7 +83,7 @@ def sample_rows(
             "counts must be a mapping or a Series of group label to number of rows, "
             f"got {type(counts).__name__}."
         )
-    wanted = _check_counts(dict(counts.items()), groups)
+    wanted = _check_counts(by_plain_label("counts", counts), groups)
     order = check_random_state(random_state).permutation(n_samples)
     by_group = rows_by_code(groups.codes[order], len(groups.labels))
     kept = np.zeros(n_samples, dtype=bool)

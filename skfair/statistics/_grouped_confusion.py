@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -309,9 +309,9 @@ def _given_labels(
     name: str, given: Sequence[Hashable] | None, length: int
 ) -> tuple[Hashable, ...]:
     """Return labels as a tuple, positions where none are given."""
+    if isinstance(given, str) or not isinstance(given, Iterable | None):
+        raise TypeError(f"{name} must be a list of labels, got {shown(given)}.")
     if given is not None:
-        if isinstance(given, str) or not isinstance(given, Collection):
-            raise TypeError(f"{name} must be a list of labels, got {shown(given)}.")
         check_hashable(given, name, "position")
     names = tuple(range(length)) if given is None else tuple(given)
     if len(names) != length or len(set(names)) != length:

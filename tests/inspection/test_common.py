@@ -1,6 +1,7 @@
 """What holds for every display."""
 
 import importlib
+import pickle
 import sys
 from functools import partial
 
@@ -11,6 +12,8 @@ from sklearn.datasets import make_classification
 from sklearn.exceptions import NotFittedError, UndefinedMetricWarning
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
 
+import skfair.inspection
+import skfair.report
 from skfair.groups import encode_groups
 from skfair.inspection import CDFGapDisplay, MADDDisplay, MCDPCurveDisplay
 from skfair.statistics import GroupedScores
@@ -252,3 +255,29 @@ def test_no_stratum_can_be_compared(display_class, scored):
         quick(display_class)(
             y_true, y_score, sensitive_features=sex, control_features=strata
         )
+
+
+REPORTS_AND_DISPLAYS = [
+    *(getattr(skfair.report, name) for name in ("FairnessReport", "DataReport")),
+    *(
+        getattr(skfair.inspection, name)
+        for name in skfair.inspection.__all__
+        if name.endswith("Display")
+    ),
+]
+
+
+@pytest.mark.parametrize("made", REPORTS_AND_DISPLAYS, ids=lambda one: one.__name__)
+def test_a_class_that_is_called_with_rows_names_its_class_methods(made):
+    match = rf"{made.__name__} must be made by .*{made.__name__}\.from_"
+    with pytest.raises(TypeError, match=match):
+        made([0, 1], [0.2, 0.7], ["F", "M"])
+    with pytest.raises(TypeError, match=match):
+        made([0, 1], [0.2, 0.7], sensitive_features=["F", "M"])
+
+
+def test_displays_pickle(display_class, scored):
+    y_true, y_score, sex = scored
+    display = quick(display_class)(y_true, y_score, sensitive_features=sex)
+    restored = pickle.loads(pickle.dumps(display))
+    assert vars(restored).keys() == vars(display).keys()

@@ -216,12 +216,13 @@ def test_scores_without_a_gap_have_no_contributions(people):
         ({"n_permutations": 3}, "n_permutations must be even, got 3"),
         ({"feature_groups": {"x": ["a"], "y": ["a", "b"]}}, "each column at most once"),
         ({"feature_groups": {"x": ["z"]}}, r"no column 'z' \(feature_groups\)"),
+        ({"feature_groups": [["a", "b"]]}, r"must be a dictionary .* got \[\['a', 'b'"),
         ({"confidence_level": 0}, "confidence_level must be a number in"),
     ],
 )
 def test_what_is_wrong_is_named(people, change, message):
     X, group = people
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises((ValueError, TypeError), match=message):
         gap_contributions(
             Rule(planted).fit(X), X, **{"sensitive_features": group} | change
         )

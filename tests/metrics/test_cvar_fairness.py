@@ -211,6 +211,12 @@ def test_empty_tail_of_whole_groups_warns():
     assert value == pytest.approx(max_gap(None, statistic))
 
 
+@pytest.mark.parametrize("metric", [cvar_fairness, cvar_fairness_report])
+def test_fractional_is_true_or_false(metric):
+    with pytest.raises(ValueError, match="fractional must be True or False, got 'no'"):
+        metric(None, [0, 1], sensitive_features=["a", "b"], fractional="no")
+
+
 def test_statistics_add_up():
     generator = np.random.default_rng(0)
     y_pred, groups = generator.integers(0, 2, 90), generator.integers(0, 7, 90)
@@ -256,9 +262,3 @@ def test_scorers_take_several_sensitive_columns(name):
         metric, sensitive_features=["sex", "race"], quality="true_positive_rate"
     )
     assert scorer(model, X, y) == -value
-
-
-@pytest.mark.parametrize("metric", [cvar_fairness, cvar_fairness_report])
-def test_fractional_is_true_or_false(metric):
-    with pytest.raises(ValueError, match="fractional must be True or False, got 'no'"):
-        metric(None, [0, 1], sensitive_features=["a", "b"], fractional="no")

@@ -212,11 +212,23 @@ def sampled_rate_variance(y_true, y_pred, **options):
         (np.array([1, "b"], object), "group_weights must be numbers.* 'b'"),
         ("population", "'uniform', 'proportional'.*'population'"),
         ({"a": 1.0}, r"lacks 1 groups .*\['b'\]"),
+        (pd.Series([1, 2, 3], ["a", "b", "b"]), "each group once, got 'b'"),
     ],
 )
 def test_bad_group_weights(metric, weights, message):
     with pytest.raises(ValueError, match=message):
         metric(None, [1, 0], sensitive_features=["a", "b"], group_weights=weights)
+
+
+@both
+def test_weights_of_dates_are_those_of_pandas(metric):
+    """Groups are dates, and weights of pandas have times at midnight."""
+    born = pd.to_datetime(["2001-01-01", "2002-01-01", "2002-01-01"])
+    weights = pd.Series(born).value_counts()
+    for given in (weights, weights.to_dict()):
+        options = {"sensitive_features": born, "group_weights": given}
+        expected = metric(None, [1, 0, 0], **options | {"group_weights": [1, 2]})
+        assert metric(None, [1, 0, 0], **options) == expected
 
 
 @pytest.mark.parametrize("metric", [max_gap, cvar_fairness, sampled_rate_variance])

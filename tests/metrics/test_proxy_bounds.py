@@ -777,9 +777,10 @@ def test_undefined_without_two_groups():
             "no row with a known group in 'b'",
         ),
         ({"missing": "drop"}, "missing must be 'proxy' or 'bounds'"),
-        ({"n_people": 0}, "n_people must be positive"),
-        ({"sharp": True, "metric": at_half}, "sharp must be False"),
+        ({"n_people": 0}, r"n_people must be a number in \(0, inf\], got 0"),
+        ({"n_people": "few"}, r"n_people must be a number in \(0, inf\], got 'few'"),
         ({"sharp": "no"}, "sharp must be True or False, got 'no'"),
+        ({"sharp": True, "metric": at_half}, "sharp must be False"),
         ({"confidence_level": 1}, "confidence_level must be"),
     ],
 )

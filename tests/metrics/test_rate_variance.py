@@ -179,8 +179,8 @@ def test_bad_sampling(sampling, message):
         rate_variance(None, statistic_of([2, 2], [1, 1]), sampling=sampling)
 
 
-def test_bad_bias_correction():
-    with pytest.raises(ValueError, match="bias_correction must be True or False"):
+def test_bias_correction_is_true_or_false():
+    with pytest.raises(ValueError, match="bias_correction must be True or False, got"):
         rate_variance(None, statistic_of([2, 2], [1, 1]), bias_correction="no")
 
 

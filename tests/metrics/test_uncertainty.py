@@ -15,7 +15,10 @@ from skfair.metrics import (
     equalized_odds_difference,
     madd,
     mcdp,
+    mcdp_curve,
     permutation_test,
+    values_by_class,
+    values_by_stratum,
 )
 
 METRICS = [
@@ -241,6 +244,28 @@ def test_undefined_metric_gives_nan(function):
 def test_bad_parameters(function, options, message):
     with pytest.raises(ValueError, match=message):
         function(mcdp, None, [0.1, 0.2], sensitive_features=[0, 1], **options)
+
+
+@pytest.mark.parametrize("metric", [mcdp_curve, lambda y, s, sensitive_features: s])
+def test_metrics_without_a_number(metric):
+    rows = [None, [0.1, 0.2, 0.3, 0.4]]
+    groups = {"sensitive_features": ["F", "M", "F", "M"]}
+    with pytest.raises(TypeError, match="metric must return a number, got a"):
+        permutation_test(metric, *rows, **groups)
+    with pytest.raises(TypeError, match="metric must return a number, got a"):
+        bootstrap_interval(metric, *rows, **groups)
+    with pytest.raises(TypeError, match="metric must return a number, got a"):
+        values_by_stratum(metric, *rows, **groups, control_features=[0, 0, 1, 1])
+    with pytest.raises(TypeError, match="metric must return a number, got a"):
+        values_by_class(metric, None, [[0.5, 0.5]] * 4, **groups)
+
+
+def test_tables_of_values_need_a_function():
+    groups = {"sensitive_features": ["F", "M"]}
+    with pytest.raises(TypeError, match=r"must be a function, .* got 'mcdp'"):
+        values_by_stratum("mcdp", None, [0, 1], **groups, control_features=[0, 0])
+    with pytest.raises(TypeError, match=r"must be a function, .* got 'mcdp'"):
+        values_by_class("mcdp", None, [[0.5, 0.5]] * 2, **groups)
 
 
 @pytest.mark.parametrize("function", [permutation_test, bootstrap_interval])

@@ -8,7 +8,11 @@ import polars as pl
 import pytest
 from pandas.testing import assert_frame_equal
 from sklearn.exceptions import UndefinedMetricWarning
-from sklearn.metrics import average_precision_score, balanced_accuracy_score
+from sklearn.metrics import (
+    average_precision_score,
+    balanced_accuracy_score,
+    make_scorer,
+)
 
 from skfair.groups import encode_groups
 from skfair.metrics import mcdp
@@ -134,6 +138,12 @@ def test_one_group_is_undefined_and_nothing_is_confirmed():
 def test_bad_options(options, error):
     with pytest.raises(ValueError, match=re.escape(error)):
         compare(*scored(50), **options)
+
+
+@pytest.mark.parametrize("metric", ["roc_auc", make_scorer(average_precision_score)])
+def test_metrics_that_are_no_functions_of_labels_and_scores(metric):
+    with pytest.raises(TypeError, match="metric must be a function of y_true and y_sc"):
+        compare(*scored(50), metric=metric)
 
 
 @pytest.mark.parametrize(

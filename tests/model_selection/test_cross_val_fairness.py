@@ -598,6 +598,7 @@ def test_number_of_processes_does_not_matter(rows):
     ("wrong", "message"),
     [
         ({"cv": 1}, "cv must be an integer of at least 2, got 1"),
+        ({"cv": iter([])}, r"cv must have .* one split, got none.*pass list\(splits\)"),
         ({"groups": [0] * 200}, r"groups need a splitter .* got cv=5"),
         ({"sensitive_features": None}, "sensitive_features is None"),
         ({"sensitive_features": "gender"}, "X has no column 'gender'"),

@@ -332,6 +332,7 @@ def test_without_refit_there_are_no_predictions():
         ({"confirm_size": 1.0}, "confirm_size must be"),
         ({"n_confirm": 0}, "n_confirm must be"),
         ({"n_iter": 0}, "n_iter must be"),
+        ({"cv": 1}, "cv must be an integer of at least 2, got 1"),
         ({"confidence_level": 1}, "confidence_level must be"),
         ({"stop_below": 2}, "stop_below must be None or"),
         ({"disparity": "madd"}, "disparity must be 'mcdp' or"),

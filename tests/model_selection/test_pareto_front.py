@@ -138,6 +138,7 @@ def test_nothing_to_compare():
         ("m0", None, "metrics must be a list of one or more names, got 'm0'"),
         ([], None, "metrics must be a list of one or more names"),
         (True, None, "metrics must be a list of one or more names, got True"),
+        (None, None, "metrics must be a list of one or more names, got None"),
         (["m0", "m0"], None, "metrics must be distinct"),
         (["m0", 1], None, "every entry of metrics must be the name"),
         (["m0", "m7"], None, re.escape("no metric 'm7', it has ['m0', 'm1']")),

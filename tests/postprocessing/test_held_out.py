@@ -75,6 +75,13 @@ def test_fewer_rows_of_a_class_than_folds(dtype):
         stratified_folds(y, groups, 11, None)
 
 
+def test_a_generator_of_splits_serves_once():
+    X, y, groups = np.arange(40.0)[:, None], [0, 1] * 20, list("aabb") * 10
+    model = MADDPostProcessor(LogisticRegression(), cv=iter([]))
+    with pytest.raises(ValueError, match="cv must have at least one split, got none"):
+        model.fit(X, y, sensitive_features=groups)
+
+
 @pytest.mark.parametrize(("tied", "expected"), [(20, False), (21, True)])
 def test_scores_are_shared_from_a_fifth_of_a_group_on(tied, expected):
     scores = np.linspace(0.1, 0.9, 200)

@@ -251,6 +251,15 @@ def test_bad_parameters(options, match):
         ScoreRepairer(**options).fit([0.1, 0.2], sensitive_features=[0, 1])
 
 
+def test_flags_may_be_of_numpy():
+    """A grid of parameters in an array holds them."""
+    for calibrate in np.array([True, False]):
+        rows = {"sensitive_features": ["F", "M"] * 20}
+        ScoreRepairer(calibrate=calibrate).fit(
+            np.linspace(0, 1, 40), [0, 1] * 20, **rows
+        )
+
+
 @pytest.mark.parametrize(
     ("scores", "groups", "match"),
     [

@@ -198,8 +198,18 @@ def test_rows_of_no_group_are_not_drawn():
         ({"other": 1}, r"'other' \(0 of 1\)"),
         ({"F": -1}, r"whole numbers of at least 0, got -1 for 'F'"),
         ({"F": 1.5}, r"got 1\.5 for 'F'"),
+        (pd.Series([1, 1], ["F", "F"]), "counts must name each group once, got 'F'"),
     ],
 )
 def test_counts_that_cannot_be_drawn(population, counts, message):
     with pytest.raises(ValueError, match=message):
         sample_rows(population, counts, sensitive_features="sex")
+
+
+def test_counts_of_dates_are_those_of_pandas():
+    """Groups are dates, and counts of pandas have times at midnight."""
+    born = pd.to_datetime(["2001-01-01", "2002-01-01", "2002-01-01"])
+    people = pd.DataFrame({"born": born})
+    counts = people["born"].value_counts()
+    drawn = sample_rows(people, counts, sensitive_features="born")
+    pd.testing.assert_frame_equal(drawn, people)

@@ -7,9 +7,10 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.metrics import matthews_corrcoef
 
 from skfair.groups import encode_groups
-from skfair.metrics import max_gap
+from skfair.metrics import group_metrics, max_gap
 from skfair.report import FairnessReport
 from skfair.statistics import GroupedConfusion
 
@@ -185,6 +186,12 @@ def test_invalid_matrices(matrices, options, message):
         GroupedConfusion.from_matrices(matrices, **options)
 
 
+@pytest.mark.parametrize("labels", ["ab", 2])
+def test_labels_of_matrices_are_a_list(labels):
+    with pytest.raises(TypeError, match="labels must be a list of labels, got"):
+        GroupedConfusion.from_matrices(np.ones((2, 2, 2)), labels=labels)
+
+
 def test_only_statistics_add_up():
     with pytest.raises(TypeError, match="unsupported operand"):
         collected([("x", "x", "A", 1.0)]) + 1
@@ -205,6 +212,13 @@ def test_negative_labels_of_two_kinds(y_pred):
     for arguments in ((y_true, y_pred), (y_pred, y_true)):
         with pytest.warns(UserWarning, match="-1, 0 and 1, three classes"):
             max_gap(*arguments, sensitive_features=groups, quality="accuracy")
+        with pytest.warns(UserWarning, match="-1, 0 and 1, three classes"):
+            group_metrics(
+                matthews_corrcoef,
+                *arguments,
+                sensitive_features=groups,
+                confidence_level=None,
+            )
     with pytest.warns(UserWarning, match="-1, 0 and 1, three classes"):
         FairnessReport.from_predictions(
             y_true, y_pred=y_pred, sensitive_features=groups, n_permutations=0

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from skfair._utils._arithmetic import quotients
 from skfair._utils._results import NumbersResult
 from skfair._utils._types import Bools, Floats, Integers
-from skfair._utils._validation import check_choice, check_real
+from skfair._utils._validation import check_flag, check_real
 from skfair._utils._warnings import warn_user, warns_if_reordered
 from skfair.metrics._evaluate import specify
 from skfair.metrics._groupwise._group_gaps import (
@@ -399,7 +399,7 @@ def tail_shares(
 
     Groups whose gap is nan, of weight 0, take no part.
     """
-    check_choice("fractional", fractional, (True, False))
+    check_flag("fractional", fractional)
     shares = np.zeros(len(gaps))
     if np.isnan(gaps).all():
         return shares

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from skfair._utils._text import listed, shown
 from skfair._utils._types import Bools, Floats, Integers
+from skfair.groups import by_plain_label
 from skfair.metrics._inputs import check_group_weights, rows_that_count
 from skfair.metrics._uncertainty._permutation import (
     PermutationTestResult,
@@ -104,7 +105,7 @@ def weigh_groups(
             f"got {shown(group_weights)}."
         )
     if isinstance(group_weights, Mapping | pd.Series):
-        given = dict(group_weights.items())
+        given = by_plain_label("group_weights", group_weights)
         lacking = [label for label in statistic.labels if label not in given]
         if lacking:
             raise ValueError(

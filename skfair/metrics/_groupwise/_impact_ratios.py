@@ -190,7 +190,7 @@ def impact_ratios(
         attributes = _by_attribute(statistic, 0)
     else:
         refuse_statistics(y_pred_or_score, "y_pred_or_score", GroupedOutcomes)
-        check_y_true(y_true, y_pred_or_score)
+        check_y_true(y_true, y_pred_or_score, name="y_pred_or_score")
         outcomes = are_selected(y_pred_or_score, rate, pos_label, sample_weight)
         attributes = _of_rows(outcomes, sensitive_features, sample_weight)
     return pd.concat(

@@ -15,7 +15,7 @@ from skfair._utils._arithmetic import quotients
 from skfair._utils._results import NumbersResult
 from skfair._utils._text import shown
 from skfair._utils._types import Floats, Integers
-from skfair._utils._validation import check_choice, check_real
+from skfair._utils._validation import check_flag, check_real
 from skfair._utils._warnings import warn_user, warns_if_reordered
 from skfair.groups import Groups
 from skfair.metrics._groupwise._group_gaps import GroupWeights, weigh_groups
@@ -152,7 +152,7 @@ def rate_variance(
     RateVarianceResult(value=0.25, f1=0.5, f2=0.5, bias_correction=False,
     sampling='fixed', n_rows=6, n_groups=2, n_small_groups=0)
     """
-    check_choice("bias_correction", bias_correction, (True, False))
+    check_flag("bias_correction", bias_correction)
     statistic = grouped_quality(y_true, y_pred, sensitive_features, quality, pos_label)
     estimator = make_estimator("rate_variance", statistic, group_weights, sampling)
     f1, f2 = (float(part[0]) for part in estimator.moments(estimator.hits[np.newaxis]))

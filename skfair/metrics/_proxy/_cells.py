@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
@@ -16,6 +17,7 @@ from skfair._utils._validation import (
     as_array,
     check_choice,
     check_length,
+    check_real,
     check_weights,
 )
 from skfair._utils._warnings import warn_user
@@ -377,7 +379,8 @@ def _read_people(
         numbers = as_array(list(given.values()), "n_people").astype(float)
         numbers = _by_label("n_people", given, numbers, cell_labels, cells)
     elif np.ndim(given) == 0:
-        numbers = np.full(n_cells, float(given))
+        n_people = check_real("n_people", given, 0, math.inf, closed="right")
+        numbers = np.full(n_cells, n_people)
     else:
         by_row = as_array(given, "n_people", len(codes)).astype(float)
         numbers = np.full(n_cells, np.inf)

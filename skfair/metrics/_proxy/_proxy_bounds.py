@@ -17,7 +17,7 @@ from skfair._utils._text import counted
 from skfair._utils._types import Floats, Integers
 from skfair._utils._validation import (
     ParameterError,
-    check_choice,
+    check_flag,
     check_real,
     check_scores,
     check_y_true,
@@ -373,7 +373,7 @@ or dict, default=None
     0.581
     """
     ratios = check_odds_ratios(odds_ratio)
-    check_choice("sharp", sharp, (True, False))
+    check_flag("sharp", sharp)
     if confidence_level is not None:
         check_real("confidence_level", confidence_level, 0, 1, closed="neither")
     evidence = _read_evidence(

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from skfair._utils._types import Floats, Integers
 from skfair.groups import Groups
 from skfair.metrics._inputs import count_hits, in_place_of_rows
+from skfair.metrics._spec import number_of
 from skfair.statistics import (
     GroupedConfusion,
     GroupedHistogram,
@@ -76,7 +77,7 @@ class Counts:
 
     def evaluate(self, metric: Callable[..., float]) -> float:
         """Value of the metric on this statistic."""
-        return float(metric(None, self.statistic))
+        return number_of(metric, metric(None, self.statistic))
 
     evaluate_again = evaluate
 

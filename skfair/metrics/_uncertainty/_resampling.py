@@ -19,7 +19,7 @@ from skfair._utils._types import Floats, Integers
 from skfair._utils._validation import as_array, check_weights, scores_on
 from skfair._utils._warnings import warns_if_reordered
 from skfair.groups import Codes, Groups, intersect, resolve_groups, resolve_strata
-from skfair.metrics._spec import specification_of
+from skfair.metrics._spec import number_of, specification_of
 from skfair.metrics._strata import largest_defined, over_strata
 from skfair.metrics._uncertainty._counts import COUNTED, Counts
 from skfair.metrics._undefined import ignore_undefined
@@ -118,7 +118,10 @@ class Rows:
     def evaluate(self, metric: Metric) -> float:
         """Value of the metric on these rows; the largest over strata."""
         if self.in_place:
-            values = [float(metric(None, statistic)) for statistic in self.statistics]
+            values = [
+                number_of(metric, metric(None, statistic))
+                for statistic in self.statistics
+            ]
             combine = specification_of(metric)[0].combine or largest_defined
             return float(combine(values, None))
         value = over_strata(
@@ -129,7 +132,7 @@ class Rows:
             control_features=self.strata,
             sample_weight=self.sample_weight,
         )
-        return float(value)
+        return number_of(metric, value)
 
     def evaluate_again(self, metric: Metric) -> float:
         """Value of the metric, without a warning of strata left out.

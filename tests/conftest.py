@@ -12,43 +12,46 @@ from pathlib import Path
 # read this when they are loaded.
 os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 
-import numpy as np
-import pandas as pd
 import pytest
-from hypothesis import settings
+from xdist import is_xdist_controller
 
-# The same examples in every run, however slow the machine.
-QUICK = settings(deadline=None, derandomize=True, max_examples=20)
-settings.register_profile("quick", QUICK)
-settings.register_profile("thorough", QUICK, max_examples=75)
+# Libraries are imported by functions alone: the process that hands out the tests waits
+# for this file, and runs none.
 
 
-# skfair is imported by fixtures alone: the process that hands out the tests waits for
-# this file, and runs none.
+def draw_same_examples(config):
+    """Draw the same random examples in every run, however slow the machine."""
+    from hypothesis import settings
 
-
-def pytest_configure(config):
     # Where slow tests run too, more examples are drawn.
-    quick = config.option.markexpr == "not slow"
-    settings.load_profile("quick" if quick else "thorough")
+    n = 20 if config.option.markexpr == "not slow" else 75
+    settings.register_profile("skfair", deadline=None, derandomize=True, max_examples=n)
+    settings.load_profile("skfair")
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_collection():
+def pytest_collection(session):
     """Collect without searches for garbage.
 
-    They would take almost half of the time, and what is collected lasts to the end.
+    They would take almost half of the time. What is collected lasts to the end: later
+    searches leave it out, and are fewer than by default.
     """
+    if not is_xdist_controller(session):
+        draw_same_examples(session.config)
     gc.disable()
     try:
         return (yield)
     finally:
+        gc.freeze()
+        gc.set_threshold(10_000)
         gc.enable()
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup():
     """Draw the same numbers in every run, also where no seed is given."""
+    import numpy as np
+
     np.random.seed(0)  # noqa: NPY002 -- the generator that random_state=None means
 
 
@@ -94,6 +97,8 @@ def gap():
 @pytest.fixture(scope="session")
 def make_people():
     """Make X with a proxy of sex, y, and sex as a series of another index."""
+    import numpy as np
+    import pandas as pd
 
     def make(n_samples, seed=0):
         generator = np.random.default_rng(seed)
@@ -165,6 +170,8 @@ def counting():
 @pytest.fixture(scope="session")
 def make_scored_people():
     """Make true classes, scores that differ by sex, and sex and race."""
+    import numpy as np
+    import pandas as pd
 
     def make(n_samples, seed=0):
         generator = np.random.default_rng(seed)
@@ -180,6 +187,7 @@ def make_scored_people():
 @pytest.fixture(scope="session")
 def coded_scores():
     """Draw scores, codes of their groups, and weights."""
+    import numpy as np
 
     def draw(n_samples, n_groups):
         generator = np.random.default_rng(0)

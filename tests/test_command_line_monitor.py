@@ -155,34 +155,34 @@ def test_groups_that_cannot_be_compared(monitor):
     assert monitor("day.csv")[0] == 4
 
 
-@pytest.mark.parametrize(
-    ("arguments", "problem"),
-    [
-        (["day.csv", "--limit", "0.2"], "--limit must be 0.5, as in state.json"),
-        (["day.csv", "--metric", "abcc"], "--metric must be mcdp, as in"),
-        (["day.csv", "--confidence-level", "0.9"], "--confidence-level must be 0.95"),
-        (["day.csv", "--epsilon", "0.1"], "--epsilon must be 0.0, as in state.json"),
-        (["day.csv", "--min-group-size", "5"], "--min-group-size must be 1, as in"),
-        (["day.csv", "--threshold", "0.5"], "options of mcdp are not those of it"),
-        (["day.csv", "--reference", "first.csv"], "--reference must have the rows of"),
-        (["day.csv", "--reference", "missing.csv"], "column 'p' of missing.csv"),
-        (["other.csv"], "other.csv does not exist"),
-        (["day.csv", "--y-true", "truth"], "truth"),
-        (["day.csv", "--out", "no/page.html"], "directory that does not exist"),
-        (["missing.csv"], "column 'p' of missing.csv has 1 missing values"),
-    ],
-)
-def test_bad_arguments_leave_the_state(monitor, arguments, problem):
+BAD_ARGUMENTS = [
+    (["day.csv", "--limit", "0.2"], "--limit must be 0.5, as in state.json"),
+    (["day.csv", "--metric", "abcc"], "--metric must be mcdp, as in"),
+    (["day.csv", "--confidence-level", "0.9"], "--confidence-level must be 0.95"),
+    (["day.csv", "--epsilon", "0.1"], "--epsilon must be 0.0, as in state.json"),
+    (["day.csv", "--min-group-size", "5"], "--min-group-size must be 1, as in"),
+    (["day.csv", "--threshold", "0.5"], "options of mcdp are not those of it"),
+    (["day.csv", "--reference", "first.csv"], "--reference must have the rows of"),
+    (["day.csv", "--reference", "missing.csv"], "column 'p' of missing.csv"),
+    (["other.csv"], "other.csv does not exist"),
+    (["day.csv", "--y-true", "truth"], "truth"),
+    (["day.csv", "--out", "no/page.html"], "directory that does not exist"),
+    (["missing.csv"], "column 'p' of missing.csv has 1 missing values"),
+]
+
+
+def test_bad_arguments_leave_the_state(monitor):
     write_batch("first.csv", 0)
     monitor("first.csv", "--limit", "0.5")
     before = Path("state.json").read_bytes()
     write_batch("day.csv", 1)
     Path("missing.csv").write_text("p,sex\n0.1,F\n,M\n")
-    code, said = monitor(*arguments)
-    assert code == 2
-    assert said.err.startswith("skfair monitor: error: ")
-    assert problem in said.err
-    assert Path("state.json").read_bytes() == before
+    for arguments, problem in BAD_ARGUMENTS:
+        code, said = monitor(*arguments)
+        assert code == 2, arguments
+        assert said.err.startswith("skfair monitor: error: ")
+        assert problem in said.err
+        assert Path("state.json").read_bytes() == before
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
 """The page of promises names tests that exist, and says when they run."""
 
-import ast
 import functools
 import re
 from itertools import pairwise
@@ -24,23 +23,20 @@ def rows():
 
 
 @functools.cache
-def slow_by_name(path):
-    """Whether each function of a file is marked as slow."""
-    module = ast.parse((TESTS / path).read_text(encoding="utf-8"))
-    marks = [
-        ast.unparse(node.value)
-        for node in module.body
-        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "pytestmark"
-    ]
-    return {
-        node.name: any(
-            re.match(r"\[?pytest\.mark\.slow|.*, pytest\.mark\.slow", mark)
-            for mark in [*marks, *map(ast.unparse, node.decorator_list)]
-            if "pytest.param" not in mark  # whose other parameters are quick
-        )
-        for node in module.body
-        if isinstance(node, ast.FunctionDef)
-    }
+def source(path):
+    return (TESTS / path).read_text(encoding="utf-8")
+
+
+def is_slow(path, name):
+    """Whether a function of a file is marked as slow, or None if there is none."""
+    text = source(path)
+    found = re.search(rf"((?:^[@ )\]].*\n)*)^def {name}\(", text, re.MULTILINE)
+    if found is None:
+        return None
+    whole_file = re.search(r"^pytestmark = .*(?:\n[ \])].*)*", text, re.MULTILINE)
+    marks = [whole_file[0] if whole_file else "", *found[1].split("\n@")]
+    # Where a parameter is marked, others are quick.
+    return any("mark.slow" in mark and "pytest.param(" not in mark for mark in marks)
 
 
 def test_the_table_is_read():
@@ -60,7 +56,8 @@ def test_a_promise_is_held(row):
     for test in tests:
         assert TEST.fullmatch(test), test
         path, name = test.split("::")
-        assert name in slow_by_name(path), test
-        kinds.add("slow" if slow_by_name(path)[name] else "quick")
+        slow = is_slow(path, name)
+        assert slow is not None, test
+        kinds.add("slow" if slow else "quick")
     assert run == " and ".join(sorted(kinds))
     assert since.split(".") <= skfair.__version__.split(".")

@@ -22,8 +22,6 @@ from skfair.postprocessing import (
     UnawareRegressor,
 )
 
-io = pytest.importorskip("skops.io", reason="the extra skops")
-
 ESTIMATORS = [
     MCDPReweighter(LogisticRegression(), max_iter=2),
     DiffMCDPClassifier(hidden_layer_sizes=4, max_iter=5),
@@ -77,6 +75,7 @@ def test_dumped_and_loaded(model, in_strata, make_people):
             given,
         )
     model.fit(X, y, **given)
+    io = pytest.importorskip("skops.io", reason="the extra skops")
     dumped = io.dumps(model)
     types = io.get_untrusted_types(data=dumped)
     assert not [name for name in types if name.startswith("pandas")]

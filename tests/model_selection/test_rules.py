@@ -411,7 +411,8 @@ def test_choice_does_not_depend_on_labels(biased, search_class, rule):
         return search_by(search_class, performance, rule, **options).fit(X, y)
 
     expected = search(y)
-    for labels in LABELS:
+    # What a search passes to the scorers does not depend on its class.
+    for labels in LABELS if search_class is GridSearchCV else LABELS[:1]:
         found = search(np.array(labels)[y])
         assert found.best_index_ == expected.best_index_
         for name in ("ap", "fair", "parity"):

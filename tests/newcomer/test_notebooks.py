@@ -10,7 +10,7 @@ import re
 import subprocess
 import sys
 import threading
-from functools import partial
+from functools import cache, partial
 from html import unescape
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -49,6 +49,7 @@ def imported(path):
     return set(re.findall(statements, text, re.MULTILINE))
 
 
+@cache
 def not_in_browser():
     """Return the examples that the site says do not run in a browser, and why."""
     tree = ast.parse((ROOT / "docs" / "conf.py").read_text(encoding="utf-8"))

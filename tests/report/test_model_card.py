@@ -5,11 +5,11 @@ import pytest
 from skfair.metrics import mcdp, proxy_bounds
 from skfair.report import FairnessReport
 
-card = pytest.importorskip("skops.card", reason="the extra skops")
-
 
 @pytest.fixture
 def model_card():
+    # Imported by the test that runs, since skops takes half a second.
+    card = pytest.importorskip("skops.card", reason="the extra skops")
     return card.Card(None, template={"Evaluation": "", "Citation": "none"})
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
@@ -32,6 +33,9 @@ from skfair._utils._validation import (
 from skfair._utils._warnings import warn_if_reordered, warn_user
 
 __all__ = ["Groups", "encode_groups"]
+
+#: A number in text, and its digits without zeros at the end; those before are a code.
+_NUMBER = re.compile(r"(-?[0-9]+)(?:(\.[0-9]*[1-9])0*|\.0*)?")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -171,7 +175,8 @@ or Groups
     -----
     UserWarning
         If labels look alike but are not the same: the number 1 and the text "1", or
-        texts that differ in spaces around them or in the encoding of an accent.
+        texts that differ in spaces around them, in the encoding of an accent, or, as
+        "1" and "1.0", in how they write a number.
 
     Examples
     --------
@@ -342,7 +347,7 @@ def _encode(data: Any, missing: str, argument: str, bins: Any = None) -> Groups:
 
 
 def warn_of_look_alikes(labels: Iterable[Hashable], argument: str) -> None:
-    """Warn of labels that differ in what is not seen: spaces, accents, 1 and "1"."""
+    """Warn of labels that differ in what is not seen: spaces, accents, 1 and "1.0"."""
     labels = list(labels)
     if {*map(type, labels)} <= {int, float, bool}:
         return
@@ -358,12 +363,14 @@ def warn_of_look_alikes(labels: Iterable[Hashable], argument: str) -> None:
 
 
 def _look(label: Any) -> Hashable:
-    """Return the text of a label as it is seen."""
+    """Return the text of a label as it is seen, of numbers without last zeros."""
     if isinstance(label, tuple):
         return tuple(map(_look, label))
     if isinstance(label, float) and label.is_integer():
         label = int(label)
-    return unicodedata.normalize("NFC", str(label)).strip()
+    text = unicodedata.normalize("NFC", str(label)).strip()
+    number = _NUMBER.fullmatch(text)
+    return "".join(number.groups("")) if number else text
 
 
 def _into_ranges(names: list[str | None], columns: list[Any], bins: Any) -> list[Any]:

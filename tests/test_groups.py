@@ -721,6 +721,9 @@ ALIKE = [
     (2.0, "2"),
     (True, "True"),
     ("", " "),
+    ("1", "1.0"),
+    ("-2.5", "-2.50"),
+    (1e16, "10000000000000000"),
 ]
 
 
@@ -757,10 +760,15 @@ def test_statistics_whose_labels_look_alike(first, second):
         sum(tuples)
 
 
+def test_other_numbers_in_text_look_different():
+    texts = ["9007199254740993", "9007199254740992", "10", "1", "-1", "0.1", "1.1"]
+    assert len(encode_groups(texts).labels) == len(texts)
+
+
 @given(st.lists(st.integers() | st.floats(allow_nan=False) | st.booleans(), min_size=1))
 def test_numbers_that_differ_do_not_look_alike(numbers):
     encode_groups(np.array(numbers, dtype=object))
 
 
 def test_text_that_differs_does_not_look_alike():
-    encode_groups(["a", "A", "a b", "ab", "1.0", "1", "01", "\u00b2", "2"])
+    encode_groups(["a", "A", "a b", "ab", "1.5", "1", "01", "\u00b2", "2"])

@@ -602,7 +602,7 @@ def _classes(found: Classes, pos_label: Any, scored: bool) -> Classes:
             )
         return found
     positive = positive_class(found, "y_true together with y_pred", pos_label)
-    absent = 0 if pos_label is None else f"not {pos_label}"
+    absent = type(positive)(0) if pos_label is None else f"not {pos_label}"
     return next((label for label in found if label != positive), absent), positive
 
 

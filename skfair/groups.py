@@ -619,9 +619,12 @@ def decode_dictionary(column: Any) -> pd.Categorical:
 def _with_plain_labels(
     codes: NDArray[Any], found: list[Any], in_order: bool
 ) -> tuple[Codes, Labels]:
-    """Encode by plain labels, which are sorted unless they are in order."""
+    """Encode by plain labels, which are sorted unless they are in order.
+
+    NaN is missing, also where pandas tells it from NA.
+    """
     values = tuple(map(plain_label, found))
-    labels = [*dict.fromkeys(values)]
+    labels = [label for label in dict.fromkeys(values) if label == label]
     labels = labels if in_order else sort_labels(labels)
     return recode(codes, values, tuple(labels)), tuple(labels)
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -407,6 +408,14 @@ MISSING = {
     "polars categories": pl.Series(["F", None, "M", None], dtype=pl.Categorical),
     "polars enum": pl.Series(["F", None, "M", None], dtype=pl.Enum(["F", "M"])),
     "dates": np.array(["2020-01-01", "NaT", "2021-01-01", "NaT"], "datetime64[s]"),
+    "NaN beside NA": pd.Series(
+        pd.arrays.FloatingArray(
+            np.array([1.0, np.nan, 2.0, 0.0]), np.array([False, False, False, True])
+        )
+    ),
+    "NaN beside NULL": pd.Series(
+        pd.array(pa.array([1.0, np.nan, 2.0, None]), dtype=pd.ArrowDtype(pa.float64()))
+    ),
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import unicodedata
 from collections import Counter
@@ -624,9 +625,13 @@ def _with_plain_labels(
     NaN is missing, also where pandas tells it from NA.
     """
     values = tuple(map(plain_label, found))
-    labels = [label for label in dict.fromkeys(values) if label == label]
+    labels = [label for label in dict.fromkeys(values) if not _is_nan(label)]
     labels = labels if in_order else sort_labels(labels)
     return recode(codes, values, tuple(labels)), tuple(labels)
+
+
+def _is_nan(label: Any) -> bool:
+    return isinstance(label, float) and math.isnan(label)
 
 
 #: Labels of these types are as they are in every container.

@@ -94,9 +94,7 @@ def check_file(path: Path) -> None:
     if not path.is_file():
         hint = ""
         if glob.has_magic(str(path)):
-            hint = (
-                " A pattern of files is read by `skfair audit --engine duckdb` alone."
-            )
+            hint = " Only `skfair audit --engine duckdb` reads a pattern of files."
         raise FileNotFoundError(f"{path} does not exist or is no file.{hint}")
 
 

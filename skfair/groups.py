@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
@@ -33,6 +34,9 @@ from skfair._utils._validation import (
 from skfair._utils._warnings import warn_if_reordered, warn_user
 
 __all__ = ["Groups", "encode_groups"]
+
+#: A number in text, and its digits without zeros at the end; those before are a code.
+_NUMBER = re.compile(r"(-?[0-9]+)(?:(\.[0-9]*[1-9])0*|\.0*)?")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -176,7 +180,8 @@ or Groups
     -----
     UserWarning
         If labels look alike but are not the same: the number 1 and the text "1", or
-        texts that differ in spaces around them or in the encoding of an accent.
+        texts that differ in spaces around them, in the encoding of an accent, or, as
+        "1" and "1.0", in how they write a number.
 
     See Also
     --------
@@ -394,7 +399,7 @@ def _encode(data: Any, missing: str, argument: str, bins: Any = None) -> Groups:
 
 
 def warn_of_look_alikes(labels: Iterable[Hashable], argument: str) -> None:
-    """Warn of labels that differ in what is not seen: spaces, accents, 1 and "1"."""
+    """Warn of labels that differ in what is not seen: spaces, accents, 1 and "1.0"."""
     labels = list(labels)
     if {*map(type, labels)} <= {int, float, bool}:
         return
@@ -410,12 +415,14 @@ def warn_of_look_alikes(labels: Iterable[Hashable], argument: str) -> None:
 
 
 def _look(label: Any) -> Hashable:
-    """Return the text of a label as it is seen."""
+    """Return the text of a label as it is seen, of numbers without last zeros."""
     if isinstance(label, tuple):
         return tuple(map(_look, label))
     if isinstance(label, float) and label.is_integer():
         label = int(label)
-    return unicodedata.normalize("NFC", str(label)).strip()
+    text = unicodedata.normalize("NFC", str(label)).strip()
+    number = _NUMBER.fullmatch(text)
+    return "".join(number.groups("")) if number else text
 
 
 def _into_ranges(names: list[str | None], columns: list[Any], bins: Any) -> list[Any]:
@@ -677,16 +684,20 @@ def decode_dictionary(column: Any) -> pd.Categorical:
 def _with_plain_labels(
     codes: NDArray[Any], found: list[Any], in_order: bool
 ) -> tuple[Codes, Labels]:
-    """Encode by plain labels, which are sorted unless they are in order."""
-    values = tuple(None if _lacks_a_part(one) else plain_label(one) for one in found)
+    """Encode by plain labels, which are sorted unless they are in order.
+
+    NaN is missing, also where pandas tells it from NA, and so is a label of several
+    columns with a missing value among them.
+    """
+    values = tuple(None if _is_missing(one) else plain_label(one) for one in found)
     labels = [*dict.fromkeys(value for value in values if value is not None)]
     labels = labels if in_order else sort_labels(labels)
     return recode(codes, values, tuple(labels)), tuple(labels)
 
 
-def _lacks_a_part(label: Any) -> bool:
-    """Whether a label of several columns has a missing value among them."""
-    return isinstance(label, tuple) and any(map(pd.isna, label))
+def _is_missing(label: Any) -> bool:
+    """Whether a label is missing, or a part of it."""
+    return any(map(pd.isna, label if isinstance(label, tuple) else (label,)))
 
 
 #: Labels of these types are as they are in every container.

@@ -104,6 +104,7 @@ def test_small_groups_are_not_compared(compare):
         ("--y-true y", "--y-true truth", "must have two labels"),
         ("--y-score a,b,c", "--y-score a,d", "'d'"),
         ("table.csv", "none.csv", "none.csv does not exist"),
+        ("table.csv", "t*.csv", "Only `skfair audit --engine duckdb` reads a pattern"),
         ("table.csv", "table.csv --out table.csv", "is table.csv, which is to be read"),
         ("table.csv", "table.csv --confidence-level 1", "--confidence-level must be"),
     ],

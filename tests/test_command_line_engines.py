@@ -264,3 +264,27 @@ def test_a_column_of_scores_and_one_of_labels_are_one_model(table, capsys, engin
     code, said = audit(capsys, f"table.csv {columns} {out}")
     assert code == 0, said
     assert [model["name"] for model in report()["models"]] == ["p"]
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_names_that_differ_in_case(table, capsys, monkeypatch, kind):
+    table = table.assign(SEX="x").drop(columns="w")
+    getattr(table, f"to_{kind}")(f"table.{kind}", index=False)
+    arguments = f"table.{kind} {METRICS.replace('sex,code', 'sex,SEX')}"
+    code, said = audit(capsys, f"{arguments} --engine duckdb")
+    assert code == 2
+    assert "columns 'sex' and 'SEX' differ in upper and lower case alone" in said
+    monkeypatch.setattr(module, "_LARGE", 0)
+    assert audit(capsys, arguments)[0] == 0  # pandas reads what DuckDB cannot
+    assert [one["name"] for one in report()["attributes"]][:2] == ["sex", "SEX"]
+
+
+def test_labels_as_groups(table, capsys):
+    """No column is read as groups alone."""
+    table.to_csv("table.csv", index=False)
+    found = []
+    for engine in "duckdb", "pandas":
+        options = f"{METRICS.replace('sex,code', 'y')} --engine {engine}"
+        assert audit(capsys, f"table.csv {options}")[0] == 0
+        found.append(report())
+    assert found[0] == found[1]

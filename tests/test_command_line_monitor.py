@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+import warnings
 from functools import partial
 from pathlib import Path
 
@@ -313,3 +314,46 @@ def test_groups_of_another_column(monitor, capsys):
         capsys.readouterr().err
     )
     assert state() == before
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "problem"),
+    [
+        ([], ["--y-score", "q"], "--y-score must be p, as in state.json, got q."),
+        (
+            ["--control-features", "place"],
+            ["--control-features", "floor"],
+            "--control-features must be place, as in state.json, got floor.",
+        ),
+        (
+            ["--metric", "demographic_parity_difference"],
+            ["--threshold", "0.4"],
+            "--threshold must be left out, as in state.json, got 0.4.",
+        ),
+    ],
+)
+def test_other_options_than_before(monitor, capsys, before, now, problem):
+    write_batch("first.csv", 0)
+    table = write_batch("next.csv", 1)
+    for name in "first.csv", "next.csv":
+        table.assign(q=table["p"] / 2, place="a", floor="b").to_csv(name, index=False)
+    assert monitor("first.csv", *before)[0] in (0, 3)
+    saved = state()
+    assert saved["columns"]["y_score"] == "p"
+    assert main(["monitor", "state.json", "next.csv", *OPTIONS, *now]) == 2
+    assert problem in capsys.readouterr().err
+    assert state() == saved
+
+
+def test_numbers_that_a_later_batch_writes_otherwise_are_noted(monitor):
+    """Pandas writes whole numbers with a point where one of the column is missing."""
+    table = write_batch("day.csv", 0)
+    for texts in {"F": "0", "M": "1"}, {"F": "0.0", "M": "1.0"}:
+        table.assign(sex=table["sex"].map(texts)).to_csv("day.csv", index=False)
+        with warnings.catch_warnings():
+            warnings.simplefilter("default")
+            _, said = monitor("day.csv")
+    assert said.err == (
+        "skfair monitor: note: the sum of statistics has the labels '0' and '0.0', "
+        "which look alike but are not the same.\n"
+    )

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -432,6 +433,14 @@ MISSING = {
     "polars categories": pl.Series(["F", None, "M", None], dtype=pl.Categorical),
     "polars enum": pl.Series(["F", None, "M", None], dtype=pl.Enum(["F", "M"])),
     "dates": np.array(["2020-01-01", "NaT", "2021-01-01", "NaT"], "datetime64[s]"),
+    "NaN beside NA": pd.Series(
+        pd.arrays.FloatingArray(
+            np.array([1.0, np.nan, 2.0, 0.0]), np.array([False, False, False, True])
+        )
+    ),
+    "NaN beside NULL": pd.Series(
+        pd.array(pa.array([1.0, np.nan, 2.0, None]), dtype=pd.ArrowDtype(pa.float64()))
+    ),
 }
 
 
@@ -770,6 +779,9 @@ ALIKE = [
     (2.0, "2"),
     (True, "True"),
     ("", " "),
+    ("1", "1.0"),
+    ("-2.5", "-2.50"),
+    (1e16, "10000000000000000"),
 ]
 
 
@@ -806,10 +818,15 @@ def test_statistics_whose_labels_look_alike(first, second):
         sum(tuples)
 
 
+def test_other_numbers_in_text_look_different():
+    texts = ["9007199254740993", "9007199254740992", "10", "1", "-1", "0.1", "1.1"]
+    assert len(encode_groups(texts).labels) == len(texts)
+
+
 @given(st.lists(st.integers() | st.floats(allow_nan=False) | st.booleans(), min_size=1))
 def test_numbers_that_differ_do_not_look_alike(numbers):
     encode_groups(np.array(numbers, dtype=object))
 
 
 def test_text_that_differs_does_not_look_alike():
-    encode_groups(["a", "A", "a b", "ab", "1.0", "1", "01", "\u00b2", "2"])
+    encode_groups(["a", "A", "a b", "ab", "1.5", "1", "01", "\u00b2", "2"])

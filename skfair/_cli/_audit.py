@@ -102,7 +102,10 @@ def add_audit(commands: Any) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.set_defaults(run=run_audit)
-    add_table(parser)
+    add_table(
+        parser,
+        ", or a pattern of several in quotation marks, such as 'predictions/*.parquet'",
+    )
     _add_reading(parser)
     _add_columns(parser)
     _add_settings(parser)

@@ -6,7 +6,9 @@ import argparse
 import difflib
 import re
 import sys
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NoReturn
 
@@ -31,7 +33,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if "format" in given and given.format is None:
         given.format = format_of_output(given)
     try:
-        code: int = given.run(given)
+        with _warnings_as_notes(given):
+            code: int = given.run(given)
     except (ValueError, OSError, ImportError) as error:
         end_progress()
         message = str(error)
@@ -43,6 +46,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
         end_progress()
         return 130
     return code
+
+
+@contextmanager
+def _warnings_as_notes(given: argparse.Namespace) -> Iterator[None]:
+    """Print what a warning says, without the line of code that it names."""
+
+    def note(message: Warning | str, *_: object, **__: object) -> None:
+        end_progress()
+        warn(given, f"note: {' '.join(str(message).split())}")
+
+    with warnings.catch_warnings():
+        warnings.showwarning = note
+        yield
 
 
 def make_parser() -> argparse.ArgumentParser:

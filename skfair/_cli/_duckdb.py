@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import glob
 import importlib.util
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,13 @@ from typing import Any
 import pandas as pd
 
 from skfair._cli._bins import range_labels
-from skfair._cli._tables import TAKES_ANY, Columns, check_file, check_flat
+from skfair._cli._tables import (
+    TAKES_ANY,
+    Columns,
+    check_file,
+    check_flat,
+    read_names,
+)
 from skfair._cli._text import (
     BLANKS,
     BOOLEANS,
@@ -91,6 +97,7 @@ class DuckDBRows:
         # and overlooks nan, which they leave out.
         self._connection.execute("SET disabled_optimizers = 'statistics_propagation'")
         self._columns = {name: quote_name(name) for name in columns.all()}
+        _check_case(self._columns)
         self._where = ""
         with self.problems():
             self._load(files_of(path), columns, form)
@@ -123,6 +130,8 @@ class DuckDBRows:
 
     def _view_parquet(self, files: list[Path]) -> None:
         """Make a view of the columns; nan is missing."""
+        for file in files:
+            _check_case(read_names(file, Format()))
         source = self._connection.read_parquet(
             [glob.escape(str(file)) for file in files], hive_partitioning=False
         )
@@ -243,7 +252,8 @@ class DuckDBRows:
 
     def n_missing(self, names: Sequence[str]) -> dict[str, int]:
         """Count the missing values of each column that has some."""
-        counts = self._numbers(*(f"COUNT(*) - COUNT({quote_name(n)})" for n in names))
+        aggregates = (f"COUNT(*) - COUNT({quote_name(name)})" for name in names)
+        _, *counts = self._numbers("COUNT(*)", *aggregates)  # there may be no names
         return {n: count for n, count in zip(names, counts, strict=True) if count}
 
     def leave_out_missing(self, names: Sequence[str]) -> int:
@@ -299,6 +309,18 @@ class DuckDBRows:
         self._columns[name] = case
         found = set(self.labels(name))
         self._columns[name] = _as_enum(case, [name for name in ranges if name in found])
+
+
+def _check_case(names: Iterable[str]) -> None:
+    """Raise if names differ in upper and lower case alone."""
+    written: dict[str, str] = {}
+    for name in names:
+        other = written.setdefault(name.lower(), name)
+        if other != name:
+            raise UnsuitedError(
+                f"columns {other!r} and {name!r} differ in upper and lower case alone, "
+                "which DuckDB takes for one: choose --engine pandas."
+            )
 
 
 def _as_enum(column: str, labels: list[str]) -> str:

@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable
 from inspect import signature
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 
@@ -51,6 +51,9 @@ _OF_METRIC: dict[str, tuple[type, str]] = {
     "multigroup": (str, "pairwise or pooled: how more than two groups are compared"),
     "multistratum": (str, "max or weighted: the largest over strata, or the mean"),
 }
+
+#: Options that name columns.
+_OF_COLUMNS = "y_score", "y_true", "sensitive", "control_features"
 
 
 def add_monitor(commands: Any) -> None:
@@ -107,13 +110,25 @@ def run_monitor(given: argparse.Namespace) -> int:
     return ABOVE_LIMIT if alarmed else 0
 
 
+class _State(NamedTuple):
+    """A monitor, hashes of the batches that it has seen, and what is read of each.
+
+    `columns` are names by option; `bins` are those of all batches.
+    """
+
+    monitor: FairnessMonitor
+    batches: list[str]
+    columns: dict[str, str]
+    bins: list[str]
+
+
 def _add_batch(given: argparse.Namespace) -> tuple[FairnessMonitor, bool, Any]:
     """Add the batch unless it was added before; say whether, and return its groups."""
     check_writable(given.state)
     if given.out is not None:
         check_output(given.out, given.table)
     with locked(given.state):
-        monitor, batches, bins = _read(given)
+        monitor, batches, columns, bins = _read(given)
         table = _read_rows(given, given.table)
         people = _people(given, table, bins)
         digest = sha256_of(given.table)
@@ -121,7 +136,11 @@ def _add_batch(given: argparse.Namespace) -> tuple[FairnessMonitor, bool, Any]:
         if is_new:
             with naming_lines(given.table, table, given.form):
                 _update(monitor, given, table, people)
-            state = {"monitor": monitor.to_dict(), "batches": [*batches, digest]}
+            state = {
+                "monitor": monitor.to_dict(),
+                "batches": [*batches, digest],
+                "columns": columns,
+            }
             if bins:
                 state["bins"] = bins
             write_text(given.state, json.dumps(state))
@@ -175,11 +194,8 @@ def _update(
         )
 
 
-def _read(given: argparse.Namespace) -> tuple[FairnessMonitor, list[str], list[str]]:
-    """Read the state, or begin one; options that are given must be those of it.
-
-    It is a monitor, hashes of the batches that it has seen, and ``--bins`` of all.
-    """
+def _read(given: argparse.Namespace) -> _State:
+    """Read the state, or begin one; options that are given must be those of it."""
     of_metric = {name: getattr(given, name) for name in _OF_METRIC}
     of_metric = {name: value for name, value in of_metric.items() if value is not None}
     if not given.state.exists():
@@ -189,12 +205,15 @@ def _read(given: argparse.Namespace) -> tuple[FairnessMonitor, list[str], list[s
         options = {name: one for name, one in options.items() if one is not None}
         reference = _reference(metric, given, given.bins)
         monitor = FairnessMonitor(metric, reference=reference, **options)
-        return monitor, [], given.bins
+        return _State(monitor, [], _columns(given), given.bins)
     try:
         found = json.loads(given.state.read_text(encoding="utf-8"))
     except ValueError as error:  # also of bytes that are no text
         raise ValueError(f"{given.state} is not JSON: {error}.") from error
-    if not isinstance(found, dict) or {*found} - {"bins"} != {"monitor", "batches"}:
+    if not isinstance(found, dict) or {*found} - {"columns", "bins"} != {
+        "monitor",
+        "batches",
+    }:
         raise ValueError(f"{given.state} is not the state of `skfair monitor`.")
     monitor, batches = FairnessMonitor.from_dict(found["monitor"]), found["batches"]
     if not isinstance(batches, list) or len(batches) != len(monitor.history_):
@@ -207,14 +226,19 @@ def _read(given: argparse.Namespace) -> tuple[FairnessMonitor, list[str], list[s
             f"--bins must be {' '.join(bins) or 'left out'}, as in {given.state}, got "
             f"{' '.join(given.bins)}."
         )
-    for name, value in _known(monitor).items():
-        own = given.limit if name == "at_most" else getattr(given, name, None)
+    columns = found.get("columns", {})
+    if not isinstance(columns, dict) or not {*columns} <= {*_OF_COLUMNS}:
+        raise ValueError(
+            f"columns of {given.state} must be names of columns, by option."
+        )
+    own_columns = dict.fromkeys(_OF_COLUMNS) | _columns(given)
+    options = vars(given) | {"at_most": given.limit} | own_columns
+    for name, value in (_known(monitor) | columns).items():
+        own = options.get(name)
         if own is not None and own != value:
-            value, own = (
-                ",".join(one) if isinstance(one, list) else one for one in (value, own)
-            )
+            expected = "left out" if value is None else value
             raise ValueError(
-                f"{option_of(name)} must be {value}, as in {given.state}, got {own}."
+                f"{option_of(name)} must be {expected}, as in {given.state}, got {own}."
             )
     # An option that the metric lacks is not known.
     name = found["monitor"]["metric"]["name"]
@@ -226,7 +250,7 @@ def _read(given: argparse.Namespace) -> tuple[FairnessMonitor, list[str], list[s
                 f"--reference must have the rows of that of {given.state}, got "
                 f"{given.reference}."
             )
-    return monitor, batches, bins
+    return _State(monitor, batches, columns | _columns(given), bins)
 
 
 def _known(monitor: FairnessMonitor) -> dict[str, Any]:
@@ -243,9 +267,17 @@ def _known(monitor: FairnessMonitor) -> dict[str, Any]:
     if parts is not None:
         first = next(iter(parts.values())) if isinstance(parts, dict) else parts
         known["min_group_size"] = first.min_group_size
-        if first.names:
-            known["sensitive"] = [*first.names]
     return known
+
+
+def _columns(given: argparse.Namespace) -> dict[str, str]:
+    """Return the names of the columns that are read, by option."""
+    named = {name: getattr(given, name) for name in _OF_COLUMNS}
+    return {
+        name: value if isinstance(value, str) else ",".join(value)
+        for name, value in named.items()
+        if value
+    }
 
 
 def _reference(

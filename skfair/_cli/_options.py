@@ -37,15 +37,14 @@ class _ColumnNames(argparse.Action):
 SEVERAL: dict[str, Any] = {"action": _ColumnNames, "default": [], "metavar": "COLUMNS"}
 
 
-def add_table(parser: argparse.ArgumentParser) -> None:
-    """Describe the table of predictions, and what is done with missing values."""
+def add_table(parser: argparse.ArgumentParser, also: str = "") -> None:
+    """Describe the table of predictions, and what is done with missing values.
+
+    `also` says what else than a file the table may be.
+    """
     add = parser.add_argument
-    add(
-        "table",
-        type=Path,
-        help="a .csv, .tsv, .csv.gz, .parquet or .xlsx file, or a pattern of several "
-        "in quotation marks, such as 'predictions/*.parquet'",
-    )
+    text = f"a .csv, .tsv, .csv.gz, .parquet or .xlsx file{also}"
+    add("table", type=Path, help=text)
     add_format(parser)
     add(
         "--missing",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import zipfile
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -91,7 +92,10 @@ def check_file(path: Path) -> None:
             f"'{path}/*.csv'."
         )
     if not path.is_file():
-        raise FileNotFoundError(f"{path} does not exist or is no file.")
+        hint = ""
+        if glob.has_magic(str(path)):
+            hint = " Only `skfair audit --engine duckdb` reads a pattern of files."
+        raise FileNotFoundError(f"{path} does not exist or is no file.{hint}")
 
 
 def _check_table(path: Path) -> None:

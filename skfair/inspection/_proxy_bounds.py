@@ -155,6 +155,7 @@ class ProxyBoundsDisplay(Display):
         self.ax_.set_xticks(ticks, [f"{tick:g}" for tick in ticks], minor=False)
         self.ax_.set_xticks([], minor=True)
         _style.write_numbers(self.ax_.xaxis)
+        _style.write_numbers(self.ax_.yaxis)
         self._write_title(self.ax_, name)
         _layout.legend_above_data(self.ax_, None, max(high, self.limit), 1.05)
         return self

@@ -190,10 +190,15 @@ def positive_rows(values: NDArray[Any], name: str, pos_label: Any) -> Bools:
 
 
 def positive_class(classes: Sequence[Hashable], name: str, pos_label: Any) -> Any:
-    """Return `pos_label`, or 1 for None where the classes are 0 and 1 or -1 and 1."""
+    """Return the class that is `pos_label`, 1 for None where the classes are 0 and 1.
+
+    Classes may also be -1 and 1. True and 1.0 are 1, and are returned as they are
+    written in the classes.
+    """
     if pos_label is None:
         if set(classes) <= {0, 1} or set(classes) <= {-1, 1}:
-            return 1
+            kind: Any = type(classes[0]) if len(classes) else int
+            return next((label for label in classes if label == 1), kind(1))
         raise ParameterError(
             "pos_label",
             f"must say which of the labels is positive: {name} holds the labels "
@@ -211,7 +216,7 @@ def positive_class(classes: Sequence[Hashable], name: str, pos_label: Any) -> An
     warn_of_look_alikes(
         {pos_label: None, **dict.fromkeys(classes)}, f"{name} with pos_label"
     )
-    return pos_label
+    return next((label for label in classes if label == pos_label), pos_label)
 
 
 def has_text(values: NDArray[Any]) -> bool:

@@ -360,8 +360,12 @@ class FairnessMonitor:
 
     def _shared(self) -> dict[str, Any]:
         """Return what monitors must have in common to be merged."""
+        function, options = unwrapped(self.metric)
+        given = ", ".join(
+            f"{name}={value!r}" for name, value in sorted(options.items())
+        )
         return {
-            "metric and options": repr(unwrapped(self.metric)),
+            "metric and options": f"{function.__name__}({given})",
             "at_most": self.at_most,
             "confidence_level": self.confidence_level,
             "reference": statistic_to_json(self.reference),

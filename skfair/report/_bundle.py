@@ -439,7 +439,7 @@ def _stated(summary: Data) -> list[tuple[str, list[Any]]]:
     return [
         ("p-values and means by chance, which are draws of the rows", drawn),
         (
-            "intervals of DCP, which are resampled",
+            "intervals of DCP and of the calibration gap, which are resampled",
             [[one[name] for name in DRAWN_ENDS] for one in resampled],
         ),
         (

@@ -210,7 +210,8 @@ def uncertainties(
             rows = sample.drawn_from(question)
             tests = permute(sample, of_question, rows, tick, done.permuted)
             for key, test in tests.items():
-                results[key] = with_test(results[key], test)
+                unit = MEASURES[key].unit_of(sample)
+                results[key] = with_test(results[key], test, unit)
             resampled |= {k: rows for k in of_question if not MEASURES[k].bounded}
         for key, values in _resample(sample, resampled, tick).items():
             rows, value = resampled[key], found[key].value
@@ -265,6 +266,7 @@ def permute(
         [rows.evaluate(metric) for metric in metrics],
         rows,
         draw,
+        units=[MEASURES[key].unit_of(sample) for key in keys],
         n_permutations=options.n_permutations,
         generator=check_seed(options.random_state),
         n_jobs=options.n_jobs,
@@ -300,14 +302,16 @@ def _permute_once(
     return draw
 
 
-def with_test(found: Uncertainty, test: PermutationTestResult) -> Uncertainty:
-    """Add a test, unless too many permutations are undefined."""
+def with_test(
+    found: Uncertainty, test: PermutationTestResult, unit: float
+) -> Uncertainty:
+    """Add a test of values of this unit, unless too many permutations are undefined."""
     null = test.null_distribution
     undefined = float(np.isnan(null).mean())
     found = found._replace(without_test=undefined)
     if 1 - undefined < ENOUGH:
         return found
-    as_large = exact_pvalue(test.value, null)
+    as_large = exact_pvalue(test.value, null, unit=unit)
     return found._replace(
         null_mean=test.null_mean, pvalue=test.pvalue, as_large=as_large
     )

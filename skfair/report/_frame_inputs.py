@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -257,14 +257,16 @@ def _count_rows(
     """Count the rows of a model by groups, classes and scores."""
     ((name, (score, predicted)),) = columns.models.items()
     added: dict[str, Any] = {}
+    known = table.collect_schema().names()
     classes = [column for column in (columns.y_true, predicted) if column is not None]
     if score is not None and predicted is None and options.scale == "probability":
         least = options.threshold if options.threshold > 0 else -ROUNDING
-        added["skfair decision"] = floats_in(table, score) >= least
+        added[_unused("decision", known)] = floats_in(table, score) >= least
     if columns.weight is not None:
         weight = floats_in(table, columns.weight)
         level = (weight.log(2) / _WEIGHT_STEP).floor()
-        added["skfair weight"] = nw.when(weight > 0).then(level).otherwise(nw.lit(0.0))
+        steps = nw.when(weight > 0).then(level).otherwise(nw.lit(0.0))
+        added[_unused("step of weight", known)] = steps
     rows = table.with_columns(**added) if added else table
     by = Table(
         rows,
@@ -297,6 +299,14 @@ def _count_rows(
     if score is None:
         return audit
     return replace(audit, blur=_blur_of_entries(audit, entries))
+
+
+def _unused(name: str, known: Iterable[str]) -> str:
+    """Name for a new column; engines may not tell upper case from lower case."""
+    taken = {one.lower() for one in known}
+    while name in taken:
+        name += " "
+    return name
 
 
 def _count_scores(

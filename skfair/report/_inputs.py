@@ -421,7 +421,9 @@ def _read_true(
     for _, labels in encoded:
         check_kinds_of_labels("y_true and y_pred", encoded[-1][1], labels)
     found = sort_labels({label for _, labels in encoded for label in labels})
-    classes = _classes(tuple(found), pos_label, scored)
+    given = {"y_true": true is not None, "y_pred": bool(predicted)}
+    where = " together with ".join(name for name in given if given[name])
+    classes = _classes(tuple(found), where, pos_label, scored)
     return None if true is None else _recode(true, classes), classes
 
 
@@ -588,18 +590,18 @@ def named_columns(
     return dict(zip(named, columns, strict=True))
 
 
-def _classes(found: Classes, pos_label: Any, scored: bool) -> Classes:
-    """Class labels, the positive one last where there are two."""
+def _classes(found: Classes, where: str, pos_label: Any, scored: bool) -> Classes:
+    """Class labels of these arguments, the positive one last where there are two."""
     if len(found) > 2:
         if scored or pos_label is not None:
             raise ValueError(
-                "y_true and y_pred must be binary beside y_score or pos_label, got "
+                f"{where} must be binary beside y_score or pos_label, got "
                 f"{len(found)} classes: {list(found[:5])}. Pass predicted labels as "
                 "y_pred alone: the report then compares the errors of all classes."
             )
         return found
-    positive = positive_class(found, "y_true together with y_pred", pos_label)
-    absent = 0 if pos_label is None else f"not {pos_label}"
+    positive = positive_class(found, where, pos_label)
+    absent = type(positive)(0) if pos_label is None else f"not {pos_label}"
     return next((label for label in found if label != positive), absent), positive
 
 

@@ -153,6 +153,14 @@ class Measure:
             options["scale"] = self.scales["real"]
         return partial(self.of_statistic or self.metric, **options)
 
+    def unit_of(self, sample: Sample) -> float:
+        """Size of the numbers whose unit the values have; 1 where they have none."""
+        if self.maximum is not None:
+            return 1.0
+        given = sample.audit.y_true, sample.model.y_score
+        sizes = [float(np.abs(one).max()) for one in given if one is not None]
+        return max(sizes) or 1.0
+
     def call_of(self, settings: Mapping[str, Any]) -> str:
         """Call of the function that computes the metric."""
         arguments = [

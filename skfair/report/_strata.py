@@ -122,7 +122,8 @@ def _test(
         rows = _rows(sample, parts, question)
         of_question = [key for key in keys if MEASURES[key].question == question]
         for key, test in permute(sample, of_question, rows).items():
-            results[key] = with_test(results[key], test)
+            unit = MEASURES[key].unit_of(sample)
+            results[key] = with_test(results[key], test, unit)
     return {
         key: {"null_mean": one.null_mean, "pvalue": one.pvalue}
         for key, one in results.items()

@@ -16,6 +16,7 @@ from skfair.metrics import (
     madd,
     mcdp,
     mcdp_curve,
+    mean_error_difference,
     permutation_test,
     values_by_class,
     values_by_stratum,
@@ -304,3 +305,24 @@ def test_bootstrap_leaves_undefined_resamples_out():
         )
     assert math.isnan(result.lower)
     assert math.isnan(result.upper)
+
+
+@pytest.mark.parametrize("unit", [2.0**-60, 2.0**60])
+@pytest.mark.parametrize("metric", [partial(abcc, scale="real"), mean_error_difference])
+def test_p_values_of_numbers_are_the_same_in_every_unit(metric, unit):
+    generator = np.random.default_rng(0)
+    y_true, y_score = generator.random((2, 40)).round(1)
+    group = np.repeat(["a", "b"], 20)
+
+    def test(unit):
+        return permutation_test(
+            metric,
+            y_true * unit,
+            y_score * unit,
+            sensitive_features=group,
+            n_permutations=59,
+            random_state=0,
+        )
+
+    assert test(unit).pvalue == test(1.0).pvalue
+    assert test(unit).value == test(1.0).value * unit

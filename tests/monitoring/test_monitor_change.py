@@ -265,6 +265,8 @@ def test_what_cannot_be_merged():
     for name, other in others.items():
         with pytest.raises(ValueError, match=f"others must be .* the same {name}"):
             one.merge(other)
+    with pytest.raises(ValueError, match=r"got 'mcdp\(epsilon=0.1\)' and 'mcdp\(\)'"):
+        one.merge(others["metric and options"])
     within = FairnessMonitor(mcdp)
     within.update(None, **rows(0.1, 0), control_features=np.arange(500) % 2)
     with pytest.raises(ValueError, match="control_features must be given with every"):

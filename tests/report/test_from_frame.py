@@ -200,6 +200,24 @@ def test_several_models(few):
     assert found.summary["models"][0]["name"] == "new"
 
 
+def test_columns_may_be_named_as_those_that_are_added(few):
+    data = draw(300, decimals=2)
+    names = {"sex": "decision", "race": "Step of weight"}
+    renamed = data.rename(names)
+    found = few.from_frame(
+        renamed,
+        y_true="y",
+        y_score="p",
+        sensitive_features=[*names.values()],
+        sample_weight="weight",
+        **OPTIONS,
+    )
+    expected = of_table(data, "weight", few)
+    assert_same(
+        found.to_frame()["value"].tolist(), expected.to_frame()["value"].tolist()
+    )
+
+
 def test_predictions_without_scores(few):
     data = draw(500).with_columns(
         hired=pl.when(pl.col("p") > 0.6).then(pl.lit("yes")).otherwise(pl.lit("no"))

@@ -11,7 +11,7 @@ from skfair.datasets import make_biased_classification
 from skfair.groups import encode_groups
 from skfair.metrics import mcdp
 from skfair.postprocessing import MADDPostProcessor
-from skfair.report import FairnessReport
+from skfair.report import DataReport, FairnessReport
 
 FEW = {"n_resamples": 2, "n_permutations": 0, "random_state": 0}
 Y = np.array([0, 1] * 20)
@@ -39,8 +39,8 @@ def made(*arguments, **options):
         ((Y, np.where(P == 0, np.nan, P)), {}, "got nan in row 0"),
         ((Y, S), {}, "y_score must be numbers, got"),
         ((Y, np.c_[P, P]), {}, "without names"),
-        ((np.arange(40) % 3, P), {}, "must be binary beside y_score"),
-        ((S, P), {}, "pos_label must say which"),
+        ((np.arange(40) % 3, P), {}, "y_true must be binary beside y_score"),
+        ((S, P), {}, r"must say which .* positive: y_true holds the labels"),
         ((S, P), {"pos_label": "X"}, r"at most two labels, 'X' .pos_label. among them"),
         ((None,), {"y_pred": np.arange(40) % 3}, "y_true is None"),
         ((Y,), {"y_pred": Y.astype(str)}, "y_true and y_pred must both be text or"),
@@ -90,6 +90,18 @@ def test_containers_agree():
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("kind", [int, float, bool])
+def test_labels_are_those_given(kind):
+    summary = made(Y.astype(kind), P).summary
+    assert summary["classes"] == [str(kind(0)), str(kind(1))]
+    assert summary["positive"] == str(kind(1))
+    assert made(np.zeros(40, kind), P).summary["classes"] == summary["classes"]
+    data = DataReport.from_frame(
+        pd.DataFrame({"x": P}), Y.astype(kind), sensitive_features=S
+    )
+    assert data.summary["positive"] == str(kind(1))
+
+
 def test_text_labels():
     some = {"metrics": ["mcdp", "max_gap", "equalized_odds_difference", "dcp"]}
     expected = made(Y, P, **some).to_frame()

@@ -24,7 +24,7 @@ from skfair._utils._language import (
     speaking,
 )
 from skfair.groups import CROSS, encode_groups
-from skfair.inspection import CDFGapDisplay, GroupGapDisplay
+from skfair.inspection import CDFGapDisplay, GroupGapDisplay, ProxyBoundsDisplay
 from skfair.inspection._style import MARK_UNITS, SCORE_LABELS
 from skfair.report import FairnessReport, _data_report, _names, _words, markdown_table
 from skfair.report._metrics import (
@@ -501,6 +501,19 @@ def test_pictures_are_in_the_language_that_is_spoken():
         many = GroupGapDisplay.from_predictions(
             None, np.arange(4500) % 3 > 0, sensitive_features=np.arange(4500) % 45
         )
+        bounds = ProxyBoundsDisplay(
+            odds_ratio=np.array([1.0, 2.0]),
+            lower=np.array([0.2, 0.1]),
+            upper=np.array([0.2, 0.4]),
+            unbounded=(0.0, 0.75),
+            limit=0.1,
+            tipping=2.0,
+            metric="mcdp",
+        ).plot()
+        axes = bounds.ax_.xaxis, bounds.ax_.yaxis
+        ticks = [t.get_text() for axis in axes for t in axis.get_ticklabels()]
+    assert {"1,5", "0,2"} <= {*ticks}
+    assert not any("." in tick for tick in ticks)
     *named, mark = (text.get_text() for text in cdfs.ax_.get_legend().get_texts())
     assert named == ["a (n = 1.200)", "b (n = 1.200)", "c (n = 1.200)"]
     assert mark == "MCDP(0) = 1,000, Score 0,333\na und b"

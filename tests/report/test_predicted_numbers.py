@@ -283,3 +283,29 @@ def test_command_line(people, tmp_path, capsys):
     assert "--threshold must be left out" in capsys.readouterr().err
     assert main([*given, "--engine", "duckdb"]) == 2
     assert "--target number needs --engine pandas" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("unit", [2.0**-60, 2.0**60])
+def test_p_values_are_the_same_in_every_unit(make_report, people, unit):
+    salary, predicted, sex, office, _ = people
+
+    def made(unit):
+        arguments = {"sensitive_features": sex, "control_features": office, **REAL}
+        report = make_report(salary * unit, predicted * unit, **arguments)
+        rows = report.summary["attributes"][0]["results"][0]
+        return [
+            (one["pvalue"], one["as_large"])
+            for one in (*rows["measures"], *rows["strata"]["rows"])
+            if "as_large" in one
+        ]
+
+    assert made(unit) == made(1.0)
+
+
+def test_rounding_of_large_numbers_is_no_difference(make_report, people):
+    _, predicted, sex, *_ = people
+    large = predicted * 1e8 / 3
+    errors = {"mean_error_difference", "mean_absolute_error_difference"}
+    report = make_report(large, large + 1e11, sensitive_features=sex, **REAL)
+    found = report.to_frame().set_index("metric")["pvalue"]
+    assert {*found[list(errors)]} == {1.0}

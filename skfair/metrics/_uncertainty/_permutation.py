@@ -29,6 +29,7 @@ from skfair.metrics._uncertainty._resampling import (
     evaluate_each,
     exact_pvalue,
     rows_or_counts,
+    unit_of,
 )
 
 #: Numbers in one block of permuted hits, which bounds memory.
@@ -204,7 +205,7 @@ default=None
     rows = rows_or_counts(
         y_true, y_score, sensitive_features, sample_weight, control_features
     )
-    observed = rows.evaluate(metric)
+    observed, unit = rows.evaluate(metric), unit_of(metric, rows)
     if isinstance(rows, Rows) and not math.isnan(observed):
         rows = rows.sorted_for(metric)
     (result,) = permutation_tests(
@@ -212,13 +213,14 @@ default=None
         [observed],
         rows,
         permutations(within, metric, rows),
+        units=[unit],
         n_permutations=n_permutations,
         generator=generator,
         n_jobs=n_jobs,
         verbose=verbose,
     )
     if result.pvalue == 1:
-        _warn_if_constant(observed, result.null_distribution)
+        _warn_if_constant(observed, result.null_distribution, ROUNDING * unit)
     return result
 
 
@@ -228,14 +230,15 @@ def permutation_tests(
     rows: Rows | Counts,
     draw: Callable[[np.random.Generator], Rows | Counts],
     *,
+    units: Sequence[float],
     n_permutations: int,
     generator: np.random.Generator,
     **options: Any,
 ) -> list[PermutationTestResult]:
     """Test several metrics, whose values are given, on the same permutations.
 
-    Of a metric that is undefined no permutations are evaluated. `options` are those of
-    `evaluate_each`.
+    Of a metric that is undefined no permutations are evaluated. `units` are the sizes
+    of numbers by which values round, `options` those of `evaluate_each`.
     """
     defined = [i for i, value in enumerate(observed) if not math.isnan(value)]
     null = np.full((n_permutations, len(metrics), 2), np.nan)
@@ -245,7 +248,10 @@ def permutation_tests(
         null[:, defined] = evaluate_each(*kept, **options)
     return [
         _summarise(
-            observed[i], null[:, i, 0], _count_below(rows, metric, null[:, i, 1])
+            observed[i],
+            null[:, i, 0],
+            _count_below(rows, metric, null[:, i, 1]),
+            units[i],
         )
         for i, metric in enumerate(metrics)
     ]
@@ -320,9 +326,9 @@ def check_strata(within: Any, n_samples: int) -> NDArray[Any]:
     return values
 
 
-def _warn_if_constant(observed: float, null: Floats) -> None:
+def _warn_if_constant(observed: float, null: Floats, rounding: float) -> None:
     """Warn where no choice of groups changes the value, other than no disparity."""
-    if abs(observed) > ROUNDING and np.abs(null - observed).max() <= ROUNDING:
+    if abs(observed) > rounding and np.abs(null - observed).max() <= rounding:
         warn_user(
             f"The metric is {observed:.6g} for all {len(null)} permutations, as it is "
             "for the given groups, so the p-value is 1 whatever the groups are. This "
@@ -382,13 +388,13 @@ def shuffled_hits(
 
 
 def _summarise(
-    observed: float, null: Floats, n_below: int = 0
+    observed: float, null: Floats, n_below: int = 0, unit: float = 1.0
 ) -> PermutationTestResult:
     """Summarise the values; `n_below` of those that are equal count as smaller."""
     defined = ~np.isnan(null)
     return PermutationTestResult(
         value=observed,
-        pvalue=exact_pvalue(observed, null, n_below),
+        pvalue=exact_pvalue(observed, null, n_below, unit),
         null_mean=float(null[defined].mean()) if defined.any() else math.nan,
         n_permutations=len(null),
         null_distribution=null,

@@ -317,14 +317,27 @@ def count_smaller(values: Floats, observed: float) -> int:
     return int((values < observed - ROUNDING).sum())
 
 
-def exact_pvalue(observed: float, null: Floats, n_below: int = 0) -> float:
+def unit_of(metric: Metric, rows: Rows | Counts) -> float:
+    """Size of the numbers whose unit a metric has; 1 where its values have none."""
+    specification, options = specification_of(metric)
+    if specification.largest(options) < math.inf:
+        return 1.0
+    each = [rows.scores] if isinstance(rows, Counts) else [rows.y_true, rows.y_score]
+    sizes = [float(np.abs(one).max(initial=0)) for one in each if one is not None]
+    return max(sizes, default=0.0) or 1.0
+
+
+def exact_pvalue(
+    observed: float, null: Floats, n_below: int = 0, unit: float = 1.0
+) -> float:
     """Share of permutations with a value at least as large, the given groups included.
 
     `n_below` of those with an equal value count as smaller, undefined values as large.
-    nan where the observed value is undefined.
+    nan where the observed value is undefined. Values of numbers of the size `unit`
+    round as these do.
     """
     if math.isnan(observed):
         return math.nan
-    rounding = ROUNDING * max(abs(observed), 1) if math.isfinite(observed) else 0.0
+    rounding = ROUNDING * max(abs(observed), unit) if math.isfinite(observed) else 0.0
     as_large = ~(null < observed - rounding)
     return float((1 + as_large.sum() - n_below) / (1 + len(null)))

@@ -38,7 +38,7 @@ class TradeOffDisplay(Display):
     Parameters
     ----------
     candidates : DataFrame of n_candidates rows
-        Columns ``performance`` and ``fairness``, the means over folds of two scores of
+        Columns ``performance`` and ``fairness``, two scores of held-out rows of
         which larger values are better, and ``performance_std`` and ``fairness_std``,
         their standard deviations, if these are known. The index is the position in the
         search.
@@ -237,8 +237,8 @@ class TradeOffDisplay(Display):
         fairness = _style.metric_text(self.fairness.removeprefix("neg_"))
         direction = "smaller" if self._negated else "larger"
         self.ax_.set(
-            xlabel=f"{fairness}, mean over folds ({direction} is fairer)",
-            ylabel=f"{_style.metric_text(self.performance)}, mean over folds",
+            xlabel=f"{fairness}, held-out rows ({direction} is fairer)",
+            ylabel=f"{_style.metric_text(self.performance)}, held-out rows",
         )
         if not self._negated:
             self.ax_.xaxis.set_inverted(True)

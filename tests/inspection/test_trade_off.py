@@ -73,8 +73,8 @@ def test_texts(cv_results, legend_texts):
     ]
     heading = display.ax_.get_legend().get_title().get_text()
     assert heading == "4 candidates, 1 not drawn"
-    assert display.ax_.get_xlabel() == "mcdp, mean over folds (smaller is fairer)"
-    assert display.ax_.get_ylabel() == "ap, mean over folds"
+    assert display.ax_.get_xlabel() == "mcdp, held-out rows (smaller is fairer)"
+    assert display.ax_.get_ylabel() == "ap, held-out rows"
     assert display.ax_.get_title() == r"A \$search\$"
     assert display.plot(name="Other").ax_.get_title() == "Other"
 
@@ -106,7 +106,7 @@ def test_scores_that_are_no_negated_disparity(cv_results):
         cv_results, performance="ap", fairness="ratio"
     )
     assert display.ax_.xaxis_inverted()
-    assert display.ax_.get_xlabel() == "ratio, mean over folds (larger is fairer)"
+    assert display.ax_.get_xlabel() == "ratio, held-out rows (larger is fairer)"
     assert_allclose(display.front_line_.get_xdata(), [0.9, 0.8, 0.6])
     assert display.chosen_point_ is None
 

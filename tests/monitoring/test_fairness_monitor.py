@@ -111,6 +111,30 @@ def test_alarm_and_pvalue():
     assert not below.iloc[0]
 
 
+def test_pvalue_never_rises():
+    monitor = FairnessMonitor(mcdp, at_most=0.05)
+    monitor.update(**batch(0, 2.0, 200))
+    lowest = monitor.pvalue_
+    assert lowest < 0.05
+    monitor.update(**batch(1, 0.0, 5000))  # the gap of all rows is small again
+    assert monitor.interval_.value < 0.05
+    assert monitor.pvalue_ == lowest
+    assert monitor.alarm_
+
+
+def test_alarm_is_at_the_level_asked_for():
+    rows = batch(0, 2.0, 100)
+    monitor = FairnessMonitor(mcdp, at_most=0.05)
+    monitor.update(**rows)
+    pvalue = monitor.pvalue_
+    assert 0.001 < pvalue < 0.9
+    for level, alarm in ((1.01 * pvalue, True), (0.99 * pvalue, False)):
+        monitor = FairnessMonitor(mcdp, at_most=0.05, confidence_level=1 - level)
+        monitor.update(**rows)
+        assert monitor.pvalue_ == pvalue
+        assert monitor.alarm_ == alarm
+
+
 def test_drift():
     rows = batch(100, n_samples=3000)
     del rows["y_true"]

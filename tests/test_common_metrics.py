@@ -139,8 +139,9 @@ OF_NUMBERS = {
     )
 }
 
+NOT_READ = {"test_true_labels_without_a_hash_are_named": "true labels are not read"}
 # Ranks are among everyone: other groups and other rows change them.
-OF_RANKS = {
+OF_RANKS = NOT_READ | {
     "test_pairwise_is_the_largest_value_over_pairs": "ranks are among everyone",
     "test_pooled_compares_each_group_with_everyone": "ranks are among everyone",
     "test_pairs_of_many_small_groups": "ranks are among everyone",
@@ -178,7 +179,7 @@ of_calibration = partial(
 )
 
 #: Numbers in a unit, of any size.
-OF_REALS = {
+OF_REALS = NOT_READ | {
     "test_scores_outside_zero_and_one": "any numbers",
     "test_scores_outside_zero_and_one_by_rounding_only": "likewise",
     "test_three_classes": "scores may predict any target",

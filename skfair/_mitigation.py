@@ -46,11 +46,7 @@ from skfair._utils._columns import (
     select_columns,
 )
 from skfair._utils._text import shown
-from skfair._utils._validation import (
-    check_flag,
-    check_weights,
-    count_rows,
-)
+from skfair._utils._validation import check_flag, check_weights, count_rows
 from skfair._utils._warnings import warn_user
 from skfair.groups import (
     Groups,

@@ -198,6 +198,7 @@ def _read(given: argparse.Namespace) -> _State:
     """Read the state, or begin one; options that are given must be those of it."""
     of_metric = {name: getattr(given, name) for name in _OF_METRIC}
     of_metric = {name: value for name, value in of_metric.items() if value is not None}
+    own_columns = _columns(given)
     if not given.state.exists():
         name = given.metric or "mcdp"
         metric, _ = metric_from_dict({"name": name, "options": of_metric})
@@ -205,7 +206,7 @@ def _read(given: argparse.Namespace) -> _State:
         options = {name: one for name, one in options.items() if one is not None}
         reference = _reference(metric, given, given.bins)
         monitor = FairnessMonitor(metric, reference=reference, **options)
-        return _State(monitor, [], _columns(given), given.bins)
+        return _State(monitor, [], own_columns, given.bins)
     try:
         found = json.loads(given.state.read_text(encoding="utf-8"))
     except ValueError as error:  # also of bytes that are no text
@@ -231,8 +232,8 @@ def _read(given: argparse.Namespace) -> _State:
         raise ValueError(
             f"columns of {given.state} must be names of columns, by option."
         )
-    own_columns = dict.fromkeys(_OF_COLUMNS) | _columns(given)
-    options = vars(given) | {"at_most": given.limit} | own_columns
+    options = vars(given) | {"at_most": given.limit}
+    options |= dict.fromkeys(_OF_COLUMNS) | own_columns
     for name, value in (_known(monitor) | columns).items():
         own = options.get(name)
         if own is not None and own != value:
@@ -250,7 +251,7 @@ def _read(given: argparse.Namespace) -> _State:
                 f"--reference must have the rows of that of {given.state}, got "
                 f"{given.reference}."
             )
-    return _State(monitor, batches, columns | _columns(given), bins)
+    return _State(monitor, batches, columns | own_columns, bins)
 
 
 def _known(monitor: FairnessMonitor) -> dict[str, Any]:

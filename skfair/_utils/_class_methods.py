@@ -15,9 +15,14 @@ class MadeByClassMethods:
             try:
                 signature(cls.__init__).bind(None, *args, **kwargs)
             except TypeError as error:
-                names = [name for name in dir(cls) if name.startswith("from_")]
-                made = " or ".join(f"{cls.__name__}.{name}" for name in names)
+                made = " or ".join(makers_of(cls))
                 raise TypeError(
                     f"{cls.__name__} must be made by {made}: {error}."
                 ) from None
         return super().__new__(cls)
+
+
+def makers_of(cls: type) -> list[str]:
+    """Names of the class methods that take rows."""
+    names = [name for name in dir(cls) if name.startswith("from_")]
+    return [f"{cls.__name__}.{name}" for name in names]

@@ -11,9 +11,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.frozen import FrozenEstimator
 
 from skfair._comparison import PlainComparison, compare_with_plain
-from skfair._mitigation import (
-    MetaMitigator,
-)
+from skfair._mitigation import MetaMitigator
 from skfair._training_rows import TrainingRows
 from skfair.groups import Selector
 from skfair.postprocessing._group_predictor import GroupPredictor, weights_for

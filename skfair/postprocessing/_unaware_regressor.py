@@ -21,9 +21,7 @@ from skfair._utils._types import Floats
 from skfair._utils._validation import ParameterError, check_real
 from skfair.groups import Selector
 from skfair.postprocessing._group_predictor import GroupPredictor, weights_for
-from skfair.postprocessing._held_out import (
-    mean_probabilities,
-)
+from skfair.postprocessing._held_out import mean_probabilities
 from skfair.postprocessing._score_map import Performance, ScoreMap
 
 

@@ -53,6 +53,7 @@ from skfair.metrics._equalized_odds import (
     rates_of_errors,
 )
 from skfair.metrics._spec import specification_of
+from skfair.metrics._uncertainty._resampling import largest_size
 from skfair.report._inputs import Attribute, Audit, Model, Options
 from skfair.report._sample import Finding, Sample
 
@@ -157,9 +158,7 @@ class Measure:
         """Size of the numbers whose unit the values have; 1 where they have none."""
         if self.maximum is not None:
             return 1.0
-        given = sample.audit.y_true, sample.model.y_score
-        sizes = [float(np.abs(one).max()) for one in given if one is not None]
-        return max(sizes) or 1.0
+        return largest_size(sample.audit.y_true, sample.model.y_score)
 
     def call_of(self, settings: Mapping[str, Any]) -> str:
         """Call of the function that computes the metric."""

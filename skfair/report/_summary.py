@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 import skfair
+from skfair._utils._class_methods import makers_of
 from skfair._utils._text import listed, or_none, shown, visible_text
 from skfair._utils._types import Integers
 from skfair.groups import CROSS, rows_by_code
@@ -492,11 +493,10 @@ def _settings(audits: Sequence[Audit]) -> Summary:
 def check_summary(report: type, summary: Any) -> dict[str, Any]:
     """Return what a report is restored from; raise for anything else, such as rows."""
     if not isinstance(summary, dict) or "language" not in summary:
-        makers = [name for name in vars(report) if name.startswith("from_")]
         raise TypeError(
             "summary must be that of a report, a dict, got "
             f"{shown(summary)}. A report of rows is made by "
-            f"{listed([f'{report.__name__}.{name}' for name in makers])}."
+            f"{listed(makers_of(report))}."
         )
     return summary
 

@@ -322,8 +322,14 @@ def unit_of(metric: Metric, rows: Rows | Counts) -> float:
     specification, options = specification_of(metric)
     if specification.largest(options) < math.inf:
         return 1.0
-    each = [rows.scores] if isinstance(rows, Counts) else [rows.y_true, rows.y_score]
-    sizes = [float(np.abs(one).max(initial=0)) for one in each if one is not None]
+    if isinstance(rows, Counts):
+        return largest_size(rows.scores)
+    return largest_size(rows.y_true, rows.y_score)
+
+
+def largest_size(*numbers: NDArray[Any] | None) -> float:
+    """Size of the largest number of these arrays, 1 if all are 0."""
+    sizes = [float(np.abs(one).max(initial=0)) for one in numbers if one is not None]
     return max(sizes, default=0.0) or 1.0
 
 

@@ -70,6 +70,7 @@ def check(sample):
 
 
 @given(st.integers(0, 2**32))
+@pytest.mark.promise("The calibration gap is its definition, by brute force")
 def test_brute_force(seed):
     check(draw_sample(np.random.default_rng(seed)))
 
@@ -305,6 +306,7 @@ def test_certain_scores():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("sizes", [(50, 50), (50, 500)])
+@pytest.mark.promise("The test of calibration keeps its level")
 def test_level(sizes):
     """Both tests reject 5 % of samples, up to three standard errors."""
     groups, found = np.repeat([0, 1], sizes), np.zeros(2)

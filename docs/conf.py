@@ -280,9 +280,6 @@ TASKS = {
         "madd_optimal_bandwidth",
         "MADDBandwidthResult",
         "demographic_parity_difference",
-        "continuous_mcdp",
-        "continuous_mcdp_cuts",
-        "ContinuousMCDPResult",
     ],
     "Errors and rankings": [
         "equalized_odds_difference",

@@ -25,9 +25,7 @@ from skfair.metrics import (
     MADDBandwidthResult,
     abcc,
     abroca,
-    calibration_error,
     calibration_gap,
-    continuous_mcdp,
     cvar_fairness,
     dcp,
     demographic_parity_difference,
@@ -118,26 +116,6 @@ of_rates = partial(
 of_classes = partial(Metric, n_classes=3, statistic=GroupedConfusion, reads_y_true=True)
 # The bandwidth search takes total weights as numbers of rows.
 COUNTS_ROWS = {"test_scale_of_weights_does_not_matter": "weights are numbers of rows"}
-# It compares rows by a number, on both sides of cut points, in place of groups.
-OF_NUMBERS = {
-    f"test_{name}": "takes numbers in place of groups; see test_continuous_mcdp.py"
-    for name in (
-        "names_of_groups_do_not_matter",
-        "containers_of_groups",
-        "intersections_are_joined_labels",
-        "inputs_are_not_modified",
-        "missing_groups_left_out_or_a_group",
-        "group_without_weight",
-        "one_group",
-        "absent_category",
-        "absent_label",
-        "group_lost_by_a_subset",
-        "group_below_the_minimal_size",
-        "rows_of_weight_zero_do_not_fill_a_group",
-        "no_known_group",
-        "pairwise_and_pooled_agree_for_one_large_group_far_off",
-    )
-}
 
 NOT_READ = {"test_true_labels_without_a_hash_are_named": "true labels are not read"}
 # Ranks are among everyone: other groups and other rows change them.
@@ -230,17 +208,6 @@ METRICS = {
         },
     ),
     "calibration_gap": of_calibration(calibration_gap),
-    "calibration_error": of_calibration(
-        calibration_error,
-        exempt=of_calibration.keywords["exempt"]
-        | {
-            "test_groups_of_the_same_rows_have_no_disparity": "groups are compared "
-            "with their scores"
-        },
-    ),
-    "continuous_mcdp": Metric(
-        partial(continuous_mcdp, min_share=0), tolerance=1e-15, exempt=OF_NUMBERS
-    ),
     "demographic_parity_difference": Metric(
         demographic_parity_difference, statistic=GroupedOutcomes, tolerance=1e-14
     ),
@@ -307,12 +274,10 @@ METRICS |= {
     and " " not in name
 }
 
-#: One metric of each statistic, of rows alone, of numbers in place of groups, and one
-#: that leaves groups out.
+#: One metric of each statistic, of rows alone, and one that leaves groups out.
 OF_EACH_KIND = {
     "mcdp",
     "abroca",
-    "continuous_mcdp",
     "demographic_parity_difference",
     "max_gap",
     "equalized_odds_difference",

@@ -16,7 +16,6 @@ from skfair.metrics import (
     bootstrap_interval,
     certify,
     confidence_interval,
-    continuous_mcdp,
     demographic_parity_difference,
     madd,
     madd_optimal_bandwidth,
@@ -35,7 +34,6 @@ METRICS = {
     "abcc": abcc,
     "parity": demographic_parity_difference,
     "parity of decisions": partial(demographic_parity_difference, threshold=0.4),
-    "continuous_mcdp": partial(continuous_mcdp, min_share=0),
 }
 
 

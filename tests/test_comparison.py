@@ -43,6 +43,7 @@ def warned(comparison):
 
 @pytest.mark.parametrize("decimals", [1, 12])
 @pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.promise("`comparison_` has the metrics of held-out rows")
 def test_values_are_those_of_the_metrics(decimals, weighted):
     y, plain, fair, groups = draw(300, n_groups=3)
     plain, fair = plain.round(decimals), fair.round(decimals)
@@ -233,6 +234,7 @@ def test_a_group_of_one_row_is_noise():
 @pytest.mark.parametrize("n_groups", [2, 5])
 @pytest.mark.parametrize("rate", [0.5, 0.05])
 @pytest.mark.parametrize("n_samples", [30, 300, 2000])
+@pytest.mark.promise("Equally good models are rarely called worse")
 def test_equally_good_models_are_rarely_called_worse(n_samples, rate, n_groups):
     found = [
         compare(*draw(n_samples, 1.0, seed, rate, n_groups)) for seed in range(300)

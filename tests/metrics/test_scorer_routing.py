@@ -32,6 +32,7 @@ from skfair.postprocessing import MADDPostProcessor
 GRID = {"logisticregression__C": [0.01, 1.0]}
 
 
+@pytest.mark.promise("A scorer is the metric of the fold, without its sign")
 def test_cross_val_score_routed_equals_by_hand(biased, routing, make_model, by_hand):
     X, y = biased
     features, sex = X.drop(columns="sex"), X["sex"]

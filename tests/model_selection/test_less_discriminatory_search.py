@@ -125,6 +125,7 @@ def parts(X, y):
     return hold_out(rows, 0.3, np.random.RandomState(0))
 
 
+@pytest.mark.promise("Alternatives are confirmed on rows that chose nothing")
 def test_rows_of_the_confirmation_choose_nothing(fitted):
     X, y = people(4000)
     _, confirm = parts(X, y)

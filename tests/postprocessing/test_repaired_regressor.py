@@ -239,6 +239,7 @@ def test_constant_predictions_stay(salaries):
 
 
 @pytest.mark.slow
+@pytest.mark.promise("`RepairedRegressor` keeps the gap asked for on new rows")
 def test_the_gap_asked_for_is_kept_in_19_of_20_fits():
     kept = []
     for seed in range(60):

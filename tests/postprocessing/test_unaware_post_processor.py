@@ -141,6 +141,7 @@ def test_scores_near_zero_keep_their_order():
 
 
 @pytest.mark.parametrize("performance", ["average_precision", "r2"])
+@pytest.mark.promise("No decisions with the same gap cost less, at true probabilities")
 def test_no_decisions_with_the_same_gap_cost_less(performance):
     rows = make_rows(1000)
     scores = rows.scores

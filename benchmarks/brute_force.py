@@ -237,21 +237,6 @@ def conditional_value_at_risk(gaps: list[tuple[float, float]], alpha: float) -> 
     return float(-found.fun)
 
 
-def cut_gap(rows: Sequence[Row], min_share: float) -> float:
-    """Largest gap over all cuts of an attribute that is a number."""
-    total = math.fsum(row[WEIGHT] for row in rows)
-    found = []
-    for cut in {row[GROUP] for row in rows}:
-        below = [row for row in rows if row[GROUP] <= cut]
-        above = [row for row in rows if row[GROUP] > cut]
-        shares = [
-            math.fsum(row[WEIGHT] for row in part) / total for part in (below, above)
-        ]
-        if above and min(shares) >= min_share - 1e-12:
-            found.append(gap(below, above, 0.0))
-    return largest(iter(found))
-
-
 # --- the metrics, each with its definition --------------------------------------------
 
 
@@ -472,12 +457,6 @@ def comparisons(
         call(metrics.abroca, true, scores, **given),
         pairs(roc_area, False)(counted),
     )
-    if isinstance(columns[GROUP][0], int) and not isinstance(columns[GROUP][0], bool):
-        for share in (0.0, 0.05, 0.3):
-            metric = partial(metrics.continuous_mcdp, min_share=share)
-            given["sensitive_features"] = list(columns[GROUP])
-            found = call(metric, None, scores, **given)
-            yield f"continuous_mcdp {share}", found, cut_gap(counted, share)
 
 
 def of_statistics(

@@ -231,7 +231,6 @@ def real(name: str) -> None:
         trees,
         strength=0.0,
         validation_fraction=None,
-        fallback=False,
         sensitive_features="group",
         drop_sensitive=True,
         random_state=0,

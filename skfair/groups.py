@@ -468,11 +468,11 @@ def into_ranges(
     bad = values.notna() & numbers.isna()
     if bad.any():
         raise ValueError(f"bins{which} need numbers, got {values[bad].iloc[0]!r}.")
-    at = np.searchsorted(ends, numbers.astype(np.float64), side="right")
     labels = (name_ranges or _name_ranges)(ends.tolist())
-    codes = np.where(numbers.isna(), -1, at)
-    ranges = pd.Categorical.from_codes(codes, labels, ordered=True)
-    return pd.Series(ranges.remove_unused_categories(), numbers.index, name=values.name)
+    # The last range has no upper end, which `pandas.cut` would leave out.
+    finite = numbers.astype(np.float64).clip(upper=np.finfo(np.float64).max)
+    ranges = pd.cut(finite, [-np.inf, *ends, np.inf], right=False, labels=labels)
+    return ranges.cat.remove_unused_categories()
 
 
 def _name_ranges(edges: list[float]) -> list[str]:

@@ -107,6 +107,7 @@ def test_permissions(report, tmp_path, write):
 
 @pytest.mark.parametrize("write", WRITERS)
 @pytest.mark.parametrize("fails", ["write", "replace"])
+@pytest.mark.promise("An output is written whole or not at all")
 def test_failed_write_changes_nothing(report, tmp_path, monkeypatch, write, fails):
     class Full:
         def __init__(self, file):

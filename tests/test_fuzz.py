@@ -28,8 +28,6 @@ from skfair.metrics import (
     abroca,
     bootstrap_interval,
     confidence_interval,
-    continuous_mcdp,
-    continuous_mcdp_cuts,
     cvar_fairness,
     cvar_fairness_report,
     cvar_fairness_test,
@@ -95,7 +93,6 @@ FEWER = {
     "values_by_stratum": 1000,
     "mcdp of ranks": 1000,
     "madd of ranks of classes": 400,
-    "continuous_mcdp of ranks": 400,
     "confidence_interval of ranks": 400,
     "values_by_class": 1000,
     "permutation_test within strata": 400,
@@ -314,7 +311,6 @@ STRATA = {
     "control_features": groups,
     "multistratum": constant("max", "weighted"),
 }
-OF_NUMBERS = {**OF_SCORES, "sensitive_features": odd_numbers}
 OF_CLASSES = {"y_true": classes, "y_pred": classes, **ROWS}
 COUNTED = {key: value for key, value in OF_CLASSES.items() if key != "sample_weight"}
 FEW = {"n_permutations": constant(3), **SEED}
@@ -376,7 +372,6 @@ FUNCTIONS = {
             **RANKED,
         },
     ),
-    "continuous_mcdp of ranks": (continuous_mcdp, {**OF_NUMBERS, **RANKED}),
     "confidence_interval of ranks": (
         confidence_interval,
         {
@@ -426,11 +421,6 @@ FUNCTIONS = {
             "control_features": groups,
         },
     ),
-    "continuous_mcdp": (
-        continuous_mcdp,
-        {**OF_NUMBERS, "epsilon": constant(0, 0.05), "min_share": constant(0, 0.2)},
-    ),
-    "continuous_mcdp_cuts": (continuous_mcdp_cuts, OF_NUMBERS),
     "worst_subgroup": (
         worst_subgroup,
         {
@@ -839,6 +829,7 @@ def complaint(name, seed):
 @pytest.mark.slow
 @pytest.mark.parametrize("part", range(4))
 @pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.promise("Bad input ends in one error that says what was expected")
 def test_broken_input_gives_one_clear_error(name, part):
     n_calls = FEWER.get(name, N_CALLS) // 4
     found = [

@@ -145,7 +145,7 @@ def grouped_calibration(
     """Count the scores of each group and true label in bins, where the rows are.
 
     The table is read once, by one aggregation; only its cells are moved: at most
-    ``2 * n_bins`` for each group. Bounds of `calibration_gap` and `calibration_error`
+    ``2 * n_bins`` for each group. Bounds of `calibration_gap`
     are computed from them.
 
     Parameters

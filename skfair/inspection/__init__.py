@@ -5,7 +5,6 @@ Displays need matplotlib.
 
 from skfair.inspection._calibration_gap import CalibrationGapDisplay
 from skfair.inspection._cdf_gap import CDFGapDisplay
-from skfair.inspection._continuous_mcdp import ContinuousMCDPDisplay
 from skfair.inspection._dcp import DCPDisplay
 from skfair.inspection._explained_gap import (
     ExplainedGapDisplay,
@@ -29,7 +28,6 @@ from skfair.inspection._trade_off import TradeOffDisplay
 __all__ = [
     "CDFGapDisplay",
     "CalibrationGapDisplay",
-    "ContinuousMCDPDisplay",
     "DCPDisplay",
     "ExplainedGapDisplay",
     "ExplainedGapResult",

@@ -63,7 +63,6 @@ class MCDPCurveDisplay(Display):
     --------
     skfair.metrics.mcdp_curve : The numbers behind the curve.
     CDFGapDisplay : Where the gap lies.
-    ContinuousMCDPDisplay : The gap at each cut point of a number.
 
     Examples
     --------

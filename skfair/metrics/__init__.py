@@ -20,17 +20,7 @@ from skfair.metrics._demographic_parity import demographic_parity_difference
 from skfair.metrics._distribution._abcc import abcc
 from skfair.metrics._distribution._abroca import abroca
 from skfair.metrics._distribution._calibration_gap import (
-    calibration_error,
     calibration_gap,
-)
-from skfair.metrics._distribution._calibration_test import (
-    CalibrationTestResult,
-    calibration_test,
-)
-from skfair.metrics._distribution._continuous_mcdp import (
-    ContinuousMCDPResult,
-    continuous_mcdp,
-    continuous_mcdp_cuts,
 )
 from skfair.metrics._distribution._madd import madd, madd_curve
 from skfair.metrics._distribution._madd_optimal_bandwidth import (
@@ -83,10 +73,8 @@ from skfair.metrics._uncertainty._permutation import (
 __all__ = [
     "BootstrapResult",
     "CVaRTestResult",
-    "CalibrationTestResult",
     "CertifyResult",
     "ConfidenceInterval",
-    "ContinuousMCDPResult",
     "DCPResult",
     "FairnessScorer",
     "GroupMetricsResult",
@@ -100,13 +88,9 @@ __all__ = [
     "abcc",
     "abroca",
     "bootstrap_interval",
-    "calibration_error",
     "calibration_gap",
-    "calibration_test",
     "certify",
     "confidence_interval",
-    "continuous_mcdp",
-    "continuous_mcdp_cuts",
     "cvar_fairness",
     "cvar_fairness_report",
     "cvar_fairness_test",

@@ -42,8 +42,6 @@ class Specification:
     takes_classes: bool = False
     #: Whether the metric itself leaves out groups with too few rows.
     leaves_groups_out: bool = False
-    #: Whether groups are values of a number, each of which may have one row.
-    groups_are_numbers: bool = False
     #: Whether groups are permuted within true labels, given the options of the metric;
     #: None where this is not known.
     compares_errors: Callable[..., bool] | None = None

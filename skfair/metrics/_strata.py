@@ -79,20 +79,16 @@ def split_strata(
     *,
     n_samples: int,
     leaves_groups_out: bool,
-    groups_are_numbers: bool = False,
 ) -> tuple[list[Stratum], str | None]:
     """Split rows by stratum, and say why no groups can be compared at all, if so.
 
     Rows without a group, without a stratum or of weight zero are in no stratum. A group
-    whose rows all weigh zero is an error, unless groups are numbers.
+    whose rows all weigh zero is an error.
     """
     groups = resolve_groups(sensitive_features, n_samples=n_samples)
     strata = resolve_strata(control_features, n_samples=n_samples)
     weights = check_weights(sample_weight, n_samples)
-    left_out = strata.codes < 0
-    if groups_are_numbers and weights is not None:
-        left_out |= weights == 0
-    known = replace(groups, codes=np.where(left_out, -1, groups.codes))
+    known = replace(groups, codes=np.where(strata.codes < 0, -1, groups.codes))
     everyone = GroupedOutcomes.from_outcomes(
         np.zeros(n_samples), sensitive_features=known, sample_weight=weights
     )
@@ -283,7 +279,6 @@ def results_by_stratum(
         sample_weight,
         n_samples=len(as_array(y_score, "y_score")),
         leaves_groups_out=specification.leaves_groups_out,
-        groups_are_numbers=specification.groups_are_numbers,
     )
     evaluate = plain if evaluate is None else evaluate
     return _evaluate_strata(evaluate, y_true, y_score, strata, sample_weight), reason

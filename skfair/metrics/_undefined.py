@@ -101,7 +101,7 @@ def tip_for_numbers(labels: Sequence[Hashable], counts: Integers) -> str:
         return ""
     return (
         f"skfair.groups.encode_groups(..., bins={suggest_edges(labels, counts)}) makes "
-        "ranges of them, and skfair.metrics.continuous_mcdp compares the number itself."
+        "ranges of them."
     )
 
 

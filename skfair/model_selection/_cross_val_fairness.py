@@ -463,7 +463,6 @@ class _HeldOut(NamedTuple):
         return Specification(
             cast(Callable[..., float], self),
             takes_strata=True,
-            groups_are_numbers=known.groups_are_numbers,
             compares_errors=known.compares_errors,
             ties=cast(Callable[..., float] | None, ties),
         )

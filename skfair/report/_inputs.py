@@ -445,7 +445,6 @@ def _read_proxy(
         cells=cells,
         sensitive_features=None,
         missing="proxy",
-        n_people=None,
         sample_weight=sample_weight,
     )
     weights = np.bincount(rows.cells, rows.weights, rows.n_cells)

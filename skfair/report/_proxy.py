@@ -90,9 +90,7 @@ def _check(
     values = model.y_pred.astype(float) if model.y_score is None else model.y_score
     weights = np.ones(len(known))
     given = cells.codes, known, values, values, weights, weights, table, labels
-    refuted, odds_ratio = compare_known_rows(
-        ProxyRows(*given, True, None, cells.labels)
-    )
+    refuted, odds_ratio = compare_known_rows(ProxyRows(*given, True, cells.labels))
     return {
         "attribute": position,
         "n_rows": int(np.count_nonzero(known >= 0)),

@@ -45,7 +45,7 @@ class GroupedCalibration(JSONStatistic):
     See Also
     --------
     GroupedHistogram : Scores in bins, of all rows.
-    skfair.metrics.metric_bounds : Bounds of `calibration_gap` and `calibration_error`.
+    skfair.metrics.metric_bounds : Bounds of `calibration_gap`.
 
     Notes
     -----

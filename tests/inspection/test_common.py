@@ -160,6 +160,7 @@ def test_columns_of_arrays(display_class):
         make(model, X, sensitive_features="sex")
 
 
+@pytest.mark.promise("Parts that need an extra say which")
 def test_clear_error_without_matplotlib(display_class, scored, fitted, monkeypatch):
     y_true, y_score, sex = scored
     model, X, _ = fitted

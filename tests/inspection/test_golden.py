@@ -16,7 +16,6 @@ import pytest
 from skfair.inspection import (
     CalibrationGapDisplay,
     CDFGapDisplay,
-    ContinuousMCDPDisplay,
     DCPDisplay,
     ExplainedGapDisplay,
     GapContributionsDisplay,
@@ -46,7 +45,6 @@ SIZES = {
     "cdf_gap_proxy": (6.4, 4.8),
     "proxies": (6.4, 4.8),
     "mcdp_curve": (6.4, 4.8),
-    "continuous_mcdp": (6.4, 4.8),
     "madd": (10.5, 4.6),
     "repair": (10.5, 9.2),
     "trade_off": (9, 4.8),
@@ -104,16 +102,6 @@ def mcdp_curve():
     return MCDPCurveDisplay.from_predictions(
         None, y_score**2, sensitive_features=sex, ax=display.ax_
     )
-
-
-def continuous_mcdp():
-    y_score, _ = scores()
-    age = np.round(60 * np.sin(np.arange(len(y_score)) / 200))
-    display = ContinuousMCDPDisplay.from_predictions(
-        None, y_score, sensitive_features=age
-    )
-    display.null_distribution = np.linspace(0.1, 0.3, 20)
-    return display.plot()
 
 
 def madd():
@@ -231,7 +219,6 @@ DISPLAYS = [
     cdf_gap_proxy,
     proxies,
     mcdp_curve,
-    continuous_mcdp,
     madd,
     repair,
     trade_off,

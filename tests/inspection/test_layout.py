@@ -9,7 +9,6 @@ from matplotlib.text import Text
 
 from skfair.inspection import (
     CDFGapDisplay,
-    ContinuousMCDPDisplay,
     DCPDisplay,
     GroupGapDisplay,
     MADDDisplay,
@@ -59,20 +58,6 @@ def mcdp_curve(n_groups, ax=None, *, long=True):
     display = MCDPCurveDisplay.from_predictions(y_true, y_score, ax=ax, **options)
     return MCDPCurveDisplay.from_predictions(
         y_true, y_score**0.5, ax=display.ax_, **options
-    )
-
-
-def continuous_mcdp(n_groups, ax=None, *, long=True):
-    _, y_score, group = rows_of(n_groups, long=long)
-    age = pd.Series(np.arange(len(y_score)) % 61, name=group.name)
-    return ContinuousMCDPDisplay.from_predictions(
-        None,
-        y_score,
-        sensitive_features=age,
-        n_permutations=3,
-        random_state=0,
-        name=NAME,
-        ax=ax,
     )
 
 
@@ -143,7 +128,6 @@ DISPLAYS = [
     cdf_gap,
     cdf_gap_bands,
     mcdp_curve,
-    continuous_mcdp,
     madd,
     group_gap,
     dcp,

@@ -9,7 +9,6 @@ from sklearn.svm import LinearSVC
 
 from skfair.inspection import (
     CDFGapDisplay,
-    ContinuousMCDPDisplay,
     MADDDisplay,
     MCDPCurveDisplay,
 )
@@ -19,13 +18,11 @@ DISPLAYS = {
     CDFGapDisplay: {"epsilon": 0.05},
     MCDPCurveDisplay: {},
     MADDDisplay: {"n_permutations": 2, "random_state": 0},
-    ContinuousMCDPDisplay: {"n_permutations": 2, "random_state": 0},
 }
 ON_THE_AXIS = {
     CDFGapDisplay: "Rank of the score among everyone (0 to 1)",
     MCDPCurveDisplay: "Epsilon (half window, share of everyone)",
     MADDDisplay: "Rank of the score among everyone (0 to 1)",
-    ContinuousMCDPDisplay: "Cut point of age",
 }
 
 
@@ -45,10 +42,6 @@ def people(fitted):
     return X, numbers, np.asarray(y), pay.to_numpy()
 
 
-def groups_of(display_class, X):
-    return X["age" if display_class is ContinuousMCDPDisplay else "sex"]
-
-
 def data_of(display):
     axes = display.figure_.axes
     lines = [line.get_xydata() for ax in axes for line in ax.get_lines()]
@@ -58,7 +51,7 @@ def data_of(display):
 def test_ranks_are_drawn(display_class, people):
     X, _, _, pay = people
     options = DISPLAYS[display_class]
-    options = {"sensitive_features": groups_of(display_class, X), **options}
+    options = {"sensitive_features": X["sex"], **options}
     found = display_class.from_predictions(pay, pay, scale="rank", **options)
     ranks = (rankdata(pay) - 0.5) / len(pay)
     expected = display_class.from_predictions(None, ranks, **options)
@@ -76,7 +69,7 @@ def test_estimators_without_probabilities(display_class, people, model):
     model = model.fit(numbers, target)
     method = model.predict if isinstance(model, Ridge) else model.decision_function
     options = DISPLAYS[display_class]
-    options = {"sensitive_features": groups_of(display_class, X).to_numpy(), **options}
+    options = {"sensitive_features": X["sex"].to_numpy(), **options}
     found = display_class.from_estimator(
         model, numbers, target, scale="rank", **options
     )
@@ -104,7 +97,7 @@ def test_mark_is_the_metric(people):
 def test_several_classes_are_drawn_one_by_one(display_class, people):
     X, numbers, _, _ = people
     model = DummyClassifier().fit(numbers, np.arange(len(X)) % 3)
-    groups = groups_of(display_class, X).to_numpy()
+    groups = X["sex"].to_numpy()
     for scale in ("probability", "rank"):
         with pytest.raises(ValueError, match=r"3 classes: .*values_by_class says"):
             display_class.from_estimator(
@@ -118,7 +111,7 @@ def test_several_classes_are_drawn_one_by_one(display_class, people):
 
 def test_scores_outside_zero_and_one_name_the_scale(display_class, people):
     X, _, _, pay = people
-    groups = groups_of(display_class, X)
+    groups = X["sex"]
     with pytest.raises(ValueError, match=r"must lie in \[0, 1\].* scale='rank'"):
         display_class.from_predictions(None, pay, sensitive_features=groups)
     with pytest.raises(ValueError, match=r"scale must be 'probability'.* 'rank'"):

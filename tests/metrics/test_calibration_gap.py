@@ -12,9 +12,7 @@ from sklearn.linear_model import LogisticRegression
 from skfair.groups import encode_groups
 from skfair.metrics import (
     bootstrap_interval,
-    calibration_error,
     calibration_gap,
-    calibration_test,
     get_fairness_scorer,
     mcdp,
     metric_bounds,
@@ -22,13 +20,12 @@ from skfair.metrics import (
     values_by_class,
 )
 from skfair.metrics._distribution._calibration_gap import score_cells
-from skfair.metrics._uncertainty._drawn_labels import in_deviations
 from skfair.model_selection import cross_val_fairness
 from skfair.statistics import GroupedCalibration, GroupedHistogram
 
 
 def brute_force(y_true, y_score, groups, weights):
-    """Gap of pairs, gap to everyone, and largest error of a group."""
+    """Gap of pairs, and gap to everyone."""
     labels = np.unique(groups)
     thresholds = np.concatenate([[-1], np.unique(y_score)])
     below = y_score[:, np.newaxis] <= thresholds
@@ -40,7 +37,6 @@ def brute_force(y_true, y_score, groups, weights):
     return {
         "pairwise": np.ptp(curves, axis=0).max(),
         "pooled": np.abs(curves - shares @ curves).max(),
-        "error": np.ptp(curves, axis=1).max(),
     }
 
 
@@ -62,14 +58,10 @@ def check(sample):
     for name in ("pairwise", "pooled"):
         found = calibration_gap(y_true, y_score, multigroup=name, **rows)
         assert found == pytest.approx(expected[name], abs=1e-13)
-    assert calibration_error(y_true, y_score, **rows) == pytest.approx(
-        expected["error"], abs=1e-13
-    )
-    result = calibration_test(y_true, y_score, n_draws=1, random_state=0, **rows)
-    assert result.value == pytest.approx(expected["error"], abs=1e-13)
 
 
 @given(st.integers(0, 2**32))
+@pytest.mark.promise("The calibration gap is its definition, by brute force")
 def test_brute_force(seed):
     check(draw_sample(np.random.default_rng(seed)))
 
@@ -104,11 +96,8 @@ def check_bounds(sample, n_bins):
             .max()
         )
     for name, value in expected.items():
-        if name == "error":
-            found = metric_bounds(calibration_error, statistic)
-        else:
-            found = metric_bounds(calibration_gap, statistic, multigroup=name)
-            assert found.width <= widest + 1e-12
+        found = metric_bounds(calibration_gap, statistic, multigroup=name)
+        assert found.width <= widest + 1e-12
         assert found.lower - 1e-12 <= value <= found.upper + 1e-12
         if n_bins == 2**52:
             assert found.width < 1e-12
@@ -128,13 +117,6 @@ def test_bounds_of_binned_scores_in_many_cases():
 
 def test_bounds_are_reached():
     """Rows of one bin may be in an order that reaches either bound."""
-    groups = list("aaaabb")
-    scores = [0.25, 0.25, 0.5, 0.5, 0.25, 0.5]
-    statistic = GroupedCalibration.from_scores(
-        [1, 0, 1, 0, 0, 1], scores, sensitive_features=groups, n_bins=2
-    )
-    exact = metric_bounds(calibration_error, statistic)
-    assert exact.lower == exact.upper == 0.25
     one = GroupedCalibration.from_scores(
         [1, 1, 0, 0], [0.0, 1.0, 0.0, 1.0], sensitive_features=list("aabb"), n_bins=1
     )
@@ -152,19 +134,16 @@ def test_what_has_bounds():
     with pytest.raises(TypeError, match="must be a GroupedHistogram, got a GroupedCal"):
         metric_bounds(mcdp, statistic)
     with pytest.raises(ValueError, match="pos_label must be left at its default"):
-        metric_bounds(calibration_error, statistic, pos_label=1)
+        metric_bounds(calibration_gap, statistic, pos_label=1)
     with pytest.raises(ValueError, match="multigroup must be"):
         metric_bounds(calibration_gap, statistic, multigroup="all")
-    with pytest.raises(TypeError, match="multigroup"):
-        metric_bounds(calibration_error, statistic, multigroup="pooled")
-    for metric in (calibration_gap, calibration_error):
-        with pytest.raises(TypeError, match="are known within bounds"):
-            metric(None, statistic)
-        small = GroupedCalibration.from_scores(
-            *rows, sensitive_features=encode_groups(list("aab"), min_group_size=2)
-        )
-        with pytest.warns(UndefinedMetricWarning, match="'b' has 1 row"):
-            assert np.isnan(metric_bounds(metric, small).upper)
+    with pytest.raises(TypeError, match="are known within bounds"):
+        calibration_gap(None, statistic)
+    small = GroupedCalibration.from_scores(
+        *rows, sensitive_features=encode_groups(list("aab"), min_group_size=2)
+    )
+    with pytest.warns(UndefinedMetricWarning, match="'b' has 1 row"):
+        assert np.isnan(metric_bounds(calibration_gap, small).upper)
 
 
 def test_many_groups_in_blocks(monkeypatch):
@@ -183,19 +162,18 @@ def test_labels_and_classes():
     scores = rng.dirichlet([1, 1, 1], 90)
     classes, groups = rng.integers(0, 3, 90), np.arange(90) % 2
     options = {"sensitive_features": groups}
-    for metric in (calibration_gap, calibration_error):
-        by_class = values_by_class(metric, classes, scores, **options)
-        binary = classes == 1
-        value = metric(binary, scores[:, 1], **options)
-        assert value == by_class[1]
-        with pytest.raises(ValueError, match="y_score must have shape"):
-            metric(classes, scores, **options)
-        names = np.where(binary, "yes", "no")
-        assert metric(names, scores[:, 1], pos_label="yes", **options) == value
-        with pytest.raises(ValueError, match="pos_label"):
-            metric(names, scores[:, 1], **options)
-        with pytest.raises(ValueError, match="y_true must be a true label"):
-            metric(None, scores[:, 1], **options)
+    by_class = values_by_class(calibration_gap, classes, scores, **options)
+    binary = classes == 1
+    value = calibration_gap(binary, scores[:, 1], **options)
+    assert value == by_class[1]
+    with pytest.raises(ValueError, match="y_score must have shape"):
+        calibration_gap(classes, scores, **options)
+    names = np.where(binary, "yes", "no")
+    assert calibration_gap(names, scores[:, 1], pos_label="yes", **options) == value
+    with pytest.raises(ValueError, match="pos_label"):
+        calibration_gap(names, scores[:, 1], **options)
+    with pytest.raises(ValueError, match="y_true must be a true label"):
+        calibration_gap(None, scores[:, 1], **options)
 
 
 def test_scorer():
@@ -226,10 +204,6 @@ def test_tests_see_what_they_ask_for():
             calibration_gap, y_true, y_score, n_permutations=99, **rows
         )
         assert (between.pvalue <= 0.01) == differ
-        # In both samples scores are wrong.
-        within = calibration_test(y_true, y_score, n_draws=99, **rows)
-        assert within.pvalue == 0.01
-        assert within.null_mean < within.value
     interval = bootstrap_interval(
         calibration_gap,
         *unequal[:2],
@@ -287,79 +261,3 @@ def test_undefined():
     rows = [0, 1], [0.2, 0.7]
     with pytest.warns(UndefinedMetricWarning):
         assert np.isnan(calibration_gap(*rows, sensitive_features=["a", "a"]))
-    with pytest.warns(UndefinedMetricWarning):
-        result = calibration_test(*rows, sensitive_features=["a", "a"])
-    assert np.isnan(result.pvalue)
-    assert result.group is None
-
-
-def test_certain_scores():
-    """A score of 0 or 1 that is wrong has probability 0 under the hypothesis."""
-    groups = list("aabb")
-    rows = {"sensitive_features": groups, "n_draws": 99, "random_state": 0}
-    assert calibration_test([0, 1, 0, 1], [0.0, 1.0, 0.0, 1.0], **rows).pvalue == 1
-    wrong = calibration_test([0, 1, 1, 1], [0.0, 1.0, 0.0, 1.0], **rows)
-    assert wrong.pvalue == 0.01
-    assert wrong.group == "b"
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("sizes", [(50, 50), (50, 500)])
-def test_level(sizes):
-    """Both tests reject 5 % of samples, up to three standard errors."""
-    groups, found = np.repeat([0, 1], sizes), np.zeros(2)
-    for seed in range(400):
-        rng = np.random.default_rng(seed)
-        scores, uniform = rng.beta(2 + 2 * groups, 4), rng.random(len(groups))
-        rows = {"sensitive_features": groups, "random_state": seed}
-        found += (
-            calibration_test(uniform < scores, scores, n_draws=39, **rows).pvalue,
-            permutation_test(
-                calibration_gap, uniform < scores**2, scores, n_permutations=39, **rows
-            ).pvalue,
-        ) <= np.float64(0.05)
-    assert (np.abs(found / 400 - 0.05) < 3 * np.sqrt(0.05 * 0.95 / 400)).all()
-
-
-def test_outcomes_of_almost_no_variance_are_certain():
-    variances = np.array([0, 5e-324, 1e-306, 1e-300, 1e-299])
-    found = in_deviations(np.full(5, 0.5), variances, np.ones(5))
-    assert found[:4].tolist() == [np.inf] * 4
-    assert 20 < found[4] < 30
-    assert in_deviations(np.zeros(5), variances, np.ones(5)).tolist() == [0] * 5
-    y_true, y_score = [0, 1, 1, 0] * 5, [5e-324, 1e-310, 0.5, 0.5] * 5
-    result = calibration_test(
-        y_true, y_score, sensitive_features=list("aabb") * 5, random_state=0
-    )
-    assert (result.group, result.pvalue) == ("a", 1 / (1 + result.n_draws))
-
-
-def test_deviations_are_those_of_the_bound_by_bennett():
-    """Never more than error over standard deviation, and that if errors are small."""
-    rng = np.random.default_rng(0)
-    variances, largest = rng.random(500) ** 4, 1 / rng.integers(1, 100, 500)
-    errors = largest * rng.integers(0, 50, 500)
-    found = in_deviations(errors, variances, largest)
-    exponents = -(found**2) / 2
-    x = largest * errors / variances
-    bound = -variances / largest**2 * ((1 + x) * np.log(1 + x) - x)
-    np.testing.assert_allclose(exponents, bound, rtol=1e-6, atol=1e-9)
-    assert (found <= errors / np.sqrt(variances) + 1e-9).all()
-    small = in_deviations(1e-4 * variances, variances, np.ones(500))
-    np.testing.assert_allclose(small, 1e-4 * np.sqrt(variances), rtol=1e-4)
-    none = in_deviations(np.array([0.0, 0.1]), np.zeros(2), np.ones(2))
-    assert none.tolist() == [0, np.inf]
-
-
-def test_one_rare_outcome_does_not_hide_a_large_group():
-    """One positive row where .06 are expected is 3.9 deviations of a normal error."""
-    rng = np.random.default_rng(0)
-    y_score = np.append(rng.random(4_000), np.full(60, 0.001))
-    y_true = rng.random(4_060) < np.append(y_score[:4_000] ** 0.94, np.zeros(60))
-    y_true[-1] = True
-    groups = np.repeat(["large", "rare"], [4_000, 60])
-    result = calibration_test(
-        y_true, y_score, sensitive_features=groups, n_draws=199, random_state=0
-    )
-    assert result.group == "large"
-    assert result.pvalue <= 0.02

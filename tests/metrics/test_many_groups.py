@@ -145,7 +145,6 @@ def test_columns_of_numbers_as_groups_are_warned_of(metric):
     assert value > 0
     text = str(seen[0].message)
     edges = ast.literal_eval(text[text.index("bins=") + 5 : text.index(") makes")])
-    assert "continuous_mcdp" in text
     assert metric(None, y_score, sensitive_features=encode_groups(age, bins=edges)) > 0
 
 
@@ -158,7 +157,7 @@ def test_rates_of_columns_of_numbers_are_warned_of():
 def test_each_column_of_an_intersection_is_judged_by_itself():
     y_score, age = numbers(60, 300)
     both = pd.DataFrame({"sex": age % 2, "age": age})
-    said = "60 groups in column 2, each a number, of which .*bins=.*continuous_mcdp"
+    said = "60 groups in column 2, each a number, of which .*bins="
     with pytest.warns(UndefinedMetricWarning, match=said) as seen:
         mcdp(None, y_score, sensitive_features=both)
     assert len(seen) == 1
@@ -181,7 +180,7 @@ def test_as_many_numbers_as_rows_are_refused_at_once():
     generator = np.random.default_rng(0)
     y_score, number = generator.random((2, 41_188))
     start = time.perf_counter()
-    with pytest.raises(ValueError, match=r"41,188 groups, .*continuous_mcdp"):
+    with pytest.raises(ValueError, match=r"41,188 groups, .*bins="):
         mcdp(None, y_score, sensitive_features=number)
     assert time.perf_counter() - start < 10
 

@@ -17,8 +17,6 @@ from skfair.metrics import (
     bootstrap_interval,
     certify,
     confidence_interval,
-    continuous_mcdp,
-    continuous_mcdp_cuts,
     demographic_parity_difference,
     madd,
     madd_curve,
@@ -41,7 +39,6 @@ METRICS = {
     "mcdp epsilon": partial(mcdp, epsilon=0.07),
     "mcdp pooled": partial(mcdp, epsilon=0.02, multigroup="pooled"),
     "madd": partial(madd, bandwidth=0.15),
-    "continuous_mcdp": partial(continuous_mcdp, epsilon=0.05, min_share=0),
 }
 HUGE, TINY = 2.0**257, 2.0**-256  # just beyond what is packed into one integer
 
@@ -179,14 +176,6 @@ def test_curves_and_bandwidths_are_those_of_ranks():
     expected = madd_optimal_bandwidth(None, ranks, sensitive_features=groups)
     assert found.interval == expected.interval
     assert found.value == expected.value
-    age = groups + 0.5
-    cuts = continuous_mcdp_cuts(None, y_score, sensitive_features=age, scale="rank")
-    expected = continuous_mcdp_cuts(None, ranks, sensitive_features=age)
-    assert (cuts.value, cuts.cut, cuts.score) == (
-        expected.value,
-        expected.cut,
-        expected.score,
-    )
 
 
 # --- statistics in place of rows

@@ -15,7 +15,6 @@ from sklearn.svm import LinearSVC
 
 from skfair.metrics import (
     abcc,
-    continuous_mcdp,
     demographic_parity_difference,
     get_fairness_scorer,
     madd,
@@ -135,10 +134,8 @@ def test_searches_and_routing(biased, target, routing):
 
 
 def test_scorer_is_pickled_and_cloned():
-    scorer = get_fairness_scorer(
-        "neg_continuous_mcdp", sensitive_features="age", scale="rank"
-    )
-    assert scorer._metric is continuous_mcdp
+    scorer = get_fairness_scorer("neg_abcc", sensitive_features="age", scale="rank")
+    assert scorer._metric is abcc
     for copy in (pickle.loads(pickle.dumps(scorer)), clone(scorer, safe=False)):
         assert repr(copy) == repr(scorer)
     assert "scale='rank'" in repr(scorer)

@@ -11,7 +11,6 @@ from skfair.groups import encode_groups
 from skfair.metrics import (
     abroca,
     bootstrap_interval,
-    continuous_mcdp,
     equalized_odds_difference,
     mcdp,
     permutation_test,
@@ -131,21 +130,6 @@ def test_strata_left_out_are_named_once():
                 mcdp, None, y_score, **options | {"control_features": groups}, **n
             )
         assert np.isnan(result.value)
-
-
-def test_ages_within_strata():
-    rng = np.random.default_rng(5)
-    y_score, _, departments = draw_departments(rng, 90)
-    options = {
-        "sensitive_features": rng.integers(20, 60, 90),
-        "control_features": departments,
-    }
-    value = continuous_mcdp(None, y_score, **options)
-    test = permutation_test(continuous_mcdp, None, y_score, **options, n_permutations=9)
-    interval = bootstrap_interval(
-        continuous_mcdp, None, y_score, **options, n_resamples=9
-    )
-    assert value == test.value == interval.value
 
 
 @pytest.mark.slow

@@ -8,13 +8,11 @@ from sklearn.exceptions import UndefinedMetricWarning
 
 from skfair.groups import encode_groups
 from skfair.metrics import (
-    calibration_error,
-    calibration_test,
     mcdp,
     permutation_test,
     worst_subgroup,
 )
-from skfair.metrics._groupwise import _subgroup_search
+from skfair.metrics._groupwise import _worst_subgroup
 
 QUALITIES = [
     "mcdp",
@@ -109,6 +107,7 @@ def check_against_enumeration(rng, quality):
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.UndefinedMetricWarning")
+@pytest.mark.promise("`worst_subgroup` finds the largest value of all conjunctions")
 def test_equals_enumeration():
     for seed in range(36):
         check_against_enumeration(np.random.default_rng(seed), QUALITIES[seed % 6])
@@ -127,11 +126,11 @@ def test_bound_is_attained_by_the_most_extreme_rows():
         n_rows, size, least = 12, 6, int(rng.integers(1, 5))
         scores = rng.integers(0, 5, n_rows) / 4
         inside = rng.permutation(n_rows) < size
-        population = _subgroup_search.Population.of(scores, inside[np.newaxis] * 1)
+        population = _worst_subgroup.Population.of(scores, inside[np.newaxis] * 1)
         entries = population.entries()
         everyone = np.arange(len(entries.weights))
-        root = _subgroup_search.Subgroup(0, (), everyone, n_rows, np.inf)
-        child = _subgroup_search._refine(root, 0, entries, least)[-1]
+        root = _worst_subgroup.Subgroup(0, (), everyone, n_rows, np.inf)
+        child = _worst_subgroup._refine(root, 0, entries, least)[-1]
         members = np.flatnonzero(inside)
         largest = max(
             mcdp(None, scores, sensitive_features=np.isin(np.arange(n_rows), chosen))
@@ -148,18 +147,18 @@ def test_bounds_save_work(monkeypatch):
     y_score[people[:, 0] == 1] /= 3
     options = {"sensitive_features": people, "min_group_size": 60, "n_permutations": 0}
     calls = []
-    refine = _subgroup_search._refine
+    refine = _worst_subgroup._refine
     monkeypatch.setattr(
-        _subgroup_search,
+        _worst_subgroup,
         "_refine",
         lambda *arguments: calls.append(1) or refine(*arguments),
     )
     bounded = worst_subgroup(None, y_score, n_subgroups=1, **options)
     n_bounded = len(calls)
     calls.clear()
-    bounds = _subgroup_search._bounds
+    bounds = _worst_subgroup._bounds
     monkeypatch.setattr(
-        _subgroup_search, "_bounds", lambda *arguments: bounds(*arguments) + 1
+        _worst_subgroup, "_bounds", lambda *arguments: bounds(*arguments) + 1
     )
     enumerated = worst_subgroup(None, y_score, n_subgroups=1, **options)
     assert enumerated.value == bounded.value
@@ -249,15 +248,13 @@ def test_containers_and_order_of_rows(people):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("quality", ["mcdp", "calibration"])
-def test_number_of_processes_does_not_matter(people, quality):
+def test_number_of_processes_does_not_matter(people):
     frame, y_score = people
     tables = [
         worst_subgroup(
             np.arange(2_000) % 2,
             y_score,
             sensitive_features=frame[["sex", "race"]],
-            quality=quality,
             n_permutations=9,
             random_state=3,
             n_jobs=n_jobs,
@@ -355,10 +352,8 @@ def test_callable_quality_and_text_labels(people):
         ({"min_group_size": 0}, "min_group_size must be an integer of at least 1"),
         ({"n_subgroups": 0}, "n_subgroups must be an integer"),
         ({"n_permutations": -1}, "n_permutations must be an integer"),
-        ({"quality": "f1"}, "quality must be 'mcdp', 'calibration', 'selection_rate'"),
+        ({"quality": "f1"}, "quality must be 'mcdp', 'selection_rate'"),
         ({"quality": "accuracy"}, "y_true must be labels"),
-        ({"quality": "calibration"}, "y_true must be a true label for each row"),
-        ({"quality": "calibration", "scale": "rank"}, "scale must be 'probability'"),
     ],
 )
 def test_broken_input(options, match):
@@ -465,6 +460,7 @@ def test_pvalue_is_that_of_a_permutation_test_of_the_largest_difference():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("quality", ["mcdp", "true_positive_rate"])
+@pytest.mark.promise("The search for the worst subgroup is paid for in its p-value")
 def test_level(quality):
     rejected = 0
     for seed in range(1_000):
@@ -560,240 +556,3 @@ def test_numbers_by_their_ranks(people):
     ):
         with pytest.raises(ValueError, match=match):
             worst_subgroup(None, scores > 0.5, **options, **bad)
-
-
-def error_by_hand(y_true, y_score):
-    """Calibration error of a group, and in deviations by Bennett's inequality."""
-    levels = np.unique(y_score)
-    curve = [0, *((y_true - y_score)[y_score <= level].sum() for level in levels)]
-    error, variance = np.ptp(curve), (y_score * (1 - y_score)).sum()
-    if variance == 0:
-        return error / len(y_score), np.inf if error > 1e-9 else 0.0
-    x = error / variance
-    exponent = variance * ((1 + x) * np.log1p(x) - x)
-    return error / len(y_score), np.sqrt(2 * exponent)
-
-
-def enumerate_calibration(y_true, y_score, columns, min_size):
-    """Size, error and deviations of all subgroups by their rows, each once."""
-    found = {}
-    for k in range(1, len(columns) + 1):
-        for chosen in combinations(range(len(columns)), k):
-            for combination in product(*(np.unique(columns[i]) for i in chosen)):
-                inside = np.all(
-                    [columns[i] == v for i, v in zip(chosen, combination, strict=True)],
-                    axis=0,
-                )
-                if min(inside.sum(), (~inside).sum()) >= min_size:
-                    errors = error_by_hand(y_true[inside], y_score[inside])
-                    found.setdefault(inside.tobytes(), (k, *errors))
-    return found
-
-
-def check_calibration(rng):
-    y_true, y_score, _, columns = draw(rng)
-    if rng.random() < 0.3:
-        y_score = y_score.round()
-    min_size, n_best = int(rng.integers(1, 9)), int(rng.integers(1, 6))
-    expected = enumerate_calibration(y_true, y_score, columns, min_size)
-    result = worst_subgroup(
-        y_true,
-        y_score,
-        sensitive_features=np.column_stack(columns),
-        quality="calibration",
-        min_group_size=min_size,
-        n_subgroups=n_best,
-        n_permutations=0,
-    )
-    values = sorted((one[-1] for one in expected.values()), reverse=True)[:n_best]
-    np.testing.assert_allclose(result.table["deviations"], values, rtol=1e-9)
-    if values:
-        assert result.value == pytest.approx(values[0])
-    for line, conditions in zip(
-        result.table.itertuples(), result.conditions, strict=True
-    ):
-        inside = np.ones(len(y_true), dtype=bool)
-        for name, value in conditions.items():
-            inside &= columns[int(name.split()[1])] == value
-        n_conditions, error, deviations = expected[inside.tobytes()]
-        assert len(conditions) == n_conditions
-        assert line.n_rows == inside.sum()
-        assert line.error == pytest.approx(error, abs=1e-12)
-        assert line.deviations == pytest.approx(deviations)
-        between = inside & (y_score >= line.low) & (y_score <= line.high)
-        if not between.any():
-            assert line.error == pytest.approx(0, abs=1e-12)
-            assert np.isnan(line.difference)
-            continue
-        assert line.rate == pytest.approx(y_true[between].mean())
-        assert line.mean_score == pytest.approx(y_score[between].mean())
-        assert line.difference == pytest.approx(line.rate - line.mean_score)
-        share = between.sum() / inside.sum()
-        assert abs(line.difference) * share == pytest.approx(error, abs=1e-12)
-
-
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.UndefinedMetricWarning")
-def test_calibration_equals_enumeration():
-    for seed in range(40):
-        check_calibration(np.random.default_rng(seed))
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.UndefinedMetricWarning")
-def test_calibration_equals_enumeration_in_many_cases():
-    for seed in range(1_000, 6_000):
-        check_calibration(np.random.default_rng(seed))
-
-
-@pytest.mark.parametrize("decimals", [1, 8])
-def test_draws_of_true_labels_are_searched_like_the_given_ones(decimals):
-    """The same draws for all subgroups; rows that are alike are one entry or not."""
-    rng = np.random.default_rng(0)
-    codes = rng.integers(0, 2, (2, 90))
-    scores = np.sort(rng.random(90).round(decimals))
-    population = _subgroup_search.Population.of(scores, codes, scores > 2)
-    entries = population.entries()
-    assert (len(entries.scores) < 90) == (decimals == 1)
-    means = entries.drawn(np.random.default_rng(1), 5)
-    found = _subgroup_search.largest_errors([entries], [means], 10)
-    for value, mean in zip(found, means, strict=True):
-        positive = np.round(mean * entries.weights).astype(int)
-        rows = [np.repeat(one, entries.weights) for one in entries.codes]
-        y_true = np.concatenate(
-            [np.arange(n) < k for n, k in zip(entries.weights, positive, strict=True)]
-        )
-        y_score = np.repeat(entries.scores, entries.weights)
-        expected = enumerate_calibration(y_true, y_score, rows, 10)
-        assert value == pytest.approx(max(one[-1] for one in expected.values()))
-    many = entries.drawn(np.random.default_rng(2), 4_000).mean(axis=0)
-    noise = np.sqrt(entries.scores * (1 - entries.scores) / entries.weights / 4_000)
-    assert (np.abs(many - entries.scores) <= 5 * noise).all()
-
-
-def miscalibrated(n_rows, seed):
-    """People, scores and labels, more often positive in a subgroup than scores say."""
-    rng = np.random.default_rng(seed)
-    people = pd.DataFrame(
-        {
-            "sex": rng.choice(["F", "M"], n_rows),
-            "race": rng.choice(list("abc"), n_rows),
-            "town": rng.choice(list("xyz"), n_rows),
-        }
-    )
-    concerned = (people["sex"] == "F") & (people["race"] == "b")
-    y_score = rng.beta(2, 3, n_rows)
-    y_true = rng.random(n_rows) < np.where(concerned, y_score**0.5, y_score)
-    return people, y_score, y_true, concerned
-
-
-def test_finds_the_subgroup_that_is_not_calibrated(monkeypatch):
-    people, y_score, y_true, concerned = miscalibrated(2_000, 0)
-    options = {"sensitive_features": people, "quality": "calibration"}
-    options["random_state"] = 0
-    result = worst_subgroup(y_true, y_score, **options)
-    assert result.subgroup == "sex = F and race = b"
-    assert result.pvalue == 0.01
-    assert result.table.columns.tolist() == [
-        "n_rows",
-        "low",
-        "high",
-        "rate",
-        "mean_score",
-        "difference",
-        "error",
-        "deviations",
-        "pvalue",
-    ]
-    assert result.null_distribution.max() < result.value
-    error = calibration_error(y_true, y_score, sensitive_features=concerned)
-    assert result.table["error"].iloc[0] == pytest.approx(error)
-    names = np.where(y_true, "yes", "no")
-    again = worst_subgroup(names, y_score, pos_label="yes", **options)
-    pd.testing.assert_frame_equal(again.table, result.table)
-    order = np.random.default_rng(0).permutation(2_000)
-    options["sensitive_features"] = people.iloc[order]
-    moved = worst_subgroup(y_true[order], y_score[order], **options)
-    assert moved.subgroup == result.subgroup
-    assert moved.value == pytest.approx(result.value)
-    # Blocks of draws do not change what is drawn.
-    monkeypatch.setattr("skfair.metrics._uncertainty._drawn_labels._BLOCK", 7 * 2_000)
-    options["sensitive_features"] = people
-    blocks = worst_subgroup(y_true, y_score, **options)
-    np.testing.assert_allclose(blocks.null_distribution, result.null_distribution)
-
-
-def test_calibration_within_strata():
-    people, y_score, y_true, _ = miscalibrated(2_000, 1)
-    options = {"quality": "calibration", "n_permutations": 0}
-    sex_and_race = people[["sex", "race"]]
-    found = worst_subgroup(
-        y_true,
-        y_score,
-        sensitive_features=sex_and_race,
-        control_features=people["town"],
-        **options,
-    )
-    each = {
-        town: worst_subgroup(
-            y_true[rows],
-            y_score[rows],
-            sensitive_features=sex_and_race[rows],
-            **options,
-        ).value
-        for town in "xyz"
-        for rows in [(people["town"] == town).to_numpy()]
-    }
-    assert found.value == max(each.values())
-    assert found.stratum == max(each, key=each.get)
-
-
-def test_one_column_is_the_test_of_its_groups():
-    """The statistic is that of `calibration_test`, and so is the group."""
-    people, y_score, y_true, _ = miscalibrated(1_000, 2)
-    result = worst_subgroup(
-        y_true,
-        y_score,
-        sensitive_features=people["race"],
-        quality="calibration",
-        random_state=0,
-    )
-    by_group = calibration_test(
-        y_true, y_score, sensitive_features=people["race"], random_state=0
-    )
-    assert result.subgroup == f"race = {by_group.group}"
-    assert result.pvalue == pytest.approx(by_group.pvalue, abs=0.1)
-
-
-def test_impossible_outcomes():
-    """A score of 0 or 1 that is wrong has probability 0 under the hypothesis."""
-    y_score, sex = np.tile([0.0, 1.0], 20), np.repeat(["F", "M"], 20)
-    y_true = y_score.copy()
-    options = {"sensitive_features": sex, "quality": "calibration"}
-    options |= {"min_group_size": 5, "random_state": 0}
-    right = worst_subgroup(y_true, y_score, **options)
-    assert (right.value, right.pvalue) == (0, 1)
-    y_true[0] = 1
-    wrong = worst_subgroup(y_true, y_score, **options)
-    assert (wrong.value, wrong.pvalue, wrong.subgroup) == (np.inf, 0.01, "column 0 = F")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("decimals", [8, 1])
-def test_level_of_calibration(decimals):
-    rejected = 0
-    for seed in range(1_000):
-        rng = np.random.default_rng([seed, 1])
-        columns = rng.integers(0, 3, (250, 3))
-        # Scores depend on the columns, which is not what calibration compares.
-        y_score = rng.beta(1 + columns[:, 0], 4).round(decimals)
-        result = worst_subgroup(
-            rng.random(250) < y_score,
-            y_score,
-            sensitive_features=columns,
-            quality="calibration",
-            min_group_size=20,
-            n_permutations=19,
-            random_state=seed,
-        )
-        rejected += result.pvalue <= 0.05
-    assert 30 <= rejected <= 65

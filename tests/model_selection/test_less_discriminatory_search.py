@@ -125,6 +125,7 @@ def parts(X, y):
     return hold_out(rows, 0.3, np.random.RandomState(0))
 
 
+@pytest.mark.promise("Alternatives are confirmed on rows that chose nothing")
 def test_rows_of_the_confirmation_choose_nothing(fitted):
     X, y = people(4000)
     _, confirm = parts(X, y)
@@ -192,9 +193,7 @@ def test_groups_may_be_routed(fitted):
 def test_routed_groups_reach_the_fit_and_the_predictions_of_a_mitigator():
     X, y = people(2000)
     sex = X.pop("sex")
-    model = MADDPostProcessor(
-        LogisticRegression(), repair_level=0, cv=2, fallback=False
-    )
+    model = MADDPostProcessor(LogisticRegression(), repair_level=0, cv=2)
     with config_context(enable_metadata_routing=True):
         search = LessDiscriminatorySearchCV(
             model.set_fit_request(sensitive_features=True),

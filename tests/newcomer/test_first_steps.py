@@ -45,11 +45,8 @@ from skfair.inspection import (
 from skfair.metrics import (
     DCPResult,
     bootstrap_interval,
-    calibration_test,
     certify,
     confidence_interval,
-    continuous_mcdp,
-    continuous_mcdp_cuts,
     cvar_fairness,
     cvar_fairness_report,
     cvar_fairness_test,
@@ -355,9 +352,7 @@ def test_rows_in_another_order(people, fitted):
 #: What reads rows beside the metrics themselves, by the arguments that it takes.
 OF_SCORES = {
     "madd_optimal_bandwidth": madd_optimal_bandwidth,
-    "calibration_test": partial(calibration_test, n_draws=9),
     "worst_subgroup": partial(worst_subgroup, n_permutations=1),
-    "continuous_mcdp_cuts": continuous_mcdp_cuts,
     "proxy_bounds": partial(proxy_bounds, mcdp, missing="bounds"),
     "values_by_stratum": partial(values_by_stratum, mcdp, control_features=[0, 1] * 50),
     "FairnessMonitor": lambda *rows, **groups: FairnessMonitor(mcdp).update(
@@ -650,11 +645,11 @@ def test_regression_by_rank(people):
 def test_a_column_of_numbers_as_groups(people, fitted):
     X, _, ages = people
     scores = fitted.predict_proba(X)[:, 1]
-    with pytest.warns(UserWarning, match="bins=.*continuous_mcdp") as seen:
+    with pytest.warns(UserWarning, match="bins=") as seen:
         mcdp(None, scores, sensitive_features=ages)
     said = str(seen[0].message)
     edges = [float(edge) for edge in re.findall(r"bins=\[(.*?)\]", said)[0].split(",")]
-    with pytest.warns(UserWarning, match="age has 78 groups.*bins=.*continuous_mcdp"):
+    with pytest.warns(UserWarning, match="age has 78 groups.*bins="):
         FairnessReport.from_predictions(
             None,
             scores,
@@ -665,7 +660,6 @@ def test_a_column_of_numbers_as_groups(people, fitted):
         )
     by_range = encode_groups(ages, bins=edges)
     assert 0 < mcdp(None, scores, sensitive_features=by_range) < 1
-    assert 0 <= continuous_mcdp(None, scores, sensitive_features=ages) < 1
 
 
 # --- what users of fairlearn look for

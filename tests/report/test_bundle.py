@@ -348,6 +348,7 @@ def test_a_forged_number_is_found_though_its_hash_is_forged(files, verify):
 
 
 @pytest.mark.slow
+@pytest.mark.promise("Every forged number of a bundle is found")
 def test_500_forged_numbers_are_found(files, verify):
     assert_forgeries_are_found(files, verify, 500)
 
@@ -466,6 +467,7 @@ def test_markup_in_labels_is_inert(make_report, scored, tmp_path):
     assert "<script" not in (tmp_path / "new" / "page.html").read_text()
 
 
+@pytest.mark.promise("With `min_cell` no count of a bundle is smaller")
 def test_no_count_is_below_min_cell(light, tmp_path):
     found, summary = round_trip(light, tmp_path / "new", min_cell=10)
     assert found.ok

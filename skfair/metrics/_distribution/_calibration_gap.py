@@ -182,19 +182,6 @@ def _bound_gap(
     return lower, upper
 
 
-def _bound_error(statistic: GroupedCalibration) -> tuple[float, float]:
-    """Bound `calibration_error` of the rows of a statistic."""
-    # Least and largest values, of the curves below and of those above.
-    ends = np.zeros((2, 2, statistic.n_groups))
-    for curves in _bounding_curves(statistic):
-        for end, heights in zip(ends, curves, strict=True):
-            end[0] = np.minimum(end[0], heights.min(axis=1, initial=0))
-            end[1] = np.maximum(end[1], heights.max(axis=1, initial=0))
-    below, above = ends
-    lower, upper = (below[1] - above[0]).max(), (above[1] - below[0]).max()
-    return float(lower), float(upper)
-
-
 @specify(
     compares_errors=never,
     maximum=2.0,
@@ -223,7 +210,7 @@ def calibration_gap(
     frequent. There are no bins to choose, unlike in calibration curves by bin.
 
     It does not ask whether scores are true: groups whose scores are all too high in the
-    same way have no gap if they have them equally often. That is `calibration_error`.
+    same way have no gap if they have them equally often.
 
     Parameters
     ----------
@@ -272,8 +259,6 @@ default=None
 
     See Also
     --------
-    calibration_error : The same curves, each compared with 0.
-    calibration_test : Whether the scores are calibrated in every group.
     metric_bounds : Bounds of it where scores and labels are known by bins only.
     skfair.inspection.CalibrationGapDisplay : Picture of the curves.
     permutation_test : Whether the groups are equally calibrated.
@@ -356,93 +341,3 @@ def largest_curve_gap(
 def _mean(shares: Floats, curves: Floats) -> Floats:
     """Mean of the curves; sorted terms give the same sum in any order of groups."""
     return np.asarray(np.sort(shares[:, np.newaxis] * curves, axis=0).sum(axis=0))
-
-
-@specify(compares_errors=never, bounds_by_label=_bound_error)
-def calibration_error(
-    y_true: ArrayLike,
-    y_score: ArrayLike,
-    *,
-    sensitive_features: Any = None,
-    control_features: Any = None,
-    pos_label: Any = None,
-    multistratum: Multistratum = "max",
-    sample_weight: ArrayLike | None = None,
-) -> float:
-    """Largest calibration error of a group, by cumulative differences.
-
-    .. math::
-        \\max_g \\left( \\max_t C_g(t) - \\min_t C_g(t) \\right), \\quad
-        C_g(t) = \\frac{1}{n_g} \\sum_{i \\in g, \\, s_i \\le t} (y_i - s_i)
-
-    with 0 among the values of C, is the Kuiper calibration error of the group with the
-    largest: the largest sum of the differences between outcomes and scores over
-    an interval of scores, as a share of the group. It compares each group with its own
-    scores, not with another group, so that it has no `multigroup`: groups that are all
-    wrong in the same way have errors and no `calibration_gap`.
-
-    Parameters
-    ----------
-    y_true : array-like of shape (n_samples,)
-        True labels of two classes.
-    y_score : array-like of shape (n_samples,)
-        Probabilities of the positive class, in [0, 1].
-    sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
-        Group of each row; several columns stand for their intersection.
-    control_features : array-like of shape (n_samples,) or (n_samples, n_columns), \
-default=None
-        Stratum of each row; the error is that of a group within a stratum.
-    pos_label : int, float, bool or str, default=None
-        The true label that counts as positive. None stands for 1 where the labels are 0
-        and 1, or -1 and 1; others need it.
-    multistratum : {"max", "weighted"}, default="max"
-        The largest value over strata, or their mean by the total weight of each.
-    sample_weight : array-like of shape (n_samples,), default=None
-        Non-negative sample weights.
-
-    Returns
-    -------
-    float in [0, 1]
-        nan with a warning where a group is absent or too small.
-
-    Raises
-    ------
-    TypeError
-        If an argument is missing, or of a kind that is not taken.
-    ValueError
-        As `calibration_gap` does.
-
-    Warns
-    -----
-    sklearn.exceptions.UndefinedMetricWarning
-        If there are fewer than two groups, or a group is absent or too small.
-
-    See Also
-    --------
-    calibration_gap : Differences between the groups.
-    calibration_test : Whether the scores are calibrated in every group.
-
-    Notes
-    -----
-    Of n calibrated rows with scores near .5 noise alone gives about 0.8 / sqrt(n), so
-    that the smallest group tends to have the largest value: `calibration_test` takes
-    this into account.
-
-    Examples
-    --------
-    >>> from skfair.metrics import calibration_error
-    >>> y_true = [0, 1, 0, 1, 0, 0, 1, 0]
-    >>> y_score = [0.25, 0.75, 0.25, 0.75, 0.25, 0.75, 0.75, 0.25]
-    >>> calibration_error(y_true, y_score, sensitive_features=list("aaaabbbb"))
-    0.25
-    """
-    given = y_true, y_score, sensitive_features, sample_weight, pos_label
-    found = labelled_rows("calibration_error", *given)
-    if found is None:
-        return math.nan
-    rows = rows_by_score(found)
-    low = high = np.zeros(len(rows.shares))
-    for _, heights in rows.curves():
-        low = np.minimum(low, heights.min(axis=1, initial=0))
-        high = np.maximum(high, heights.max(axis=1, initial=0))
-    return float((high - low).max())

@@ -75,7 +75,7 @@ def metric_bounds(
     ----------
     metric : callable
         `mcdp`, `abcc`, `demographic_parity_difference` of scores, or `madd` whose bins
-        are unions of bins of the histogram, `calibration_gap` or `calibration_error`;
+        are unions of bins of the histogram or `calibration_gap`;
         `functools.partial` may set its options.
     histogram : GroupedHistogram or GroupedCalibration
         Scores of each group in bins. Metrics of calibration need the second, which has

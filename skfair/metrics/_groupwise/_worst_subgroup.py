@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import pairwise
@@ -26,28 +26,17 @@ from skfair._utils._validation import (
 )
 from skfair._utils._warnings import warns_if_reordered
 from skfair.groups import Groups, columns_of, encode_column, into_ranges
-from skfair.metrics._groupwise._subgroup_search import (
-    Entries,
-    Population,
-    Subgroup,
-    compare_with_others,
-    compare_with_scores,
-    largest_errors,
-    largest_value,
-    search_calibration,
-    search_subgroups,
-)
 from skfair.metrics._inputs import (
     Quality,
     QualityName,
-    labelled_scores,
     outcomes_of,
 )
 from skfair.metrics._strata import split_strata, warn_of_strata
-from skfair.metrics._uncertainty._drawn_labels import blocks_of_draws
 from skfair.metrics._uncertainty._resampling import check_seed, exact_pvalue
 from skfair.metrics._undefined import warn_undefined
 
+#: More than the rounding of a difference of two shares.
+_ROUNDING = 1e-12
 #: A numeric column with more values than this needs bins.
 _MAX_VALUES = 20
 
@@ -59,22 +48,20 @@ class WorstSubgroupResult(TableResult):
     Attributes
     ----------
     value : float
-        Largest absolute difference between a subgroup and everyone else, in [0, 1]; for
-        "calibration" the largest calibration error of a subgroup, in standard
-        deviations of its noise. nan if no subgroup can be compared.
+        Largest absolute difference between a subgroup and everyone else, in [0, 1]. nan
+        if no subgroup can be compared.
     subgroup : str
         The subgroup, as text; "" if there is none.
     pvalue : float in (0, 1]
         Share of permutations, the given order among them, in which the search finds a
-        value at least as large; for "calibration" of draws of true labels. nan without
-        permutations.
+        value at least as large. nan without permutations.
     conditions : tuple of dict
         For each row of `table`, the value of each column of the conjunction. Of a
         column with bins the value is a text.
     table : DataFrame
         The subgroups of the largest values, see `worst_subgroup`.
     null_distribution : ndarray of shape (n_permutations,)
-        Largest value found in each permutation or draw.
+        Largest value that the search has in each permutation.
     stratum : object
         Label of the stratum of the first subgroup; None without strata.
     """
@@ -95,7 +82,7 @@ def worst_subgroup(
     *,
     sensitive_features: Any,
     control_features: Any = None,
-    quality: Literal["mcdp", "calibration"] | Quality = "mcdp",
+    quality: Literal["mcdp"] | Quality = "mcdp",
     scale: Scale = "probability",
     pos_label: Any = None,
     bins: Mapping[Any, Sequence[float]] | None = None,
@@ -106,22 +93,21 @@ def worst_subgroup(
     n_jobs: int | None = None,
     verbose: int = 0,
 ) -> WorstSubgroupResult:
-    """Find the subgroup that differs most from everyone else, or from its scores.
+    """Find the subgroup that differs most from everyone else.
 
     Subgroups are all conjunctions of values of the columns, such as ``sex = F and
     race = B`` or ``sex = F`` alone, that leave a least number of rows in them and
-    outside. Each is compared with all other rows; for ``quality="calibration"`` its
-    outcomes are compared with its scores. It is the question of an auditor who does not
-    know beforehand which intersection to look at. `max_gap` compares the intersections
-    of all columns only, with their average.
+    outside. Each is compared with all other rows. It is the question of an auditor who
+    does not know beforehand which intersection to look at. `max_gap` compares the
+    intersections of all columns only, with their average.
 
     Parameters
     ----------
     y_true : array-like of shape (n_samples,) or None
         True labels, where the quality needs them.
     y_score_or_pred : array-like of shape (n_samples,)
-        Probabilities of the positive class for "mcdp" and "calibration"; any finite
-        numbers for "mcdp" with ``scale="rank"``; predicted labels otherwise.
+        Probabilities of the positive class for "mcdp", or any finite numbers with
+        ``scale="rank"``; predicted labels otherwise.
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns), \
 or Groups
         Columns whose values are combined. Missing values raise ValueError, unless a
@@ -131,18 +117,16 @@ default=None
         Stratum of each row, such as its department or its true label, within which
         subgroups are compared with all other rows; the value is the largest over
         strata. Strata without a subgroup are left out, with a warning that names them.
-    quality : {"mcdp", "calibration", "selection_rate", "true_positive_rate", \
+    quality : {"mcdp", "selection_rate", "true_positive_rate", \
 "false_positive_rate", "accuracy", "error_rate"} or callable, default="mcdp"
         What is compared: "mcdp" is the largest difference, over all thresholds,
-        between the shares of scores above it. "calibration" is the `calibration_error`
-        of a subgroup, in standard deviations of its noise. The others are rates, see
-        `max_gap`.
+        between the shares of scores above it. The others are rates, see `max_gap`.
     scale : {"probability", "rank"}, default="probability"
         ``"rank"`` is for scores of "mcdp" that are no probabilities, such as predicted
         numbers or their errors. Ranks do not change the value, and thresholds of the
         table are in the unit of the scores.
     pos_label : int, float, bool or str, default=None
-        The positive class of a rate or of "calibration", see `max_gap`.
+        The positive class of a rate, see `max_gap`.
     bins : mapping of column to increasing numbers, default=None
         Edges of the bins of numeric columns, by name (or position, for an array): 30
         and 50 give "age < 30", "30 <= age < 50" and "age >= 50", the ranges of
@@ -155,10 +139,9 @@ default=None
     n_subgroups : int, default=10
         Number of subgroups in the table.
     n_permutations : int, default=99
-        Number of permutations, or for "calibration" of draws of true labels, for
-        p-values, each a search of its own; 0 for none.
+        Number of permutations for p-values, each a search of its own; 0 for none.
     random_state : int, RandomState instance or None, default=None
-        Seed of the permutations or draws.
+        Seed of the permutations.
     n_jobs : int, default=None
         Number of processes; None is 1 unless in a `joblib.parallel_config` context,
         -1 uses all processors. The result does not depend on it.
@@ -172,12 +155,7 @@ default=None
         conjunction: ``stratum``, if there are strata, ``n_rows``, ``rate`` and
         ``rate_of_others``, ``difference`` of the two, ``pvalue``. For "mcdp" the rates
         are shares of scores above ``score``, the threshold at which they differ most.
-        For "calibration" ``low`` and ``high`` are the ends of the interval of scores in
-        which outcomes differ most from scores; ``rate`` is the share of positive rows
-        there, ``mean_score`` what it should be, and ``difference`` that of the two.
-        ``error``, the `calibration_error`, is their difference times the share of the
-        subgroup's rows in the interval; ``deviations`` is ``error`` in standard
-        deviations of its noise. A subgroup that can be described in several ways has
+        A subgroup that can be described in several ways has
         one row, with the fewest conditions.
 
     Raises
@@ -195,8 +173,6 @@ default=None
 
     See Also
     --------
-    calibration_test : Whether the scores are calibrated in given groups.
-    continuous_mcdp : The same for cut points of a number.
     max_gap : Largest distance of an intersection from the average.
     top_groups : Intersections that differ, at a given false discovery rate.
 
@@ -211,17 +187,9 @@ default=None
     too. For true and false positive rates only rows of one true label count, so that
     groups may differ in their base rates.
 
-    For "calibration" the hypothesis is that each row is positive with the probability
-    that its score says. True labels are drawn by it, the same for all subgroups, so
-    that the p-value is exact at any sample size. Errors are counted in standard
-    deviations as in `calibration_test`, since otherwise the search would always find a
-    small subgroup. The number is infinite where all scores of a subgroup are 0 or 1,
-    and one is wrong.
-
     Of a subgroup only those refinements are looked at that can exceed the best found:
-    the bound is that of the most extreme rows a refinement could consist of. What is
-    found equals what enumeration finds. For "calibration" all subgroups that have
-    enough rows are looked at, those of the same columns at once.
+    the bound is that of the most extreme rows a refinement could consist of. The
+    result equals that of enumeration.
 
     Examples
     --------
@@ -236,25 +204,12 @@ default=None
     >>> y_score = rng.beta(np.where(concerned, 2, 4), 4)
     >>> worst_subgroup(None, y_score, sensitive_features=people, random_state=0)
     WorstSubgroupResult(value=0.43..., subgroup='sex = F and race = b', pvalue=0.01)
-
-    Women of race b succeed more often than their scores say:
-
-    >>> y_true = rng.random(1000) < np.where(concerned, y_score**0.5, y_score)
-    >>> found = worst_subgroup(
-    ...     y_true,
-    ...     y_score,
-    ...     sensitive_features=people,
-    ...     quality="calibration",
-    ...     random_state=0,
-    ... )
-    >>> found.subgroup, found.pvalue
-    ('sex = F and race = b', 0.01)
     """
     min_group_size = check_integer("min_group_size", min_group_size, 1)
     n_subgroups = check_integer("n_subgroups", n_subgroups, 1)
     n_permutations = check_integer("n_permutations", n_permutations, 0)
     generator = check_seed(random_state)
-    scores, kept, positive = _scores(y_true, y_score_or_pred, quality, pos_label, scale)
+    scores, kept = _scores(y_true, y_score_or_pred, quality, pos_label, scale)
     columns = _columns(sensitive_features, bins, len(kept))
     if isinstance(sensitive_features, Groups):
         kept &= sensitive_features.codes >= 0
@@ -262,15 +217,12 @@ default=None
     codes = np.array([column.codes for column in columns])
     rows_of, reasons = _rows_of_strata(kept, control_features)
     parts = {
-        label: Population.of(
-            scores[rows], codes[:, rows], None if positive is None else positive[rows]
-        )
+        label: Population.of(scores[rows], codes[:, rows])
         for label, rows in rows_of.items()
     }
     entries = {label: rows.entries() for label, rows in parts.items()}
-    search = search_subgroups if positive is None else search_calibration
     best = {
-        label: search(part, min_group_size, n_subgroups)
+        label: _search_subgroups(part, min_group_size, n_subgroups)
         for label, part in entries.items()
     }
     reasons |= {
@@ -286,8 +238,13 @@ default=None
     null = np.full(n_permutations, np.nan)
     if any(best.values()) and n_permutations:
         searched = [rows for label, rows in parts.items() if best[label]]
-        tasks = _searches(searched, min_group_size, n_permutations, generator)
-        null = np.hstack(Parallel(n_jobs=n_jobs, verbose=verbose)(tasks))
+        tasks = (
+            delayed(_largest_value)(
+                [rows.permuted(generator) for rows in searched], min_group_size
+            )
+            for _ in range(n_permutations)
+        )
+        null = np.array(Parallel(n_jobs=n_jobs, verbose=verbose)(tasks))
     found = [(label, one) for label, several in best.items() for one in several]
     found = sorted(found, key=lambda pair: -pair[1].value)[:n_subgroups]
     result = _result(found, entries, columns, null, quality)
@@ -321,25 +278,6 @@ def _rows_of_strata(
     return rows, {one.label: one.reason for one in strata if one.reason}
 
 
-def _searches(
-    strata: list[Population],
-    min_group_size: int,
-    n_permutations: int,
-    generator: np.random.Generator,
-) -> Iterator[Any]:
-    """Yield the searches of permuted scores, or of blocks of drawn true labels."""
-    if strata[0].positive is None:
-        for _ in range(n_permutations):
-            shuffled = [rows.permuted(generator) for rows in strata]
-            yield delayed(largest_value)(shuffled, min_group_size)
-        return
-    entries = [rows.entries() for rows in strata]
-    n_entries = sum(len(rows.weights) for rows in entries)
-    for size in blocks_of_draws(n_permutations, n_entries):
-        drawn = [rows.drawn(generator, size) for rows in entries]
-        yield delayed(largest_errors)(entries, drawn, min_group_size)
-
-
 class _Column(NamedTuple):
     """A column: its name, the code of each row, and the values and texts of codes."""
 
@@ -355,31 +293,25 @@ def _scores(
     quality: Any,
     pos_label: Any,
     scale: Scale,
-) -> tuple[Floats, Bools, Bools | None]:
-    """Scores, or outcomes as scores of 0 and 1, which rows count, and true labels.
+) -> tuple[Floats, Bools]:
+    """Scores, or outcomes as scores of 0 and 1, and which rows count.
 
-    The CDFs of outcomes differ at 0 only, by the difference of the rates. Only
-    "calibration" looks at true labels in the search.
+    The CDFs of outcomes differ at 0 only, by the difference of the rates.
     """
     if not callable(quality):
-        names = "mcdp", "calibration", *get_args(QualityName)
-        check_choice("quality", quality, names)
+        check_choice("quality", quality, ("mcdp", *get_args(QualityName)))
     check_choice("scale", scale, get_args(Scale))
     if quality == "mcdp":
         scores = scores_on(scale, response, "y_score_or_pred")
         check_y_true(y_true, scores, scale)
-        return scores, np.ones(len(scores), dtype=bool), None
+        return scores, np.ones(len(scores), dtype=bool)
     if scale != "probability":
         raise ValueError(
             f"scale must be 'probability' unless quality is 'mcdp', got {scale!r}."
         )
-    if quality == "calibration":
-        given = y_true, response, pos_label
-        scores, positive = labelled_scores(*given, name="y_score_or_pred")
-        return scores, np.ones(len(scores), dtype=bool), positive
     outcomes, mask = outcomes_of(y_true, response, quality, pos_label)
     kept = np.ones(len(outcomes), dtype=bool) if mask is None else mask
-    return outcomes.astype(np.float64), kept, None
+    return outcomes.astype(np.float64), kept
 
 
 def _columns(data: Any, bins: Any, n_samples: int) -> list[_Column]:
@@ -473,24 +405,17 @@ def _result(
     quality: Any,
 ) -> WorstSubgroupResult:
     """Describe the subgroups, with p-values that pay for the search."""
-    compare: Callable[[Subgroup, Entries], dict[str, float]] = partial(
-        compare_with_others, is_rate=quality != "mcdp"
-    )
-    names = ["rate", "rate_of_others", "difference"]
-    if quality == "mcdp":
-        names.insert(0, "score")
-    elif quality == "calibration":
-        compare = compare_with_scores
-        names = ["low", "high", "rate", "mean_score", "difference"]
-        names += ["error", "deviations"]
-    names = ["n_rows", *names, "pvalue"]
+    is_rate = quality != "mcdp"
+    names = ["n_rows", "score", "rate", "rate_of_others", "difference", "pvalue"]
+    if is_rate:
+        names.remove("score")
     lines, texts, conditions = [], [], []
     for stratum, one in found:
         chosen = [(columns[column], code) for column, code in one.conditions]
         texts.append(" and ".join(column.texts[code] for column, code in chosen))
         conditions.append({column.name: column.values[code] for column, code in chosen})
         pvalue = exact_pvalue(one.value, null) if len(null) else math.nan
-        compared = compare(one, entries[stratum])
+        compared = _compare_with_others(one, entries[stratum], is_rate=is_rate)
         lines.append({**compared, "pvalue": pvalue})
     table = pd.DataFrame(lines, pd.Index(texts, name="subgroup", dtype=object), names)
     types = {name: "int64" if name == "n_rows" else "float64" for name in names}
@@ -503,3 +428,238 @@ def _result(
         table,
         null,
     )
+
+
+class Entries(NamedTuple):
+    """Rows in the order of scores; those of one score and cell may be one entry."""
+
+    scores: Floats
+    weights: Integers  # number of rows
+    below: Integers  # rows of the whole table with a lower score
+    through: Integers  # rows with at most this score
+    codes: NDArray[np.integer]  # of shape (n_columns, n_entries)
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows of all entries."""
+        return int(self.through[-1]) if len(self.through) else 0
+
+
+class Population(NamedTuple):
+    """Rows in the order of scores; a cell is an intersection of all columns."""
+
+    scores: Floats  # distinct
+    score_codes: Integers  # of each row, increasing
+    cells: Integers  # of each row
+    cell_codes: NDArray[np.integer]  # of shape (n_columns, n_cells)
+
+    @classmethod
+    def of(cls, scores: Floats, codes: NDArray[np.integer]) -> Population:
+        """Sort the rows by score once for all permutations."""
+        order = np.argsort(scores, kind="stable")
+        distinct, score_codes = np.unique(scores[order], return_inverse=True)
+        cells = np.zeros(len(scores), dtype=np.intp)
+        for column in codes:
+            pair = cells * (int(column.max(initial=0)) + 1) + column
+            cells = np.unique(pair, return_inverse=True)[1]
+        first = np.unique(cells, return_index=True)[1]
+        return cls(distinct, score_codes, cells[order], codes[:, first])
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(self.cells)
+
+    def permuted(self, generator: np.random.Generator) -> Entries:
+        """Entries with the scores permuted over all rows."""
+        return self._replace(cells=generator.permutation(self.cells)).entries()
+
+    def entries(self) -> Entries:
+        """Join rows of the same score and cell where that makes them fewer."""
+        n_cells = self.cell_codes.shape[1]
+        through = np.cumsum(np.bincount(self.score_codes, minlength=len(self.scores)))
+        score_codes, cells = self.score_codes, self.cells
+        weights = np.ones(len(cells), dtype=np.intp)
+        if len(self.scores) * n_cells < len(cells):
+            counts = np.bincount(score_codes * n_cells + cells)
+            keys = np.flatnonzero(counts)
+            weights = counts[keys]
+            score_codes, cells = np.divmod(keys, n_cells)
+        before = np.append(0, through)
+        return Entries(
+            self.scores[score_codes],
+            weights,
+            before[score_codes],
+            through[score_codes],
+            self.cell_codes[:, cells],
+        )
+
+
+class Subgroup(NamedTuple):
+    """A conjunction, pairs of column and code, and how far it is from all others."""
+
+    value: float
+    conditions: tuple[tuple[int, int], ...]
+    entries: Integers  # positions, in the order of scores
+    size: int
+    bound: float  # of the values of its refinements
+
+
+def _largest_value(strata: Sequence[Entries], min_size: int) -> float:
+    """Largest value of any subgroup of any stratum, each of which has one."""
+    return max(_search_subgroups(one, min_size, 1)[0].value for one in strata)
+
+
+def _search_subgroups(entries: Entries, min_size: int, n_best: int) -> list[Subgroup]:
+    """Subgroups of the largest values, the largest first, by branch and bound.
+
+    A conjunction is refined by later columns only, so that each is met once.
+    """
+    best: list[Subgroup] = []
+    n_rows, n_columns = entries.n_rows, len(entries.codes)
+    everyone = np.arange(len(entries.weights))
+    stack = [Subgroup(0, (), everyone, n_rows, math.inf)]
+    while stack:
+        parent = stack.pop()
+        if len(best) == n_best and parent.bound < best[-1].value - _ROUNDING:
+            continue
+        first = parent.conditions[-1][0] + 1 if parent.conditions else 0
+        children = []
+        for column in range(first, n_columns):
+            for child in _refine(parent, column, entries, min_size):
+                # The complement needs rows, too; it grows with each refinement.
+                if n_rows - child.size >= min_size:
+                    _keep(child, best, n_best)
+                if column < n_columns - 1:
+                    children.append(child)
+        stack += sorted(children, key=lambda child: child.bound)
+    return best
+
+
+def _refine(
+    parent: Subgroup, column: int, entries: Entries, min_size: int
+) -> list[Subgroup]:
+    """Subgroups of a subgroup by the values of one column, if they have enough rows."""
+    chosen = parent.entries
+    codes = entries.codes[column][chosen]
+    large = np.bincount(codes, entries.weights[chosen]) >= min_size
+    if not large.any():
+        return []
+    if not large.all():
+        kept = large[codes]
+        chosen, codes = chosen[kept], codes[kept]
+    order = np.argsort(codes, kind="stable")
+    chosen, codes = chosen[order], codes[order]
+    starts = np.flatnonzero(np.diff(codes, prepend=-1))
+    stops = np.append(starts[1:], len(codes))
+    weights = entries.weights[chosen]
+    sums = np.cumsum(weights)
+    sizes = np.diff(sums[stops - 1], prepend=0)
+    lengths = stops - starts
+    own = sums - np.repeat(sums[stops - 1] - sizes, lengths)
+    rows = _OwnRows(chosen, own, own - weights, np.repeat(sizes, lengths))
+    n_others = np.maximum(entries.n_rows - sizes, 1)
+    gaps = np.maximum.reduceat(_gaps(rows, entries), starts)
+    values = gaps / (sizes * n_others)
+    bounds = np.maximum.reduceat(_bounds(rows, entries, min_size), starts)
+    return [
+        Subgroup(
+            float(values[i]),
+            (*parent.conditions, (column, int(codes[starts[i]]))),
+            chosen[starts[i] : stops[i]],
+            int(sizes[i]),
+            float(bounds[i]),
+        )
+        for i in range(len(starts))
+    ]
+
+
+class _OwnRows(NamedTuple):
+    """Entries of subgroups, one after the other, and rows of the subgroup of each."""
+
+    entries: Integers
+    through: Integers  # rows of the subgroup up to the entry
+    before: Integers  # rows of the subgroup before it
+    sizes: Integers  # rows of the subgroup in all
+
+
+def _gaps(own: _OwnRows, entries: Entries) -> Integers:
+    """Difference of the CDFs of the subgroup and of all others, at each entry.
+
+    Times the sizes of both. With k of its s rows and K of all n rows at most at a score
+    it is k n - K s. The subgroup's CDF exceeds the others' most at one of its scores,
+    and falls below most just before one. Of entries of the same score `through` is
+    right at the last and `before` at the first; at the others the gap reads smaller.
+    """
+    n_rows, chosen = entries.n_rows, own.entries
+    above = own.through * n_rows - entries.through[chosen] * own.sizes
+    below = entries.below[chosen] * own.sizes - own.before * n_rows
+    return np.asarray(np.maximum(above, below))
+
+
+def _bounds(own: _OwnRows, entries: Entries, min_size: int) -> Floats:
+    """Bound of the gaps of all refinements of a subgroup, at each entry.
+
+    Let k rows of the subgroup, and K of all n rows, be at most at a score. A refinement
+    of t rows has j <= min(k, t) of them, so that the gap j / t - (K - j) / (n - t) is
+    largest for j = min(k, t). Up to t = k that is 1 - (K - t) / (n - t), which
+    increases in t as K <= n; from there on k / t - (K - k) / (n - t), which decreases.
+    So it is at most that of its t = max(k, min_size) most extreme rows. Just before a
+    score the same holds of the rows from there on.
+    """
+    n_rows, chosen = entries.n_rows, own.entries
+
+    def bound(hits: Integers, of_all: Integers) -> Floats:
+        taken = np.maximum(hits, min_size)
+        others = np.maximum(n_rows - taken, 1)
+        return np.asarray(hits / taken - (of_all - hits) / others)
+
+    above = bound(own.through, entries.through[chosen])
+    below = bound(own.sizes - own.before, n_rows - entries.below[chosen])
+    return np.maximum(above, below)
+
+
+def _keep(child: Subgroup, best: list[Subgroup], n_best: int) -> None:
+    """Put a subgroup in its place among the best, once for the same rows."""
+    if len(best) == n_best and child.value < best[-1].value - _ROUNDING:
+        return
+
+    def length(one: Subgroup) -> tuple[int, tuple[tuple[int, int], ...]]:
+        return len(one.conditions), one.conditions
+
+    for i, other in enumerate(best):
+        if other.size == child.size and np.array_equal(other.entries, child.entries):
+            best[i] = min(other, child, key=length)
+            break
+    else:
+        best.append(child)
+    best.sort(key=lambda one: (-one.value, *length(one)))
+    del best[n_best:]
+
+
+def _compare_with_others(
+    one: Subgroup, entries: Entries, *, is_rate: bool
+) -> dict[str, float]:
+    """Shares of a subgroup and of all others above the score of the largest gap."""
+    chosen, n_rows = one.entries, entries.n_rows
+    weights, scores = entries.weights[chosen], entries.scores[chosen]
+    own = np.cumsum(weights)
+    sizes = np.full(len(own), one.size)
+    score = 0.0
+    if not is_rate:
+        gaps = _gaps(_OwnRows(chosen, own, own - weights, sizes), entries)
+        at = int(gaps.argmax())
+        score = float(scores[at])
+        if gaps[at] > own[at] * n_rows - entries.through[chosen[at]] * one.size:
+            # Just before this score: from the one below it on.
+            score = float(entries.scores[np.searchsorted(entries.scores, score) - 1])
+    above = int(weights[scores > score].sum())
+    all_above = int(entries.weights[entries.scores > score].sum())
+    rate, others = above / one.size, (all_above - above) / (n_rows - one.size)
+    return {
+        "n_rows": one.size,
+        "score": score,
+        "rate": rate,
+        "rate_of_others": others,
+        "difference": rate - others,
+    }

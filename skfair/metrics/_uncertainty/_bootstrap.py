@@ -16,7 +16,7 @@ from skfair._utils._results import NumbersResult
 from skfair._utils._types import Floats
 from skfair._utils._validation import check_integer, check_real
 from skfair._utils._warnings import warn_user
-from skfair.metrics._spec import check_metric, specification_of
+from skfair.metrics._spec import check_metric
 from skfair.metrics._uncertainty._counts import Counts
 from skfair.metrics._uncertainty._resampling import (
     Rows,
@@ -70,8 +70,7 @@ def bootstrap_interval(
 ) -> BootstrapResult:
     """Confidence interval of a disparity, by resampling rows within each group.
 
-    With `control_features` they are drawn within each group of each stratum. For
-    `continuous_mcdp`, whose groups are numbers, they are drawn from all rows.
+    With `control_features` they are drawn within each group of each stratum.
 
     Parameters
     ----------
@@ -196,11 +195,7 @@ def resamples(
     if isinstance(rows, Counts):
         return partial(rows.resampled, generator)
     kept = rows.take(rows.that_count())  # a resample of weight zero has no value
-    groups = kept.drawn_from()
-    if specification_of(metric)[0].groups_are_numbers:
-        everyone = replace(kept.groups, codes=np.zeros_like(kept.groups.codes))
-        groups = replace(kept, groups=everyone).drawn_from()
-    draw = stratified_draws(groups, generator)
+    draw = stratified_draws(kept.drawn_from(), generator)
     return lambda: kept.take(draw())
 
 

@@ -100,8 +100,7 @@ class Rows:
     def sorted_for(self, metric: Metric) -> Rows:
         """Sort the scores once for a metric that needs nothing but their statistic."""
         specification, options = specification_of(metric)
-        needs_more = self.strata is not None or specification.groups_are_numbers
-        if specification.statistic is not GroupedScores or needs_more:
+        if specification.statistic is not GroupedScores or self.strata is not None:
             return self
         if self.y_score.ndim != 1:
             return self

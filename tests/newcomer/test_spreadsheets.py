@@ -183,7 +183,6 @@ def test_dates_as_groups(run, rows):
         ("audit t.csv --sensitive", "--sensitive: expected one argument"),
         ("audit t.csv --threshold 50%", "threshold: invalid float value: '50%'"),
         ("audit --y-true y", "the following arguments are required: table"),
-        ("compare t.csv --y-true y", "required: --baseline, --margin"),
         ("audt t.csv", "invalid choice: 'audt'"),
         ("", "the following arguments are required: COMMAND"),
     ],

@@ -67,12 +67,9 @@ assert surveyed.upper[-1] - surveyed.lower[-1] < result.upper[-1] - result.lower
 # %%
 # Noise
 # -----
-# Confidence bounds cover both bounds of the population. Shares that come from 300
-# people for each cell have noise, too.
+# Confidence bounds cover both bounds of the population.
 
-noisy = proxy_bounds(
-    mcdp, None, score, n_people=300, confidence_level=0.95, random_state=0, **given
-)
+noisy = proxy_bounds(mcdp, None, score, confidence_level=0.95, random_state=0, **given)
 print(noisy.to_frame().round(3).to_string(index=False))
 assert (noisy.upper_confidence >= noisy.upper).all()
 

@@ -85,6 +85,7 @@ NUMBERS = f"{GOOD} --format json"
     ],
     ids=["one column", "several columns"],
 )
+@pytest.mark.promise("The command writes the page of the library")
 def test_report_is_that_of_the_library(audit, table, scores, attributes):
     code, page, said = audit(
         f"table.csv --y-true y --y-score {','.join(scores)}"
@@ -323,6 +324,7 @@ def test_console_that_is_not_utf8(audit, tmp_path, monkeypatch):
     assert b"\\u05de" in console.buffer.getvalue()
 
 
+@pytest.mark.promise("Exit code 3 says that a limit is exceeded")
 def test_limits(audit):
     code, page, said = audit(f"{NUMBERS} --limit mcdp=0.001")
     assert code == 3

@@ -87,10 +87,8 @@ ESTIMATORS = {
     "ScoreRepairer, real": ScoreRepairer(scale="real"),
 }
 CLASSIFIERS = {name: e for name, e in ESTIMATORS.items() if is_classifier(e)}
-# The mitigated models are tested, also where few rows show no gain.
-for estimator in ESTIMATORS.values():
-    if "fallback" in estimator.get_params():
-        estimator.set_params(fallback=False)
+# Few rows may show no gain.
+pytestmark = pytest.mark.filterwarnings("ignore::skfair.exceptions.MitigationWarning")
 
 
 #: One that wraps a classifier, one that is trained itself, and one of scores.
@@ -226,10 +224,8 @@ CHECKED = {
         BOOSTER, sensitive_features=ParityOfSum(), validation_fraction=None
     ),
     "MADDPostProcessor without groups": MADDPostProcessor(LogisticRegression()),
-    # Weighted rows tell less of noise than as many rows, which `fallback` looks at.
     "MADDPostProcessor": MADDPostProcessor(
         LogisticRegression(),
-        fallback=False,
         sensitive_features=ParityOfSum(),
         unknown_groups="pooled",
         cv=2,
@@ -251,7 +247,6 @@ CHECKED = {
     "RepairedRegressor without groups": RepairedRegressor(Ridge()),
     "RepairedRegressor": RepairedRegressor(
         Ridge(),
-        fallback=False,
         sensitive_features=ParityOfSum(),
         unknown_groups="pooled",
         cv=2,
@@ -283,6 +278,7 @@ QUICK = {"MCDPReweighter", "ScoreRepairer"}
         for name in CHECKED
     ],
 )
+@pytest.mark.promise("Estimators pass `check_estimator`, with groups and without")
 def test_scikit_learn_checks(name):
     check_estimator(CHECKED[name], on_skip=None, on_fail="raise")
 
@@ -331,6 +327,7 @@ def test_same_seed_same_result(model, people):
 
 
 @every_estimator
+@pytest.mark.promise("Estimators come back from pickles as they were")
 def test_clone_and_pickle(model, people):
     X, _, sex = people
     parameters = model.get_params()
@@ -490,6 +487,7 @@ def test_groups_by_column_keyword_and_callable_agree(model, people, expected):
         pytest.param(csr_matrix, marks=pytest.mark.slow),
     ],
 )
+@pytest.mark.promise("A column that is dropped reaches no model")
 def test_dropped_column_never_reaches_the_model(model, container, people):
     X, y, sex = people
     rest = X[["skill", "proxy"]]
@@ -568,6 +566,7 @@ def forgets_groups(name):
 @pytest.mark.parametrize(
     "model", quick_first(filter(forgets_groups, CLASSIFIERS)), indirect=True
 )
+@pytest.mark.promise("No score depends on a group that prediction does not need")
 def test_the_group_of_a_row_does_not_change_its_score(model, people):
     X, y, sex = people
     is_man = (sex == "M").to_numpy()
@@ -592,6 +591,7 @@ def test_several_columns_are_their_intersection(model, people):
 
 
 @every_classifier
+@pytest.mark.promise("Without groups a mitigator warns and fits the plain model")
 def test_without_groups_it_warns_and_is_the_plain_model(model, people):
     X, y, _ = people
     with pytest.warns(UserWarning, match="has no sensitive_features: no"):

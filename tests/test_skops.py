@@ -54,6 +54,7 @@ ESTIMATORS = [
     "in_strata", [False, pytest.param(True, marks=pytest.mark.slow)]
 )
 @pytest.mark.filterwarnings("ignore::skfair.exceptions.MitigationWarning")
+@pytest.mark.promise("Fitted estimators are saved and loaded by skops")
 def test_dumped_and_loaded(model, in_strata, make_people):
     X, y, sex = make_people(300)
     office = (

@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass, field
 from typing import Any
 
-from skfair._utils._language import number
+from skfair._utils._text import number
 from skfair._utils._validation import check_real
 from skfair.groups import Selector
 from skfair.report._fairness_report import FairnessReport

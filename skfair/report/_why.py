@@ -5,11 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from skfair._utils._language import DASH, figure, interval, number, percent, say, whole
-from skfair._utils._text import label_text, or_none, visible_text
+from skfair._utils._text import (
+    DASH,
+    interval,
+    label_text,
+    number,
+    or_none,
+    percent,
+    visible_text,
+    whole,
+)
 from skfair.inspection import ExplainedGapResult, GapContributionsResult
 from skfair.report._metrics import MEASURES
-from skfair.report._names import name_of
 
 
 def data_of(result: Any) -> dict[str, Any]:
@@ -41,17 +48,17 @@ def data_of(result: Any) -> dict[str, Any]:
 
 
 def section_of(result: Mapping[str, Any]) -> dict[str, Any]:
-    """Title, sentences and a table of texts of a result, in the spoken language."""
+    """Title, sentences and a table of texts of a result."""
     return (_of_columns if result["metric"] else _of_features)(result)
 
 
 def _of_columns(result: Mapping[str, Any]) -> dict[str, Any]:
     """Write what remains of a gap between people who are alike in some columns."""
-    title = say(MEASURES[result["metric"]].title)
-    population = say("where all groups have people")
+    title = MEASURES[result["metric"]].title
+    population = "where all groups have people"
     if result["groups"]:
         (group,) = result["groups"]
-        population = say("with the columns of {group}", group=name_of(group))
+        population = f"with the columns of {label_text(group)}"
     rows = [
         [
             row["name"],
@@ -62,17 +69,16 @@ def _of_columns(result: Mapping[str, Any]) -> dict[str, Any]:
         for row in result["table"]
     ]
     ends = {f"value_{end}": result[end] for end in ("lower", "upper")}
+    value = _with_ends({"value": result["value"], **ends}, "value")
     return {
-        "title": say("What the gap goes with"),
+        "title": "What the gap goes with",
         "texts": [
-            say(
-                "{title} is {value} between the groups as they are. The table has what "
-                "remains of it between people who are alike in some columns, {where}.",
-                title=title,
-                value=_with_ends({"value": result["value"], **ends}, "value"),
-                where=population,
+            (
+                f"{title} is {value} between the groups as they are. The table has "
+                "what remains of it between people who are alike in some columns, "
+                f"{population}."
             ),
-            say(
+            (
                 "Neither number is a cause or an excuse: columns may carry an "
                 "injustice themselves, and groups may differ in columns that are not "
                 "among them."
@@ -80,11 +86,11 @@ def _of_columns(result: Mapping[str, Any]) -> dict[str, Any]:
             _level(result["confidence_level"]),
         ],
         "head": [
-            say("Alike in"),
-            say("Remains"),
-            say("Goes with these columns"),
-            say("Rows without overlap"),
-            say("Effective rows of the smallest group"),
+            "Alike in",
+            "Remains",
+            "Goes with these columns",
+            "Rows without overlap",
+            "Effective rows of the smallest group",
         ],
         "rows": rows,
     }
@@ -92,25 +98,21 @@ def _of_columns(result: Mapping[str, Any]) -> dict[str, Any]:
 
 def _of_features(result: Mapping[str, Any]) -> dict[str, Any]:
     """Contributions of the features of a model to its gaps."""
-    first, second = map(name_of, result["groups"])
+    first, second = map(label_text, result["groups"])
     rows = [
         [row["name"], *(_with_ends(row, name) for name in ("decisions", "means"))]
         for row in result["table"]
     ]
     return {
-        "title": say("Through which features the gap comes"),
+        "title": "Through which features the gap comes",
         "texts": [
-            say(
-                "The share of scores above {threshold} is larger in {first} than in "
-                "{second} by {value}, and the mean score by {mean}. The contributions "
-                "of all features add up to these numbers.",
-                threshold=number(result["threshold"]),
-                first=first,
-                second=second,
-                value=number(result["value"]),
-                mean=number(result["mean_difference"]),
+            (
+                f"The share of scores above {number(result['threshold'])} is larger in "
+                f"{first} than in {second} by {number(result['value'])}, and the mean "
+                f"score by {number(result['mean_difference'])}. The contributions of "
+                "all features add up to these numbers."
             ),
-            say(
+            (
                 "They say through which features this model gives the groups different "
                 "scores, not why the groups differ. Features that go together share "
                 "the contribution, and another model may use others."
@@ -118,9 +120,9 @@ def _of_features(result: Mapping[str, Any]) -> dict[str, Any]:
             _level(result["confidence_level"]),
         ],
         "head": [
-            say("Feature"),
-            say("To the difference of shares"),
-            say("To the difference of means"),
+            "Feature",
+            "To the difference of shares",
+            "To the difference of means",
         ],
         "rows": rows,
     }
@@ -136,5 +138,5 @@ def _with_ends(numbers: Mapping[str, Any], name: str) -> str:
 
 def _level(confidence_level: float) -> str:
     """Say what the parentheses hold."""
-    level = figure(f"{100 * confidence_level:g}")
-    return say("Intervals of {level}% are in parentheses.", level=level)
+    level = f"{100 * confidence_level:g}"
+    return f"Intervals of {level}% are in parentheses."

@@ -61,6 +61,7 @@ def check(sample):
 
 
 @given(st.integers(0, 2**32))
+@pytest.mark.promise("The calibration gap is its definition, by brute force")
 def test_brute_force(seed):
     check(draw_sample(np.random.default_rng(seed)))
 

@@ -203,6 +203,7 @@ def solved(request, instance):
 @pytest.mark.slow
 @pytest.mark.parametrize("time_limit", [1e-6, 1e-3, 5e-3, 0.02])
 @pytest.mark.parametrize("method", ["auto", *METHODS])
+@pytest.mark.promise("Bounds of DCP hold under any time limit")
 def test_intervals_are_valid_under_any_time_limit(time_limit, method, solved):
     given_, exact = solved
     result = dcp_bounds(*given_, method=method, time_limit=time_limit)

@@ -41,6 +41,7 @@ def grid_rows(draw):
 
 
 @given(grid_rows(), st.one_of(st.integers(1, 500), st.sampled_from([7, 10, 49, 100])))
+@pytest.mark.promise("MADD is the distance of the histograms")
 def test_madd_is_the_distance_of_histograms(rows, n_bins):
     y_score, groups, weights = rows
     options = {"sensitive_features": groups, "bandwidth": 1 / n_bins}

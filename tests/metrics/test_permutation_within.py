@@ -51,6 +51,7 @@ def share_rejected(metric, n_samples, times, n_permutations=99, **options):
 
 
 @pytest.mark.slow
+@pytest.mark.promise("Other base rates are no finding of a metric of errors")
 def test_equal_errors_and_other_base_rates_hold_the_level():
     share = share_rejected(equalized_odds_difference, 400, 1, 99)
     assert 0.035 <= share <= 0.065
@@ -217,6 +218,7 @@ def test_constant_statistic_is_explained():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("n_jobs", [2, -1])
+@pytest.mark.promise("The number of processes changes no draw")
 def test_number_of_processes_does_not_matter(n_jobs):
     y_true, y_pred, groups = draw(0)
     rows = {"sensitive_features": groups, "random_state": 0}

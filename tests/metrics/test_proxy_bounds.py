@@ -93,7 +93,7 @@ def brute_mcdp(cells, scores, q, odds_ratio):
     "n_cases", [4, pytest.param(400, marks=pytest.mark.slow)], ids=["few", "many"]
 )
 def test_bounds_are_those_of_linear_programs_over_all_couplings(n_cases):
-    rng, n_sharp = np.random.default_rng(0), 0
+    rng, n_attained = np.random.default_rng(0), 0
     for _ in range(n_cases):
         n_cells = int(rng.integers(1, 5))
         cells = draw_cells(rng, n_cells, int(rng.integers(2 * n_cells, 20)))
@@ -105,46 +105,11 @@ def test_bounds_are_those_of_linear_programs_over_all_couplings(n_cases):
             "odds_ratio": ratio,
         }
         lower, upper = brute_mcdp(cells, scores, q, ratio)
-        sharp = proxy_bounds(mcdp, None, scores, sharp=True, **given)
-        assert sharp.lower == pytest.approx(lower, abs=1e-9)
-        assert sharp.upper == pytest.approx(upper, abs=1e-9)
-        closed = proxy_bounds(mcdp, None, scores, **given)
-        assert closed.lower <= sharp.lower
-        assert closed.upper == sharp.upper
-        n_sharp += sharp.lower - closed.lower < 1e-9
-    assert n_cases / 2 <= n_sharp <= n_cases
-
-
-def test_the_certificate_of_a_sharp_bound_proves_it():
-    rng = np.random.default_rng(3)
-    cells, scores = draw_cells(rng, 3, 60), rng.choice(SCORES, 60)
-    q = np.array([0.2, 0.5, 0.9])
-    for metric in (mcdp, abcc):
-        result = proxy_bounds(
-            metric,
-            None,
-            scores,
-            cells=cells,
-            group_probabilities=dict(enumerate(q)),
-            odds_ratio=2,
-            sharp=True,
-        )
-        (proof,) = result.certificates
-        if metric is mcdp:
-            assert abs(proof).sum() <= 1 + 1e-12
-        else:
-            assert (abs(proof.iloc[:-1]) <= np.diff(proof.index) + 1e-12).all()
-        low, high = odds_limits(q, 2.0)
-        second = q[cells].sum()
-        for _ in range(50):  # whatever is possible has such a sum of gaps
-            direction = rng.normal(size=60)
-            tilt = direction - np.bincount(cells, direction)[cells] / 20
-            steps = np.where(tilt > 0, (high - q)[cells], (q - low)[cells])
-            shares = q[cells] + (steps / np.maximum(abs(tilt), 1e-9)).min() * tilt
-            shares += (q - np.bincount(cells, shares) / np.bincount(cells))[cells]
-            below = scores[:, None] <= proof.index.to_numpy()
-            gap = shares @ below / second - (1 - shares) @ below / (60 - second)
-            assert gap @ proof >= result.lower - 1e-3 * abs(proof).sum()
+        result = proxy_bounds(mcdp, None, scores, **given)
+        assert result.lower <= lower + 1e-9
+        assert result.upper == pytest.approx(upper, abs=1e-9)
+        n_attained += lower - result.lower < 1e-9
+    assert n_cases / 2 <= n_attained <= n_cases
 
 
 def test_at_odds_ratio_one_it_is_the_weighted_metric():
@@ -202,6 +167,7 @@ def check_random_table(rng, ratio_is_true):
 @pytest.mark.parametrize(
     "n_tables", [15, pytest.param(10_000, marks=pytest.mark.slow)], ids=["few", "many"]
 )
+@pytest.mark.promise("Bounds by a proxy contain the true value")
 def test_the_true_value_lies_within_the_bounds(n_tables):
     rng = np.random.default_rng(1)
     for i in range(n_tables):
@@ -392,6 +358,7 @@ def exact_upper(cells, masses, q, odds_ratio):
     odds_ratio=st.sampled_from([1.0, 1.1, 3.0, 1e6]),
 )
 @settings(max_examples=8)
+@pytest.mark.promise("No rounding makes a bound by a proxy invalid")
 def test_no_rounding_makes_a_bound_too_small(seed, exponent, odds_ratio):
     rng = np.random.default_rng(seed)
     n = 30
@@ -617,9 +584,6 @@ def test_known_rows_check_the_probabilities(proxied):
     with pytest.warns(UserWarning, match="the known groups of 1 of 6 cells"):
         refuted = proxy_bounds(mcdp, None, scores, group_probabilities=wrong, **given)
     assert refuted.shown_odds_ratio > 2
-    # Of few people the probability is not known well enough to be refuted.
-    few = {"group_probabilities": wrong, "n_people": 4}
-    assert proxy_bounds(mcdp, None, scores, **few, **given).shown_odds_ratio == 1
     linked = (scores > np.median(scores)).astype(int).astype(object)
     shares = {0: linked.mean()}
     result = proxy_bounds(
@@ -645,13 +609,8 @@ def test_confidence_bounds_contain_the_bounds(proxied):
         assert (result.upper_confidence >= result.upper).all()
         widths = result.upper_confidence - result.lower_confidence
         assert (widths - (result.upper - result.lower) < 0.5).all()
-        estimated = proxy_bounds(metric, y_true, y, n_people=50, **given)
-        assert estimated.upper_confidence[0] > result.upper_confidence[0]
     again = proxy_bounds(metric, y_true, y, **given)
     assert again.upper_confidence.tolist() == result.upper_confidence.tolist()
-    people = dict.fromkeys(q, 50)
-    by_cell = proxy_bounds(metric, y_true, y, n_people=people, **given)
-    assert by_cell.upper_confidence.tolist() == estimated.upper_confidence.tolist()
 
 
 def test_margins_have_the_size_of_known_noise():
@@ -664,28 +623,6 @@ def test_margins_have_the_size_of_known_noise():
     )
     width = stats.kstwobign.ppf(0.95) * np.sqrt(1 / 1000 + 1 / 3000)
     assert result.upper_confidence - result.upper == pytest.approx(width, rel=0.08)
-    # Many rows, shares from few people: the noise of a smooth function of the shares.
-    rates, n, people = np.array([0.2, 0.6]), 100_000, 400
-    cells, values = np.repeat([0, 1], n), np.tile(np.arange(n) / n, 2)
-    decisions = (values < rates[cells]).astype(float)
-
-    def gap(q):
-        return (q @ rates) / q.sum() - ((1 - q) @ rates) / (2 - q.sum())
-
-    q, step = np.array([0.3, 0.8]), 1e-6 * np.eye(2)
-    slopes = np.array([(gap(q + one) - gap(q - one)) / 2e-6 for one in step])
-    deviation = np.sqrt(slopes**2 @ (q * (1 - q) / people))
-    result = proxy_bounds(
-        demographic_parity_difference,
-        None,
-        decisions,
-        cells=cells,
-        group_probabilities=dict(enumerate(q)),
-        n_people=people,
-        **given,
-    )
-    width = stats.norm.ppf(0.975) * deviation
-    assert result.upper_confidence - result.upper == pytest.approx(width, rel=0.12)
 
 
 def test_the_noise_of_known_rows_is_that_of_their_gap():
@@ -718,7 +655,6 @@ def test_where_two_bounds_of_a_cell_meet_the_worse_noise_counts(end):
         np.full((3, 2), q),
         (0, 1),
         True,
-        None,
         ("s", "t", "u"),
     )
     cells = DenseCells(masses, masses, rows.probabilities, True, split_below, 0.0)
@@ -777,10 +713,6 @@ def test_undefined_without_two_groups():
             "no row with a known group in 'b'",
         ),
         ({"missing": "drop"}, "missing must be 'proxy' or 'bounds'"),
-        ({"n_people": 0}, r"n_people must be a number in \(0, inf\], got 0"),
-        ({"n_people": "few"}, r"n_people must be a number in \(0, inf\], got 'few'"),
-        ({"sharp": "no"}, "sharp must be True or False, got 'no'"),
-        ({"sharp": True, "metric": at_half}, "sharp must be False"),
         ({"confidence_level": 1}, "confidence_level must be"),
     ],
 )
@@ -835,6 +767,7 @@ def test_bounds_of_adult_contain_the_true_value(adult):
 
 
 @pytest.mark.slow
+@pytest.mark.promise("Confidence bounds by a proxy cover all possible values")
 def test_confidence_bounds_cover_the_identified_set():
     q, shares = np.array([0.1, 0.4, 0.5, 0.9]), np.array([0.3, 0.2, 0.2, 0.3])
     cells = np.repeat(np.arange(4), 2000)
@@ -852,15 +785,13 @@ def test_confidence_bounds_cover_the_identified_set():
     for seed in range(200):
         rng = np.random.default_rng(seed)
         cells = rng.choice(4, 500, p=shares)
-        estimated = rng.binomial(100, q) / 100
         result = proxy_bounds(
             mcdp,
             None,
             rng.beta(1 + 2 * q[cells], 3),
             cells=cells,
-            group_probabilities=dict(enumerate(estimated)),
+            group_probabilities=dict(enumerate(q)),
             odds_ratio=[1, 2, np.inf],
-            n_people=100,
             confidence_level=0.95,
             random_state=seed,
         )

@@ -52,7 +52,6 @@ WITHOUT_PICTURE = {
     "pytorch",
     "reference",
     "several_machines",
-    "what_they_take",
 }
 UNLIMITED = {"changelog", "contributing", "design", "papers", "promises"}
 UNLIMITED |= {"CODE_OF_CONDUCT", "SECURITY"}
@@ -128,6 +127,7 @@ NO_VERSION = {"Software": None}
 @pytest.mark.filterwarnings("ignore:.*Any type hint is inferred")  # MLflow's own
 @pytest.mark.filterwarnings("ignore:Filesystem tracking backend")
 @pytest.mark.parametrize("page", PAGES, ids=name)
+@pytest.mark.promise("Every Python block of the pages runs as printed")
 def test_blocks_of_a_page_run_as_printed(page, tmp_path, monkeypatch):
     pytest.importorskip("matplotlib")
     monkeypatch.chdir(tmp_path)

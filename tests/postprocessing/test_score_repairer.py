@@ -45,6 +45,7 @@ AMOUNTS = st.one_of(
 
 
 @given(scored_rows(), AMOUNTS, st.lists(st.floats(0, 1), min_size=2))
+@pytest.mark.promise("Repair keeps the order within each group")
 def test_monotone_within_each_group_and_in_range(rows, amount, more):
     # Nine times as many rows, so that the groups are seen to differ.
     scores, groups = (np.repeat(values, 9) for values in rows)
@@ -320,6 +321,7 @@ def smoothing(sizes):
 
 @pytest.mark.parametrize("max_mcdp", [0.0, 0.03, 0.1, 0.25])
 @pytest.mark.parametrize("sizes", [(2000, 2000), (400, 3600), (300, 500, 700, 900)])
+@pytest.mark.promise("Repair ends at the gap asked for")
 def test_largest_gap_is_the_one_asked_for(sizes, max_mcdp):
     scores, groups = disparate(sizes)
     moved = ScoreRepairer(max_mcdp=max_mcdp).fit_transform(
@@ -685,6 +687,7 @@ def true_gap(repairer, n_groups):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("sizes", [(2000, 2000), (1500, 2500, 5000)])
+@pytest.mark.promise("With `confidence=` the true gap is at most the stated one")
 def test_the_true_gap_is_what_was_certified(sizes):
     above, plain = [], []
     for seed in range(15):

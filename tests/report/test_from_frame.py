@@ -87,6 +87,7 @@ def test_few_rows_are_read(weight):
         pytest.param("weight", [], marks=pytest.mark.slow),
     ],
 )
+@pytest.mark.promise("Rows that stay on their engine give the report of the rows")
 def test_counted_scores_give_the_same_page(few, weight, left_out):
     data = draw(500, decimals=2)
     of_scores = [key for key in KEYS if "probability" in MEASURES[key].scales]

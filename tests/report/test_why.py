@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from skfair._utils._language import DASH
+from skfair._utils._text import DASH
 from skfair.inspection import explained_gap, gap_contributions
 from skfair.report import FairnessReport
 
@@ -65,11 +65,10 @@ def test_sections_have_the_numbers_of_the_results(rows, results):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("language", ["en", "de"])
-def test_labels_are_data_on_the_page(rows, results, language):
+def test_labels_are_data_on_the_page(rows, results):
     pytest.importorskip("jinja2")
     pytest.importorskip("matplotlib")
-    report = report_of(rows, language=language).with_explanations(*results)
+    report = report_of(rows).with_explanations(*results)
     page = report.to_html()
     assert "<b>hours" not in page
     assert "&lt;b&gt;hours" in page
@@ -87,13 +86,3 @@ def test_undefined_gaps_are_dashes(rows, results):
         report.with_explanations(3)
     section = report.with_explanations(undefined).summary["why"][0]
     assert section["rows"][0][1:] == [DASH, DASH]
-
-
-def test_sections_are_written_in_either_language(rows, results):
-    english, german = (
-        report_of(rows, language=code, metrics=["mcdp"]).with_explanations(*results)
-        for code in ("en", "de")
-    )
-    assert english.to_markdown(language="de") == german.to_markdown()
-    assert german.to_markdown(language="en") == english.to_markdown()
-    assert "Through which features" in german.to_markdown(language="en")

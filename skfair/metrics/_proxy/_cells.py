@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
@@ -17,7 +16,6 @@ from skfair._utils._validation import (
     as_array,
     check_choice,
     check_length,
-    check_real,
     check_weights,
 )
 from skfair._utils._warnings import warn_user
@@ -53,7 +51,7 @@ class ProxyRows:
     The value of an entry lies between `lows` and `highs`. Its group is `known`, -1 for
     most. `fixed` says that `probabilities` are the shares of the groups among the rows
     of a cell without a known group; otherwise they are only what odds are compared
-    with. `n_people` is the number of people that each was estimated from.
+    with.
     """
 
     cells: Codes
@@ -65,7 +63,6 @@ class ProxyRows:
     probabilities: Floats
     labels: Labels
     fixed: bool
-    n_people: Floats | None
     cell_labels: Labels
     #: Whether the probabilities are shares of known rows, and as random as these.
     from_known: bool = False
@@ -91,7 +88,6 @@ def rows_by_cell(
     cells: Any,
     sensitive_features: Any,
     missing: Missing,
-    n_people: Any,
     sample_weight: ArrayLike | None,
 ) -> ProxyRows:
     """Read rows with one value each."""
@@ -132,7 +128,6 @@ def rows_by_cell(
         table,
         labels,
         missing == "proxy",
-        _read_people(n_people, codes, cell_labels, cells),
         cell_labels,
         from_known=group_probabilities is None,
     )
@@ -143,7 +138,6 @@ def statistic_by_cell(
     *,
     group_probabilities: Any,
     missing: Missing,
-    n_people: Any,
     **rows: Any,
 ) -> ProxyRows:
     """Read a statistic whose groups are the cells."""
@@ -169,10 +163,9 @@ def statistic_by_cell(
     )
     _check_not_alone(counts)
     codes, lows, highs, weights, squares = _entries(statistic)
-    people = _read_people(n_people, codes, labels, labels)
     known = np.full(len(codes), -1)
     sums = lows, highs, weights, squares
-    return ProxyRows(codes, known, *sums, table, groups, True, people, labels)
+    return ProxyRows(codes, known, *sums, table, groups, True, labels)
 
 
 def _entries(statistic: CellStatistic) -> tuple[Any, ...]:
@@ -366,25 +359,3 @@ def _check_not_alone(sizes: Integers) -> None:
     if 2 * alone > n_rows:
         raise ValueError(message)
     warn_user(message)
-
-
-def _read_people(
-    given: Any, codes: Codes, cell_labels: Labels, cells: Any
-) -> Floats | None:
-    """Read from how many people the probabilities of each cell were estimated."""
-    if given is None:
-        return None
-    n_cells = len(cell_labels)
-    if isinstance(given, Mapping):
-        numbers = as_array(list(given.values()), "n_people").astype(float)
-        numbers = _by_label("n_people", given, numbers, cell_labels, cells)
-    elif np.ndim(given) == 0:
-        n_people = check_real("n_people", given, 0, math.inf, closed="right")
-        numbers = np.full(n_cells, n_people)
-    else:
-        by_row = as_array(given, "n_people", len(codes)).astype(float)
-        numbers = np.full(n_cells, np.inf)
-        np.minimum.at(numbers, codes, by_row)  # the least certain row of a cell
-    if not (numbers > 0).all():
-        raise ValueError(f"n_people must be positive, got {numbers.min()}.")
-    return np.asarray(numbers)

@@ -99,19 +99,8 @@ def _draw(rows: ProxyRows, cells: DenseCells, n_draws: int, generator: Any) -> _
         of_known = normal[:, 1:].sum(axis=-1)
         total = cells.masses[1:].sum(axis=(0, 2))[:, np.newaxis]
         common = of_known.sum(axis=1)[..., np.newaxis] * rows.probabilities
-        shares = (of_known.swapaxes(1, 2) - common) / total
-    elif rows.n_people is not None:
-        people = rows.n_people[:, np.newaxis]
-        q = _smoothed(rows.probabilities, people)
-        each = generator.standard_normal((n_draws, *q.shape)) * np.sqrt(q / people)
-        shares = each - q * each.sum(axis=-1, keepdims=True)
-    shares = None if shares is None else shares.astype(_SHORT)
+        shares = ((of_known.swapaxes(1, 2) - common) / total).astype(_SHORT)
     return _Noise(normal.sum(axis=-1), cells.split(normal), shares)
-
-
-def _smoothed(q: Floats, people: Floats) -> Floats:
-    """Probabilities with one person more in each group, of which none is certain."""
-    return np.asarray((q * people + 1) / (people + q.shape[1]))
 
 
 def _noise_of_rates(
@@ -163,9 +152,6 @@ def _noise_of_ends(
         return inside, of_part(1)
     # Each score is in the numerator or in the rest, and the group's mass is known.
     mass = noise.masses[:, 0] @ cells.probabilities[:, [group]].astype(_SHORT)
-    if noise.shares is not None:
-        totals = cells.masses[0].sum(axis=1, keepdims=True).astype(_SHORT)
-        mass = mass + noise.shares[..., group] @ totals
     if len(cells.masses) > 1:
         mass = mass + noise.masses[:, 1 + group].sum(axis=1, keepdims=True)
     return inside, [mass - end for end in reversed(inside)]
@@ -191,42 +177,36 @@ def _noise_of_end(
 ) -> Floats:
     """Noise of the least (-1) or the most (1) of a group's mass in a part of the rows.
 
-    Of each cell this is the smaller of two linear functions for the most, and the
-    larger for the least. Where they are nearly equal, either may be the true one, so
-    that the worse noise counts.
+    Of each cell with a known share this is the smaller of two linear functions for the
+    most, and the larger for the least. Where they are nearly equal, either may be the
+    true one, so that the worse noise counts.
     """
     q = cells.probabilities[:, [group]]
     # The most fills a cell from its highest odds on, the least from its lowest.
     first, other = odds_limits(q, odds_ratio)[::-end]
-    of_first, of_other = _slopes(q, odds_ratio)[::-end]
-    total = cells.masses[0].sum(axis=-1, keepdims=True)
     value, of_value = cells.parts[part][0], noise.parts[part][:, 0]
+    if not rows.fixed:
+        found = np.einsum("dzp,z->dp", of_value, first[:, 0].astype(_SHORT))
+        if noise.shares is not None:
+            of_first = _slopes(q, odds_ratio)[::-end][0]
+            found += noise.shares[..., group] @ (of_first * value).astype(_SHORT)
+        return np.asarray(found + cells.known_part(noise.parts[part], group))
     # The functions are first * value and q * total - other * (total - value).
-    by_share = of_first * value, total - of_other * (total - value)
-    is_first, near = np.ones_like(value, dtype=bool), np.zeros(value.shape, dtype=bool)
-    if rows.fixed:
-        apart = end * ((first - other) * value - (q - other) * total)
-        spread = abs(first - other) * np.sqrt(cells.squares[0].sum(axis=1))[:, None] / 2
-        if rows.n_people is not None:
-            people = rows.n_people[:, np.newaxis]
-            smooth = _smoothed(rows.probabilities, people)[:, [group]]
-            noise_of_q = np.sqrt(smooth * (1 - smooth) / people)
-            spread = spread + abs(by_share[0] - by_share[1]) * noise_of_q
-        near = abs(apart) <= np.sqrt(np.log(len(rows.cells) + 1)) * spread
-        near &= first != other  # otherwise the functions are one
-        is_first = (apart < 0) & ~near
+    total = cells.masses[0].sum(axis=-1, keepdims=True)
+    apart = end * ((first - other) * value - (q - other) * total)
+    spread = abs(first - other) * np.sqrt(cells.squares[0].sum(axis=1))[:, None] / 2
+    near = abs(apart) <= np.sqrt(np.log(len(rows.cells) + 1)) * spread
+    near &= first != other  # otherwise the functions are one
+    is_first = (apart < 0) & ~near
     slopes = np.where(is_first, first, other), np.where(is_first, 0, q - other)
     found = np.einsum("dzp,zp->dp", of_value, slopes[0].astype(_SHORT))
     found += noise.masses[:, 0] @ slopes[1].astype(_SHORT)
-    if noise.shares is not None:
-        found += noise.shares[..., group] @ np.where(is_first, *by_share).astype(_SHORT)
     at = np.flatnonzero(near.any(axis=1))
-    tilts = first - other, q - other, by_share[0] - by_share[1]
-    of_values, of_totals, of_shares = ((near * t)[at].astype(_SHORT) for t in tilts)
+    of_values, of_totals = (
+        (near * tilt)[at].astype(_SHORT) for tilt in (first - other, q - other)
+    )
     between = of_value[:, at] * of_values
     between -= noise.masses[:, 0, at, np.newaxis] * of_totals
-    if noise.shares is not None:
-        between += noise.shares[:, at, group, np.newaxis] * of_shares
     between *= end
     found += end * np.maximum(between, 0, out=between).sum(axis=1)
     return np.asarray(found + cells.known_part(noise.parts[part], group))
@@ -270,10 +250,10 @@ def _parts_by_score(cells: Integers, scores: Floats) -> Integers:
 def _separation(
     rows: ProxyRows, cells: Integers, groups: Codes, parts: Integers, n_parts: int
 ) -> Floats:
-    """Least odds ratio between known shares and probabilities, by exact intervals.
+    """Least odds ratio between exact intervals of known shares and probabilities.
 
-    It is 1 where the intervals of both meet; all of them hold together with the
-    probability 0.95.
+    It is 1 where the interval holds the probability; all intervals hold together with
+    the probability 0.95.
     """
     shape = rows.n_cells, n_parts, len(rows.labels)
     counts = np.zeros(shape)
@@ -283,13 +263,9 @@ def _separation(
     n_intervals = 2 * int(np.count_nonzero(totals)) * shape[2]
     tail = _ALPHA / max(1, n_intervals) / 2
     low, high = clopper_pearson(counts, totals, tail)
-    q_low, q_high = q, q
-    if rows.n_people is not None:
-        people = rows.n_people[:, np.newaxis, np.newaxis]
-        q_low, q_high = clopper_pearson(q * people, people, tail)
     with np.errstate(divide="ignore", invalid="ignore"):
-        above = np.where(low > q_high, _odds(low) / _odds(q_high), 1)
-        below = np.where(high < q_low, _odds(q_low) / _odds(high), 1)
+        above = np.where(low > q, _odds(low) / _odds(q), 1)
+        below = np.where(high < q, _odds(q) / _odds(high), 1)
     return np.asarray(np.maximum(above, below))
 
 

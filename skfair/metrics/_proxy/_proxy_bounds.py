@@ -17,7 +17,6 @@ from skfair._utils._text import counted
 from skfair._utils._types import Floats, Integers
 from skfair._utils._validation import (
     ParameterError,
-    check_flag,
     check_real,
     check_scores,
     check_y_true,
@@ -46,7 +45,6 @@ from skfair.metrics._proxy._cells import (
     statistic_by_cell,
 )
 from skfair.metrics._proxy._confidence import compare_known_rows, margins
-from skfair.metrics._proxy._linear_program import sharp_lower_bound
 from skfair.metrics._spec import check_metric, unwrapped
 from skfair.metrics._undefined import warn_undefined
 from skfair.statistics import GroupedConfusion, GroupedHistogram, GroupedScores
@@ -59,8 +57,8 @@ _KNOWN: dict[Any, tuple[Kind, tuple[str, ...]]] = {
     demographic_parity_difference: ("mean", ("threshold", "pos_label", "multigroup")),
     equalized_odds_difference: ("largest", ("multigroup",)),
 }
-#: Thresholds at which the noise is drawn, and those of a linear program.
-_N_POINTS, _N_SHARP = 128, 200
+#: Thresholds at which the noise is drawn.
+_N_POINTS = 128
 #: Steps of the search for an odds ratio, on a logarithmic scale up to the largest.
 _N_STEPS, _LARGEST = 40, 1e12
 
@@ -103,9 +101,6 @@ class ProxyBoundsResult:
     shown_odds_ratio : float
         Rows with a known group show that the odds differ at least by this; nan
         without such rows beside probabilities.
-    certificates : tuple of Series
-        With ``sharp=True``, multipliers of the gaps at thresholds for each odds ratio,
-        which prove `lower` by linear duality.
 
     See Also
     --------
@@ -134,7 +129,6 @@ class ProxyBoundsResult:
     upper_confidence: Any
     confidence_level: float | None
     shown_odds_ratio: float
-    certificates: tuple[pd.Series, ...] = field(repr=False)
     _evidence: _Evidence = field(repr=False)
 
     @property
@@ -153,7 +147,7 @@ class ProxyBoundsResult:
         return np.rint(self._evidence.rows.masses_of_groups()).astype(np.intp)
 
     def bounds_at(self, odds_ratio: float) -> tuple[float, float]:
-        """Bounds in closed form at another odds ratio.
+        """Bounds at another odds ratio.
 
         Parameters
         ----------
@@ -179,7 +173,7 @@ class ProxyBoundsResult:
         -------
         float
             1 where the estimate is `at`, and infinity where no odds ratio, not even
-            infinity, explains a disparity of `at`. The bounds in closed form are used.
+            infinity, explains a disparity of `at`.
         """
         at = check_real("at", at, 0, 1)
         if math.isnan(self.estimate):
@@ -261,8 +255,6 @@ def proxy_bounds(
     odds_ratio: float | ArrayLike = math.inf,
     sensitive_features: Any = None,
     missing: Missing = "proxy",
-    n_people: Any = None,
-    sharp: bool = False,
     confidence_level: float | None = None,
     sample_weight: ArrayLike | None = None,
     random_state: Any = None,
@@ -305,12 +297,6 @@ or dict, default=None
         without a known group. ``"bounds"`` does not assume this, and takes the
         probability only to compare odds with; without `group_probabilities` it is the
         share among the known rows of the cell.
-    n_people : float, array-like of shape (n_samples,) or dict, default=None
-        Number of people from which the probability of a cell was estimated, whose noise
-        the confidence bounds then contain. None is for known probabilities.
-    sharp : bool, default=False
-        Whether `lower` is the largest valid bound, by a linear program, of two groups
-        and at up to 200 scores, for `mcdp` and `abcc`.
     confidence_level : float in (0, 1), default=None
         Level of bounds for the population that the rows were drawn from.
     sample_weight : array-like of shape (n_samples,), default=None
@@ -373,7 +359,6 @@ or dict, default=None
     0.581
     """
     ratios = check_odds_ratios(odds_ratio)
-    check_flag("sharp", sharp)
     if confidence_level is not None:
         check_real("confidence_level", confidence_level, 0, 1, closed="neither")
     evidence = _read_evidence(
@@ -384,19 +369,15 @@ or dict, default=None
         cells=cells,
         sensitive_features=sensitive_features,
         missing=missing,
-        n_people=n_people,
         sample_weight=sample_weight,
     )
     defined = not _warn_if_undefined(evidence.rows)
     nothing = np.full(len(ratios), math.nan)
     lower = upper = low = high = nothing
-    certificates: tuple[pd.Series, ...] = ()
     estimate = math.nan
     if defined:
         estimate = float(np.mean(evidence.bounds(1.0, widened=False)))
         lower, upper = np.array([evidence.bounds(ratio) for ratio in ratios]).T
-    if defined and sharp:
-        lower, certificates = _sharpened(evidence, ratios, lower)
     if defined and confidence_level is not None:
         margin = _margins(evidence, ratios, confidence_level, random_state)
         low, high = np.maximum(lower - margin, 0), np.minimum(upper + margin, 1)
@@ -415,7 +396,6 @@ or dict, default=None
         upper_confidence=None if confidence_level is None else as_asked(high),
         confidence_level=confidence_level,
         shown_odds_ratio=_warn_if_refuted(evidence.rows),
-        certificates=certificates,
         _evidence=evidence,
     )
 
@@ -548,7 +528,7 @@ def _warn_if_refuted(rows: ProxyRows) -> float:
     return odds_ratio
 
 
-def _at_points(cells: ScoreCells, n_points: int) -> tuple[DenseCells, Floats]:
+def _at_points(cells: ScoreCells) -> DenseCells:
     """Masses of cells at quantiles of the scores, if there are more scores.
 
     All scores of an entry lie on the same side of each of these thresholds.
@@ -556,14 +536,13 @@ def _at_points(cells: ScoreCells, n_points: int) -> tuple[DenseCells, Floats]:
     rows, (late, early) = cells.rows, cells.steps
     certain = late.everyone == early.everyone
     thresholds, everyone = cells.thresholds[certain], late.everyone[certain]
-    if len(thresholds) > n_points:
-        levels = np.arange(1, n_points) / n_points * everyone[-1]
+    if len(thresholds) > _N_POINTS:
+        levels = np.arange(1, _N_POINTS) / _N_POINTS * everyone[-1]
         kept = np.searchsorted(everyone, levels)
         thresholds = thresholds[np.unique(np.append(kept, len(thresholds) - 1))]
     kinds = np.searchsorted(thresholds, rows.highs)
     widths = np.append(np.diff(thresholds), 0.0)
-    split, n_kinds = split_below, len(thresholds)
-    return DenseCells.of(rows, kinds, n_kinds, split, widths=widths), thresholds
+    return DenseCells.of(rows, kinds, len(thresholds), split_below, widths=widths)
 
 
 def _margins(
@@ -577,7 +556,7 @@ def _margins(
         )
     cells = evidence.cells
     if isinstance(cells, ScoreCells):
-        cells, _ = _at_points(cells, _N_POINTS)
+        cells = _at_points(cells)
     return margins(
         evidence.rows,
         cells,
@@ -587,29 +566,3 @@ def _margins(
         confidence_level,
         check_random_state(random_state),
     )
-
-
-def _sharpened(
-    evidence: _Evidence, ratios: Floats, lower: Floats
-) -> tuple[Floats, tuple[pd.Series, ...]]:
-    """Lower bounds by linear programs, where they are larger, and their proofs."""
-    rows, cells, kind, pairs = evidence
-    possible = isinstance(cells, ScoreCells) and kind != "mean" and rows.fixed
-    if not possible or pairs != [(0, 1)]:
-        raise ValueError(
-            "sharp must be False unless two groups are compared by mcdp or abcc with "
-            "missing='proxy'."
-        )
-    assert isinstance(cells, ScoreCells)
-    if kind == "area" and (
-        len(cells.thresholds) > _N_SHARP or rows.lows is not rows.highs
-    ):
-        raise ValueError(
-            f"sharp must be False for abcc of {len(cells.thresholds)} distinct scores, "
-            f"expected at most {_N_SHARP}: round the scores."
-        )
-    dense, thresholds = _at_points(cells, _N_SHARP)
-    index = pd.Index(thresholds, name="score")
-    found = [sharp_lower_bound(dense, ratio, kind) for ratio in ratios]
-    certificates = tuple(pd.Series(proof, index=index) for _, proof in found)
-    return np.maximum(lower, [value for value, _ in found]), certificates

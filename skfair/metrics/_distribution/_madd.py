@@ -829,7 +829,7 @@ def stable_interval(
 @lru_cache(maxsize=1)
 def _eligible_intervals(
     n_values: int, totals: tuple[float, float], min_points: int, min_length: float
-) -> tuple[Integers, Integers, Floats]:
+) -> tuple[NDArray[Any], NDArray[Any], Floats]:
     """First and last positions of intervals, and sizes, infinite if not eligible.
 
     First positions are a column: each has a row of sizes.
@@ -847,6 +847,6 @@ def _eligible_intervals(
     least = np.searchsorted(bandwidths, bandwidths[starts] + length) - 1
     least = np.maximum(least, starts + min_points)
     first, last = starts[:, np.newaxis], np.arange(least.min(), n_values)
-    sizes = last - first + 1.0
+    sizes = (last - first + 1).astype(np.float64)
     sizes[last < least[:, np.newaxis]] = np.inf
     return first, last, sizes

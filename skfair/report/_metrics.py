@@ -43,7 +43,7 @@ from skfair.metrics._distribution._calibration_gap import (
     largest_curve_gap,
 )
 from skfair.metrics._distribution._gap import Pair, largest_gap
-from skfair.metrics._distribution._histograms import stable_mean
+from skfair.metrics._distribution._madd import stable_mean
 from skfair.metrics._distribution._mcdp import largest_sustained_gap
 from skfair.metrics._equalized_odds import (
     comparable_cells,

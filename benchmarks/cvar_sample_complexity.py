@@ -58,7 +58,7 @@ def error_probability(
         estimates = simulated_estimates(
             np.full(n_groups, 1 / n_groups),
             n,
-            test,
+            (test, 2 / 3 if test == "weighted" else None),
             tail=1 - alpha,
             epsilon=shift,
             n_simulations=n_audits,

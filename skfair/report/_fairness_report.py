@@ -513,10 +513,9 @@ n_groups), or dict, default=None
 
         Parameters
         ----------
-        *results : ExplainedGapResult or GapContributionsResult
-            What `skfair.inspection.explained_gap` or
-            `skfair.inspection.gap_contributions` returned for the rows and the model of
-            the report. Each becomes a section of the page and of the Markdown, after
+        *results : ExplainedGapResult
+            What `skfair.inspection.explained_gap` returned for the rows and the model
+            of the report. Each becomes a section of the page and of the Markdown, after
             those that the report has.
 
         Returns

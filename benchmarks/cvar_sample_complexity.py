@@ -83,7 +83,7 @@ def largest_gaps(
     for start in range(0, n_audits, n_in_block):
         n_block = min(n_in_block, n_audits - start)
         rates = unequal_rates(weights, n_block, 1 - alpha, shift, generator)
-        sizes, _ = draw_sizes(weights, n, "weighted", n_block, generator)
+        sizes, _ = draw_sizes(weights, n, ("weighted", 2 / 3), n_block, generator)
         seen = sizes > 0
         observed = generator.binomial(sizes, rates) / np.maximum(sizes, 1)
         mean = (observed * seen).sum(axis=1) / seen.sum(axis=1)

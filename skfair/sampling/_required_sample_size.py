@@ -161,8 +161,8 @@ def required_sample_size(
     References
     ----------
     .. [1] Monteiro Paes, Suresh, Beutel, Calmon, Beirami. "Multi-Group Fairness
-       Evaluation via Conditional Value-at-Risk Testing". 2023. Corollaries 1 and 2
-       (equations 39 and 40), proposition 1 (equation 66).
+       Evaluation via Conditional Value-at-Risk Testing". 2023. Corollaries 1
+       (equation 39) and 2, proposition 1 (equation 66).
 
     Examples
     --------

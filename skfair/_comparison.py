@@ -86,39 +86,10 @@ class _BesidePlain(NumbersResult, ABC):
             f"the plain {self._model}'s is {self.plain_mcdp:.3f}"
         ]
 
-    def keeps_plain(self, mitigator: Any, remedy: str) -> bool:
-        """Say whether a mitigator is to return the plain model, and warn if so.
-
-        It is where no gain is shown, unless its `fallback` is False. The user is warned
-        of problems in any case. Models with the same figures are both as good.
-
-        Parameters
-        ----------
-        mitigator : estimator
-            What is compared. It has the parameter `fallback`.
-        remedy : str
-            What the user should change, a sentence without its full stop.
-
-        Returns
-        -------
-        bool
-
-        Warns
-        -----
-        MitigationWarning
-        """
-        quality, plain_quality = self._qualities
-        same = self.mcdp == self.plain_mcdp and quality == plain_quality
-        if same or self.shows_gain or not mitigator.fallback:
-            self.warn(mitigator, remedy)
-            return False
-        problems = self.problems or [f"no gain is shown: {self._figures}"]
-        kept = f"The plain {self._model} is kept; fallback=False keeps the other one"
-        self._warn_of(problems, mitigator, f"{kept}. {remedy}")
-        return True
-
     def warn(self, mitigator: object, remedy: str) -> None:
-        """Warn the user of the problems, if there are any.
+        """Warn the user of problems, or that no gain is shown.
+
+        Models with the same figures are both as good.
 
         Parameters
         ----------
@@ -131,16 +102,18 @@ class _BesidePlain(NumbersResult, ABC):
         -----
         MitigationWarning
         """
-        if self.problems:
-            self._warn_of(self.problems, mitigator, remedy)
-
-    def _warn_of(self, problems: list[str], mitigator: object, remedy: str) -> None:
-        """Warn the user of problems, at least one."""
-        warn_user(
-            f"{type(mitigator).__name__}, on {self.n_samples} held-out rows: "
-            f"{'; '.join(problems)}. {remedy}.",
-            MitigationWarning,
-        )
+        quality, plain_quality = self._qualities
+        if self.mcdp == self.plain_mcdp and quality == plain_quality:
+            return
+        problems = self.problems
+        if not problems and not self.shows_gain:
+            problems = [f"no gain is shown: {self._figures}"]
+        if problems:
+            warn_user(
+                f"{type(mitigator).__name__}, on {self.n_samples} held-out rows: "
+                f"{'; '.join(problems)}. {remedy}.",
+                MitigationWarning,
+            )
 
 
 @dataclass(frozen=True)

@@ -107,8 +107,6 @@ class Mitigator(LinkedToSite):
     sensitive_features: Any
     control_features: Any
     drop_sensitive: bool
-    #: Whether the plain classifier is kept where held-out rows show no gain.
-    fallback: bool
     classes_: NDArray[Any]
     groups_: tuple[Hashable, ...]
     strata_: tuple[Hashable, ...]
@@ -134,7 +132,6 @@ class Mitigator(LinkedToSite):
         that cannot be compared are left out, unless `all_strata`.
         """
         check_flag("drop_sensitive", self.drop_sensitive)
-        check_flag("fallback", self.fallback)
         X = _indexable(X)
         validate_data(self, X, y, skip_check_array=True)
         weights = check_weights(sample_weight, count_rows(X))

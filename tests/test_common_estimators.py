@@ -87,10 +87,8 @@ ESTIMATORS = {
     "ScoreRepairer, real": ScoreRepairer(scale="real"),
 }
 CLASSIFIERS = {name: e for name, e in ESTIMATORS.items() if is_classifier(e)}
-# The mitigated models are tested, also where few rows show no gain.
-for estimator in ESTIMATORS.values():
-    if "fallback" in estimator.get_params():
-        estimator.set_params(fallback=False)
+# Few rows may show no gain.
+pytestmark = pytest.mark.filterwarnings("ignore::skfair.exceptions.MitigationWarning")
 
 
 #: One that wraps a classifier, one that is trained itself, and one of scores.
@@ -226,10 +224,8 @@ CHECKED = {
         BOOSTER, sensitive_features=ParityOfSum(), validation_fraction=None
     ),
     "MADDPostProcessor without groups": MADDPostProcessor(LogisticRegression()),
-    # Weighted rows tell less of noise than as many rows, which `fallback` looks at.
     "MADDPostProcessor": MADDPostProcessor(
         LogisticRegression(),
-        fallback=False,
         sensitive_features=ParityOfSum(),
         unknown_groups="pooled",
         cv=2,
@@ -251,7 +247,6 @@ CHECKED = {
     "RepairedRegressor without groups": RepairedRegressor(Ridge()),
     "RepairedRegressor": RepairedRegressor(
         Ridge(),
-        fallback=False,
         sensitive_features=ParityOfSum(),
         unknown_groups="pooled",
         cv=2,

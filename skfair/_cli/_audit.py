@@ -49,7 +49,6 @@ from skfair._cli._rows import (
 )
 from skfair._cli._tables import TAKES_ANY, Columns, read_columns
 from skfair._utils._files import write_text
-from skfair._utils._language import LANGUAGES, speaking
 from skfair._utils._validation import check_choice, check_real
 from skfair.groups import MISSING_LABEL
 from skfair.metrics._undefined import collected_reasons
@@ -87,7 +86,6 @@ _SETTINGS = (
     "n_resamples",
     "n_permutations",
     "random_state",
-    "language",
     "n_jobs",
 )
 
@@ -262,16 +260,10 @@ def _add_output(audit: argparse.ArgumentParser) -> None:
     add_output_format(
         audit,
         ("html", "json", "md"),
-        "a page, all numbers and texts, or Markdown (default: as the name of "
-        "--out ends, else html)",
+        "a page, all numbers and texts, or Markdown (default: as the name of --out "
+        "ends, else html)",
     )
     add("--title", default="Fairness report", help="title of the page")
-    add(
-        "--language",
-        default="en",
-        choices=LANGUAGES,
-        help="language of the page, not of messages (default: %(default)s)",
-    )
     add(
         "--date",
         nargs="?",
@@ -295,7 +287,7 @@ def run_audit(given: argparse.Namespace) -> int:
     limits, limit = _read_limits(given.limit)
     date = date_of(given)
     fields = _public_fields(given, date)
-    with speaking(given.language), collected_reasons():
+    with collected_reasons():
         _check_outputs(given)
         report, record = _report(given, limit)
     public = None if fields is None else _public_summary(report, given, fields)

@@ -118,10 +118,6 @@ class MCDPReweighter(
         reweighted round with the smallest penalised loss on these rows is kept, and
         compared on them with the plain classifier. With None, and of fewer than 200
         rows, none are held out, the last round is kept, and nothing is compared.
-    fallback : bool, default=True
-        Whether `fit` keeps the plain classifier, with a warning, where the rows held
-        out show no gain: MCDP(0) is not lower than the plain one by half a standard
-        error of the difference. With False it keeps the other one in any case.
     tol : float, default=0.0001
         Training stops after a round that changes the scores by at most this much on
         average.
@@ -260,7 +256,6 @@ class MCDPReweighter(
         max_iter: int = 10,
         averaging: bool = True,
         validation_fraction: float | None = 0.2,
-        fallback: bool = True,
         tol: float = 1e-4,
         sensitive_features: Selector | None = None,
         drop_sensitive: bool = False,
@@ -276,7 +271,6 @@ class MCDPReweighter(
         self.max_iter = max_iter
         self.averaging = averaging
         self.validation_fraction = validation_fraction
-        self.fallback = fallback
         self.tol = tol
         self.sensitive_features = sensitive_features
         self.drop_sensitive = drop_sensitive
@@ -341,8 +335,7 @@ class MCDPReweighter(
             single class or group.
         MitigationWarning
             If the rows held out show no gain: MCDP(0) is not lower than that of the
-            plain classifier by half a standard error of the difference. Then the plain
-            one is kept, unless `fallback` is False.
+            plain classifier by half a standard error of the difference.
         """
         self._check_estimator()
         loss = _check_parameters(self)
@@ -442,17 +435,15 @@ class MCDPReweighter(
     def _keep_round(
         self, plain: Round, kept: Round, held_out: TrainingRows | None
     ) -> Round:
-        """Compare a round with the plain one on held-out rows, and return the better.
-
-        Without such rows it is the reweighted one.
-        """
+        """Compare a round with the plain one on held-out rows, and return it."""
         self.comparison_ = None
         if held_out is None or plain.held_out is None or kept.held_out is None:
             return kept
         self.comparison_ = compare_with_plain(
             held_out, plain.held_out[0], kept.held_out[0]
         )
-        return plain if self.comparison_.keeps_plain(self, _REMEDY) else kept
+        self.comparison_.warn(self, _REMEDY)
+        return kept
 
     def _respond(self, method: str, X: Any) -> NDArray[Any]:
         """Call a method of the fitted classifier."""

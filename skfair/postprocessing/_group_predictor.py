@@ -119,11 +119,8 @@ class GroupPredictor(MetaMitigator, ABC):
     def _compare(self, scores: ArrayLike) -> Any:
         """Compare new scores of the held-out rows with the plain ones."""
 
-    def _choose_map(self, insists: bool = False) -> Self:
-        """Take the map of a strength, unless held-out rows show no gain by it.
-
-        If the user insists, it is taken in any case.
-        """
+    def _choose_map(self) -> Self:
+        """Take the map of a strength, and compare it with the plain model."""
         rows, automatic = self._rows, self.strength == "auto"
         given = None if automatic else float(self.strength)
         self.path_ = path_table(rows, self._path, given)
@@ -145,10 +142,8 @@ class GroupPredictor(MetaMitigator, ABC):
                 "use an estimator whose scores differ more from row to row.",
                 MitigationWarning,
             )
-        elif insists:
+        else:
             found.warn(self, remedy)
-        elif found.keeps_plain(self, remedy):
-            strength = 0.0
         self.strength_, self._map = strength, self._path.whole.at(strength)
         self.comparison_ = found
         return self

@@ -34,9 +34,6 @@ _FEWEST_ROWS = 50
 #: Share of the average precision above the base rate that a repair may cost before the
 #: user is warned.
 _SHARE_LOST = 0.5
-#: Noise of a gap up to which a repair is harmless where no gap is seen: what it adds to
-#: the gap is noise of the same rows, and less.
-_HARMLESS_NOISE = 0.06
 
 
 def repair_held_out(
@@ -62,61 +59,54 @@ def repair_held_out(
 
 def judge_regressor(
     mitigator: Any, repairer: ScoreRepairer, rows: TrainingRows, repaired: Floats
-) -> tuple[RegressorComparison, bool]:
-    """Compare repaired with plain predictions, and warn of what went wrong.
-
-    Also say whether the plain regressor is to be kept: where there is something to gain
-    and no gain is shown.
-    """
+) -> RegressorComparison:
+    """Compare repaired with plain predictions, and warn of what went wrong."""
     asked = repairer.max_mcdp
     comparison = compare_regressors(rows, rows.scores, repaired, max_mcdp=asked)
     problem = _tie_problem(repairer, rows, comparison)
-    largest = max(comparison.plain_mcdp, comparison.mcdp)
-    if asked is None or largest > asked:  # there is something to gain
-        may_keep = mitigator.fallback and not comparison.shows_gain
-        if (may_keep or problem is None) and comparison.keeps_plain(
-            mitigator, _remedy(problem)
-        ):
-            return comparison, True
-    _warn_of_problem(mitigator, problem)
-    return comparison, False
+    if _has_gain_to_show(comparison, rows, repaired):
+        if problem is None or not comparison.shows_gain:
+            comparison.warn(mitigator, _remedy(problem))
+        else:
+            _warn_of_problem(mitigator, problem)
+    return comparison
 
 
 def judge_classifier(
     mitigator: Any, grids: list[RepairGrid], rows: TrainingRows, repaired: Floats
-) -> tuple[PlainComparison, bool]:
-    """Compare repaired with plain scores, and warn of what went wrong.
-
-    Also say whether the plain classifier is to be kept: if the groups that differ show
-    no gain, or if none differs clearly and noise is so large that a repair may harm.
-    """
+) -> PlainComparison:
+    """Compare repaired with plain scores, and warn of what went wrong."""
     asked, differing = mitigator.max_mcdp, grids[0].differing
     comparison = compare_with_plain(rows, rows.scores, repaired, max_mcdp=asked)
+    if not _has_gain_to_show(comparison, rows, repaired):
+        return comparison
     judged = comparison
     if rows.strata is None and differing.any() and not differing.all():
         # A group of a few rows has a large gap, whatever is done to it.
         part = rows_compared(rows, differing)
         scores = rows_compared(replace(rows, scores=repaired), differing).scores
         judged = compare_with_plain(part, part.scores, scores, max_mcdp=asked)
-    problem, keeps_plain = _tie_problem(mitigator, rows, comparison), False
-    remedy = _remedy(problem)
-    largest = max(comparison.plain_mcdp, comparison.mcdp)
-    if (repaired == rows.scores).all() or (asked is not None and largest <= asked):
-        pass  # there is nothing to gain
-    elif (
-        mitigator.fallback
-        and comparison.noise > _HARMLESS_NOISE
-        and not any(grid.differs_clearly() for grid in grids)
-    ):
-        problem, keeps_plain = _noise_problem(comparison), True
-    elif not judged.shows_gain and judged.keeps_plain(mitigator, remedy):
-        problem, keeps_plain = None, True
-    elif problem is None:
-        if judged.shows_gain:
-            comparison.warn(mitigator, remedy)
-        problem = _loss_problem(mitigator, rows, comparison)
-    _warn_of_problem(mitigator, problem)
-    return comparison, keeps_plain
+    problem = _tie_problem(mitigator, rows, comparison)
+    if not any(grid.differing.any() for grid in grids):
+        _warn_of_problem(mitigator, _noise_problem(comparison))
+    elif not judged.shows_gain:
+        judged.warn(mitigator, _remedy(problem))
+    elif problem is not None:
+        _warn_of_problem(mitigator, problem)
+    else:
+        comparison.warn(mitigator, _remedy(problem))
+        _warn_of_problem(mitigator, _loss_problem(mitigator, rows, comparison))
+    return comparison
+
+
+def _has_gain_to_show(
+    comparison: Comparison, rows: TrainingRows, repaired: Floats
+) -> bool:
+    """Whether the repair changes scores, to a gap that the plain model exceeds."""
+    if (repaired == rows.scores).all():
+        return False
+    asked = comparison.max_mcdp
+    return asked is None or max(comparison.plain_mcdp, comparison.mcdp) > asked
 
 
 def _remedy(tie_problem: str | None) -> str:
@@ -133,13 +123,13 @@ def _warn_of_problem(mitigator: Any, problem: str | None) -> None:
         warn_user(message, MitigationWarning)
 
 
-def _noise_problem(found: PlainComparison) -> str:
+def _noise_problem(comparison: PlainComparison) -> str:
     """Return the warning that there is no gap to repair."""
     return (
-        "no group differs clearly from all others (the plain classifier's MCDP(0) is "
-        f"{found.plain_mcdp:.3f}, sampling noise {found.noise:.3f}), so a repair may "
-        "widen the gap of new rows. The plain classifier is kept; fallback=False "
-        "repairs it nevertheless"
+        "no gain is shown: no group differs from all others by more than sampling "
+        f"noise (MCDP(0) is {comparison.mcdp:.3f}, the plain classifier's is "
+        f"{comparison.plain_mcdp:.3f}, sampling noise {comparison.noise:.3f}), so that "
+        "the repair may widen the gap of new rows"
     )
 
 

@@ -127,11 +127,6 @@ class MADDPostProcessor(
         or leave their scores as they are, as if they had the distribution of everyone.
         It may be set after `fit`. Rows with a missing group are never refused if `fit`
         has left such rows out, by ``encode_groups(..., missing="drop")``.
-    fallback : bool, default=True
-        Whether the plain classifier is kept, with a warning, where held-out rows show
-        no gain: where MCDP(0) is not lower by half a standard error of the difference,
-        or no group differs from all others by more than noise at 99 %, and noise is
-        above 0.06. False keeps the repair.
     sensitive_features : str, int, list of str, list of int, or callable, default=None
         Column of X with the groups, several for their intersection, or a function of X
         that returns the groups. The keyword of `fit` and `predict` is used in its
@@ -156,7 +151,7 @@ class MADDPostProcessor(
         The fitted model without repair; for an ensemble, the mean of its models.
     repairer_ : ScoreRepairer or None
         The repair learnt on all held-out scores, for an ensemble on a common scale, see
-        the notes; None without groups, and where the plain classifier is kept.
+        the notes; None without groups.
     estimators_ : list
         The models whose scores are repaired and then averaged, a single one without
         ensemble.
@@ -294,7 +289,6 @@ class MADDPostProcessor(
         ties: Literal["mid", "random"] = "mid",
         calibrate: bool = False,
         unknown_groups: Literal["raise", "pooled"] = "raise",
-        fallback: bool = True,
         sensitive_features: Selector | None = None,
         drop_sensitive: bool = False,
         control_features: Selector | None = None,
@@ -316,7 +310,6 @@ class MADDPostProcessor(
         self.ties = ties
         self.calibrate = calibrate
         self.unknown_groups = unknown_groups
-        self.fallback = fallback
         self.sensitive_features = sensitive_features
         self.drop_sensitive = drop_sensitive
         self.control_features = control_features
@@ -377,12 +370,11 @@ class MADDPostProcessor(
             If no groups are given: the classifier is then fitted without repair. If
             strata or groups cannot be compared, and are left out.
         skfair.exceptions.MitigationWarning
-            If held-out rows show no gain, and the plain classifier is kept. If they
-            show that the repair is worse than no repair (with ``fallback=False``), that
-            it misses `max_mcdp` by more than noise, that `max_mcdp` does not hold with
-            the probability `confidence`, that shared scores keep most of the
-            disparity, or that the level chosen or `max_mcdp` costs more than half of
-            what average precision exceeds the share of positive rows by.
+            If held-out rows show no gain, or show that the repair is worse than no
+            repair, that it misses `max_mcdp` by more than noise, that `max_mcdp` does
+            not hold with the probability `confidence`, that shared scores keep most of
+            the disparity, or that the level chosen or `max_mcdp` costs more than half
+            of what average precision exceeds the share of positive rows by.
         """
         self._check_estimator()
         self._check_parameters()
@@ -405,11 +397,7 @@ class MADDPostProcessor(
         self.estimators_ = [fold.model for fold in folds]
         if len(folds) > 1 and not averages:
             self.estimators_ = [fit_all(self.estimator, rows.X, labels, for_fit)]
-        if self._learn_repair(held_out, len(rows)):
-            comparison, plain = self.comparison_, self.estimators_[0]
-            if len(self.estimators_) > 1:
-                plain = fit_all(self.estimator, rows.X, labels, for_fit)
-            self._keep_plain(plain).comparison_ = comparison
+        self._learn_repair(held_out, len(rows))
         return self
 
     def _check_parameters(self) -> None:
@@ -439,11 +427,8 @@ class MADDPostProcessor(
         self.comparison_: PlainComparison | None = None
         return self
 
-    def _learn_repair(self, folds: list[TrainingRows], n_samples: int) -> bool:
-        """Learn the level and the repair, one for the models of all folds.
-
-        Say whether the plain classifier is to be kept.
-        """
+    def _learn_repair(self, folds: list[TrainingRows], n_samples: int) -> None:
+        """Learn the level and the repair, one for the models of all folds."""
         folds = self._put_on_common_scale(folds, "probability")
         rows, parts = join_rows(folds), parts_of(folds)
         options = LossOptions(*(getattr(self, name) for name in LossOptions._fields))
@@ -472,12 +457,8 @@ class MADDPostProcessor(
         self.estimator_ = self.estimators_[0]
         if len(self.estimators_) > 1:
             self.estimator_ = MeanVote(self.estimators_)
-        self.comparison_, keeps_plain = judge_classifier(
-            self, grids, held_out, repaired
-        )
-        if not keeps_plain:
-            repairer._warn_of_gap(self)
-        return keeps_plain
+        self.comparison_ = judge_classifier(self, grids, held_out, repaired)
+        repairer._warn_of_gap(self)
 
     def _choose_amount(
         self,

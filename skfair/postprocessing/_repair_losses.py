@@ -42,8 +42,6 @@ Loss: TypeAlias = str | Callable[..., float]
 
 #: Parts of the rows that one model scored, over which a standard error is computed.
 _N_PARTS = 5
-#: Noise at 99 %, as a multiple of that at 95 %: a repair of smaller gaps may be noise.
-_CLEARLY = 1.2
 #: Squares of the mean noise over that of a gap: the share that a chosen level leaves.
 #: With 1 to 1.5 new rows have the least gap in the mean, with 1.5 they less often have
 #: a larger one than without repair, and with 2 less of large gaps is repaired.
@@ -145,11 +143,6 @@ class RepairGrid(NamedTuple):
         rows = replace(self.rows, scores=scores)
         return rows if self.measured is None else rows.take(self.measured)
 
-    def differs_clearly(self) -> bool:
-        """Whether a group differs so much that a repair does not fit noise."""
-        rows = self.fair_rows(self.rows.scores)
-        return bool(_differing(rows, self.groups, _CLEARLY).any())
-
     def largest_level(self) -> float:
         """Level beyond which a repair fits noise of the rows.
 
@@ -224,18 +217,16 @@ def _losses(grid: RepairGrid, options: LossOptions) -> pd.DataFrame:
     )
 
 
-def _differing(
-    rows: TrainingRows, groups: GroupCDFs, factor: float = 1.0
-) -> NDArray[np.bool_]:
+def _differing(rows: TrainingRows, groups: GroupCDFs) -> NDArray[np.bool_]:
     """Whether the scores of each group differ from all others' beyond sampling noise.
 
     By the bound of Dvoretzky, Kiefer, Wolfowitz and Massart at 95 %, for all groups at
-    once, times a factor.
+    once.
     """
     # With two groups both tests are the same.
     n_tests = 1 if len(groups.cdfs) == 2 else len(groups.cdfs)
     noise = supremum_quantile(0.05 / n_tests) * _spreads(rows, groups)
-    return np.asarray(groups.distances() > noise * factor)
+    return np.asarray(groups.distances() > noise)
 
 
 def _spreads(rows: TrainingRows, groups: GroupCDFs) -> Floats:

@@ -57,10 +57,6 @@ class RepairedRegressor(
     repair_level : float in [0, 1] or None, default=None
         Level of repair in place of `max_mcdp`, which then has its default: 0 leaves
         predictions as they are, 1 gives all groups the distribution of everyone.
-    fallback : bool, default=True
-        Whether `fit` keeps the plain regressor, with a warning, where held-out rows
-        show no gain: MCDP(0) is not lower than the plain one by half a standard error
-        of the difference. With False it keeps the new predictions in any case.
     cv : int, cross-validation generator or iterable, default=5
         How rows are held out. An int makes that many folds, stratified by group and
         target.
@@ -155,7 +151,6 @@ class RepairedRegressor(
         *,
         max_mcdp: float = 0.0,
         repair_level: float | None = None,
-        fallback: bool = True,
         cv: Any = 5,
         ties: Literal["mid", "random"] = "mid",
         unknown_groups: Literal["raise", "pooled"] = "raise",
@@ -168,7 +163,6 @@ class RepairedRegressor(
         self.estimator = estimator
         self.max_mcdp = max_mcdp
         self.repair_level = repair_level
-        self.fallback = fallback
         self.cv = cv
         self.ties = ties
         self.unknown_groups = unknown_groups
@@ -230,9 +224,8 @@ class RepairedRegressor(
             If no groups are given: the regressor is then fitted without repair. If
             strata or groups cannot be compared, and are left out.
         skfair.exceptions.MitigationWarning
-            If held-out rows show no gain: the plain regressor is kept, unless
-            `fallback` is False. If the repair misses `max_mcdp` by more than noise, or
-            if shared predictions keep most of the disparity.
+            If held-out rows show no gain, if the repair misses `max_mcdp` by more than
+            noise, or if shared predictions keep most of the disparity.
         """
         self._check_estimator()
         repairer = self._make_repairer()
@@ -256,12 +249,7 @@ class RepairedRegressor(
         repairer._learn_rows(found, warn=False)
         repairer._left_rows_out = self._leaves_rows_out
         self.repairer_ = repairer
-        self.comparison_, keeps_plain = judge_regressor(
-            self, repairer, tested, repaired
-        )
-        if keeps_plain:
-            self.estimators_ = [fit_all(self.estimator, rows.X, rows.y, for_fit)]
-            self.repairer_ = None
+        self.comparison_ = judge_regressor(self, repairer, tested, repaired)
         return self
 
     def _make_repairer(self) -> ScoreRepairer:

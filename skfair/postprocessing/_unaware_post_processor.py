@@ -64,10 +64,6 @@ class UnawarePostProcessor(
         whose MCDP(0) is within one standard error of the least among those. It is 0 if
         the plain MCDP(0) is no larger than groups of one distribution read in 95 % of
         samples.
-    fallback : bool, default=True
-        Whether `fit` keeps the plain scores, with a warning, where the rows held
-        out show no gain: MCDP(0) is not lower than the plain one by half a standard
-        error of the difference. With False it keeps the new ones in any case.
     cv : int, cross-validation generator or iterable, default=5
         How rows are held out. An int makes that many folds, stratified by class and
         group.
@@ -218,7 +214,6 @@ class UnawarePostProcessor(
         *,
         group_estimator: Any = None,
         strength: float | Literal["auto"] = "auto",
-        fallback: bool = True,
         cv: Any = 5,
         sensitive_features: Selector | None = None,
         drop_sensitive: bool = False,
@@ -229,7 +224,6 @@ class UnawarePostProcessor(
         self.estimator = estimator
         self.group_estimator = group_estimator
         self.strength = strength
-        self.fallback = fallback
         self.cv = cv
         self.sensitive_features = sensitive_features
         self.drop_sensitive = drop_sensitive
@@ -293,9 +287,8 @@ class UnawarePostProcessor(
             without a map. If strata or groups cannot be compared, and are left out of
             the gap.
         skfair.exceptions.MitigationWarning
-            If the held-out rows show no gain: unless `fallback` is False, the plain
-            scores are kept. If ``strength="auto"`` finds no strength that helps
-            although there is a gap.
+            If the held-out rows show no gain. If ``strength="auto"`` finds no strength
+            that helps although there is a gap.
         """
         return self._fit(
             X, y, sensitive_features, control_features, sample_weight, fit_params
@@ -332,7 +325,7 @@ class UnawarePostProcessor(
             ``"auto"`` as in `fit`.
         """
         model = self._copy_with(strength=strength)
-        return model._choose_map(insists=strength != "auto")
+        return model._choose_map()
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Predict the probability of each class.

@@ -71,10 +71,6 @@ class UnawareRegressor(
         Largest MCDP(0): ``strength="auto"`` then takes the least strength whose MCDP(0)
         on held-out rows is at most this, or else the fairest, with a warning where that
         misses it by more than noise.
-    fallback : bool, default=True
-        Whether `fit` keeps the plain regressor, with a warning, where held-out rows
-        show no gain: MCDP(0) is not lower than the plain one by half a standard error
-        of the difference. With False it keeps the new predictions in any case.
     cv : int, cross-validation generator or iterable, default=5
         How rows are held out. An int makes that many folds, stratified by group and
         target.
@@ -173,7 +169,6 @@ class UnawareRegressor(
         group_estimator: Any = None,
         strength: float | Literal["auto"] = "auto",
         max_mcdp: float | None = None,
-        fallback: bool = True,
         cv: Any = 5,
         sensitive_features: Selector | None = None,
         drop_sensitive: bool = False,
@@ -185,7 +180,6 @@ class UnawareRegressor(
         self.group_estimator = group_estimator
         self.strength = strength
         self.max_mcdp = max_mcdp
-        self.fallback = fallback
         self.cv = cv
         self.sensitive_features = sensitive_features
         self.drop_sensitive = drop_sensitive
@@ -246,8 +240,8 @@ class UnawareRegressor(
             If no groups are given and `strength` is not 0: the regressor is fitted
             without a map. If strata or groups cannot be compared, and are left out.
         skfair.exceptions.MitigationWarning
-            If held-out rows show no gain: the plain predictions are kept, unless
-            `fallback` is False. If the new ones miss `max_mcdp` by more than noise.
+            If held-out rows show no gain, or if the new predictions miss `max_mcdp` by
+            more than noise.
         """
         return self._fit(
             X, y, sensitive_features, control_features, sample_weight, fit_params
@@ -286,7 +280,7 @@ class UnawareRegressor(
             As in `fit`.
         """
         model = self._copy_with(strength=strength, max_mcdp=max_mcdp)
-        return model._choose_map(insists=strength != "auto")
+        return model._choose_map()
 
     def predict(self, X: Any) -> Floats:
         """Predict the target.

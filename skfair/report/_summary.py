@@ -14,7 +14,7 @@ import numpy as np
 
 import skfair
 from skfair._utils._class_methods import makers_of
-from skfair._utils._text import listed, or_none, shown, visible_text
+from skfair._utils._text import label_text, listed, or_none, shown, visible_text
 from skfair._utils._types import Integers
 from skfair.groups import CROSS, rows_by_code
 from skfair.metrics import cvar_fairness_report, impact_ratios, top_groups
@@ -29,18 +29,17 @@ from skfair.report._draws import (
 )
 from skfair.report._inputs import Attribute, Audit, Model
 from skfair.report._metrics import MEASURES, Measure, find_all, keys_of, make_samples
-from skfair.report._names import name_of, say_name, title_text, unnamed
 from skfair.report._performance import ENDS_OF_R2, Numbers, performance, performances
 from skfair.report._proxy import KEYS as KEYS_BY_PROXY
 from skfair.report._proxy import by_proxy
 from skfair.report._sample import Finding, Sample, count_outcomes
 from skfair.report._strata import Part, values_within_strata
-from skfair.report._words import DEFAULT_TITLE, in_words
+from skfair.report._words import in_words
 
 Summary = dict[str, Any]
 
 #: Format of a summary: the number changes with the names or meanings of its entries.
-FORMAT = "skfair.report/1"
+FORMAT = "skfair.report/2"
 #: Settings that are stated, since they cannot be found from counted rows.
 STATED = ("counts_are_drawn", "blur", "min_cell", "n_withheld")
 #: Options that the settings of a summary have.
@@ -90,10 +89,9 @@ def summarize(
         ]
     summary: Summary = {
         "format": FORMAT,
-        "title": title_text(title, DEFAULT_TITLE),
-        "language": audit.options.language,
+        "title": visible_text(title, 120),
         "n_rows": audit.n_rows,
-        "classes": [name_of(label) for label in audit.classes],
+        "classes": [label_text(label) for label in audit.classes],
         "positive": _positive(audit),
         "models": [model for one in audits for model in _models(one)],
         "attributes": [
@@ -125,7 +123,7 @@ def _recomputed(sample: Sample, claimed: Sequence[Summary]) -> Summary:
 
     So is DCP where its search ended early: it would end elsewhere on another machine.
     """
-    name = say_name(sample.model.name)
+    name = visible_text(sample.model.name)
     (of_model,) = (one for one in claimed if one["model"] == name)
     measures = {measure["key"]: measure for measure in of_model["measures"]}
     known = {}
@@ -151,14 +149,13 @@ def _difference(claimed: Summary) -> Summary:
 
 
 def _positive(audit: Audit) -> str | None:
-    return name_of(audit.classes[1]) if audit.binary else None
+    return label_text(audit.classes[1]) if audit.binary else None
 
 
 def _models(audit: Audit) -> list[Summary]:
     return [
         {
-            "name": say_name(model.name),
-            "unnamed": unnamed(model.name),
+            "name": visible_text(model.name),
             "scores": model.y_score is not None,
             "threshold": model.threshold,
             "decided_by": "",
@@ -174,8 +171,7 @@ def _models(audit: Audit) -> list[Summary]:
 def _attribute(attribute: Attribute, results: list[Summary]) -> Summary:
     groups = attribute.groups
     return {
-        "name": say_name(attribute.name),
-        "unnamed": unnamed(attribute.name),
+        "name": visible_text(attribute.name),
         "comparison": attribute.comparison,
         "min_group_size": groups.min_group_size,
         "groups": _sizes(zip(groups.labels, attribute.sizes.tolist(), strict=True)),
@@ -187,7 +183,7 @@ def _attribute(attribute: Attribute, results: list[Summary]) -> Summary:
 
 def _sizes(groups: Iterable[tuple[Hashable, int]]) -> list[Summary]:
     """List groups with their numbers of rows."""
-    return [{"label": name_of(label), "n": size} for label, size in groups]
+    return [{"label": label_text(label), "n": size} for label, size in groups]
 
 
 def _pair(sample: Sample, first: Sample, result: Summary, of_first: Summary) -> None:
@@ -210,7 +206,7 @@ def _summary_of_attribute(
 ) -> Summary:
     """Everything about one model and one attribute."""
     return {
-        "model": say_name(sample.model.name),
+        "model": visible_text(sample.model.name),
         "measures": [
             _summary_of_metric(sample, MEASURES[key], one, drawn[key])
             for key, one in found.items()
@@ -250,7 +246,7 @@ def _few_of_labels(sample: Sample, found: Finding) -> list[Summary]:
     """List groups and true labels that are left out of error rates, and their rows."""
     labels, classes = sample.attribute.groups.labels, sample.audit.classes
     return [
-        {"group": name_of(labels[i]), "true_label": name_of(classes[j]), "n": n}
+        {"group": label_text(labels[i]), "true_label": label_text(classes[j]), "n": n}
         for i, j, n in found.few
     ]
 
@@ -265,7 +261,7 @@ def _groups(sample: Sample) -> list[dict[str, Any]]:
         return []
     parts = rows_by_code(sample.groups.codes, len(labels))
     groups: list[dict[str, Any]] = [
-        {"label": name_of(label), "n": audit.count(rows)}
+        {"label": label_text(label), "n": audit.count(rows)}
         | performance(audit, model, rows)
         for label, rows in zip(labels, parts, strict=True)
     ]
@@ -359,14 +355,17 @@ def _impact_ratios(sample: Sample) -> list[dict[str, Any]] | None:
                 min_share=options.min_share,
                 confidence_level=options.confidence_level,
             )
-        names = [*map(name_of, labels), ""]  # the last row is of those without a group
+        names = [
+            *map(label_text, labels),
+            "unknown",
+        ]  # the last row is of those without a group
         rows = [
             {"label": name, **{k: _plain(v) for k, v in row.items()}}
             for name, row in zip(names, table.to_dict("records"), strict=False)
         ]
         if audit.n_alike is not None and sample.attribute.n_missing:
             unknown = {"n": sample.attribute.n_missing, "status": "unknown"}
-            rows.append({"label": "", **dict.fromkeys(table.columns)} | unknown)
+            rows.append({"label": "unknown", **dict.fromkeys(table.columns)} | unknown)
         tables.append({"kind": kind, "rows": rows, "sentence": ""})
     return tables
 
@@ -386,11 +385,10 @@ def _strata(sample: Sample, found: dict[str, Finding]) -> Summary | None:
     assert strata is not None
     for row in numbers:
         row |= {"title": "", "everyone": or_none(found[row["key"]].value)}
-        row["stratum"] = None if row["value"] is None else name_of(row["stratum"])
+        row["stratum"] = None if row["value"] is None else label_text(row["stratum"])
     names = CROSS.join(strata.names)
     return {
-        "names": visible_text(names) if names else "",
-        "unnamed": not names,
+        "names": visible_text(names) if names else "stratum",
         "n_strata": len(parts),
         "n_rows": sample.audit.count(strata.codes >= 0),
         "left_out": [*_left_out(parts)],
@@ -407,7 +405,7 @@ def _left_out(parts: Sequence[Part]) -> Iterator[Summary]:
 
     def named(part: Part, metric: str | None = None, **why: Any) -> Summary:
         nothing: Summary = {"n_rows": None, "compared": None, "aside": [], "cells": []}
-        label = {"label": name_of(part.label), "metric": metric, "reason": ""}
+        label = {"label": label_text(part.label), "metric": metric, "reason": ""}
         return label | nothing | why
 
     for part in parts:
@@ -415,7 +413,7 @@ def _left_out(parts: Sequence[Part]) -> Iterator[Summary]:
         if not part.enough:
             yield named(part, n_rows=part.sample.audit.n_rows)
         elif attribute.aside and not part.sample.comparable:
-            yield named(part, compared=[*map(name_of, attribute.groups.labels)])
+            yield named(part, compared=[*map(label_text, attribute.groups.labels)])
         elif attribute.aside:
             yield named(part, aside=_sizes(attribute.aside))
     for part in parts:
@@ -492,11 +490,14 @@ def _settings(audits: Sequence[Audit]) -> Summary:
 
 def check_summary(report: type, summary: Any) -> dict[str, Any]:
     """Return what a report is restored from; raise for anything else, such as rows."""
-    if not isinstance(summary, dict) or "language" not in summary:
+    if not isinstance(summary, dict) or "format" not in summary:
         raise TypeError(
-            "summary must be that of a report, a dict, got "
-            f"{shown(summary)}. A report of rows is made by "
-            f"{listed(makers_of(report))}."
+            f"summary must be that of a report, a dict, got {shown(summary)}. A report "
+            f"of rows is made by {listed(makers_of(report))}."
+        )
+    if summary["format"] != FORMAT:
+        raise ValueError(
+            f"summary must have the format {FORMAT!r}, got {shown(summary['format'])}."
         )
     return summary
 

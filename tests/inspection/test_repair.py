@@ -45,6 +45,7 @@ def test_what_is_drawn(biased, model):
     assert_allclose(display.before[0], expected / women.sum())
 
 
+@pytest.mark.filterwarnings("ignore::skfair.exceptions.MitigationWarning")
 def test_band_of_one_standard_error(biased, model):
     X, y = biased
     band = RepairDisplay.from_estimator(model, X).error_band_
@@ -54,7 +55,6 @@ def test_band_of_one_standard_error(biased, model):
         LogisticRegression(),
         sensitive_features="sex",
         repair_level=0.5,
-        fallback=False,
     )
     X = X.assign(sex=(X["sex"] == "F") + 0)
     assert RepairDisplay.from_estimator(given.fit(X, y), X).error_band_ is None
@@ -115,11 +115,12 @@ def test_pipeline_labels_and_axes(biased, model):
         display.plot(axes[:2])
 
 
+@pytest.mark.filterwarnings("ignore::skfair.exceptions.MitigationWarning")
 def test_pair_of_many_groups():
     X, y = make_biased_classification(
         600, group_sizes={"race": {"a": 0.3, "b": 0.3, "c": 0.4}}, random_state=0
     )
-    model = MADDPostProcessor(LogisticRegression(), fallback=False, cv=2)
+    model = MADDPostProcessor(LogisticRegression(), cv=2)
     groups = X.pop("race")
     model.fit(X, y, sensitive_features=groups)
     display = RepairDisplay.from_estimator(model, X, sensitive_features=groups)

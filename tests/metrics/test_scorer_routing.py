@@ -149,9 +149,7 @@ def test_group_scorers_compute_the_score_by_name(biased, routing, name, make_mod
     """Whether the model takes groups at prediction or not."""
     X, y = biased
     features, sex = X.drop(columns="sex"), X["sex"]
-    model = MADDPostProcessor(
-        LogisticRegression(), repair_level=1, cv=2, fallback=False
-    )
+    model = MADDPostProcessor(LogisticRegression(), repair_level=1, cv=2)
     options = {"params": {"sensitive_features": sex}, "error_score": "raise"}
     scores = cross_val_score(
         model, features, y, scoring=make_group_scorer(name), cv=KFold(2), **options
@@ -183,7 +181,7 @@ def test_group_scorers_in_a_search(biased, routing):
     search = GridSearchCV(
         make_pipeline(
             StandardScaler(),
-            MADDPostProcessor(LogisticRegression(), cv=2, fallback=False),
+            MADDPostProcessor(LogisticRegression(), cv=2),
         ),
         {"maddpostprocessor__repair_level": [0.0, 1.0]},
         scoring=scoring,

@@ -452,18 +452,13 @@ def two_alike(n_samples, rare=0):
 
 @pytest.mark.parametrize("options", [{"max_mcdp": 0.0}, {"repair_level": 1.0}], ids=str)
 @pytest.mark.parametrize("rare", [0, 20])
-def test_the_plain_classifier_is_kept_where_groups_do_not_differ(options, rare):
+def test_a_repair_without_a_gain_is_returned_with_a_warning(options, rare):
     X, y, groups = two_alike(400, rare)
     model = MADDPostProcessor(LogisticRegression(), **options)
-    with pytest.warns(MitigationWarning, match="plain classifier is kept; fallback"):
+    with pytest.warns(MitigationWarning, match="no gain is shown"):
         model.fit(X, y, sensitive_features=groups)
     plain = LogisticRegression().fit(X, y).predict_proba(X)
-    assert_array_equal(model.predict_proba(X), plain)  # groups are not needed
-    assert model.repairer_ is None
     assert model.comparison_.n_samples == 400
-    with pytest.raises(ValueError, match="nothing is repaired"):
-        model.expected_mcdp(100)
-    model.set_params(fallback=False).fit(X, y, sensitive_features=groups)
     moved = model.predict_proba(X, sensitive_features=groups)
     assert np.abs(moved - plain).max() > 0.01
     assert model.expected_mcdp(4000) > 0
@@ -547,6 +542,6 @@ def test_groups_of_noise_are_left_alone():
         X = generator.normal(size=(300, 2))
         y = (generator.random(300) < 1 / (1 + np.exp(-X[:, 0]))).astype(int)
         groups = generator.permutation(np.repeat(["a", "b", "c"], [271, 22, 7]))
-        model = MADDPostProcessor(LogisticRegression(), bandwidth=0.1, fallback=False)
+        model = MADDPostProcessor(LogisticRegression(), bandwidth=0.1)
         levels.append(model.fit(X, y, sensitive_features=groups).repair_level_)
     assert np.sum(np.array(levels) > 0) <= 2

@@ -410,10 +410,11 @@ def test_level_of_the_simulation_of_the_paper():
     assert (totals[model.losses_["repair_level"] < model.repair_level_] > limit).all()
 
 
+@pytest.mark.filterwarnings("ignore::skfair.exceptions.MitigationWarning")
 def test_no_standard_error_of_a_given_level():
     X, y = make_biased_classification(500, random_state=0)
     y_groups = np.arange(500) % 2
-    given = MADDPostProcessor(LogisticRegression(), repair_level=0.5, fallback=False)
+    given = MADDPostProcessor(LogisticRegression(), repair_level=0.5)
     X = X.select_dtypes("number")
     assert given.fit(X, y, sensitive_features=y_groups).standard_error_ is None
     with pytest.warns(UserWarning, match="nothing is repaired"):

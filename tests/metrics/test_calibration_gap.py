@@ -19,8 +19,11 @@ from skfair.metrics import (
     permutation_test,
     values_by_class,
 )
-from skfair.metrics._distribution._calibration_draws import RowsByScore
-from skfair.metrics._distribution._calibration_gap import gap_of_steps, score_cells
+from skfair.metrics._distribution._calibration_gap import (
+    RowsByScore,
+    gap_of_steps,
+    score_cells,
+)
 from skfair.model_selection import cross_val_fairness
 from skfair.statistics import GroupedCalibration, GroupedHistogram
 

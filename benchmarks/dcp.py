@@ -6,10 +6,10 @@
 `random`: near-fair (a common matrix mixed with up to 10 % of noise for each group),
 mixed (Dirichlet around a common matrix) and sparse (counts of 2 to 30 rows, with many
 zeros). `census`: decision trees on the US census of 1990, the state of work as group,
-as the paper's Table 1. Upper bounds of the paper's methods are evaluated on the true matrices, not on the
-clipped ones on which they are found, with and without the small values that clipping
-leaves in the baseline; the better of the two is printed. Every instance is made here
-from a fixed seed.
+as the paper's Table 1. Upper bounds of the paper's methods are evaluated on the true
+matrices, not on the clipped ones on which they are found, with and without the small
+values that clipping leaves in the baseline; the better of the two is printed. Every
+instance is made here from a fixed seed.
 """
 
 from __future__ import annotations

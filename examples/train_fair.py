@@ -2,7 +2,7 @@
 Train models whose scores are similar for women and men
 =======================================================
 
-Boosted trees are reweighted in rounds (`MCDPReweighter`), and a network is trained on
+Boosted trees are fitted to fair scores (`MCDPReweighter`), and a network is trained on
 the penalised loss itself (`DiffMCDPClassifier`). Sex is not a feature of either, and
 prediction does not need it. The strength of the penalty is searched.
 """
@@ -42,9 +42,9 @@ sex, sex_test = X.pop("sex"), X_test.pop("sex")
 # %%
 # Two ways to train
 # -----------------
-# The folds compare all strengths with 0, so that no further rows need be held out
-# (``validation_fraction=None``). The rule takes the fairest candidate with at least 95
-# % of the best average precision. Groups are routed to the fits and to the scorer.
+# The folds compare all strengths with 0, so that the network needs no further rows held
+# out (``validation_fraction=None``). The rule takes the fairest candidate with at least
+# 95 % of the best average precision. Groups are routed to the fits and to the scorer.
 
 boosting = HistGradientBoostingClassifier(
     learning_rate=0.3, max_iter=10, max_leaf_nodes=8, max_bins=32, random_state=0
@@ -54,7 +54,7 @@ network = DiffMCDPClassifier(
 )
 models = {
     "trees, reweighted": (
-        MCDPReweighter(boosting, validation_fraction=None),
+        MCDPReweighter(boosting, cv=3),
         "strength",
     ),
     "network, DiffMCDP": (

@@ -83,8 +83,11 @@ _OF_SCORES: Mapping[str, str | None] = {"probability": "probability", "rank": "r
 
 def questions_of(settings: Mapping[str, Any]) -> dict[str, str]:
     """Questions of a report with these settings."""
-    of_numbers = settings.get("scale") == "real"
-    return QUESTIONS_OF_NUMBERS if of_numbers else QUESTIONS
+    if settings["scale"] == "real":
+        return QUESTIONS_OF_NUMBERS
+    if not settings["decides"]:
+        return {"scores": QUESTIONS["scores"]}
+    return QUESTIONS
 
 
 def word_of(question: str, settings: Mapping[str, Any]) -> str:
@@ -684,7 +687,8 @@ def keys_of(
     left_out = _OF_FEW_GROUPS if pooled and not wanted else ()
     scored, labelled = model.y_score is not None, audit.y_true is not None
     possible = {
-        "decisions": audit.binary,
+        "decisions": audit.binary and model.decides,
+        "errors": labelled and model.decides,
         "scores": scored,
         "calibration": audit.binary and scored and labelled,
     }
@@ -714,7 +718,8 @@ def _check_metrics(audit: Audit) -> None:
         raise ValueError("impact_ratios must be False unless there are two classes.")
     possible = {key for model in audit.models for key in keys_of(audit, model)}
     needs = {
-        "decisions": "two classes",
+        "decisions": "decisions on two classes, by y_pred or a threshold",
+        "errors": "y_true and decisions, by y_pred or a threshold",
         "scores": "y_score",
         "calibration": "y_true and y_score of two classes",
     }

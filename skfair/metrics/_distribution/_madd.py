@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
+from skfair._utils._arithmetic import quotients
 from skfair._utils._types import Floats, Integers
 from skfair._utils._validation import (
     TAKES_ANY,
@@ -27,10 +28,13 @@ from skfair.metrics._distribution._gap import (
     Pair,
     compared_pairs,
     grouped_scores,
+    largest_gap,
+    rows_of_scores,
     value_of_gaps,
 )
 from skfair.metrics._evaluate import never, specify
 from skfair.metrics._inputs import Multigroup, check_multigroup
+from skfair.metrics._pairs import PairGaps, compared_groups
 from skfair.metrics._strata import Multistratum, combine_numbers, defined_results
 from skfair.metrics._undefined import warn_if_undefined
 from skfair.statistics import GroupedScores
@@ -63,12 +67,67 @@ def check_bins(n_known: int, *, bandwidth: Any = "auto") -> None:
         )
 
 
+def pairs_of_madd(
+    statistic: GroupedScores,
+    *,
+    multigroup: Multigroup = "pairwise",
+    among: Integers | None = None,
+    bandwidth: float | Literal["auto"] = "auto",
+) -> PairGaps:
+    """MADD of all pairs of groups, each in bins of one width.
+
+    Of several pairs an automatic width is the order of the best one for the sizes of
+    both groups, on which alone it depends.
+    """
+    n_groups, sizes = statistic.n_groups, statistic.counts
+    first, second = compared_groups(n_groups, multigroup, among)
+    ours = sizes[first]
+    theirs = sizes[first] * 0 + sizes.sum() if second is None else sizes[second]
+    more: dict[str, Any] = {}
+    values = np.full(len(first), np.nan)
+    enough = sizes >= max(statistic.min_group_size, 1)
+    defined = enough[first] if second is None else enough[first] & enough[second]
+    if is_automatic(bandwidth):
+        whole = stable_mean(statistic, multigroup)[0] if enough.all() else math.nan
+        if len(first) == 1:
+            return PairGaps(first, second, np.full((1, 1), whole), sizes[np.newaxis])
+        order = optimal_order((np.maximum(ours, 1), np.maximum(theirs, 1)))
+        n_bins = np.floor(1 / np.minimum(order, 1) + 1e-9).astype(np.intp)
+        more = {"metric": whole, "columns": {"bandwidth": 1 / n_bins}}
+    else:
+        n_bins = np.full(len(first), number_of_bins(bandwidth))
+        if among is not None and enough.all():
+            measure = partial(histogram_distance, n_bins=int(n_bins[0]))
+            more = {"metric": largest_gap(statistic, multigroup, measure).value}
+    for number in np.unique(n_bins[defined]).tolist():
+        here = np.flatnonzero(defined & (n_bins == number))
+        shares = _shares_in_bins(statistic, number)
+        for i in here.tolist():
+            other = shares[-1 if second is None else second[i]]
+            values[i] = np.abs(shares[first[i]] - other).sum()
+    return PairGaps(first, second, values[np.newaxis], sizes[np.newaxis], **more)
+
+
+def _shares_in_bins(statistic: GroupedScores, n_bins: int) -> Floats:
+    """Share of each group, and at last of everyone, in each bin that is not empty."""
+    bins = bins_of(statistic.scores, n_bins)
+    columns = np.cumsum(np.diff(bins, prepend=-1) > 0) - 1
+    n_groups, n_columns = statistic.n_groups, int(columns[-1]) + 1
+    cells = statistic.codes * np.intp(n_columns) + columns
+    sums = np.bincount(cells, statistic.weights, n_groups * n_columns)
+    weights = sums.reshape(n_groups, n_columns)
+    weights = np.vstack([weights, weights.sum(axis=0)])
+    return quotients(weights, weights.sum(axis=1, keepdims=True))
+
+
 @specify(
     statistic=GroupedScores,
     maximum=2.0,
     takes_classes=True,
     compares_errors=never,
     check_bins=check_bins,
+    countable=rows_of_scores,
+    pairs=pairs_of_madd,
 )
 def madd(
     y_true: ArrayLike | None,

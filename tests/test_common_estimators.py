@@ -46,13 +46,7 @@ BOOSTER = lightgbm.LGBMClassifier(n_estimators=5, n_jobs=1, verbose=-1)
 # Classifiers and regressors take features, a target and groups; others scores and
 # groups.
 ESTIMATORS = {
-    "MCDPReweighter": MCDPReweighter(LogisticRegression(), max_iter=3, random_state=0),
-    "MCDPReweighter, sample_weight": MCDPReweighter(
-        LogisticRegression(), form="sample_weight", max_iter=3, random_state=0
-    ),
-    "MCDPReweighter, all rows": MCDPReweighter(
-        LogisticRegression(), validation_fraction=None, max_iter=3
-    ),
+    "MCDPReweighter": MCDPReweighter(LogisticRegression(), strength=0.5, cv=2),
     "DiffMCDPClassifier": DiffMCDPClassifier(
         hidden_layer_sizes=8, learning_rate_init=0.01, max_iter=10, random_state=0
     ),
@@ -204,13 +198,7 @@ class ParityOfSum:
 CHECKED = {
     "MCDPReweighter without groups": MCDPReweighter(LogisticRegression()),
     "MCDPReweighter": MCDPReweighter(
-        LogisticRegression(), sensitive_features=ParityOfSum(), max_iter=3
-    ),
-    "MCDPReweighter, sample_weight": MCDPReweighter(
-        LogisticRegression(),
-        sensitive_features=ParityOfSum(),
-        form="sample_weight",
-        max_iter=3,
+        LogisticRegression(), sensitive_features=ParityOfSum(), strength=0.1, cv=2
     ),
     # Near a gap of 0, where it has a kink, rounding grows from step to step: the
     # checks that compare two fits by rounding need few steps.

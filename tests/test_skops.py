@@ -23,7 +23,7 @@ from skfair.postprocessing import (
 )
 
 ESTIMATORS = [
-    MCDPReweighter(LogisticRegression(), max_iter=2),
+    MCDPReweighter(LogisticRegression(), strength=0.5, cv=2),
     DiffMCDPClassifier(hidden_layer_sizes=4, max_iter=5),
     MCDPBoostingClassifier(
         lightgbm.LGBMClassifier(n_estimators=3, n_jobs=1, verbose=-1)

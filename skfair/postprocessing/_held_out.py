@@ -118,6 +118,7 @@ def label_probabilities(model: Any, X: Any, labels: list[Any] | None) -> Floats:
             "every training part of cv needs rows of two classes and of two groups."
         )
     columns = [classes.index(label) if label in classes else -1 for label in labels]
+    check_numbers(found.ravel(), f"{type(model).__name__}.predict_proba")
     padded = np.column_stack([found, np.zeros(len(found))])
     return np.clip(padded[:, columns], 0, 1)
 

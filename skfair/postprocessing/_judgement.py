@@ -137,7 +137,7 @@ def _tie_problem(asked: Any, rows: TrainingRows, found: Comparison) -> str | Non
     """Return a warning if rows that share a score keep most of the gap, else None."""
     if asked.ties == "random" or found.n_samples < _FEWEST_ROWS:
         return None
-    if not found.plain_mcdp > found.noise:
+    if not found.beyond_noise:
         return None
     if asked.max_mcdp is not None:
         share = min(1.0, asked.max_mcdp / found.plain_mcdp) + _SHARE_ADDED

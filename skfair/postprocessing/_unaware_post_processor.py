@@ -237,20 +237,20 @@ class GroupPredictor(MetaMitigator):
         chosen = choose_strength(table, self._performance, self.max_mcdp)
         plain = self._compare(self._rows.scores)
         # A map fitted to noise makes no gap of new rows smaller.
-        beyond_noise = plain.mcdp > plain.noise
-        self.strength_ = float(table["strength"][chosen]) if beyond_noise else 0.0
-        wanted = self.max_mcdp is not None and plain.mcdp <= self.max_mcdp
+        fits = plain.beyond_noise
+        self.strength_ = float(table["strength"][chosen]) if fits else 0.0
+        wanted = self.max_mcdp is not None and plain.adjusted_mcdp <= self.max_mcdp
         if not (self.strength_ or wanted or plain.problems):
-            self._warn_of_no_strength(plain, beyond_noise)
+            self._warn_of_no_strength(plain)
 
-    def _warn_of_no_strength(self, plain: Any, beyond_noise: bool) -> None:
+    def _warn_of_no_strength(self, plain: Any) -> None:
         """Tell the user why "auto" has changed nothing, and what to type instead."""
         kind = "classifier" if is_classifier(self) else "regressor"
         reason = (
             "no strength lowers it by more than its standard error and keeps "
             f"{KEPT[self._performance]:.0%} of the plain performance"
         )
-        if not beyond_noise:
+        if not plain.beyond_noise:
             reason = (
                 f"groups of one distribution exceed {plain.noise:.3f} in 5 % of samples"
             )
@@ -261,7 +261,7 @@ class GroupPredictor(MetaMitigator):
             advice = f"strength={middle:.2g} changes it nevertheless, see path_"
         warn_user(
             f'{type(self).__name__}(strength="auto") changes nothing: MCDP(0) of the '
-            f"plain {kind} is {plain.mcdp:.3f} on {plain.n_samples} held-out "
+            f"plain {kind} is {plain.adjusted_mcdp:.3f} on {plain.n_samples} held-out "
             f"rows, and {reason}. {advice}.",
             MitigationWarning,
         )

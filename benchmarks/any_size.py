@@ -5,7 +5,8 @@
 
 Scores are generated: smooth, crowded near 0 (median 0.0025), or tied (thousandths);
 groups are two, or an intersection of ten. The audit is a histogram of 65,536 bins, and
-from it MCDP(0), ABCC, DeltaDP and MADD of 64 bins. It is compared with the time in which DuckDB reads the same columns and computes their averages; both are
+from it MCDP(0), ABCC, DeltaDP and MADD of 64 bins. It is compared with
+the time in which DuckDB reads the same columns and computes their averages; both are
 processor time of all threads, in alternation. Then a test and an interval from the
 counts of as many rows are timed beside those from 10^5 rows, which have nearly all of
 16,384 scores, or about half of 65,536.

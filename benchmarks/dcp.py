@@ -162,7 +162,7 @@ def speed(quick: bool) -> None:
     for k, n_groups, target in ((3, 51, 20), (4, 20, 100)):
         for kind in KINDS:
             given = random_instance(k, n_groups, kind, 0)
-            solve = partial(dcp_bounds, *given, method="enumerate")
+            solve = partial(dcp_bounds, *given)
             taken = 1e3 * np.median([seconds(solve) for _ in range(7)])
             print(
                 f"enumerate {k} x {n_groups} {kind}: {taken:.1f} ms "

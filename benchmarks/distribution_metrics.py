@@ -28,7 +28,7 @@ from skfair.metrics import (
     mcdp_curve,
     permutation_test,
 )
-from skfair.metrics._distribution._histograms import stable_interval
+from skfair.metrics._distribution._madd import stable_interval
 
 MILLION = 1_000_000
 

@@ -103,10 +103,9 @@ class _BesidePlain(NumbersResult, ABC):
         MitigationWarning
         """
         quality, plain_quality = self._qualities
-        if self.mcdp == self.plain_mcdp and quality == plain_quality:
-            return
+        same = self.mcdp == self.plain_mcdp and quality == plain_quality
         problems = self.problems
-        if not problems and not self.shows_gain:
+        if not (problems or same or self.shows_gain):
             problems = [f"no gain is shown: {self._figures}"]
         if problems:
             warn_user(

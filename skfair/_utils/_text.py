@@ -123,9 +123,9 @@ def in_unit(value: float | None, width: float = 0.0) -> str:
     return f"{value:z,.{places}f}"
 
 
-def whole(value: float) -> str:
-    """Write a whole number, 2000 as ``2,000``."""
-    return f"{value:,.0f}"
+def whole(value: float | None) -> str:
+    """Write a whole number, 2000 as ``2,000``, a dash where there is none."""
+    return DASH if value is None else f"{value:,.0f}"
 
 
 def pvalue_text(pvalue: float | None, n_permutations: int) -> str:

@@ -48,7 +48,7 @@ from skfair.metrics import get_fairness_scorer, make_group_scorer
 from skfair.model_selection._candidates import folds_of
 from skfair.model_selection._group_stratified_k_fold import GroupStratifiedKFold
 from skfair.model_selection._model_comparison import models_table
-from skfair.model_selection._paired_tests import Place, largest_gap_place
+from skfair.model_selection._paired_tests import Model, Place, largest_gap_place
 from skfair.model_selection._pareto_front import non_dominated
 
 #: Disparities that can be confirmed.
@@ -433,9 +433,10 @@ class LessDiscriminatorySearchCV(RandomizedSearchCV):  # type: ignore[misc]
         answers = [_Answers(model, confirm.rows.X, confirm.labels) for model in fitted]
         weights = confirm.rows.sample_weight
         models = {
-            i: (
+            i: Model(
                 partial(_performance, self.scorer_, answer, confirm.y, weights),
                 _scores_of_answers(answer, self.disparity),
+                _responses(answer),
             )
             for i, answer in zip(taken, answers, strict=True)
         }
@@ -575,11 +576,26 @@ class _Answers:
 
 
 def _performance(
-    scorer: Any, answers: _Answers, y: NDArray[Any], weights: Any, rows: Integers
+    scorer: Any,
+    answers: _Answers,
+    y: NDArray[Any],
+    weights: Any,
+    labelled: Integers,
+    rows: Integers,
 ) -> float:
-    """Score the responses to some rows."""
-    options = {} if weights is None else {"sample_weight": weights[rows]}
-    return float(scorer(answers, rows, y[rows], **options))
+    """Score the responses to some rows by the true labels of others."""
+    options = {} if weights is None else {"sample_weight": weights[labelled]}
+    return float(scorer(answers, rows, y[labelled], **options))
+
+
+def _responses(answers: _Answers) -> Floats:
+    """Numbers in the order of the responses, the finest that the model has."""
+    every = slice(None)
+    if hasattr(answers, "predict_proba"):
+        return np.asarray(answers.predict_proba(every)[:, 1], dtype=float)
+    if hasattr(answers, "decision_function"):
+        return np.asarray(answers.decision_function(every), dtype=float)
+    return np.asarray(answers.predict(every) == answers.classes_[1], dtype=float)
 
 
 def _scores_of_answers(answers: Any, disparity: str) -> Floats:

@@ -57,12 +57,13 @@ class PredictedRows(TrainingRows):
     """Rows with predictions by models that were not fitted to them.
 
     `scores` are predicted numbers, or probabilities of the second class, `q` those of
-    each group, shape (n_samples, n_groups), and `folds` says which rows were held out
-    together.
+    each group, shape (n_samples, n_groups), `folds` says which rows were held out
+    together, and `positions` where they are among the rows given to `fit`.
     """
 
     q: Any = None
     folds: Any = None
+    positions: Any = None
 
 
 class Calibration(NamedTuple):

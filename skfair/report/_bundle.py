@@ -445,7 +445,8 @@ def _stated(summary: Data) -> list[tuple[str, list[Any]]]:
         ),
         ("bounds by a proxy, which need the cells of the proxy", [summary["proxy"]]),
         (
-            "how far joining scores may move a number, and how many rows are withheld",
+            "how far joining scores may move a number, and how many rows are withheld "
+            "or left out",
             settings if some else [],
         ),
         (

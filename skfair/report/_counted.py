@@ -39,8 +39,8 @@ Data = dict[str, Any]
 #: Codes of rows, and the labels that they stand for.
 Column = tuple[Any, tuple[Any, ...]]
 
-_ENTRIES = "model threshold classes labelled weighted attributes strata statistic"
-_ENTRIES += " squares errors true_numbers"
+_ENTRIES = "model threshold decides classes labelled weighted attributes strata"
+_ENTRIES += " statistic squares errors true_numbers"
 #: Numbers of intervals of scores; their edges are short as decimal numbers.
 _N_BINS = (10_000, 5_000, 2_000, 1_000, 500, 200, 100)
 #: Least number of intervals of predicted numbers, of which neighbours are joined.
@@ -87,6 +87,7 @@ def to_data(audit: Audit) -> Data:
         "type": "counted",
         "model": model.name,
         "threshold": model.threshold,
+        "decides": model.decides,
         "classes": [label_to_json(label) for label in audit.classes],
         "labelled": audit.y_true is not None,
         "weighted": audit.weighted,
@@ -191,7 +192,11 @@ def from_data(data: Any, options: Options, blur: tuple[float, float]) -> Audit:
     threshold = None if data["threshold"] is None else float(data["threshold"])
     name = data["model"]
     return Audit(
-        models=(Model(name, values[0], predicted, threshold, values[1]),),
+        models=(
+            Model(
+                name, values[0], predicted, threshold, values[1], bool(data["decides"])
+            ),
+        ),
         attributes=with_intersection(each, known["n_alike"]),
         y_true=true,
         classes=classes,

@@ -19,7 +19,6 @@ from skfair.report._bundle import write_bundle
 from skfair.report._frame_inputs import read_frame
 from skfair.report._inputs import (
     Audit,
-    Options,
     columns_of_table,
     estimator_inputs,
     make_audit,
@@ -182,7 +181,7 @@ dataframe or Groups, default=None
             `from_predictions`.
         threshold : float, default=None
             Smallest score that counts as a positive decision. By default decisions
-            are those of the `predict` method.
+            are those of the `predict` method of classifiers.
         pos_label : int, float, bool or str, default=None
             The positive class, by default the second of two.
         scale : {"probability", "rank", "real"}, default="probability"
@@ -212,7 +211,7 @@ dataframe or Groups, default=None
         return cls.from_predictions(
             y,
             cells=columns_of_table(X, cells, "cells")[0],
-            threshold=Options.threshold if threshold is None else threshold,
+            threshold=threshold,
             scale=scale,
             **estimator_inputs(estimator, X, *columns, pos_label, threshold, scale),
             **options,
@@ -232,7 +231,7 @@ dataframe or Groups, default=None
         odds_ratio: Sequence[float] = (1.0, 1.5, 2.0, math.inf),
         proxy_limit: float = 0.1,
         sample_weight: ArrayLike | None = None,
-        threshold: float = 0.5,
+        threshold: float | None = None,
         pos_label: Any = None,
         scale: AnyScale = "probability",
         metrics: Sequence[str] | None = None,
@@ -292,10 +291,12 @@ n_groups), or dict, default=None
             from which odds ratio on they contain it.
         sample_weight : array-like of shape (n_samples,), default=None
             Non-negative sample weights. Rows of weight 0 are left out.
-        threshold : float, default=0.5
+        threshold : float, default=None
             Smallest score that counts as a positive decision; with ``scale="rank"`` the
-            smallest rank. Left at its default with ``scale="real"``, as are `pos_label`
-            and `group_probabilities`.
+            smallest rank. None is 0.5 of probabilities. Of ranks nothing is decided
+            then, and the report is on scores alone, unless there is `y_pred`. Left at
+            its default with ``scale="real"``, as are `pos_label` and
+            `group_probabilities`.
         pos_label : int, float, bool or str, default=None
             The label that counts as positive. None stands for 1 if labels are
             numbers; text labels require it.
@@ -398,7 +399,7 @@ n_groups), or dict, default=None
         sensitive_features: str | list[str],
         control_features: str | list[str] | None = None,
         sample_weight: str | None = None,
-        threshold: float = 0.5,
+        threshold: float | None = None,
         pos_label: Any = None,
         scale: Scale = "probability",
         title: str = DEFAULT_TITLE,
@@ -431,8 +432,9 @@ n_groups), or dict, default=None
             their intersection. They are further keys of the same aggregation.
         sample_weight : str, default=None
             Name of the column of non-negative sample weights.
-        threshold : float, default=0.5
-            Smallest score that counts as a positive decision, or smallest rank.
+        threshold : float, default=None
+            Smallest score that counts as a positive decision, or smallest rank, as in
+            `from_predictions`.
         pos_label : int, float, bool or str, default=None
             The label that counts as positive, as in `from_predictions`.
         scale : {"probability", "rank"}, default="probability"
@@ -513,10 +515,9 @@ n_groups), or dict, default=None
 
         Parameters
         ----------
-        *results : ExplainedGapResult or GapContributionsResult
-            What `skfair.inspection.explained_gap` or
-            `skfair.inspection.gap_contributions` returned for the rows and the model of
-            the report. Each becomes a section of the page and of the Markdown, after
+        *results : ExplainedGapResult
+            What `skfair.inspection.explained_gap` returned for the rows and the model
+            of the report. Each becomes a section of the page and of the Markdown, after
             those that the report has.
 
         Returns

@@ -43,7 +43,7 @@ from skfair.metrics._distribution._calibration_gap import (
     largest_curve_gap,
 )
 from skfair.metrics._distribution._gap import Pair, largest_gap
-from skfair.metrics._distribution._histograms import stable_mean
+from skfair.metrics._distribution._madd import stable_mean
 from skfair.metrics._distribution._mcdp import largest_sustained_gap
 from skfair.metrics._equalized_odds import (
     comparable_cells,
@@ -83,8 +83,11 @@ _OF_SCORES: Mapping[str, str | None] = {"probability": "probability", "rank": "r
 
 def questions_of(settings: Mapping[str, Any]) -> dict[str, str]:
     """Questions of a report with these settings."""
-    of_numbers = settings.get("scale") == "real"
-    return QUESTIONS_OF_NUMBERS if of_numbers else QUESTIONS
+    if settings["scale"] == "real":
+        return QUESTIONS_OF_NUMBERS
+    if not settings["decides"]:
+        return {"scores": QUESTIONS["scores"]}
+    return QUESTIONS
 
 
 def word_of(question: str, settings: Mapping[str, Any]) -> str:
@@ -119,7 +122,7 @@ class Measure:
     #: Sentence on the ranks of scores, where it differs.
     sentence_of_ranks: str = ""
     #: Says what chance alone gives.
-    by_chance: str = "about {text} points"
+    by_chance: str = "about {text}"
     #: Order in which metrics are taken for the answer to their question; None is never.
     rank: int | None
     #: What is evaluated on the statistic of a question, where it is not the metric.
@@ -132,11 +135,23 @@ class Measure:
     bounded: bool = True
 
     @property
-    def maximum(self) -> int | None:
+    def maximum(self) -> float | None:
         """Largest value that the metric can have; None if it has the target's unit."""
         known = specification_of(self.metric)[0]
         largest = known.largest({"scale": self.scales.get("real")})
-        return None if math.isinf(largest) else int(largest)
+        if math.isinf(largest):
+            return None
+        return int(largest) if largest == int(largest) else largest
+
+    @property
+    def loose(self) -> bool:
+        """Whether the interval is that of any metric of its kind."""
+        return self.bounded and specification_of(self.metric)[0].compare is None
+
+    def chance_text(self, null: float) -> str:
+        """Write the mean of the metric under shuffled groups."""
+        points_of = " points" if self.unit is points else ""
+        return f"{self.by_chance.format(text=self.unit(null))}{points_of}"
 
     def options_of(self, sample: Sample) -> dict[str, Any]:
         """Return the options of the metric in a report."""
@@ -539,7 +554,6 @@ _TABLE = (
         sentence_of_ranks="For the histograms of the ranks of {first} and {second} to "
         "agree, about {value} of each would need another rank",
         unit=lambda value: percent(value / 2),  # twice the share that would move
-        by_chance="about {text}",
         rank=4,
     ),
     Measure(
@@ -553,7 +567,6 @@ _TABLE = (
         sentence="To be distributed as those of {second}, predictions of {first} would "
         "have to change by {value} on average",
         unit=in_unit,
-        by_chance="about {text}",
         rank=1,
         scales={"real": "real"},
     ),
@@ -618,7 +631,6 @@ _TABLE = (
         sentence="Predictions of {value} of people would have to be set aside for the "
         "error rates of all groups to agree",
         unit=percent,
-        by_chance="about {text}",
         rank=2,
         bounded=False,
     ),
@@ -648,7 +660,6 @@ _TABLE = (
 _OF_FEW_GROUPS = "madd", "calibration_gap"
 #: Metrics of a report by key, in the order of the page.
 MEASURES = {measure.key: measure for measure in _TABLE}
-KEYS = tuple(MEASURES)
 
 
 def amount(value: float | None, key: str) -> str:
@@ -671,7 +682,7 @@ def checked_options(**given: Any) -> Options:
     """Check the parameters of a report, and the names of its metrics."""
     options = Options(**given)
     for key in options.metrics or ():
-        check_choice("metrics", key, KEYS)
+        check_choice("metrics", key, tuple(MEASURES))
     return options
 
 
@@ -684,7 +695,8 @@ def keys_of(
     left_out = _OF_FEW_GROUPS if pooled and not wanted else ()
     scored, labelled = model.y_score is not None, audit.y_true is not None
     possible = {
-        "decisions": audit.binary,
+        "decisions": audit.binary and model.decides,
+        "errors": labelled and model.decides,
         "scores": scored,
         "calibration": audit.binary and scored and labelled,
     }
@@ -714,7 +726,8 @@ def _check_metrics(audit: Audit) -> None:
         raise ValueError("impact_ratios must be False unless there are two classes.")
     possible = {key for model in audit.models for key in keys_of(audit, model)}
     needs = {
-        "decisions": "two classes",
+        "decisions": "decisions on two classes, by y_pred or a threshold",
+        "errors": "y_true and decisions, by y_pred or a threshold",
         "scores": "y_score",
         "calibration": "y_true and y_score of two classes",
     }

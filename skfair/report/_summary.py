@@ -11,6 +11,7 @@ from importlib.metadata import version
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 import skfair
 from skfair._utils._class_methods import makers_of
@@ -41,7 +42,7 @@ Summary = dict[str, Any]
 #: Format of a summary: the number changes with the names or meanings of its entries.
 FORMAT = "skfair.report/2"
 #: Settings that are stated, since they cannot be found from counted rows.
-STATED = ("counts_are_drawn", "blur", "min_cell", "n_withheld")
+STATED = ("counts_are_drawn", "blur", "min_cell", "n_withheld", "left_out")
 #: Options that the settings of a summary have.
 _OPTIONS_OF_SETTINGS = (
     "scale",
@@ -93,6 +94,7 @@ def summarize(
         "n_rows": audit.n_rows,
         "classes": [label_text(label) for label in audit.classes],
         "positive": _positive(audit),
+        "labels_alike": audit.y_true is not None and _are_alike(audit.y_true),
         "models": [model for one in audits for model in _models(one)],
         "attributes": [
             _attribute(one, results[i * n_models :][:n_models])
@@ -148,6 +150,18 @@ def _difference(claimed: Summary) -> Summary:
     return {name: float(claimed[name]) for name in ("value", "lower", "upper")}
 
 
+def _are_alike(values: NDArray[Any]) -> bool:
+    """Whether all values are the same, so that groups cannot differ in them."""
+    return bool((values == values[0]).all())
+
+
+def tell_left_out(summary: Summary, n_rows: int, columns: Sequence[str]) -> Summary:
+    """Say how many rows were left out since they have no value of some columns."""
+    left_out = {"n_rows": n_rows, "columns": [visible_text(name) for name in columns]}
+    settings = {**summary["settings"], "left_out": left_out}
+    return in_words({**summary, "settings": settings})
+
+
 def _positive(audit: Audit) -> str | None:
     return label_text(audit.classes[1]) if audit.binary else None
 
@@ -158,7 +172,10 @@ def _models(audit: Audit) -> list[Summary]:
             "name": visible_text(model.name),
             "scores": model.y_score is not None,
             "threshold": model.threshold,
-            "decided_by": "",
+            "decided_by": decided_by(model, audit.options.scale),
+            "alike": _are_alike(
+                model.y_pred if model.y_score is None else model.y_score
+            ),
             "performance": numbers,
             "beside_first": beside,
         }
@@ -166,6 +183,16 @@ def _models(audit: Audit) -> list[Summary]:
             audit.models, performances(audit), strict=True
         )
     ]
+
+
+def decided_by(model: Model, scale: str) -> str:
+    """Say how a model decides; nothing if it does not."""
+    if not model.decides:
+        return ""
+    if model.threshold is None:
+        return "as predicted"
+    what = "rank" if scale == "rank" else "score"
+    return f"{what} of at least {model.threshold:g}"
 
 
 def _attribute(attribute: Attribute, results: list[Summary]) -> Summary:
@@ -267,9 +294,12 @@ def _groups(sample: Sample) -> list[dict[str, Any]]:
     ]
     if not audit.binary:
         return groups
-    for group, rows, selection in zip(groups, parts, _selections(sample), strict=True):
+    for group, rows in zip(groups, parts, strict=True):
         if audit.y_true is not None:
             group |= _rates(audit, model, rows)
+    if not model.decides:
+        return groups
+    for group, selection in zip(groups, _selections(sample), strict=True):
         group |= selection
     if sample.attribute.comparison == "pooled":
         groups.sort(key=lambda group: -abs(group["difference"]))
@@ -281,11 +311,10 @@ def _rates(audit: Audit, model: Model, rows: Integers) -> Numbers:
     assert audit.y_true is not None
     true, selected = audit.y_true[rows] == 1, model.y_pred[rows] == 1
     weights = audit.entry_weights[rows]
-    shares = {
-        "base_rate": (true, np.ones(len(rows), dtype=bool)),
-        "true_positive_rate": (selected, true),
-        "false_positive_rate": (selected, ~true),
-    }
+    shares = {"base_rate": (true, np.ones(len(rows), dtype=bool))}
+    if model.decides:
+        shares["true_positive_rate"] = selected, true
+        shares["false_positive_rate"] = selected, ~true
     return {
         name: float(weights[hit & among].sum() / weights[among].sum())
         if among.any()
@@ -336,7 +365,7 @@ def _impact_ratios(sample: Sample) -> list[dict[str, Any]] | None:
     labels = groups.labels
     # An intersection is one attribute here; the others have their own.
     groups = replace(groups, labels=tuple(range(len(labels))), names=())
-    values: dict[Any, Any] = {"selection": model.y_pred}
+    values: dict[Any, Any] = {"selection": model.y_pred} if model.decides else {}
     if model.y_score is not None:
         values["scoring"] = model.y_score
     tables = []
@@ -472,7 +501,7 @@ def _settings(audits: Sequence[Audit]) -> Summary:
         possible &= {*KEYS_BY_PROXY}
     return {
         "positive label": _positive(audit),
-        "decisions": {},
+        "decides": any(model.decides for one in audits for model in one.models),
         **{name: getattr(options, name) for name in _OPTIONS_OF_SETTINGS},
         "sample_weight": audit.weighted,
         "control_features": audit.strata is not None,
@@ -480,6 +509,7 @@ def _settings(audits: Sequence[Audit]) -> Summary:
         "blur": [max(one.blur[i] for one in audits) for i in (0, 1)],
         "min_cell": None,
         "n_withheld": None,
+        "left_out": None,
         "calls": {
             key: measure.call_of(vars(options))
             for key, measure in MEASURES.items()

@@ -85,11 +85,6 @@ _CANNOT_SHOW = (
 
 def in_words(summary: Summary) -> Summary:
     """Add to a summary the sentences that its numbers and names give."""
-    settings, models = summary["settings"], summary["models"]
-    for model in models:
-        model["decided_by"] = decided_by(model["threshold"], settings["scale"])
-    decisions = {model["name"]: model["decided_by"] for model in models}
-    summary = {**summary, "settings": {**settings, "decisions": decisions}}
     for attribute in summary["attributes"]:
         for result in attribute["results"]:
             _put_result(summary, attribute, result)
@@ -122,20 +117,6 @@ def _put_result(summary: Summary, attribute: Summary, result: Summary) -> None:
         table["sentence"] = " ".join(describe_strata(table, title))
 
 
-def decided_by(threshold: float | None, scale: str) -> str:
-    """Say how a model decides."""
-    if scale == "real":
-        return ""
-    if threshold is None:
-        return "as predicted"
-    threshold_text = f"{threshold:g}"
-    return (
-        f"rank of at least {threshold_text}"
-        if scale == "rank"
-        else f"score of at least {threshold_text}"
-    )
-
-
 def verdict(summary: Summary) -> Summary:
     """Draw the conclusions of a summary.
 
@@ -147,7 +128,9 @@ def verdict(summary: Summary) -> Summary:
         {
             "model": model["name"],
             "text": " ".join(_lead(summary, i)),
-            "further": [
+            "further": []
+            if model["alike"]
+            else [
                 *_calibration(summary, i),
                 *_largest(summary, i),
                 *_within_limit(summary, i),
@@ -223,6 +206,11 @@ def _state(measure: Summary | None, largest: float) -> str:
 
 def _lead(summary: Summary, model: int) -> Iterator[str]:
     """Say in a few sentences by which attributes a model differs."""
+    nothing = _nothing_to_compare(summary, model)
+    if nothing is not None:
+        yield nothing
+    if summary["models"][model]["alike"]:
+        return
     settings, differing = summary["settings"], dict[str, list[str]]()
     others: dict[str, list[str]] = {state: [] for state in OF_ATTRIBUTES}
     # Where tests were made, a metric that has none leaves its question open.
@@ -253,6 +241,24 @@ def _lead(summary: Summary, model: int) -> Iterator[str]:
         if names:
             yield OF_ATTRIBUTES[state].format(names=listed(names))
     yield from lead(summary.get("proxy"), model)
+
+
+def _nothing_to_compare(summary: Summary, model: int) -> str | None:
+    """Say that all scores or true labels are alike, if they are."""
+    rows = counted(summary["n_rows"], "row")
+    real = summary["settings"]["scale"] == "real"
+    if summary["models"][model]["alike"]:
+        what = "prediction" if real else "score"
+        if not summary["models"][model]["scores"]:
+            what = "decision"
+        return f"There is nothing to compare: all {rows} have the same {what}."
+    if summary["labels_alike"]:
+        what = "true number" if real else "true label"
+        return (
+            f"There is nothing to compare predictions with: all {rows} have the same "
+            f"{what}."
+        )
+    return None
 
 
 def _capitalised(text: str) -> str:
@@ -361,7 +367,7 @@ def _details(measure: Summary, settings: Summary) -> Iterator[str]:
     if measure["certified"] is not None:
         yield f"certified at most {unit(measure['certified'])}"
     if measure["null_mean"] is not None:
-        text = chance_text(measure["key"], measure["null_mean"])
+        text = MEASURES[measure["key"]].chance_text(measure["null_mean"])
         yield f"chance alone {text}"
 
 
@@ -386,6 +392,12 @@ def cautions(summary: Summary) -> Iterator[str]:
     """Say what limits the numbers of a report."""
     settings = summary["settings"]
     of_numbers = settings["scale"] == "real"
+    if (left_out := settings["left_out"]) is not None:
+        columns = " or ".join(in_quotes(name) for name in left_out["columns"])
+        yield (
+            f"{counted(left_out['n_rows'], 'row')} without a value of {columns} "
+            f"{'is' if left_out['n_rows'] == 1 else 'are'} left out of every number."
+        )
     for attribute in summary["attributes"]:
         yield from _about_groups(attribute, of_numbers)
         for result in attribute["results"]:
@@ -438,6 +450,11 @@ def _about_scores(settings: Summary) -> Iterator[str]:
             "their ranks among everyone, from 0 for the lowest to 1 for the highest; "
             "within strata, among everyone in the stratum. Log loss, calibration and "
             "mean scores need probabilities, and are left out."
+        )
+    if settings["scale"] == "rank" and not settings["decides"]:
+        yield (
+            "Decisions and their errors are left out: neither predicted labels nor a "
+            "threshold of ranks were given."
         )
     of_mcdp, length = map(_at_most, settings["blur"])
     if settings["blur"][1]:
@@ -610,6 +627,8 @@ def note(measure: Summary) -> Iterator[str]:
     defined = measure["value"] is not None
     if measure["key"] == "dcp" and defined and measure["lower"] is None:
         yield "No interval and no test: the search takes too long to repeat."
+    if defined and MEASURES[measure["key"]].loose:
+        yield "The interval holds for any such metric, and is loose."
 
 
 def with_chance(measure: Summary) -> Iterator[str]:
@@ -623,7 +642,7 @@ def with_chance(measure: Summary) -> Iterator[str]:
         return
     values = {
         "sentence": measure["finding"],
-        "text": chance_text(measure["key"], null),
+        "text": MEASURES[measure["key"]].chance_text(null),
         "share": percent(as_large),
     }
     if measure["pvalue"] > LEVEL:
@@ -640,12 +659,6 @@ def with_chance(measure: Summary) -> Iterator[str]:
             "A value as large as this is found in {share} of shuffles; the test orders "
             "equal values by the sum of all differences."
         ).format(**values)
-
-
-def chance_text(key: str, null: float) -> str:
-    """Write the mean of a metric under shuffled groups."""
-    measure = MEASURES[key]
-    return measure.by_chance.format(text=measure.unit(null))
 
 
 def describe_ratios(

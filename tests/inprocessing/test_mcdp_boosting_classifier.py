@@ -17,11 +17,15 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
+from skfair._training_rows import TrainingRows
 from skfair.datasets import make_biased_classification
 from skfair.exceptions import MitigationWarning
 from skfair.groups import encode_groups
 from skfair.inprocessing import MCDPBoostingClassifier
-from skfair.inprocessing._group_probabilities import with_own_group
+from skfair.inprocessing._group_probabilities import (
+    group_probabilities,
+    with_own_group,
+)
 from skfair.metrics import get_fairness_scorer
 
 
@@ -405,3 +409,21 @@ def test_skfair_imports_neither_library():
         "sys.exit('lightgbm' in sys.modules or 'xgboost' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.parametrize("library", ["lightgbm", "xgboost"])
+def test_probabilities_of_groups_do_not_depend_on_the_unit_of_weights(library):
+    rng = np.random.default_rng(0)
+    sex = rng.integers(0, 2, 400)
+    X = rng.normal(size=(400, 2)) + sex[:, None]
+    weights = rng.uniform(0.5, 1.5, 400)
+    found = []
+    for unit in (1.0, 1e-9):
+        groups = encode_groups(sex)
+        rows = TrainingRows(X, sex, groups, sample_weight=unit * weights)
+        seed = np.random.RandomState(0)
+        found.append(
+            group_probabilities(make_trees(library), rows, sex, {}, seed, None)
+        )
+    assert np.ptp(found[0][:, 0]) > 0.5
+    assert_allclose(found[1], found[0], atol=1e-3)

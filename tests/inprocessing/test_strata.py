@@ -289,7 +289,7 @@ def test_many_strata(proxy_people, boosted):
 def test_strata_smaller_than_their_least_size(proxy_people, logistic):
     X, y, sex = proxy_people
     strata = encode_groups(["small"] * 30 + ["large"] * 570, min_group_size=31)
-    model = logistic(max_iter=2)
+    model = logistic(strength=0.3, cv=2)
     with pytest.warns(UserWarning, match=r"The strata \['small'\] are left out"):
         model.fit(X, y, sensitive_features=sex, control_features=strata)
     assert model.strata_ == ("large",)

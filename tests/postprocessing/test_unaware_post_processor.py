@@ -1,6 +1,7 @@
 """Scores made fair by a model of the group: the map, the path, the choice."""
 
 import pickle
+import re
 import warnings
 from dataclasses import replace
 
@@ -403,13 +404,27 @@ def test_automatic_strength(fitted):
 @pytest.mark.slow
 def test_automatic_strength_leaves_noise_alone(people):
     X, y, _ = people
-    sex = np.random.default_rng(0).integers(0, 2, len(y))
+    X, sex = X[["skill", "proxy"]], np.random.default_rng(0).integers(0, 2, len(y))
     model = UnawarePostProcessor(
         LogisticRegression(), group_estimator=LogisticRegression()
-    ).fit(X[["skill", "proxy"]], y, sensitive_features=sex)
+    )
+    with pytest.warns(MitigationWarning, match="groups of one distribution exce") as (
+        warned
+    ):
+        model.fit(X, y, sensitive_features=sex)
     assert model.strength_ == 0
     assert model.comparison_.plain_mcdp <= model.comparison_.noise
     assert model.comparison_.mcdp == model.comparison_.plain_mcdp
+    # The sentence names the figures, and a strength that changes the scores.
+    text = str(warned[0].message)
+    comparison = model.comparison_
+    for number in (comparison.plain_mcdp, comparison.noise):
+        assert f"{number:.3f}" in text
+    typed = float(re.search(r"strength=([\d.]+) changes it", text)[1])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", MitigationWarning)
+        changed = model.with_strength(typed).predict_proba(X)
+    assert not np.array_equal(changed, model.predict_proba(X))
 
 
 def gap_in(model, X, sex):
@@ -776,7 +791,7 @@ def test_warns_if_no_strength_helps(fitted, monkeypatch):
     model = fitted[0]
     same = path_map(np.zeros((2, 2)))
     monkeypatch.setattr(MapPath, "at", lambda *_: same)
-    with pytest.warns(MitigationWarning, match="changes nothing: on held-out rows"):
+    with pytest.warns(MitigationWarning, match="no strength lowers it by more than"):
         assert model.with_strength("auto").strength_ == 0
 
 

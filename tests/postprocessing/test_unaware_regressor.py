@@ -101,7 +101,8 @@ def test_no_map_is_fitted_to_noise(salaries):
     model = UnawareRegressor(
         LinearRegression(), group_estimator=LogisticRegression(), max_mcdp=0.0
     )
-    model.fit(X[:600], y[:600], sensitive_features=coins)
+    with pytest.warns(MitigationWarning, match="groups of one distribution exceed"):
+        model.fit(X[:600], y[:600], sensitive_features=coins)
     assert choose_strength(model.path_, "r2", 0.0) > 0  # a map has a smaller gap there
     assert model.comparison_.plain_mcdp <= model.comparison_.noise
     assert model.strength_ == 0
@@ -264,3 +265,18 @@ def test_default_group_estimator_with_boosting(salaries):
     model = UnawareRegressor(boosting, max_mcdp=0.2)
     model.fit(X[:1500], y[:1500], sensitive_features=sex[:1500])
     assert gap(model.predict(X[1500:]), sex[1500:]) < 0.2 + 1.36 * np.sqrt(8 / 500)
+
+
+@pytest.mark.parametrize("unit", [1e-9, "sum to one"])
+def test_the_unit_of_weights_does_not_matter(salaries, unit):
+    X, y, sex = (part[:1000] for part in salaries)
+    weights = np.random.default_rng(0).uniform(0.5, 1.5, 1000)
+    unit = 1 / weights.sum() if unit == "sum to one" else unit
+    found = [
+        UnawareRegressor(LinearRegression(), strength=1.0)
+        .fit(X, y, sensitive_features=sex, sample_weight=scale * weights)
+        .predict(X)
+        for scale in (1, unit)
+    ]
+    assert gap(found[0], sex) < 0.2
+    assert_allclose(found[1], found[0], rtol=1e-3)

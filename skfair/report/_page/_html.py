@@ -29,6 +29,7 @@ from skfair.report._metrics import (
     amounts,
     questions_of,
     signed,
+    word_of,
 )
 from skfair.report._page._pictures import (
     cdf_picture,
@@ -62,6 +63,15 @@ _FUNCTIONS: tuple[Callable[..., str], ...] = (
     ratio_text,
     sizes_text,
 )
+#: Headings of what answers each question.
+_HEADINGS = {
+    "decisions": "Decisions",
+    "scores": "Scores at any threshold",
+    "errors": "Errors",
+    "predictions": "Predictions",
+    "mean errors": "Mean errors",
+    "absolute errors": "Absolute errors",
+}
 #: Groups of a table that are shown; the others are folded.
 _SHOWN = 12
 
@@ -98,7 +108,9 @@ def render(summary: Summary, record: Mapping[str, Any]) -> str:
             for i, result in enumerate(proxy["results"] if proxy else ())
         ],
         questions={**questions_of(settings), **FURTHER_QUESTIONS},
-        numbers=settings.get("scale") == "real",
+        headings=[_HEADINGS[word_of(q, settings)] for q in questions_of(settings)],
+        numbers=settings["scale"] == "real",
+        decides=settings["decides"],
         performances=[
             {"label": one["name"], "n": summary["n_rows"], **one["performance"]}
             for one in summary["models"]

@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from skfair._utils._text import interval, number, plain, whole
+from skfair._utils._text import counted, interval, number, plain, whole
 from skfair.report._metrics import MEASURES, amount, amounts
 from skfair.report._proxy import bounds_text, ratio_text, sizes_text
 
@@ -160,7 +160,9 @@ def card_sections(
 
 def _head(summary: Summary, record: Mapping[str, str]) -> list[str]:
     """Lines on what a report was made of, and its verdict on each model."""
-    lines = [f"{whole(summary['n_rows'])} rows.", ""]
+    lines = [f"{counted(summary['n_rows'], 'row')}.", ""]
+    if (left_out := summary["settings"]["left_out"]) is not None:
+        lines[0] = f"{lines[0][:-1]}, {whole(left_out['n_rows'])} more left out."
     lines += [f"- {name}: {plain(str(text))}" for name, text in record.items()]
     seed = summary["settings"]["random_state"]
     made = f"skfair {summary['versions']['skfair']}, seed {seed}"

@@ -30,19 +30,18 @@ for month in "january", "february":
     pq.write_table(table, Path(directory.name) / f"{month}.parquet")
 
 # %%
-# A relation of DuckDB is a query that has not run yet. MCDP(0) is the largest
-# difference between the groups' cumulative distributions. One aggregation counts the
-# scores of each group, and all metrics are exact from the counts.
+# A relation of DuckDB is a query that has not run yet. Distinct scores counted by group
+# are all that a metric or a picture needs. MCDP(0) is the largest difference between
+# the groups' cumulative distributions.
 
 rows = duckdb.read_parquet(f"{directory.name}/*.parquet")
 counted = grouped_scores(rows, y_score="score", sensitive_features="sex")
-value = mcdp(None, counted)
-print(f"MCDP(0) is {value:.5f}")
+exact = mcdp(None, counted)
+print(f"MCDP(0) = {exact:.5f}")
 CDFGapDisplay.from_predictions(None, counted)
 
 # %%
-# Where nearly every row has a score of its own, and rows are many, a histogram is
-# smaller. It adds up: those of further files, or of
+# A histogram of the scores takes one pass, and adds up: those of further files, or of
 # another party, may be added with ``+``. The test and the interval draw its counts, not
 # rows. The interval allows for what bins do not tell.
 
@@ -53,7 +52,7 @@ test = permutation_test(mcdp, None, histogram, n_permutations=99, random_state=0
 interval = confidence_interval(mcdp, None, histogram)
 print(f"p = {test.pvalue}, {interval.lower:.4f} to {interval.upper:.4f}")
 assert test.pvalue == 0.01
-assert interval.lower < value < interval.upper
+assert interval.lower < exact < interval.upper
 
 # %%
 # The report takes names of columns in place of arrays. The command line writes it

@@ -239,10 +239,8 @@ def _split_pairs(entries: Counted) -> Counted:
     pairs = (entries.rows == 2) & (entries.lows < entries.highs)
     order = np.repeat(np.arange(len(pairs)), np.where(pairs, 2, 1))
     second, pairs = np.diff(order, prepend=-1) == 0, pairs[order]
-    rows, lows, highs = (
-        column[order] for column in (entries.rows, entries.lows, entries.highs)
-    )
-    rows = rows // np.where(pairs, 2, 1)
+    rows = entries.rows[order] // np.where(pairs, 2, 1)
+    lows, highs = entries.lows[order], entries.highs[order]
     return replace(
         entries,
         attributes=[groups[order] for groups in entries.attributes],

@@ -9,8 +9,8 @@
 million rows by DuckDB once.
 `coverage` draws samples of 500 and 5,000 rows from three kinds of proxies. It counts
 how often confidence bounds at level 0.95 contain the identified set, which is known
-from 2,000 quantiles of each cell. Results are appended to `--table`, so that a study can be
-run in parts, by cells or by seeds.
+from 2,000 quantiles of each cell. Results are appended to `--table`, so that a study
+can be run in parts, by cells or by seeds.
 """
 
 from __future__ import annotations

@@ -215,7 +215,7 @@ def exact(sizes, means, alpha):
 def lower_end(value, noise, alpha):
     """Highest end at which noise that is too large has the level, both signs added."""
     ends = [value - noise(alpha / 2)]
-    for part in (1 / 4, 1 / 16, 1 / 64):
+    for part in (1 / 8, 1 / 64):
         seen, other = noise(alpha * (1 - part)), noise(alpha * part)
         if value - seen >= other - value:
             ends.append(value - seen)

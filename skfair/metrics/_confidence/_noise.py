@@ -38,7 +38,7 @@ Quantiles = Callable[[float], Any]
 #: Mean of the absolute value of a standard normal variable.
 MEAN_ABSOLUTE = math.sqrt(2 / math.pi)
 #: Parts of a level for noise of the other sign than that of the value.
-_OTHER_SIGN = 1 / 4, 1 / 16, 1 / 64
+_OTHER_SIGN = 1 / 8, 1 / 64
 #: Degrees of freedom from which on Student's quantiles are those of normal noise.
 _MANY = 1e12
 
@@ -273,7 +273,7 @@ def of_either_sign(further: Quantiles, values: Floats) -> Quantiles:
 
     def quantiles(level: float) -> Any:
         noise = further(level / 2)
-        for part in _OTHER_SIGN:
+        for part in _OTHER_SIGN if (values > noise).any() else ():
             seen, other = further(level * (1 - part)), further(level * part)
             noise = np.where(seen + other <= 2 * values, seen, noise)
         return noise

@@ -44,7 +44,7 @@ from skfair.metrics._confidence import (
     upper_bound,
 )
 from skfair.metrics._distribution._gap import compared_pairs
-from skfair.metrics._distribution._histograms import (
+from skfair.metrics._distribution._madd import (
     N_BANDWIDTHS,
     gap_curves,
     stable_interval,
@@ -189,7 +189,7 @@ class Bandwidths:
         values = []
         for curve in gap_curves(statistic, self.pairs, N_BANDWIDTHS):
             found = stable_interval(curve.values, curve.totals)
-            values.append(self.curves[curve.pair][found.start : found.stop].mean())
+            values.append(self.curves[curve.pair][found.first : found.last + 1].mean())
         return max(values)
 
 

@@ -58,7 +58,7 @@ def error_probability(
         estimates = simulated_estimates(
             np.full(n_groups, 1 / n_groups),
             n,
-            test,
+            (test, 2 / 3 if test == "weighted" else None),
             tail=1 - alpha,
             epsilon=shift,
             n_simulations=n_audits,
@@ -83,7 +83,7 @@ def largest_gaps(
     for start in range(0, n_audits, n_in_block):
         n_block = min(n_in_block, n_audits - start)
         rates = unequal_rates(weights, n_block, 1 - alpha, shift, generator)
-        sizes, _ = draw_sizes(weights, n, "weighted", n_block, generator)
+        sizes, _ = draw_sizes(weights, n, ("weighted", 2 / 3), n_block, generator)
         seen = sizes > 0
         observed = generator.binomial(sizes, rates) / np.maximum(sizes, 1)
         mean = (observed * seen).sum(axis=1) / seen.sum(axis=1)

@@ -2,15 +2,13 @@
 
     python benchmarks/explained_gap.py coverage [--seeds 0 500] [--cases cells ...]
     SKFAIR_DATA=path/to/tables python benchmarks/explained_gap.py adult
-    SKFAIR_DATA=path/to/tables python benchmarks/explained_gap.py contributions
 
 `coverage` draws samples in which group and score depend on two columns, and the score
 also on the group, by `direct`. The truth is that of two million people with the true
 probabilities of the groups. It prints how often intervals at level 0.95 contain it, and
 how far values are from it on average and at the 95 % quantile. `adult` prints what
 remains of the gap between women and men in scores of boosted trees, with several sets
-of columns. `contributions` divides the gap of such trees among their features, and says
-how many predictions this takes.
+of columns.
 """
 
 from __future__ import annotations
@@ -25,11 +23,10 @@ import pandas as pd
 from numpy.typing import NDArray
 from proxy_bounds import new_scores
 from scipy.special import expit
-from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 
 from skfair.datasets import fetch_adult
-from skfair.inspection import explained_gap, gap_contributions
+from skfair.inspection import explained_gap
 from skfair.metrics import mcdp
 
 
@@ -147,34 +144,15 @@ def adult() -> None:
             )
 
 
-def contributions() -> None:
-    """Print contributions of the features of boosted trees on Adult."""
-    X, y = fetch_adult(return_X_y=True)
-    sex, X = X["sex"], X.drop(columns=["sex", "education-num"])
-    model = HistGradientBoostingClassifier(
-        categorical_features="from_dtype", random_state=0
-    ).fit(X[15_000:], y[15_000:])
-    start = time.process_time()
-    result = gap_contributions(
-        model, X[:15_000], sensitive_features=sex[:15_000], random_state=0
-    )
-    seconds = time.process_time() - start
-    print(result, f"{result.n_calls} calls, {seconds:.0f} s")
-    print("error of the sum:", result.table["decisions"].sum() - result.value)
-    print(result.table.round(3).to_string())
-
-
 def main() -> None:
     """Run what is asked for."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("study", choices=["coverage", "adult", "contributions"])
+    parser.add_argument("study", choices=["coverage", "adult"])
     parser.add_argument("--seeds", nargs=2, type=int, default=[0, 500])
     parser.add_argument("--cases", nargs="+", choices=CASES, default=list(CASES))
     chosen = parser.parse_args()
     if chosen.study == "adult":
         adult()
-    elif chosen.study == "contributions":
-        contributions()
     else:
         coverage(range(*chosen.seeds), chosen.cases)
 

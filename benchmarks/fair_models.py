@@ -292,9 +292,7 @@ OPPORTUNITY: dict[str, tuple[Callable[[float], Any], tuple[float, ...]]] = {
     ),
     # Its strength is the level of repair, and it needs the groups of new rows.
     "repair": (
-        lambda strength: MADDPostProcessor(
-            make_plain(), repair_level=strength, fallback=False
-        ),
+        lambda strength: MADDPostProcessor(make_plain(), repair_level=strength),
         (0.25, 0.5, 0.75, 1.0),
     ),
     "network": (

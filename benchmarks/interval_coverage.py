@@ -43,7 +43,7 @@ from skfair.metrics import (
     mcdp,
     mean_absolute_error_difference,
 )
-from skfair.metrics._distribution._histograms import (
+from skfair.metrics._distribution._madd import (
     N_BANDWIDTHS,
     gap_curves,
     stable_interval,
@@ -153,7 +153,7 @@ class Population(NamedTuple):
         values = []
         for curve in gap_curves(statistic, pairs, N_BANDWIDTHS):
             found = stable_interval(curve.values, curve.totals)
-            values.append(self.curve[found.start : found.stop].mean())
+            values.append(self.curve[found.first : found.last + 1].mean())
         return max(values)
 
 

@@ -5,7 +5,7 @@
 An interval of level 95 % tests every value that it may leave out, at a level of 5 %.
 Where the best test, of Neyman and Pearson, cannot tell the distributions of a cell of
 ``benchmarks/interval_coverage.py`` from others with another disparity, no interval of
-that level can leave the other disparity out. ``docs/evidence/interval_width.md`` has
+that level can leave the other disparity out. ``docs/evidence/intervals.md`` has
 the proof. Our width is a mean over samples, that of the bootstrap over the first eight.
 """
 

@@ -3,8 +3,8 @@
     SKFAIR_DATA=<folder of tables> python benchmarks/less_discriminatory.py [section]
 
 Sections: gaps (level of the test of one gap, for gaps of different shapes), searches
-(2,000 searches without any true alternative), bound (whether the bound of the gain
-holds at all stops), adult, census; all of them by default, in a few minutes.
+(2,000 searches without any true alternative), adult, census; all of them by default, in
+a few minutes.
 """
 
 from __future__ import annotations
@@ -17,9 +17,8 @@ from typing import Any
 import numpy as np
 from _tables import load_table
 from lightgbm import LGBMClassifier
-from scipy.integrate import quad
 from scipy.optimize import brentq
-from scipy.stats import beta, loguniform, norm, randint
+from scipy.stats import loguniform, norm, randint
 from sklearn.base import clone
 from sklearn.metrics import average_precision_score
 from sklearn.model_selection import train_test_split
@@ -29,7 +28,6 @@ from skfair.groups import encode_groups
 from skfair.inprocessing import MCDPBoostingClassifier
 from skfair.metrics import mcdp
 from skfair.model_selection import FairestWithin, LessDiscriminatorySearchCV
-from skfair.model_selection._gain_bound import fold_noise, gain_bound
 from skfair.model_selection._model_comparison import models_table
 from skfair.model_selection._paired_tests import gap_test, largest_gap_place
 
@@ -170,55 +168,6 @@ def false_statement(rng: Any, second: float, chosen: list[tuple[float, float]]) 
     return bool(table["confirmed"].any())
 
 
-def bound() -> None:
-    """Look at every stop of searches of 100 candidates, on few and on many rows."""
-    bound_of(200, 500)
-    bound_of(4000, 50)
-
-
-def bound_of(n_rows: int, n_searches: int, n_candidates: int = 100) -> None:
-    """Count searches in which some bound of the gain is too small; rows of a fold."""
-    rng = np.random.default_rng(0)
-    second = (np.arange(n_rows) < 0.7 * n_rows).astype(int)
-    group = np.tile(second, 5)
-    splits = [(None, np.arange(n_rows * k, n_rows * (k + 1))) for k in range(5)]
-    noise, kept, plain = fold_noise(splits, group), 0.7, 0.35
-    law = beta(2, 3, loc=0.05, scale=0.35)
-    grid = np.linspace(0, 0.5, 2001)
-    gains = kept * np.array([quad(law.cdf, 0, q)[0] for q in grid])
-    n_wrong, last, truth = 0, [], []
-    for _ in range(n_searches):
-        true = np.append(plain, law.rvs(n_candidates, random_state=rng))
-        eligible = rng.random(len(true)) < kept
-        eligible[0] = True
-        found = np.array([measured(one, group, splits, rng) for one in true])
-        smallest = np.minimum.accumulate(np.where(eligible, true, 1.0))
-        bounds = [
-            gain_bound(found[: t + 1], eligible[: t + 1], noise, LEVEL)
-            for t in range(1, len(true))
-        ]
-        n_wrong += bool((bounds < np.interp(smallest[1:], grid, gains)).any())
-        last.append((bounds[9], bounds[-1]))
-        truth.append(np.interp(smallest[[10, -1]], grid, gains))
-    print(
-        f"{5 * n_rows} rows: too small at some stop in {n_wrong} of {n_searches} "
-        f"searches; on average after 10 and {n_candidates} candidates "
-        f"{np.mean(last, axis=0).round(4)}, truth {np.mean(truth, axis=0).round(4)}"
-    )
-
-
-def measured(gap: float, group: Any, splits: Any, rng: Any) -> float:
-    """Mean over folds of the largest gap of scores with this true gap."""
-    scores = peaked(gap, group, rng.random(len(group)), rng)
-    values = []
-    for _, test in splits:
-        order = np.argsort(scores[test])
-        second = group[test][order]
-        steps = np.where(second == 1, 1 / second.sum(), -1 / (1 - second).sum())
-        values.append(np.abs(np.cumsum(steps)).max())
-    return float(np.mean(values))
-
-
 def real(name: str) -> None:
     """Search on 70 % of a table, and measure what it found on the others."""
     task = load_table(name)
@@ -231,7 +180,6 @@ def real(name: str) -> None:
         trees,
         strength=0.0,
         validation_fraction=None,
-        fallback=False,
         sensitive_features="group",
         drop_sensitive=True,
         random_state=0,
@@ -259,7 +207,7 @@ def real(name: str) -> None:
         chosen = clone(model).set_params(**params).fit(X, y)
     n_taken = int(search.alternatives_["taken"].sum())
     n_fits = 3 * len(search.alternatives_) + 3 + 1 + n_taken
-    print(f"{name}: {len(X)} rows, {n_fits} fits, gain_bound_ {search.gain_bound_:.3f}")
+    print(f"{name}: {len(X)} rows, {n_fits} fits")
     shown = search.alternatives_.drop(columns=["params", "pvalue"])
     print(shown[shown["taken"] | (shown.index == 0)].round(4).T.to_string())
     for what, one in (
@@ -276,7 +224,6 @@ def real(name: str) -> None:
 SECTIONS = {
     "gaps": gaps,
     "searches": searches,
-    "bound": bound,
     "adult": partial(real, "adult"),
     "census": partial(real, "census"),
 }

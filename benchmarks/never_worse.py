@@ -88,7 +88,7 @@ def mitigators(seed: int) -> dict[str, tuple[Any, Any]]:
             model = MCDPReweighter(plain, strength=strength, random_state=seed)
             found[f"MCDPReweighter({name}), {strength:g}"] = model, plain
         found[f"MADDPostProcessor({name})"] = (
-            MADDPostProcessor(plain, fallback=False),
+            MADDPostProcessor(plain),
             plain,
         )
     unaware = UnawarePostProcessor(BOOSTING, random_state=seed)

@@ -151,7 +151,7 @@ def boosting(seed: int) -> Any:
 
 
 def fair_model(task: Task, model: Any, rows: np.ndarray, **options: Any) -> Any:
-    fair = MADDPostProcessor(model, fallback=False, **options)
+    fair = MADDPostProcessor(model, **options)
     groups = task.groups[rows]
     return fair.fit(task.X.iloc[rows], task.y[rows], sensitive_features=groups)
 

@@ -63,7 +63,7 @@ def repaired(
         "ties": "random",
         "random_state": seed,
     }
-    model = MADDPostProcessor(make(seed), fallback=False, **options).fit(X, y)
+    model = MADDPostProcessor(make(seed), **options).fit(X, y)
     limit = model.losses_["accuracy_loss"][0] + budget
     if len(model.estimators_) == 1:
         folds = RepeatedStratifiedKFold(n_splits=10, n_repeats=2, random_state=seed)

@@ -114,7 +114,7 @@ def repair_shared(table: str, model: Any, seed: int) -> dict[str, float]:
     found["plain AP"] = average_precision_score(test.y, plain)
     found["plain MCDP"] = mcdp(None, plain, sensitive_features=test.groups)
     for name, options in {"": {}, ", random ties": {"ties": "random"}}.items():
-        fair = MADDPostProcessor(model, random_state=seed, fallback=False, **options)
+        fair = MADDPostProcessor(model, random_state=seed, **options)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", MitigationWarning)
             fair.fit(train.X, train.y, sensitive_features=train.groups)
@@ -171,7 +171,7 @@ def measure_few(train: Rows, test: Rows) -> dict[str, float]:
     model = LogisticRegression(max_iter=500)
     scores = {"plain": model.fit(train.X, train.y).predict_proba(test.X)[:, 1]}
     for name, options in {"auto": {}, "full": {"repair_level": 1.0}}.items():
-        fair = MADDPostProcessor(model, fallback=False, **options)
+        fair = MADDPostProcessor(model, **options)
         fair.fit(train.X, train.y, sensitive_features=train.groups)
         found = fair.predict_proba(test.X, sensitive_features=test.groups)[:, 1]
         scores[name] = np.clip(found, LEAST, 1 - LEAST)

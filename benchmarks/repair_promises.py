@@ -156,7 +156,6 @@ def shared() -> None:
                 n_levels=2,
                 ensemble=ensemble,
                 ties="random",
-                fallback=False,
                 sensitive_features="group",
                 drop_sensitive=True,
                 random_state=0,

@@ -205,6 +205,7 @@ def test_broken_states(monitor, text, problem):
 
 
 @pytest.mark.parametrize("where", ["before", "after"])
+@pytest.mark.promise("A stopped `skfair monitor` neither loses nor doubles a batch")
 def test_a_cut_write_loses_and_doubles_nothing(monitor, monkeypatch, where):
     replace = Path.replace
 

@@ -433,6 +433,7 @@ def assert_same(metric, value, expected):
 
 @every_metric
 @pytest.mark.parametrize("n_groups", [2, 5])
+@pytest.mark.promise("The names of groups do not matter")
 def test_names_of_groups_do_not_matter(metric, n_groups):
     y_true, values, groups = draw_rows(metric, n_groups)
     if metric.function is demographic_parity_difference:
@@ -449,6 +450,7 @@ def test_names_of_groups_do_not_matter(metric, n_groups):
 
 @every_metric
 @pytest.mark.parametrize("n_groups", [2, 5])
+@pytest.mark.promise("The order of rows does not matter")
 def test_order_of_rows_does_not_matter(metric, n_groups):
     y_true, values, groups = draw_rows(metric, n_groups)
     order = np.random.default_rng(1).permutation(len(groups))
@@ -459,6 +461,7 @@ def test_order_of_rows_does_not_matter(metric, n_groups):
 
 @every_metric
 @pytest.mark.parametrize("n_groups", [2, 5])
+@pytest.mark.promise("A whole weight counts as so many rows")
 def test_whole_weights_count_rows(metric, n_groups):
     y_true, values, groups = draw_rows(metric, n_groups)
     weights = np.random.default_rng(1).integers(1, 4, len(groups))
@@ -488,6 +491,7 @@ def test_unit_weights_are_no_weights(metric):
 
 @each_kind
 @in_turn("factor", [1e-140, 1e-6, 0.3, 7e5, 1e140])
+@pytest.mark.promise("The scale of weights does not matter")
 def test_scale_of_weights_does_not_matter(metric, factor):
     rows = draw_rows(metric, 3)
     weights = np.random.default_rng(1).uniform(0.1, 5, len(rows[0]))
@@ -505,6 +509,7 @@ def test_scale_of_weights_does_not_matter(metric, factor):
 
 @every_metric
 @pytest.mark.parametrize("scale", [1, 0.7])
+@pytest.mark.promise("Rows of weight 0 do not count")
 def test_rows_of_weight_zero_do_not_count(metric, scale):
     rows = draw_rows(metric, 3)
     weights = scale * np.random.default_rng(1).integers(0, 3, len(rows[0]))
@@ -517,6 +522,7 @@ def test_rows_of_weight_zero_do_not_count(metric, scale):
 
 
 @every_number
+@pytest.mark.promise("Groups of the same rows have no disparity")
 def test_groups_of_the_same_rows_have_no_disparity(metric):
     *rows, _ = draw_rows(metric, 1, 60)
     rows, groups = [np.tile(column, 3) for column in rows], np.repeat([0, 1, 2], 60)
@@ -595,6 +601,7 @@ def test_containers_of_scores_and_classes(metric, container):
 
 @each_kind
 @in_turn("container", GROUP_CONTAINERS)
+@pytest.mark.promise("Lists, arrays, pandas and polars give the same number")
 def test_containers_of_groups(metric, container):
     y_true, values, groups = draw_rows(metric)
     labels = ["FM"[group] for group in groups]
@@ -633,6 +640,7 @@ def test_zero_and_one_of_any_type(metric):
 
 
 @every_metric
+@pytest.mark.promise("No argument of a metric is modified")
 def test_inputs_are_not_modified(metric):
     y_true, values, groups = draw_rows(metric, 3)
     if metric.n_classes is None:
@@ -930,6 +938,7 @@ def assert_undefined(metric, groups, match):
 
 @every_metric
 @pytest.mark.parametrize("label", ["F", 3])
+@pytest.mark.promise("Undefined is nan with a warning that names the groups")
 def test_one_group(metric, label):
     match = rf"at least two groups, got (only )?\[{label!r}\]"
     assert_undefined(metric, [label] * 4, match)
@@ -1006,6 +1015,7 @@ def test_parameters_are_checked_even_where_the_value_is_undefined(metric):
 
 @every_metric_of_statistics
 @pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.promise("A sum of statistics is the statistic of the joined rows")
 def test_batches_add_up(metric, weighted):
     rows = draw_rows(metric, 5, 300)
     # By group, so that batches hold other groups.
@@ -1027,6 +1037,7 @@ def test_batches_add_up(metric, weighted):
 
 
 @every_metric_of_statistics
+@pytest.mark.promise("A statistic takes the place of its rows")
 def test_pickled_statistics_measure_the_same(metric):
     y_true, values, groups = draw_rows(metric, 3)
     if metric.statistic is GroupedOutcomes:
@@ -1075,6 +1086,7 @@ def test_one_stratum_is_the_metric_itself(metric, multistratum):
 
 @every_number_within_strata
 @pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.promise("Within strata the value is the largest, or the mean, of theirs")
 def test_strata_are_evaluated_one_by_one(metric, weighted):
     *rows, strata = draw_strata(metric, 3)
     sample_weight = np.random.default_rng(1).integers(0, 4, len(strata)) + 0.5
@@ -1230,6 +1242,7 @@ def test_strata_of_a_statistic_are_refused(metric):
     [(3, 200), (8, 600), pytest.param(20, 300, marks=pytest.mark.slow)],
 )
 @pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.promise("With several groups the value is the largest over pairs")
 def test_pairwise_is_the_largest_value_over_pairs(metric, n_groups, n_rows, weighted):
     rows = draw_rows(metric, n_groups, n_rows, seed=n_groups)
     weights = np.random.default_rng(0).uniform(0.5, 2, n_rows) if weighted else None
@@ -1447,6 +1460,7 @@ def test_a_table_of_several_columns_names_one_of_them(metric):
 
 
 @every_number
+@pytest.mark.promise("Rows are matched by position; another order is warned of")
 def test_rows_in_another_order_are_warned_of_and_matched_by_position(metric):
     y_true, values, groups = draw_rows(metric)
     order = np.random.default_rng(0).permutation(len(groups))

@@ -829,6 +829,7 @@ def complaint(name, seed):
 @pytest.mark.slow
 @pytest.mark.parametrize("part", range(4))
 @pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.promise("Bad input ends in one error that says what was expected")
 def test_broken_input_gives_one_clear_error(name, part):
     n_calls = FEWER.get(name, N_CALLS) // 4
     found = [

@@ -787,6 +787,7 @@ ALIKE = [
 
 @pytest.mark.parametrize(("first", "second"), ALIKE)
 @pytest.mark.parametrize("container", [list, pd.Series, pd.Categorical])
+@pytest.mark.promise("Labels of groups that look alike but differ are named")
 def test_labels_that_look_alike(first, second, container):
     labels = container([first, second, "x", first])
     with pytest.warns(UserWarning, match="sensitive_features .* look alike") as caught:

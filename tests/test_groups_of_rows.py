@@ -34,6 +34,7 @@ def decoded(groups):
     ],
     ids=str,
 )
+@pytest.mark.promise("A subset of groups keeps all labels: a lost group is noticed")
 def test_subsets_keep_every_label(rows):
     groups = encode_groups(SEX, min_group_size=2)
     for subset in (groups[rows], _safe_indexing(groups, rows)):

@@ -1,63 +1,41 @@
-"""The page of promises names tests that exist, and says when they run."""
+"""The page of promises lists the tests that are marked, and says when they run."""
 
-import functools
-import re
-from itertools import pairwise
+import runpy
 from pathlib import Path
 
-import pytest
-
-import skfair
-
-TESTS = Path(__file__).parent
-PAGE = TESTS.parent / "docs" / "promises.md"
-ROW = re.compile(r"^\| (\S[^|]*) \| (\S[^|]*) \| (`[^|]*`) \| ([^|]*) \| ([^|]*) \|$")
-TEST = re.compile(r"[\w/]+\.py::test_\w+")
+DOCS = Path(__file__).parents[1] / "docs"
+TABLES = runpy.run_path(str(DOCS / "_tables.py"))
 
 
-def rows():
-    """Topic, promise, tests, run and version of each row."""
-    lines = PAGE.read_text(encoding="utf-8").splitlines()
-    table = [line for line in lines if line.startswith("|")][2:]
-    return [ROW.fullmatch(line).groups() for line in table]
+def test_promises_are_read_from_marks():
+    rows = list(TABLES["promises"]())
+    topics, texts, tests, runs = zip(*rows, strict=True)
+    assert len(set(texts)) == len(set(tests)) == len(rows) >= 60
+    assert {"metrics", "report", "everywhere"} <= set(topics)
+    by_test = dict(zip(tests, runs, strict=True))
+    assert by_test["`metrics/test_abcc.py::test_abcc_is_the_wasserstein_distance`"] == (
+        "quick"
+    )
+    assert by_test["`metrics/test_confidence_interval.py::test_coverage`"] == "slow"
 
 
-@functools.cache
-def source(path):
-    return (TESTS / path).read_text(encoding="utf-8")
+def test_tables_stand_in_the_pages():
+    for page, place in {
+        "promises.md": "% table of promises",
+        "reference.md": "% table of metrics",
+    }.items():
+        text = (DOCS / page).read_text(encoding="utf-8")
+        filled = TABLES["fill_tables"](text)
+        assert place in text
+        assert place not in filled
+        assert filled.count("\n| ") > 20
 
 
-def is_slow(path, name):
-    """Whether a function of a file is marked as slow, or None if there is none."""
-    text = source(path)
-    found = re.search(rf"((?:^[@ )\]].*\n)*)^def {name}\(", text, re.MULTILINE)
-    if found is None:
-        return None
-    whole_file = re.search(r"^pytestmark = .*(?:\n[ \])].*)*", text, re.MULTILINE)
-    marks = [whole_file[0] if whole_file else "", *found[1].split("\n@")]
-    # Where a parameter is marked, others are quick.
-    return any("mark.slow" in mark and "pytest.param(" not in mark for mark in marks)
-
-
-def test_the_table_is_read():
-    found = rows()
-    assert len(found) >= 40
-    assert len({promise for _, promise, *_ in found}) == len(found)
-    topics = [topic for topic, *_ in found]
-    changes = sum(a != b for a, b in pairwise(topics))
-    assert changes == len(set(topics)) - 1  # the rows of a topic stand together
-
-
-@pytest.mark.parametrize("row", rows(), ids=lambda row: row[1][:50])
-def test_a_promise_is_held(row):
-    _, _, held_by, run, since = row
-    tests = [name.strip("`") for name in held_by.split(", ")]
-    kinds = set()
-    for test in tests:
-        assert TEST.fullmatch(test), test
-        path, name = test.split("::")
-        slow = is_slow(path, name)
-        assert slow is not None, test
-        kinds.add("slow" if slow else "quick")
-    assert run == " and ".join(sorted(kinds))
-    assert since.split(".") <= skfair.__version__.split(".")
+def test_the_table_of_metrics_says_what_they_take():
+    rows = TABLES["what_metrics_take"]().splitlines()
+    cells = {row.split(" | ")[0].strip("|` "): row.split(" | ")[1:] for row in rows}
+    statistic, scorer = "`GroupedScores`", "`neg_mcdp` |"
+    both = ["yes", "largest or mean", "yes", statistic, "yes", "yes", "yes", scorer]
+    assert cells["mcdp"] == both
+    assert cells["dcp"][6] == "within true labels"
+    assert "permutation_test" not in cells

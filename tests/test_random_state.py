@@ -146,6 +146,7 @@ SETTLED = {"attribute_specific_sampling", "min_dcp_bounds", "required_sample_siz
 
 
 @pytest.mark.parametrize("name", DRAWS)
+@pytest.mark.promise("The same seed gives the same result")
 def test_same_seed_same_result_and_no_other_state(name):
     before = np.random.get_state()  # noqa: NPY002
     first, again, other = (

@@ -6,7 +6,6 @@ import pytest
 
 from skfair.inspection import explained_gap
 from skfair.metrics import mcdp, worst_subgroup
-from skfair.model_selection import compare_models
 from skfair.monitoring import FairnessMonitor
 
 GROUPS = np.repeat(["F", "M"], 100)
@@ -24,17 +23,7 @@ def worst():
     return worst_subgroup(None, SCORES, sensitive_features=PEOPLE, n_permutations=0)
 
 
-def compared():
-    return compare_models(
-        np.arange(200) % 2,
-        {"plain": SCORES, "other": 1 - SCORES},
-        baseline="plain",
-        sensitive_features=GROUPS,
-        margin=0.1,
-    )
-
-
-@pytest.mark.parametrize("make", [explained, worst, compared])
+@pytest.mark.parametrize("make", [explained, worst])
 def test_a_result_is_printed_with_its_whole_table(make):
     result = make()
     with pd.option_context("display.width", 20, "display.max_columns", 2):
@@ -43,12 +32,6 @@ def test_a_result_is_printed_with_its_whole_table(make):
     frame = result.to_frame()
     pd.testing.assert_frame_equal(frame, result.table)
     assert frame is not result.table
-
-
-def test_a_comparison_is_printed_with_its_sentences():
-    result = compared()
-    assert str(result).startswith("\n".join(result.sentences))
-    assert "group_sizes={'F': 100, 'M': 100}" in repr(result)
 
 
 def test_a_monitor_says_what_it_has_seen():

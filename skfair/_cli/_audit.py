@@ -49,15 +49,15 @@ from skfair._cli._rows import (
 )
 from skfair._cli._tables import TAKES_ANY, Columns, read_columns
 from skfair._utils._files import write_text
-from skfair._utils._language import LANGUAGES, speaking
 from skfair._utils._validation import check_choice, check_real
 from skfair.groups import MISSING_LABEL
 from skfair.metrics._undefined import collected_reasons
 from skfair.report import FairnessReport, public_summary
 from skfair.report._bundle import check_folder
 from skfair.report._inputs import Options
-from skfair.report._metrics import KEYS, MEASURES
+from skfair.report._metrics import MEASURES
 from skfair.report._page._html import require_report_extra
+from skfair.report._summary import tell_left_out
 
 _EXAMPLE = """\
 example:
@@ -87,7 +87,6 @@ _SETTINGS = (
     "n_resamples",
     "n_permutations",
     "random_state",
-    "language",
     "n_jobs",
 )
 
@@ -174,9 +173,8 @@ def _add_settings(audit: argparse.ArgumentParser) -> None:
         "--threshold",
         "--decision-threshold",
         type=float,
-        default=0.5,
-        help="least score that is a positive decision, with --scale rank the least "
-        "rank (default: %(default)s)",
+        help="least score that is a positive decision (default: 0.5); with --scale "
+        "rank the least rank (default: none, so that nothing is decided)",
     )
     for parameter, default, what in (
         ("min_group_size", 10, "groups with fewer rows are left out and named"),
@@ -262,16 +260,10 @@ def _add_output(audit: argparse.ArgumentParser) -> None:
     add_output_format(
         audit,
         ("html", "json", "md"),
-        "a page, all numbers and texts, or Markdown (default: as the name of "
-        "--out ends, else html)",
+        "a page, all numbers and texts, or Markdown (default: as the name of --out "
+        "ends, else html)",
     )
     add("--title", default="Fairness report", help="title of the page")
-    add(
-        "--language",
-        default="en",
-        choices=LANGUAGES,
-        help="language of the page, not of messages (default: %(default)s)",
-    )
     add(
         "--date",
         nargs="?",
@@ -295,7 +287,7 @@ def run_audit(given: argparse.Namespace) -> int:
     limits, limit = _read_limits(given.limit)
     date = date_of(given)
     fields = _public_fields(given, date)
-    with speaking(given.language), collected_reasons():
+    with collected_reasons():
         _check_outputs(given)
         report, record = _report(given, limit)
     public = None if fields is None else _public_summary(report, given, fields)
@@ -392,7 +384,7 @@ def _refuse_with_numbers(given: argparse.Namespace) -> None:
     """Raise if an option has no meaning where numbers are predicted."""
     of_classes = {
         "--scale": given.scale != "probability",
-        "--threshold": given.threshold != Options.threshold,
+        "--threshold": given.threshold is not None,
         "--pos-label": given.pos_label is not None,
         "--group-probability": given.group_probability,
         "one of --y-score and --y-pred": given.y_score and given.y_pred,
@@ -422,7 +414,7 @@ def _read_limits(given: list[str]) -> tuple[dict[str, float], float | None]:
     for text in given:
         key, named, written = text.partition("=")
         if named:
-            check_choice("limit", key, KEYS)
+            check_choice("limit", key, tuple(MEASURES))
         try:
             value = float(written if named else text)
         except ValueError:
@@ -493,7 +485,9 @@ def _report_of_rows(
     table = read_columns(given.table, columns, given.form)
     record = input_record(given.table)
     in_proxy = given.proxy if given.missing == "drop" else []
-    table = without_missing(given, table, [*columns.values(), *in_proxy])
+    needed = [*columns.values(), *in_proxy]
+    complete = without_missing(given, table, needed)
+    n_without, table = len(table) - len(complete), complete
     known = [*given.sensitive, *given.control_features, *given.proxy]
     people = into_bins(table, known, bins)
     groups = {
@@ -517,6 +511,8 @@ def _report_of_rows(
             sample_weight=None if weight is None else table[weight],
             **settings,
         )
+    if n_without:
+        report.summary = tell_left_out(report.summary, n_without, needed)
     return report, record
 
 
@@ -581,6 +577,8 @@ def _report_of_counts(
             sample_weight=given.sample_weight,
             **settings,
         )
+    if n_without:
+        report.summary = tell_left_out(report.summary, n_without, values)
     return report, input_record(given.table)
 
 
@@ -620,7 +618,9 @@ def _beyond_limits(report: FairnessReport, limits: dict[str, float]) -> list[str
 
 
 def _says_nothing(report: FairnessReport) -> bool:
-    """Whether no metric of the report is defined, and none has bounds."""
+    """Whether nothing differs between rows, or no metric is defined or has bounds."""
+    if all(model["alike"] for model in report.summary["models"]):
+        return True
     values = report.to_frame()["value"]
     if report.summary["proxy"] is not None:
         values = pd.concat([values, report.to_frame("proxy")["estimate"]])

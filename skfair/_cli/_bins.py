@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from skfair._utils._language import figure, say
 from skfair._utils._text import all_digits
 from skfair.groups import into_ranges, suggest_edges
 
@@ -55,12 +54,12 @@ def into_bins(
 
 def range_labels(edges: list[float]) -> list[str]:
     """Name the ranges between edges, and those below the first and above the last."""
-    at = [figure(all_digits(edge)) for edge in edges]
-    between = [say("{low} to under {high}", low=a, high=b) for a, b in pairwise(at)]
+    at = [all_digits(edge) for edge in edges]
+    between = [f"{a} to under {b}" for a, b in pairwise(at)]
     return [
-        say("under {edge}", edge=at[0]),
+        f"under {at[0]}",
         *between,
-        say("{edge} and over", edge=at[-1]),
+        f"{at[-1]} and over",
     ]
 
 
@@ -79,6 +78,6 @@ def bins_hint(column: Any) -> str | None:
         return None
     written = ",".join(all_digits(edge) for edge in suggest_edges(values, 1))
     return (
-        f"column {column.name!r} has {n_groups} groups, each a number; "
-        f"--bins {column.name}={written} would compare ranges."
+        f"column {column.name!r} has {n_groups} groups, each a number; --bins "
+        f"{column.name}={written} would compare ranges."
     )

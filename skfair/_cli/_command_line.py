@@ -1,4 +1,4 @@
-"""``python -m skfair``: reports, comparisons and monitors without code."""
+"""``python -m skfair``: reports and monitors without code."""
 
 from __future__ import annotations
 
@@ -14,8 +14,6 @@ from typing import NoReturn
 
 import skfair
 from skfair._cli._audit import add_audit
-from skfair._cli._compare import add_compare
-from skfair._cli._data import add_data
 from skfair._cli._monitor import add_monitor
 from skfair._cli._options import format_of, option_of
 from skfair._cli._output import end_progress, format_of_output, say, warn
@@ -72,7 +70,7 @@ def make_parser() -> argparse.ArgumentParser:
         "--version", action="version", version=f"skfair {skfair.__version__}"
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for add in add_audit, add_compare, add_monitor, add_data, add_verify:
+    for add in add_audit, add_monitor, add_verify:
         add(commands)
     for command in commands.choices.values():
         command.set_defaults(parser=command)

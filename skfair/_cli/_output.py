@@ -13,8 +13,7 @@ from typing import Any, TextIO
 
 from skfair._cli._duckdb import files_of
 from skfair._utils._files import check_writable, sha256_of, write_text
-from skfair._utils._language import counted
-from skfair._utils._text import visible_text
+from skfair._utils._text import counted, visible_text
 
 #: Exit codes beside 0 for success, 2 for bad input and 130 if interrupted.
 ABOVE_LIMIT, NOTHING_SAID = 3, 4

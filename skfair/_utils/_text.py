@@ -18,6 +18,9 @@ _VIRAMA = 9
 #: The first script whose letters a joiner shapes begins here (Hebrew, then Arabic).
 _FIRST_JOINING = 0x0590
 
+#: Stands where there is no number.
+DASH = "\u2013"
+
 _MAX_LENGTH = 60
 
 
@@ -92,6 +95,53 @@ def or_none(value: Any) -> float | None:
     return None if value is None or math.isnan(value) else float(value)
 
 
+def percent(share: float | None) -> str:
+    """Write a share as a percentage, 0.263 as ``26.3%``, a dash where there is none."""
+    return DASH if share is None else f"{100 * share:.1f}%"
+
+
+def points(difference: float) -> str:
+    """Write a difference of shares in percentage points, 0.178 as ``17.8``."""
+    return f"{100 * difference:z.1f}"
+
+
+def number(value: float | None, digits: int = 3) -> str:
+    """Write a number with fixed digits, a dash where there is none."""
+    # With z, what is rounded to zero has no sign.
+    return DASH if value is None else f"{value:z.{digits}f}"
+
+
+def in_unit(value: float | None, width: float = 0.0) -> str:
+    """Write a number in the unit of a target with four significant digits.
+
+    They are those of the width of its interval where that is larger.
+    """
+    if value is None:
+        return DASH
+    size = max(abs(value), width)
+    places = min(max(3 - math.floor(math.log10(size)), 0), 12) if size else 0
+    return f"{value:z,.{places}f}"
+
+
+def whole(value: float | None) -> str:
+    """Write a whole number, 2000 as ``2,000``, a dash where there is none."""
+    return DASH if value is None else f"{value:,.0f}"
+
+
+def pvalue_text(pvalue: float | None, n_permutations: int) -> str:
+    """Write a p-value; the smallest possible one is written as a bound."""
+    if pvalue is None:
+        return DASH
+    if pvalue <= 1 / (n_permutations + 1):
+        return f"≤ {pvalue:.2g}"
+    return f"{pvalue:.2g}" if pvalue < 0.1 else f"{pvalue:.2f}"
+
+
+def interval(low: float, high: float) -> str:
+    """Write the ends of an interval, ``0.331 to 0.376``."""
+    return f"{number(low)} to {number(high)}"
+
+
 def counted(n: int, noun: str) -> str:
     """Write a number of things: ``1 row``, ``2,000 rows``."""
     return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
@@ -104,3 +154,18 @@ def listed(texts: list[str], at_most: int = 5) -> str:
     if len(texts) < 2:
         return "".join(texts)
     return ", ".join(texts[:-1]) + " and " + texts[-1]
+
+
+def quoted(labels: list[str], group: int | None) -> str:
+    """Put a group's label in quotation marks; None is everyone."""
+    return "everyone" if group is None else in_quotes(labels[group])
+
+
+def in_quotes(text: str) -> str:
+    """Put a name in quotation marks."""
+    return f"“{text}”"
+
+
+def with_size(label: str, n: float) -> str:
+    """Name a group with its number of rows."""
+    return f"{in_quotes(label)} ({whole(n)})"

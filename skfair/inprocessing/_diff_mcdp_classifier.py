@@ -100,10 +100,6 @@ class DiffMCDPClassifier(
         Share of the rows that is held out, for the comparison with a plain network and
         for early stopping. With None nothing is compared and no plain network is
         trained, which halves the time; so it is with fewer than 200 rows.
-    fallback : bool, default=True
-        Whether `fit` keeps the plain network, with a warning, where the rows held
-        out show no gain: MCDP(0) is not lower than the plain one by half a standard
-        error of the difference. With False it keeps the other one in any case.
     sensitive_features : str, int, list of str, list of int, or callable, default=None
         Column of X with the groups, several columns for their intersection, or a
         function of X that returns the groups. Groups given to `fit` take precedence. A
@@ -223,7 +219,6 @@ class DiffMCDPClassifier(
         dropout: float = 0.0,
         early_stopping: bool = False,
         validation_fraction: float | None = 0.1,
-        fallback: bool = True,
         sensitive_features: Selector | None = None,
         drop_sensitive: bool = False,
         control_features: Selector | None = None,
@@ -241,7 +236,6 @@ class DiffMCDPClassifier(
         self.dropout = dropout
         self.early_stopping = early_stopping
         self.validation_fraction = validation_fraction
-        self.fallback = fallback
         self.sensitive_features = sensitive_features
         self.drop_sensitive = drop_sensitive
         self.control_features = control_features
@@ -296,8 +290,7 @@ class DiffMCDPClassifier(
             cannot be held out, since a part would have a single class or group.
         MitigationWarning
             If the rows held out show no gain: MCDP(0) is not lower than that of the
-            plain network by half a standard error of the difference. Then the plain
-            one is kept, unless `fallback` is False.
+            plain network by half a standard error of the difference.
         """
         loss, options = _check_parameters(self)
         rng = check_random_state(self.random_state)
@@ -318,14 +311,13 @@ class DiffMCDPClassifier(
         self.comparison_: PlainComparison | None = None
         if held_out is not None and compares:
             unpenalised = replace(loss, strength=0.0)
-            plain, history = train(first, rows, watched, unpenalised, options, rng)
+            plain, _ = train(first, rows, watched, unpenalised, options, rng)
             self.comparison_ = compare_with_plain(
                 held_out,
                 expit(predict_logits(held_out.X, plain)),
                 expit(predict_logits(held_out.X, parameters)),
             )
-            if self.comparison_.keeps_plain(self, _REMEDY):
-                parameters, self.history_ = plain, history
+            self.comparison_.warn(self, _REMEDY)
         self.coefs_, self.intercepts_ = parameters[::2], parameters[1::2]
         self.n_iter_ = len(self.history_)
         self.loss_curve_ = self.history_["penalised_loss"].tolist()

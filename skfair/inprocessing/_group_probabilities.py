@@ -11,7 +11,13 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
-from skfair._training_rows import Array, TrainingRows, params_of_rows, take_rows
+from skfair._training_rows import (
+    Array,
+    TrainingRows,
+    params_of_rows,
+    take_rows,
+    weights_in_rows,
+)
 from skfair.groups import Groups
 from skfair.inprocessing._boosters import (
     EarlyStopping,
@@ -44,6 +50,7 @@ def group_probabilities(
     The groups are the codes from 0 on. The halves have equally many rows of each group.
     Rows without a group (code -1) have probabilities, too.
     """
+    rows = replace(rows, sample_weight=weights_in_rows(rows.sample_weight))
     order = np.lexsort((rng.permutation(len(codes)), codes))
     halves = np.sort(order[::2]), np.sort(order[1::2])
     found = np.zeros((len(codes), int(codes.max()) + 1))

@@ -94,10 +94,6 @@ class MCDPBoostingClassifier(
         on those held out. ``"auto"`` is a tenth of the rows, and at most 500 rows.
         With None, and of fewer than 200 rows, none are held out, and nothing is
         compared.
-    fallback : bool, default=True
-        Whether `fit` keeps the plain classifier, with a warning, where the rows held
-        out show no gain: MCDP(0) is not lower than the plain one by half a standard
-        error of the difference. With False it keeps the other one in any case.
     early_stopping : bool, default=False
         Whether training stops when the penalised loss on the rows held out, with their
         own groups, no longer falls.
@@ -200,7 +196,7 @@ class MCDPBoostingClassifier(
     >>> import numpy as np
     >>> from skfair.groups import encode_groups
     >>> positives = encode_groups(np.where(y == 1, "positive", None), missing="drop")
-    >>> model = model.set_params(strength=0.1, fallback=False)
+    >>> model = model.set_params(strength=0.1)
     >>> model = model.fit(X, y, control_features=positives)
     >>> model.strata_
     ('positive',)
@@ -214,7 +210,6 @@ class MCDPBoostingClassifier(
         temperature: float = 50.0,
         objective: Objective = "mcdp",
         validation_fraction: float | Literal["auto"] | None = "auto",
-        fallback: bool = True,
         early_stopping: bool = False,
         n_iter_no_change: int = 10,
         sensitive_features: Selector | None = None,
@@ -227,7 +222,6 @@ class MCDPBoostingClassifier(
         self.temperature = temperature
         self.objective = objective
         self.validation_fraction = validation_fraction
-        self.fallback = fallback
         self.early_stopping = early_stopping
         self.n_iter_no_change = n_iter_no_change
         self.sensitive_features = sensitive_features
@@ -292,8 +286,7 @@ class MCDPBoostingClassifier(
             single class or group.
         MitigationWarning
             If the rows held out show no gain: MCDP(0) is not lower than that of the
-            plain classifier by half a standard error of the difference. Then the plain
-            one is kept, unless `fallback` is False.
+            plain classifier by half a standard error of the difference.
         """
         find_library(self.estimator)
         loss = _check_parameters(self)
@@ -401,8 +394,7 @@ class MCDPBoostingClassifier(
             plain.predict_proba(held_out.X)[:, 1],
             self.estimator_.predict_proba(held_out.X)[:, 1],
         )
-        if self.comparison_.keeps_plain(self, _REMEDY):
-            self.estimator_ = plain
+        self.comparison_.warn(self, _REMEDY)
 
     def _make_objective(
         self, rows: TrainingRows, params: dict[str, Any], rng: np.random.RandomState

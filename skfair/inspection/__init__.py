@@ -11,11 +11,6 @@ from skfair.inspection._explained_gap import (
     ExplainedGapResult,
     explained_gap,
 )
-from skfair.inspection._gap_contributions import (
-    GapContributionsDisplay,
-    GapContributionsResult,
-    gap_contributions,
-)
 from skfair.inspection._group_gap import GroupGapDisplay
 from skfair.inspection._group_metrics import GroupMetricsDisplay
 from skfair.inspection._madd import MADDDisplay
@@ -31,8 +26,6 @@ __all__ = [
     "DCPDisplay",
     "ExplainedGapDisplay",
     "ExplainedGapResult",
-    "GapContributionsDisplay",
-    "GapContributionsResult",
     "GroupGapDisplay",
     "GroupMetricsDisplay",
     "MADDDisplay",
@@ -42,5 +35,4 @@ __all__ = [
     "RepairDisplay",
     "TradeOffDisplay",
     "explained_gap",
-    "gap_contributions",
 ]

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from skfair._utils._language import figure, number, say
+from skfair._utils._text import number
 from skfair._utils._types import Floats
 from skfair._utils._validation import AnyScale, Scale, check_choice, check_real
 from skfair.inspection import _inputs, _layout, _style
@@ -164,13 +164,11 @@ class CDFGapDisplay(Display):
             self.gap_area_ = self._draw_gap_area(*self.marks[0].pair)
         self.mark_lines_, self.windows_ = self._draw_marks()
         self.ax_.set(
-            xlabel=say(_style.SCORE_LABELS[self.scale]),
-            ylabel=say("Cumulative share of the group"),
+            xlabel=_style.SCORE_LABELS[self.scale],
+            ylabel="Cumulative share of the group",
             xlim=self._ends(),
             ylim=(0, 1.01),
         )
-        _style.write_numbers(self.ax_.xaxis)
-        _style.write_numbers(self.ax_.yaxis)
         self._write_title(self.ax_, name)
         _layout.legend_in_corner(
             self.ax_,
@@ -288,7 +286,7 @@ class CDFGapDisplay(Display):
             text += f", {unit}s {mark.window[0]:.3g} to {mark.window[1]:.3g}"
         elif mark.value > 0:
             score = f"{mark.score:.{_style.SCORE_DIGITS[self.scale]}g}"
-            text += f", {say(unit)} {figure(score)}"
+            text += f", {unit} {score}"
         if len(self.labels) > 2:
             text += "\n" + _style.joined_text([self.labels[i] for i in mark.pair])
         return text
@@ -445,8 +443,8 @@ class CDFGapDisplay(Display):
         check_choice("scale", scale, get_args(AnyScale))
         if scale == "real" and epsilon != 0:
             raise ValueError(
-                "epsilon must be 0 with scale='real', got "
-                f"{epsilon!r}: windows are of probabilities or of ranks."
+                f"epsilon must be 0 with scale='real', got {epsilon!r}: windows are of "
+                "probabilities or of ranks."
             )
         of_ranks: Scale = "probability" if scale == "probability" else "rank"
         rows = y_true, y_score, sensitive_features, sample_weight

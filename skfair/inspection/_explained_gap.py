@@ -178,7 +178,8 @@ def explained_gap(
     See Also
     --------
     skfair.metrics.values_by_stratum : The metric within each stratum.
-    gap_contributions : Which features of a model carry its gap.
+    sklearn.inspection.permutation_importance : With a fairness scorer, by how much a
+        disparity falls if one feature of a model is shuffled.
     ExplainedGapDisplay : Draws the result.
 
     Notes
@@ -396,7 +397,6 @@ class ExplainedGapDisplay(Display):
     See Also
     --------
     explained_gap : The numbers behind the picture.
-    GapContributionsDisplay : The features of a model that carry its gap.
 
     Examples
     --------

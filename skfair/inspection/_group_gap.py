@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from skfair._utils._language import counted, figure, number, say
+from skfair._utils._text import counted, number
 from skfair._utils._types import Bools, Integers
 from skfair.inspection import _inputs, _layout, _style
 from skfair.inspection._display import Display
@@ -134,7 +134,7 @@ class GroupGapDisplay(Display):
             0,
             color=_style.INK,
             linewidth=1,
-            label=f"{say('Weighted average of rates')} = {number(average.iloc[0])}",
+            label=f"Weighted average of rates = {number(average.iloc[0])}",
         )
         self.intervals_ = self.ax_.hlines(
             ranks,
@@ -142,8 +142,7 @@ class GroupGapDisplay(Display):
             self.report["upper"] - average,
             color=np.where(in_tail, _style.COLORS[1], _style.SHADE),
             linewidth=1.5 if named else 0.5,
-            label=f"{figure(f'{self.confidence_level:.4g}')} "
-            f"{say('interval, each group alone')}",
+            label=f"{self.confidence_level:.4g} interval, each group alone",
         )
         self.points_ = self._draw_points(ranks, in_tail)
         self._label_axes(ranks)
@@ -160,11 +159,11 @@ class GroupGapDisplay(Display):
         named = len(ranks) <= _MAX_NAMED
         differences = self.report["difference"].to_numpy()
         sizes = self.report["size"].to_numpy()
-        alpha = figure(f"{self.alpha:.4g}")
-        tail = f"{say('In the tail')}: CVaR fairness = {number(self.cvar)}"
+        alpha = f"{self.alpha:.4g}"
+        tail = f"In the tail: CVaR fairness = {number(self.cvar)}"
         tail = f"{tail} (alpha = {alpha})"
         points: list[Line2D] = []
-        for text, chosen in ((tail, in_tail), (say("Other groups"), ~in_tail)):
+        for text, chosen in ((tail, in_tail), ("Other groups", ~in_tail)):
             filled = chosen is in_tail
             rows = f" ({_style.range_text(sizes[chosen])})" if chosen.any() else ""
             points += self.ax_.plot(
@@ -185,14 +184,12 @@ class GroupGapDisplay(Display):
         report = self.report
         reach = 1.05 * max(abs(self.ax_.dataLim.x0), abs(self.ax_.dataLim.x1))
         self.ax_.set(
-            xlabel=say(
-                "Difference of {rate} from the average",
-                rate=say(_style.metric_text(self.quality)),
+            xlabel=(
+                f"Difference of {_style.metric_text(self.quality)} from the average"
             ),
             xlim=(-reach, reach),
             ylim=(len(report) + 0.5, 0.5),
         )
-        _style.write_numbers(self.ax_.xaxis)
         if len(report) <= _MAX_NAMED:
             groups = zip(report.index, report["size"], strict=True)
             texts = [_style.group_text(label, int(size)) for label, size in groups]
@@ -202,12 +199,10 @@ class GroupGapDisplay(Display):
         """Write the sensitive columns along the y-axis, in lines that fit beside it."""
         names = _style.names_text([str(n) for n in self.report.index.names if n]) or ""
         if len(self.report) > _MAX_NAMED:
-            names = say(
-                "{groups} by {names}, largest gap first"
+            names = (
+                (f"{counted(len(self.report), 'group')} by {names}, largest gap first")
                 if names
-                else "{groups}, largest gap first",
-                groups=counted(len(self.report), "group"),
-                names=names,
+                else f"{counted(len(self.report), 'group')}, largest gap first"
             )
         letters = int(_LETTERS * max(_layout.inches(self.ax_)[1], 1))
         self.ax_.set_ylabel(_style.folded(names, letters))

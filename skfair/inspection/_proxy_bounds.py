@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from skfair._utils._language import figure, number, say
+from skfair._utils._text import number
 from skfair._utils._types import Floats
 from skfair.inspection import _layout, _style
 from skfair.inspection._display import Display
@@ -108,14 +108,9 @@ class ProxyBoundsDisplay(Display):
             self.upper,
             color=_style.COLORS[0],
             alpha=0.3,
-            label=say(
-                "Bounds; {value} if independent given the proxy",
-                value=number(self.lower[0]),
-            ),
+            label=(f"Bounds; {number(self.lower[0])} if independent given the proxy"),
         )
-        unbounded = say(
-            "Any odds ratio: {low} to {high}", low=number(low), high=number(high)
-        )
+        unbounded = f"Any odds ratio: {number(low)} to {number(high)}"
         self.unbounded_lines_ = [
             self.ax_.axhline(
                 end,
@@ -125,28 +120,27 @@ class ProxyBoundsDisplay(Display):
             )
             for end, label in ((low, unbounded), (high, None))
         ]
+        limit = f"{self.limit:.4g}"
         self.limit_line_ = self.ax_.axhline(
             self.limit,
             color=_style.INK,
             linestyle=_style.LINE_STYLES[1],
             linewidth=1.2,
-            label=say("Limit {limit}", limit=figure(f"{self.limit:.4g}")),
+            label=f"Limit {limit}",
         )
         self.tipping_line_ = None
         if self.tipping <= self.odds_ratio[-1]:
+            ratio = f"{self.tipping:.3g}"
             self.tipping_line_ = self.ax_.axvline(
                 self.tipping,
                 color=_style.COLORS[1],
                 linewidth=1.2,
-                label=say(
-                    "The limit is possible from {ratio} on",
-                    ratio=figure(f"{self.tipping:.3g}"),
-                ),
+                label=f"The limit is possible from {ratio} on",
             )
         self.ax_.set(
             xscale="log",
             xlim=(1, self.odds_ratio[-1]),
-            xlabel=say("Odds ratio within cells of the proxy, at most"),
+            xlabel="Odds ratio within cells of the proxy, at most",
             ylabel=_style.metric_text(self.metric),
         )
         ticks = [
@@ -154,8 +148,6 @@ class ProxyBoundsDisplay(Display):
         ]
         self.ax_.set_xticks(ticks, [f"{tick:g}" for tick in ticks], minor=False)
         self.ax_.set_xticks([], minor=True)
-        _style.write_numbers(self.ax_.xaxis)
-        _style.write_numbers(self.ax_.yaxis)
         self._write_title(self.ax_, name)
         _layout.legend_above_data(self.ax_, None, max(high, self.limit), 1.05)
         return self

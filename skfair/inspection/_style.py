@@ -9,15 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from skfair._utils._language import figure, in_english, say, whole
 from skfair._utils._optional import extra, require
-from skfair._utils._text import counted, one_line
+from skfair._utils._text import counted, one_line, whole
 from skfair._utils._types import Integers
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
-    from matplotlib.axis import Axis
 
 #: Okabe and Ito's colours without yellow, which is hard to see on white.
 COLORS = (
@@ -125,12 +123,6 @@ def folded(text: str, width: int = _MAX_LINE) -> str:
     return lines.replace("\\\n$", "\n\\$")  # an escaped dollar sign is not parted
 
 
-def write_numbers(axis: Axis) -> None:
-    """Write the numbers of an axis in the language of a report."""
-    if not in_english():
-        axis.set_major_formatter(lambda value, _: figure(f"{value:g}"))
-
-
 def metric_text(name: str) -> str:
     """Plain text of a metric's name, with spaces."""
     return plain_text(name.replace("_", " "))
@@ -167,10 +159,9 @@ def joined_text(labels: Sequence[Hashable]) -> str:
     """Text of a pair of groups, on two lines if it is long."""
     first, second = map(short_label, labels)
     if len(first) + len(second) < _MAX_LINE:
-        return say("{texts} and {last}", texts=first, last=second)
-    return say("{texts} and {last}", texts=first, last=f"\n{second}").replace(
-        " \n", "\n"
-    )
+        return f"{first} and {second}"
+    last = f"\n{second}"
+    return f"{first} and {last}".replace(" \n", "\n")
 
 
 def range_text(counts: Integers) -> str:
@@ -178,7 +169,7 @@ def range_text(counts: Integers) -> str:
     low, high = int(counts.min()), int(counts.max())
     if low == high:
         return f"n = {whole(low)}"
-    return f"n = {say('{low} to {high}', low=whole(low), high=whole(high))}"
+    return f"n = {whole(low)} to {whole(high)}"
 
 
 def pairs_text(n_groups: int) -> str | None:

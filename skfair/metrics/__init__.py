@@ -22,9 +22,10 @@ from skfair.metrics._distribution._abroca import abroca
 from skfair.metrics._distribution._calibration_gap import (
     calibration_gap,
 )
-from skfair.metrics._distribution._madd import madd, madd_curve
-from skfair.metrics._distribution._madd_optimal_bandwidth import (
+from skfair.metrics._distribution._madd import (
     MADDBandwidthResult,
+    madd,
+    madd_curve,
     madd_optimal_bandwidth,
 )
 from skfair.metrics._distribution._mcdp import mcdp, mcdp_curve

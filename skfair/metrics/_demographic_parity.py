@@ -8,8 +8,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from skfair._utils._arithmetic import quotients
 from skfair._utils._text import shown
-from skfair._utils._types import Floats
+from skfair._utils._types import Floats, Integers
 from skfair._utils._validation import (
     AnyScale,
     as_array,
@@ -30,9 +31,12 @@ from skfair.metrics._inputs import (
     positive_rows,
     refuse_statistics,
 )
+from skfair.metrics._pairs import PairGaps, differences, pairs_of_outcomes
 from skfair.metrics._strata import Multistratum, largest_defined
+from skfair.metrics._uncertainty._counts import RowsOfOutcomes
 from skfair.metrics._undefined import warn_if_undefined
 from skfair.statistics import GroupedOutcomes, GroupedScores
+from skfair.statistics._grouped_scores import SortedScores
 
 
 def difference_on_band(band: Any) -> tuple[float, float]:
@@ -44,11 +48,43 @@ def difference_on_band(band: Any) -> tuple[float, float]:
     return max(0.0, low, -high), min(1.0, max(high, -low))
 
 
+def pairs_of_means(
+    statistic: GroupedOutcomes | GroupedScores,
+    *,
+    multigroup: Multigroup = "pairwise",
+    among: Integers | None = None,
+) -> PairGaps:
+    """Gaps between the mean outcomes, or the mean scores, of groups."""
+    if isinstance(statistic, GroupedOutcomes):
+        return pairs_of_outcomes(statistic, multigroup=multigroup, among=among)
+    means, everyone = _means_from_the_middle(statistic)
+    sizes = statistic.counts[np.newaxis]
+    return differences(means[np.newaxis], everyone, sizes, multigroup, among)
+
+
+def _rows_of_parity(
+    y_true: Any,
+    y_score: Any,
+    weights: Any,
+    *,
+    threshold: float | None = None,
+    pos_label: Any = None,
+    scale: AnyScale = "probability",
+) -> RowsOfOutcomes | SortedScores:
+    """Count decisions or scores by group, or keep numbers in their order."""
+    if compares_numbers(scale, threshold, pos_label):
+        return sorted_numbers(scores_on(scale, y_score), weights)
+    outcomes = parity_outcomes(y_score, threshold, pos_label, scale)
+    return RowsOfOutcomes.of(outcomes, None, weights)
+
+
 @specify(
     statistic=GroupedOutcomes,
     on_band=lambda: difference_on_band,
     takes_classes=True,
     compares_errors=never,
+    countable=_rows_of_parity,
+    pairs=pairs_of_means,
 )
 def demographic_parity_difference(
     y_true: ArrayLike | None,
@@ -195,16 +231,30 @@ def compares_numbers(scale: AnyScale, threshold: float | None, pos_label: Any) -
     statistic=GroupedScores,
     compares_errors=never,
     combine=largest_defined,
+    pairs=pairs_of_means,
 )
 def difference_of_means(
     y_true: None, y_score: GroupedScores, *, multigroup: Multigroup = "pairwise"
 ) -> float:
     """Demographic parity difference of the scores of a statistic."""
-    # Sums of large numbers would lose what differs: means are compared from a middle.
-    moved = y_score.scores - y_score.scores[len(y_score.scores) // 2]
-    sums = np.bincount(y_score.codes, y_score.weights * moved, y_score.n_groups)
-    everyone = sums.sum() / y_score.totals.sum()
-    return largest_difference(sums / y_score.totals, everyone, multigroup)
+    return largest_difference(*_means_from_the_middle(y_score), multigroup)
+
+
+def _means_from_the_middle(statistic: GroupedScores) -> tuple[Floats, float]:
+    """Mean score of each group and of everyone, less the score in the middle.
+
+    Sums of large numbers would lose what differs.
+    """
+    scores, weights = statistic.scores, statistic.weights
+    moved = scores - scores[len(scores) // 2]
+    sums = np.bincount(statistic.codes, weights * moved, statistic.n_groups)
+    everyone = float(sums.sum() / statistic.totals.sum())
+    return quotients(sums, statistic.totals, np.nan), everyone
+
+
+def sorted_numbers(numbers: Floats, weights: Any, **options: Any) -> SortedScores:
+    """Sort the numbers of rows once, to be given groups many times."""
+    return SortedScores.of(numbers, np.arange(len(numbers)), weights, **options)
 
 
 def parity_outcomes(

@@ -8,42 +8,64 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from skfair._utils._types import Bools, Floats
+from skfair._utils._arithmetic import quotients
+from skfair._utils._types import Bools, Floats, Integers
 from skfair.metrics._evaluate import always, specify
 from skfair.metrics._inputs import Multigroup, grouped_confusion
+from skfair.metrics._pairs import PairGaps, differences
 from skfair.metrics._strata import Multistratum, largest_defined
+from skfair.metrics._uncertainty._counts import RowsInCells
 from skfair.metrics._undefined import warn_if_labels_are_few, warn_if_undefined
 from skfair.statistics import GroupedConfusion
+from skfair.statistics._grouped_confusion import encode_label_pairs
 
 
-@specify(
-    compares_errors=always,
-    combine=lambda values, weights: np.nansum(values),
-)
-def sum_of_differences(
-    y_true: Any,
-    y_pred: Any,
+def _rows_of_pairs(y_true: Any, y_pred: Any, weights: Any) -> RowsInCells:
+    """Count pairs of true and predicted label by group."""
+    cells, classes = encode_label_pairs(y_true, y_pred)
+    n = len(classes)
+    nobody = np.zeros((0, n, n)), np.zeros((0, n), np.intp)
+    template = GroupedConfusion(*nobody, classes, ())
+    return RowsInCells(template, cells, n**2, weights)
+
+
+def pairs_of_odds(
+    statistic: GroupedConfusion,
     *,
-    sensitive_features: Any = None,
-    control_features: Any = None,
-    multistratum: Multistratum = "max",
-    sample_weight: Any = None,
-) -> float:
-    """Add up all differences between rates of a group and of everyone.
+    multigroup: Multigroup = "pairwise",
+    among: Integers | None = None,
+) -> PairGaps:
+    """Gaps between error rates, in a cell for each true and predicted class.
 
-    The largest difference takes few values where a group has few rows of a label. Among
-    permutations with the same largest difference the sum tells which are larger.
+    Of two predicted classes the share of one determines that of the other.
     """
-    rates, everyone = rates_of_errors(
-        grouped_confusion(y_true, y_pred, sensitive_features, sample_weight)
+    classes = statistic.classes
+    true = np.flatnonzero(statistic.label_counts.any(axis=0))
+    first = 1 if len(classes) == 2 else 0
+    kept = comparable_cells(statistic)[:, true, np.newaxis]
+    rates = np.where(kept, statistic.confusion[:, true, first:], np.nan)
+    pooled = np.where(kept, statistic.matrices[:, true], 0).sum(axis=0)
+    everyone = quotients(pooled, pooled.sum(axis=1, keepdims=True), np.nan)[:, first:]
+    sizes = np.repeat(statistic.label_counts[:, true].T, rates.shape[2], axis=0)
+    return differences(
+        rates.reshape(len(rates), -1).T,
+        everyone.ravel(),
+        sizes,
+        multigroup,
+        among,
+        cells=tuple(
+            {"label": classes[i], "prediction": prediction}
+            for i in true.tolist()
+            for prediction in classes[first:]
+        ),
     )
-    return float(np.nansum(np.abs(rates - everyone)))
 
 
 @specify(
     statistic=GroupedConfusion,
     compares_errors=always,
-    ties=sum_of_differences,
+    countable=_rows_of_pairs,
+    pairs=pairs_of_odds,
 )
 def equalized_odds_difference(
     y_true: ArrayLike | None,
@@ -142,8 +164,9 @@ default=None
 @specify(
     statistic=GroupedConfusion,
     compares_errors=always,
-    ties=sum_of_differences,
     combine=largest_defined,
+    leaves_groups_out=True,
+    pairs=pairs_of_odds,
 )
 def difference_of_comparable_odds(
     y_true: None, y_pred: GroupedConfusion, *, multigroup: Multigroup = "pairwise"

@@ -10,12 +10,17 @@ from numpy.typing import ArrayLike
 
 from skfair._utils._types import Floats
 from skfair._utils._validation import LARGEST_NUMBER, as_array, check_numbers
-from skfair.metrics._demographic_parity import difference_of_means
+from skfair.metrics._demographic_parity import (
+    difference_of_means,
+    pairs_of_means,
+    sorted_numbers,
+)
 from skfair.metrics._evaluate import never, specify
 from skfair.metrics._inputs import Multigroup
 from skfair.metrics._strata import Multistratum
 from skfair.metrics._undefined import warn_if_undefined
 from skfair.statistics import GroupedScores
+from skfair.statistics._grouped_scores import SortedScores
 
 
 def errors_of(y_true: Any, y_pred: Any) -> Floats:
@@ -41,7 +46,22 @@ def _difference_of_errors(
     return difference_of_means(None, statistic, multigroup=multigroup)
 
 
-@specify(compares_errors=never, maximum=math.inf)
+def _rows_of_errors(y_true: Any, y_pred: Any, weights: Any) -> SortedScores:
+    """Sort the errors of rows once, to be given groups many times."""
+    return sorted_numbers(errors_of(y_true, y_pred), weights)
+
+
+def _rows_of_absolute_errors(y_true: Any, y_pred: Any, weights: Any) -> SortedScores:
+    """Sort the absolute errors of rows once, to be given groups many times."""
+    return sorted_numbers(np.abs(errors_of(y_true, y_pred)), weights)
+
+
+@specify(
+    compares_errors=never,
+    maximum=math.inf,
+    countable=_rows_of_errors,
+    pairs=pairs_of_means,
+)
 def mean_error_difference(
     y_true: ArrayLike,
     y_pred: ArrayLike,
@@ -117,7 +137,12 @@ default=None
     return _difference_of_errors("mean_error_difference", *given)
 
 
-@specify(compares_errors=never, maximum=math.inf)
+@specify(
+    compares_errors=never,
+    maximum=math.inf,
+    countable=_rows_of_absolute_errors,
+    pairs=pairs_of_means,
+)
 def mean_absolute_error_difference(
     y_true: ArrayLike,
     y_pred: ArrayLike,

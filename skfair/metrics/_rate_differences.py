@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from skfair._utils._arithmetic import quotients
+from skfair._utils._types import Floats, Integers
 from skfair.metrics._evaluate import always, never, specify
 from skfair.metrics._inputs import (
     Multigroup,
@@ -17,7 +21,9 @@ from skfair.metrics._inputs import (
     outcomes_of_rate,
     refuse_statistics,
 )
+from skfair.metrics._pairs import PairGaps, pairs_of_outcomes
 from skfair.metrics._strata import Multistratum
+from skfair.metrics._uncertainty._counts import RowsOfOutcomes
 from skfair.metrics._undefined import warn_if_undefined, warn_undefined
 from skfair.statistics import GroupedOutcomes
 
@@ -47,7 +53,20 @@ def _difference(
     return difference_of_outcomes(statistic, multigroup)
 
 
-@specify(statistic=GroupedOutcomes, compares_errors=always)
+def _rows_of_rate(
+    y_true: Any, y_pred: Any, weights: Any, *, rate: Rate, pos_label: Any = None
+) -> RowsOfOutcomes:
+    """Count outcomes of a rate among the rows that it is about."""
+    outcomes, mask = outcomes_of_rate(y_true, y_pred, rate, pos_label)
+    return RowsOfOutcomes.of(outcomes, mask, weights)
+
+
+@specify(
+    statistic=GroupedOutcomes,
+    compares_errors=always,
+    countable=partial(_rows_of_rate, rate="true_positive_rate"),
+    pairs=pairs_of_outcomes,
+)
 def true_positive_rate_difference(
     y_true: ArrayLike | None,
     y_pred: ArrayLike | GroupedOutcomes,
@@ -133,7 +152,12 @@ default=None
     )
 
 
-@specify(statistic=GroupedOutcomes, compares_errors=always)
+@specify(
+    statistic=GroupedOutcomes,
+    compares_errors=always,
+    countable=partial(_rows_of_rate, rate="false_positive_rate"),
+    pairs=pairs_of_outcomes,
+)
 def false_positive_rate_difference(
     y_true: ArrayLike | None,
     y_pred: ArrayLike | GroupedOutcomes,
@@ -214,7 +238,12 @@ default=None
     )
 
 
-@specify(statistic=GroupedOutcomes, compares_errors=never)
+@specify(
+    statistic=GroupedOutcomes,
+    compares_errors=never,
+    countable=partial(_rows_of_rate, rate="predictive_value"),
+    pairs=pairs_of_outcomes,
+)
 def predictive_value_difference(
     y_true: ArrayLike | None,
     y_pred: ArrayLike | GroupedOutcomes,
@@ -307,7 +336,32 @@ default=None
     )
 
 
-@specify(statistic=GroupedOutcomes, compares_errors=never)
+def _shortfall(rates: Floats, others: Any) -> Floats:
+    """One minus the ratio of the smaller rate to the larger one."""
+    return quotients(np.abs(rates - others), np.maximum(rates, others))
+
+
+def _pairs_of_ratios(
+    statistic: GroupedOutcomes,
+    *,
+    multigroup: Multigroup = "pairwise",
+    among: Integers | None = None,
+) -> PairGaps:
+    """Shortfalls of the ratios of rates; undefined where nobody is selected."""
+    undefined = np.isnan(statistic.means) | (not statistic.sums.any())
+    counts = np.where(undefined, 0, statistic.counts)
+    statistic = replace(statistic, counts=counts)
+    return pairs_of_outcomes(
+        statistic, multigroup=multigroup, among=among, gap=_shortfall
+    )
+
+
+@specify(
+    statistic=GroupedOutcomes,
+    compares_errors=never,
+    countable=partial(_rows_of_rate, rate="selection_rate"),
+    pairs=_pairs_of_ratios,
+)
 def impact_ratio_shortfall(
     y_true: ArrayLike | None,
     y_pred: ArrayLike | GroupedOutcomes,

@@ -167,7 +167,7 @@ class _OfRows:
             raise ValueError(
                 f"sensitive_features is None: the scorer of {name_of(self.metric)} was "
                 "called without X, where its groups are. Route them, with metadata "
-                "routing, or give a function to what takes one, such as skore: def "
+                "routing, or give a function to what takes one, such as a report: def "
                 f"{self.__name__}(estimator, X, y): return scorer(estimator, X, y)."
             )
         return over_strata(self.metric, y_true, y_score, **options)

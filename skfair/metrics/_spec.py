@@ -50,8 +50,12 @@ class Specification:
     permuted_in: Callable[[Any, Any], Any] | None = None
     #: Evaluates several statistics at once, with the same options.
     of_many: Callable[..., Any] | None = None
-    #: Metric that orders permutations with the same value.
-    ties: Callable[..., float] | None = None
+    #: Makes, of true labels, scores, weights and options, what counts the statistic of
+    #: these rows from their groups.
+    countable: Callable[..., Any] | None = None
+    #: Finds, of such a statistic and options, the `PairGaps` of which the metric is the
+    #: largest.
+    pairs: Callable[..., Any] | None = None
     #: Combines the results of strata, where they are not one number each.
     combine: Combine | None = None
     #: Makes, of the options, the measure of the gap between the CDFs of two groups that

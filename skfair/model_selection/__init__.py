@@ -10,7 +10,7 @@ from skfair.model_selection._group_stratified_k_fold import GroupStratifiedKFold
 from skfair.model_selection._less_discriminatory_search import (
     LessDiscriminatorySearchCV,
 )
-from skfair.model_selection._model_comparison import ModelComparison, compare_models
+from skfair.model_selection._model_comparison import compare_models
 from skfair.model_selection._pareto_front import pareto_front
 
 __all__ = [
@@ -19,7 +19,6 @@ __all__ = [
     "FairestWithin",
     "GroupStratifiedKFold",
     "LessDiscriminatorySearchCV",
-    "ModelComparison",
     "compare_models",
     "cross_val_fairness",
     "pareto_front",

@@ -459,12 +459,10 @@ class _HeldOut(NamedTuple):
     def specification(self) -> Specification:
         """What is known of the metric; rows take the place of scores."""
         known = specification_of(self.metric)[0]
-        ties = None if known.ties is None else self._replace(metric=known.ties)
         return Specification(
             cast(Callable[..., float], self),
             takes_strata=True,
             compares_errors=known.compares_errors,
-            ties=cast(Callable[..., float] | None, ties),
         )
 
     def __call__(

@@ -33,12 +33,10 @@ from skfair._training_rows import (
 )
 from skfair._utils._columns import Selector
 from skfair._utils._response import asked_of
-from skfair._utils._text import counted
 from skfair._utils._types import Bools, Floats, Integers
 from skfair._utils._validation import (
     as_array,
     check_choice,
-    check_flag,
     check_integer,
     check_no_missing,
     check_real,
@@ -48,22 +46,13 @@ from skfair._utils._warnings import warn_user
 from skfair.groups import resolve_groups
 from skfair.metrics import get_fairness_scorer, make_group_scorer
 from skfair.model_selection._candidates import folds_of
-from skfair.model_selection._gain_bound import FoldNoise, fold_noise, gain_bound
 from skfair.model_selection._group_stratified_k_fold import GroupStratifiedKFold
-from skfair.model_selection._model_comparison import (
-    ModelComparison,
-    models_table,
-)
-from skfair.model_selection._paired_tests import Place, largest_gap_place
+from skfair.model_selection._model_comparison import models_table
+from skfair.model_selection._paired_tests import Model, Place, largest_gap_place
 from skfair.model_selection._pareto_front import non_dominated
 
-#: Candidates that are evaluated before the bound of the gain is looked at.
-_BATCH = 10
-#: Disparities that can be confirmed, and their names in sentences.
-_DISPARITIES = {
-    "mcdp": "MCDP(0)",
-    "demographic_parity_difference": "demographic parity difference",
-}
+#: Disparities that can be confirmed.
+_DISPARITIES = ("mcdp", "demographic_parity_difference")
 _RESPONSES = ("predict_proba", "decision_function", "predict")
 
 
@@ -99,7 +88,7 @@ class LessDiscriminatorySearchCV(RandomizedSearchCV):  # type: ignore[misc]
         Parameters of the estimator that is to be replaced; None is `estimator` as it
         is.
     n_iter : int, default=50
-        Number of candidates that are drawn at most.
+        Number of candidates that are drawn.
     cv : int, splitter or iterable of splits, default=5
         Folds of the rows of the search; a number is stratified by class and group.
     confirm_size : float in (0, 1), default=0.3
@@ -107,22 +96,13 @@ class LessDiscriminatorySearchCV(RandomizedSearchCV):  # type: ignore[misc]
     n_confirm : int, default=5
         Largest number of candidates that are taken to confirmation.
     confidence_level : float in (0, 1), default=0.95
-        Probability that all confirmed statements are true together, and that of
-        `gain_bound_`.
-    stop_below : float, default=None
-        End the search when `gain_bound_` is at most this, which is looked at after
-        every ten candidates. None draws all.
-    refit : bool, default=True
-        Whether to keep the model, as `best_estimator_`. It is the one that was tested,
-        fitted to the rows of the search.
+        Probability that all confirmed statements are true together.
     n_jobs : int, default=None
         Number of processes. The result does not depend on it.
     error_score : "raise" or number, default=nan
         Score of a candidate whose fit fails, see `RandomizedSearchCV`.
     random_state : int, RandomState instance or None, default=None
         Seed of the split into search and confirmation, and of the candidates.
-    verbose : int, default=0
-        Verbosity of the search.
 
     Attributes
     ----------
@@ -141,15 +121,7 @@ class LessDiscriminatorySearchCV(RandomizedSearchCV):  # type: ignore[misc]
         A row for the baseline and for each candidate: ``params``, with its seed if that
         was drawn; ``search_performance`` and ``search_disparity``, means over folds;
         ``eligible``, whether it performs well enough there; ``taken``, whether it was
-        taken to confirmation; and the columns of `ModelComparison.table`.
-    result_ : ModelComparison
-        The same as a record, to be written as a page, Markdown or JSON.
-    gain_bound_ : float
-        Upper bound of how much one more candidate, drawn in the same way, is expected
-        to lower the smallest true disparity so far of those that perform well enough in
-        this search. All bounds, after any number of candidates, hold together with the
-        probability `confidence_level`. It says nothing about candidates of other
-        distributions, and never that there is no alternative.
+        taken to confirmation; and the columns of the table of `compare_models`.
     cv_results_ : dict
         Results on the rows of the search, for `FairestWithin` and `pareto_front`.
     scorer_ : callable
@@ -192,19 +164,7 @@ class LessDiscriminatorySearchCV(RandomizedSearchCV):  # type: ignore[misc]
     are those of `compare_models`; the score at which the baseline's gap is measured
     comes from the rows of the search, predicted by models of other folds.
 
-    The bound of the gain counts candidates with a disparity below the smallest one so
-    far. Their share has the anytime radius that `skfair.monitoring.FairnessMonitor`
-    uses for distributions. Disparities of folds have errors, bounded for all candidates
-    at once by McDiarmid's inequality, as if the models of the folds were fixed. The
-    bound falls with the number of candidates, about as one over its square root, and
-    not below what these errors leave.
-
     Rows of one person should not be on both sides of the split: give one row each.
-
-    References
-    ----------
-    .. [1] Howard, Ramdas. "Sequential Estimation of Quantiles with Applications to A/B
-       Testing and Best-Arm Identification". Bernoulli 28(3), 2022.
 
     Examples
     --------
@@ -250,12 +210,9 @@ class LessDiscriminatorySearchCV(RandomizedSearchCV):  # type: ignore[misc]
         confirm_size: float = 0.3,
         n_confirm: int = 5,
         confidence_level: float = 0.95,
-        stop_below: float | None = None,
-        refit: bool = True,
         n_jobs: int | None = None,
         error_score: Any = math.nan,
         random_state: Any = None,
-        verbose: int = 0,
     ) -> None:
         super().__init__(
             estimator,
@@ -263,9 +220,7 @@ class LessDiscriminatorySearchCV(RandomizedSearchCV):  # type: ignore[misc]
             n_iter=n_iter,
             scoring=scoring,
             n_jobs=n_jobs,
-            refit=refit,
             cv=cv,
-            verbose=verbose,
             random_state=random_state,
             error_score=error_score,
         )
@@ -276,7 +231,6 @@ class LessDiscriminatorySearchCV(RandomizedSearchCV):  # type: ignore[misc]
         self.confirm_size = confirm_size
         self.n_confirm = n_confirm
         self.confidence_level = confidence_level
-        self.stop_below = stop_below
 
     def fit(self, X: Any, y: Any, **params: Any) -> LessDiscriminatorySearchCV:
         """Search on one part of the rows, and confirm on the other.
@@ -331,15 +285,12 @@ class LessDiscriminatorySearchCV(RandomizedSearchCV):  # type: ignore[misc]
 
     def _check(self) -> None:
         """Raise on parameters out of range."""
-        check_choice("disparity", self.disparity, tuple(_DISPARITIES))
-        check_flag("refit", self.refit)
+        check_choice("disparity", self.disparity, _DISPARITIES)
         check_real("margin", self.margin, 0, math.inf, closed="left")
         check_real("confirm_size", self.confirm_size, 0, 1, closed="neither")
         check_real("confidence_level", self.confidence_level, 0, 1, closed="neither")
         check_integer("n_iter", self.n_iter, 1)
         check_integer("n_confirm", self.n_confirm, 1)
-        if self.stop_below is not None:
-            check_real("stop_below", self.stop_below, 0, 1, alternative="None or ")
         if self.baseline is not None and not isinstance(self.baseline, dict):
             raise TypeError(
                 "baseline must be a dict of parameters of the estimator, or None, got "
@@ -416,8 +367,7 @@ class LessDiscriminatorySearchCV(RandomizedSearchCV):  # type: ignore[misc]
         return list(splitter.split(part.rows.X, part.y, **part.split))
 
     def _search(self, part: _Part, splits: list[Split], rng: Any) -> None:
-        """Evaluate the baseline and candidates, and bound what one more may gain."""
-        noise = fold_noise(splits, part.rows.codes.astype(np.intp))
+        """Evaluate the baseline and the candidates."""
         search = _Candidates(
             self.estimator,
             self.param_distributions,
@@ -428,11 +378,8 @@ class LessDiscriminatorySearchCV(RandomizedSearchCV):  # type: ignore[misc]
             n_jobs=self.n_jobs,
             error_score=self.error_score,
             random_state=rng,
-            verbose=self.verbose,
         )
         search.baseline = {} if self.baseline is None else self.baseline
-        search.stop_below = self.stop_below
-        search.bound = partial(self._bound, noise)
         params = part.params
         if get_config()["enable_metadata_routing"]:
             names = search.get_metadata_routing().consumes("fit", params)
@@ -449,7 +396,6 @@ class LessDiscriminatorySearchCV(RandomizedSearchCV):  # type: ignore[misc]
                 f"{self.disparity} {disparities[0]} in the search, expected finite "
                 "numbers. error_score='raise' shows why a fit or a score failed."
             )
-        self.gain_bound_ = self._bound(noise, self.cv_results_)
         self.alternatives_ = pd.DataFrame(
             {
                 "params": self.cv_results_["params"],
@@ -465,12 +411,6 @@ class LessDiscriminatorySearchCV(RandomizedSearchCV):  # type: ignore[misc]
         eligible = _less_one_error(results, performance) >= -self.margin
         eligible[0] = False
         return eligible
-
-    def _bound(self, noise: FoldNoise, results: dict[str, Any]) -> float:
-        """Bound of what one more candidate gains."""
-        disparities = -results[f"mean_test_neg_{self.disparity}"]
-        eligible = self._eligible(results)
-        return gain_bound(disparities, eligible, noise, self.confidence_level)
 
     def _confirm(self, search: _Part, confirm: _Part, splits: list[Split]) -> None:
         """Fit a few candidates, and test them on rows that chose nothing."""
@@ -493,9 +433,10 @@ class LessDiscriminatorySearchCV(RandomizedSearchCV):  # type: ignore[misc]
         answers = [_Answers(model, confirm.rows.X, confirm.labels) for model in fitted]
         weights = confirm.rows.sample_weight
         models = {
-            i: (
+            i: Model(
                 partial(_performance, self.scorer_, answer, confirm.y, weights),
                 _scores_of_answers(answer, self.disparity),
+                _responses(answer),
             )
             for i, answer in zip(taken, answers, strict=True)
         }
@@ -512,7 +453,6 @@ class LessDiscriminatorySearchCV(RandomizedSearchCV):  # type: ignore[misc]
         self.alternatives_ = table.join(tests)
         confirmed = self.alternatives_["confirmed"].eq(True)  # undecided ones are not
         self.alternatives_["confirmed"] = confirmed
-        self.result_ = self._record(confirm)
         self._conclude(dict(zip(taken, fitted, strict=True)))
 
     def _with(self, params: dict[str, Any]) -> Any:
@@ -536,45 +476,17 @@ class LessDiscriminatorySearchCV(RandomizedSearchCV):  # type: ignore[misc]
         codes, weights = part.rows.codes[rows], part.rows.weights[rows]
         return largest_gap_place(scores[grouped], codes, weights)
 
-    def _record(self, confirm: _Part) -> ModelComparison:
-        """Everything that was found, as a record."""
-        table, groups = self.alternatives_, confirm.rows.groups
-        names = ["baseline", *(f"candidate {i}" for i in table.index[1:])]
-        performance, _ = self._scoring()
-        return ModelComparison(
-            table=table.set_axis(names),
-            baseline="baseline",
-            margin=self.margin,
-            confidence_level=self.confidence_level,
-            performance_name=performance.replace("_", " "),
-            disparity_name=_DISPARITIES[self.disparity],
-            n_rows=len(confirm.y),
-            group_sizes=dict(zip(groups.labels, groups.sizes().tolist(), strict=True)),
-            notes=(
-                f"The search has drawn {counted(len(table) - 1, 'candidate')}, and "
-                f"taken {int(table['taken'].sum())} to confirmation.",
-                "One more candidate, drawn in the same way, is expected to lower the "
-                "smallest disparity so far of those that perform well enough by at "
-                f"most {self.gain_bound_:.4f}, with a probability of "
-                f"{100 * self.confidence_level:g} %. This says nothing about "
-                "candidates that are drawn in other ways, and not that there is no "
-                "alternative.",
-            ),
-        )
-
     def _conclude(self, fitted: dict[int, Any]) -> None:
         """Set the attributes of the choice, and warn if it is the baseline."""
         table = self.alternatives_
-        self.best_index_ = best = list(self.result_.table.index).index(
-            self.result_.best
-        )
+        confirmed = table.loc[table["confirmed"], "disparity"]
+        self.best_index_ = best = 0 if confirmed.empty else int(confirmed.idxmin())
         self.best_params_ = table["params"][best]
         self.best_score_ = float(table["search_performance"][best])
         self.baseline_ = fitted[0]
-        if self.refit:
-            self.best_estimator_ = fitted[best]
-            if hasattr(fitted[best], "feature_names_in_"):
-                self.feature_names_in_ = fitted[best].feature_names_in_
+        self.best_estimator_ = fitted[best]
+        if hasattr(fitted[best], "feature_names_in_"):
+            self.feature_names_in_ = fitted[best].feature_names_in_
         if best == 0:
             warn_user(
                 f"No alternative is confirmed: {int(table['taken'].sum())} of "
@@ -603,24 +515,15 @@ class _Part(NamedTuple):
 
 
 class _Candidates(RandomizedSearchCV):  # type: ignore[misc]
-    """Evaluates the baseline, then candidates until the bound of the gain is low."""
+    """Evaluates the baseline, then the candidates."""
 
     baseline: dict[str, Any]
-    stop_below: float | None
-    bound: Callable[[dict[str, Any]], float]
 
     def _run_search(self, evaluate_candidates: Callable[..., Any]) -> None:
-        evaluate_candidates([self.baseline])
-        candidates = list(
-            ParameterSampler(
-                self.param_distributions, self.n_iter, random_state=self.random_state
-            )
+        sampler = ParameterSampler(
+            self.param_distributions, self.n_iter, random_state=self.random_state
         )
-        size = len(candidates) if self.stop_below is None else _BATCH
-        for start in range(0, len(candidates), size):
-            results = evaluate_candidates(candidates[start : start + size])
-            if self.stop_below is not None and self.bound(results) <= self.stop_below:
-                break
+        evaluate_candidates([self.baseline, *sampler])
 
 
 def _less_one_error(results: dict[str, Any], metric: str) -> Floats:
@@ -673,11 +576,26 @@ class _Answers:
 
 
 def _performance(
-    scorer: Any, answers: _Answers, y: NDArray[Any], weights: Any, rows: Integers
+    scorer: Any,
+    answers: _Answers,
+    y: NDArray[Any],
+    weights: Any,
+    labelled: Integers,
+    rows: Integers,
 ) -> float:
-    """Score the responses to some rows."""
-    options = {} if weights is None else {"sample_weight": weights[rows]}
-    return float(scorer(answers, rows, y[rows], **options))
+    """Score the responses to some rows by the true labels of others."""
+    options = {} if weights is None else {"sample_weight": weights[labelled]}
+    return float(scorer(answers, rows, y[labelled], **options))
+
+
+def _responses(answers: _Answers) -> Floats:
+    """Numbers in the order of the responses, the finest that the model has."""
+    every = slice(None)
+    if hasattr(answers, "predict_proba"):
+        return np.asarray(answers.predict_proba(every)[:, 1], dtype=float)
+    if hasattr(answers, "decision_function"):
+        return np.asarray(answers.decision_function(every), dtype=float)
+    return np.asarray(answers.predict(every) == answers.classes_[1], dtype=float)
 
 
 def _scores_of_answers(answers: Any, disparity: str) -> Floats:

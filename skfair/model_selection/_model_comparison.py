@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import importlib.resources
 import math
 from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass, field
 from functools import partial
-from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -15,20 +12,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn.metrics import average_precision_score
 
-import skfair
-from skfair._utils._files import write_text
-from skfair._utils._optional import extra, require
-from skfair._utils._results import TableResult
-from skfair._utils._text import (
-    counted,
-    label_text,
-    listed,
-    one_line,
-    or_none,
-    plain,
-    shown,
-    visible_text,
-)
+from skfair._utils._text import shown
 from skfair._utils._types import Floats, Integers
 from skfair._utils._validation import (
     as_array,
@@ -44,8 +28,8 @@ from skfair.groups import Groups, resolve_groups
 from skfair.metrics import mcdp
 from skfair.model_selection._paired_tests import (
     N_PLACES,
+    Model,
     PairedTest,
-    Performance,
     Place,
     gap_test,
     holm,
@@ -53,279 +37,12 @@ from skfair.model_selection._paired_tests import (
     performance_test,
     random_parts,
     subsets,
+    worst_loss,
 )
-from skfair.model_selection._pareto_front import non_dominated
-
-
-@dataclass(frozen=True, eq=False)
-class ModelComparison(TableResult):
-    """Result of `compare_models`, and the record of a `LessDiscriminatorySearchCV`.
-
-    ``print(result)`` shows the sentences and the table.
-
-    Attributes
-    ----------
-    table : DataFrame
-        One row for each model, the baseline first. ``performance`` and ``disparity``;
-        their differences from the baseline's, ``performance_difference`` and
-        ``disparity_difference``; ``performance_lower`` and ``disparity_upper``, the
-        one-sided bounds of these at `confidence_level`, each for one model alone;
-        ``performance_pvalue`` and ``disparity_pvalue``; ``pvalue``, the larger of the
-        two; ``adjusted_pvalue``, by Holm's method; and ``confirmed``.
-    baseline : label
-        Label of the baseline in the table.
-    margin : float
-        Performance that a model may lose.
-    confidence_level : float
-        Probability that all confirmed statements are true together.
-    performance_name, disparity_name : str
-        What the two numbers are.
-    n_rows : int
-        Number of rows that the models were compared on.
-    group_sizes : dict of {label: int}
-        How many of them each group has.
-    notes : tuple of str
-        What else is to be said, one sentence each.
-
-    See Also
-    --------
-    compare_models : Makes it of scores.
-    LessDiscriminatorySearchCV : Makes it of the candidates that it confirms.
-    """
-
-    table: pd.DataFrame = field(repr=False)
-    baseline: Hashable
-    margin: float
-    confidence_level: float
-    performance_name: str
-    disparity_name: str
-    n_rows: int
-    group_sizes: dict[Hashable, int]
-    notes: tuple[str, ...] = field(default=(), repr=False)
-
-    def __str__(self) -> str:
-        return "\n".join([*self.sentences, "", self.table.to_string()])
-
-    @property
-    def best(self) -> Hashable:
-        """Label of the confirmed model with the smallest disparity, or the baseline."""
-        confirmed = self.table.loc[self.table["confirmed"], "disparity"]
-        return self.baseline if confirmed.empty else confirmed.idxmin()
-
-    @property
-    def sentences(self) -> list[str]:
-        """What is confirmed, and what is not said by that."""
-        base = label_text(self.baseline)
-        confirmed = [
-            label_text(name) for name in self.table.index[self.table["confirmed"]]
-        ]
-        n_tested = int(self.table["pvalue"].notna().sum())
-        claim = (
-            f"{self.disparity_name} lower than that of {base}, and "
-            f"{self.performance_name} not lower by more than {self.margin:g}"
-        )
-        whose = listed(confirmed) if confirmed else "none"
-        found = f"Confirmed for {whose} of {counted(n_tested, 'tested model')}"
-        best = []
-        if len(confirmed) > 1:
-            best = [f"The one with the smallest disparity is {label_text(self.best)}."]
-        return [
-            f"{found} on {counted(self.n_rows, 'row')}: {claim}.",
-            "The probability that any confirmed statement is false is at most "
-            f"{100 * (1 - self.confidence_level):.3g} %. A model that is not confirmed "
-            "may serve as well, too.",
-            *best,
-            *self.notes,
-        ]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return all numbers and sentences as lists, numbers and text, for JSON.
-
-        Returns
-        -------
-        dict
-        """
-        rows = self.table.reset_index(names="model").to_dict("records")
-        return {
-            "type": type(self).__name__,
-            "skfair": skfair.__version__,
-            "baseline": _plain_value(self.baseline),
-            "best": _plain_value(self.best),
-            "margin": self.margin,
-            "confidence_level": self.confidence_level,
-            "performance": self.performance_name,
-            "disparity": self.disparity_name,
-            "n_rows": self.n_rows,
-            "group_sizes": [
-                {"group": label_text(label), "n_rows": size}
-                for label, size in self.group_sizes.items()
-            ],
-            "sentences": self.sentences,
-            "models": [
-                {str(name): _plain_value(value) for name, value in row.items()}
-                for row in rows
-            ],
-        }
-
-    def to_markdown(self, path: str | PathLike[str] | None = None) -> str:
-        """Write the sentences and the table as Markdown.
-
-        Parameters
-        ----------
-        path : str or path-like, default=None
-            File to write, in UTF-8.
-
-        Returns
-        -------
-        str
-        """
-        columns, rows = self._cells()
-        lines = [f"# {_TITLE}", ""]
-        lines += [f"{plain(sentence)}\n" for sentence in self.sentences]
-        lines += [f"- {name}: {plain(value)}" for name, value in self._record().items()]
-        table = [columns, ["---"] * len(columns), *rows]
-        lines += ["", *(f"| {' | '.join(map(plain, row))} |" for row in table), ""]
-        text = "\n".join(lines)
-        if path is not None:
-            write_text(path, text)
-        return text
-
-    def to_html(self, path: str | PathLike[str] | None = None) -> str:
-        """Write one page with a picture: no script, nothing loaded from elsewhere.
-
-        Parameters
-        ----------
-        path : str or path-like, default=None
-            File to write, in UTF-8.
-
-        Returns
-        -------
-        str
-
-        Raises
-        ------
-        ImportError
-            Without jinja2.
-        """
-        jinja2 = require("jinja2", "The page of a comparison", extra("report"))
-        folder = importlib.resources.files("skfair.model_selection") / "templates"
-        environment = jinja2.Environment(
-            autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True
-        )
-        columns, rows = self._cells()
-        text = (folder / "comparison.html").read_text(encoding="utf-8")
-        page = environment.from_string(text).render(
-            title=_TITLE,
-            sentences=self.sentences,
-            record=self._record(),
-            picture=self._picture(),
-            columns=columns,
-            rows=rows,
-        )
-        if path is not None:
-            write_text(path, str(page))
-        return str(page)
-
-    def _record(self) -> dict[str, str]:
-        """Say what was compared."""
-        sizes = [f"{label_text(g)}: {n:,}" for g, n in self.group_sizes.items()]
-        return {
-            "Baseline": label_text(self.baseline),
-            "Performance": visible_text(self.performance_name),
-            "Disparity": self.disparity_name,
-            "Margin": f"{self.margin:g}",
-            "Confidence level": f"{self.confidence_level:g}",
-            "Rows": f"{self.n_rows:,} ({', '.join(sizes)})",
-            "skfair": skfair.__version__,
-        }
-
-    def _cells(self) -> tuple[list[str], list[list[str]]]:
-        """Names of columns and text of each cell."""
-        table = self.table.reset_index(names="model")
-        rows = [
-            [_text_of_cell(value) for value in row]
-            for row in table.itertuples(index=False, name=None)
-        ]
-        return [name.replace("_", " ") for name in table.columns], rows
-
-    def _picture(self) -> dict[str, Any]:
-        """Return coordinates of the models and of their front."""
-        names = ["performance", "disparity"]
-        of_search = [f"search_{name}" for name in names]
-        columns = of_search if of_search[0] in self.table else names
-        known = self.table[np.isfinite(self.table[columns].to_numpy(float)).all(axis=1)]
-        across, up = (known[name].to_numpy(float) for name in columns)
-        x, ticks_x = _on_axis(across, 80, 560)
-        y, ticks_y = _on_axis(up, 290, 40)
-        kinds = ["confirmed" if one else "other" for one in known["confirmed"]]
-        points = [
-            {
-                "x": f"{x[i]:.1f}",
-                "y": f"{y[i]:.1f}",
-                "label": f"{label_text(name)}: {across[i]:.3f}, {up[i]:.3f}",
-                "kind": "baseline" if name == self.baseline else kinds[i],
-            }
-            for i, name in enumerate(known.index)
-        ]
-        front = np.flatnonzero(non_dominated(np.column_stack([across, -up])))
-        front = front[np.argsort(across[front], kind="stable")]
-        return {
-            "title": f"{self.performance_name} and {self.disparity_name} of every model"
-            + (", means over folds of the search." if columns == of_search else "."),
-            "across": self.performance_name,
-            "up": self.disparity_name,
-            "points": points,
-            "front": " L".join(f"{points[i]['x']},{points[i]['y']}" for i in front),
-            "ticks_across": ticks_x,
-            "ticks_up": ticks_y,
-        }
-
-
-_TITLE = "Models that serve as well and divide less"
-
-
-def _on_axis(
-    values: Floats, first: float, last: float
-) -> tuple[Floats, list[dict[str, str]]]:
-    """Return coordinates of values, and marks at the least and the largest value."""
-    if not len(values):
-        return values, []
-    low, high = float(values.min()), float(values.max())
-    span = high - low or 1.0
-    ends = {f"{low:.3f}": first}
-    if high > low:
-        ends[f"{high:.3f}"] = last
-    marks = [{"text": text, "at": f"{at:.1f}"} for text, at in ends.items()]
-    return first + (values - low) / span * (last - first), marks
-
-
-def _text_of_cell(value: Any) -> str:
-    """Write a cell of the table."""
-    if isinstance(value, (bool, np.bool_)):
-        return "yes" if value else "no"
-    if isinstance(value, float):
-        return "" if math.isnan(value) else f"{value:.4f}"
-    if isinstance(value, Mapping):
-        named = (f"{key}={_plain_value(one)}" for key, one in value.items())
-        return one_line(", ".join(named))
-    return visible_text(_plain_value(value), 300)
-
-
-def _plain_value(value: Any) -> Any:
-    """Return a value that JSON can hold: a number, text, or a mapping of these."""
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, Mapping):
-        return {str(name): _plain_value(one) for name, one in value.items()}
-    if isinstance(value, float):
-        return or_none(value)
-    if value is None or isinstance(value, (bool, int, str)):
-        return value
-    return " ".join(repr(value).split())
 
 
 def models_table(
-    models: Mapping[Any, tuple[Performance, Floats]],
+    models: Mapping[Any, Model],
     groups: Groups,
     classes: Integers,
     weights: Floats,
@@ -334,32 +51,37 @@ def models_table(
     margin: float,
     level: float,
 ) -> pd.DataFrame:
-    """Test every model against the first one; the table of a `ModelComparison`.
+    """Test every model against the first one; the table of `compare_models`.
 
-    A model is its performance, a function of the positions of rows, and its scores.
     Without the place of the first model's gap it is found on a quarter of the rows, and
     gaps are tested on the others.
     """
     weighted = np.flatnonzero(weights > 0)
     grouped = weighted[groups.codes[weighted] >= 0]
     each = subsets([weighted[part] for part in random_parts(classes[weighted])])
-    scores = [own for _, own in models.values()]
+    baseline = next(iter(models.values()))
     given: dict[str, Any] = {"sensitive_features": groups, "sample_weight": weights}
-    gaps = [mcdp(None, own, scale="rank", **given) for own in scores]
-    values = [np.array([of(rows) for rows in each]) for of, _ in models.values()]
+    gaps, values = [], []
+    for model in models.values():
+        gaps.append(mcdp(None, model.scores, scale="rank", **given))
+        values.append(np.array([model.performance(rows, rows) for rows in each]))
     if place is None and not math.isnan(gaps[0]):
         cells = groups.codes[grouped].astype(np.intp)
         finding, *others = random_parts(cells, N_PLACES)
         found = grouped[finding]
-        place = largest_gap_place(scores[0][found], groups.codes[found], weights[found])
+        place = largest_gap_place(
+            baseline.scores[found], groups.codes[found], weights[found]
+        )
         grouped = grouped[np.sort(np.concatenate(others))]
     rows = []
-    for performance, own, gap in zip(values, scores, gaps, strict=True):
-        kept = performance_test(performance, values[0], margin, level)
+    for model, performance, gap in zip(models.values(), values, gaps, strict=True):
+        worst = worst_loss(model, baseline, classes, weights, weighted)
+        kept = performance_test(performance, values[0], worst, margin, level)
         lower = PairedTest(math.nan, math.nan)
         if place is not None and not math.isnan(gap):
             of_rows = groups.codes[grouped], weights[grouped]
-            lower = gap_test(own[grouped], scores[0][grouped], place, *of_rows, level)
+            both = model.scores[grouped], baseline.scores[grouped]
+            lower = gap_test(*both, place, *of_rows, level)
         rows.append(
             {
                 "performance": performance[0],
@@ -424,7 +146,7 @@ def compare_models(
     metric: Callable[..., float] | None = None,
     confidence_level: float = 0.95,
     sample_weight: ArrayLike | None = None,
-) -> ModelComparison:
+) -> pd.DataFrame:
     """Test which models have a lower MCDP than a baseline and perform as well.
 
     Each model must pass two tests on the same rows: its performance is lower than the
@@ -457,7 +179,13 @@ def compare_models(
 
     Returns
     -------
-    ModelComparison
+    DataFrame
+        One row for each model, the baseline first. ``performance`` and ``disparity``;
+        their differences from the baseline's, ``performance_difference`` and
+        ``disparity_difference``; ``performance_lower`` and ``disparity_upper``, the
+        one-sided bounds of these at `confidence_level`, each for one model alone;
+        ``performance_pvalue`` and ``disparity_pvalue``; ``pvalue``, the larger of the
+        two; ``adjusted_pvalue``, by Holm's method; and ``confirmed``.
 
     Raises
     ------
@@ -478,8 +206,15 @@ def compare_models(
 
     Notes
     -----
-    The performance is tested by a paired jackknife that leaves out one of 30 parts of
-    the rows at a time, and Student's distribution.
+    A difference of performances has the error of a paired jackknife that leaves out one
+    of 30 parts of the rows at a time. Models that differ in few rows may differ in more
+    rows of the population, and worse. So one row is added in which the baseline is as
+    right and the other model as wrong as the true labels and the responses of these
+    rows allow, and all rows have uncertain weights, uniform on the simplex: Gaffke's
+    bound [2]_, which of hits and misses is that of Clopper and Pearson. It is computed
+    from three moments. Without a difference in n rows, a loss of accuracy of 3 / n is
+    excluded with a probability of .95. Shares of groups have such a row, too, as in
+    melded intervals [3]_.
 
     MCDP is the largest of many gaps, which noise pushes up, the more so the smaller it
     is: the difference of two such values is no basis for a test. Here the baseline's
@@ -495,7 +230,12 @@ def compare_models(
     ----------
     .. [1] Berger. "Multiparameter Hypothesis Testing and Acceptance Sampling".
        Technometrics 24(4), 1982. Intersection-union tests.
-    .. [2] Holm. "A Simple Sequentially Rejective Multiple Test Procedure".
+    .. [2] Gaffke. "Three Test Statistics for a Nonparametric One-Sided Hypothesis on
+       the Mean of a Nonnegative Variable". Mathematical Methods of Statistics 14(4),
+       2005.
+    .. [3] Fay, Proschan, Brittain. "Combining One-Sample Confidence Procedures for
+       Inference in the Two-Sample Case". Biometrics 71(1), 2015.
+    .. [4] Holm. "A Simple Sequentially Rejective Multiple Test Procedure".
        Scandinavian Journal of Statistics 6(2), 1979.
 
     Examples
@@ -505,17 +245,20 @@ def compare_models(
     >>> rng = np.random.default_rng(0)
     >>> y, man = rng.integers(0, 2, (2, 2000))
     >>> merit = y + rng.normal(size=2000)
-    >>> result = compare_models(
+    >>> table = compare_models(
     ...     y,
     ...     {"old": merit + man, "new": merit + 0.2 * man, "noise": rng.random(2000)},
     ...     baseline="old",
     ...     sensitive_features=np.where(man, "M", "F"),
     ...     margin=0.02,
     ... )
-    >>> result.best
+    >>> table["confirmed"]
+    old      False
+    new       True
+    noise    False
+    Name: confirmed, dtype: bool
+    >>> table.loc[table["confirmed"], "disparity"].idxmin()
     'new'
-    >>> result.table["confirmed"].tolist()
-    [False, True, False]
     """
     level = check_real("confidence_level", confidence_level, 0, 1, closed="neither")
     margin = check_real("margin", margin, 0, math.inf, closed="left")
@@ -537,12 +280,14 @@ def compare_models(
     if n_rows < 2:
         raise ValueError(f"y_true must have two rows with a weight, got {n_rows}.")
 
-    def measure(own: Floats, rows: Integers) -> float:
-        options = {} if weights is None else {"sample_weight": weights[rows]}
-        return float(metric(y[rows], own[rows], **options))
+    def measure(own: Floats, labelled: Integers, rows: Integers) -> float:
+        options = {} if weights is None else {"sample_weight": weights[labelled]}
+        return float(metric(y[labelled], own[rows], **options))
 
-    models = {label: (partial(measure, own), own) for label, own in scores.items()}
-    table = models_table(
+    models = {
+        label: Model(partial(measure, own), own, own) for label, own in scores.items()
+    }
+    return models_table(
         models,
         groups,
         np.unique(y, return_inverse=True)[1],
@@ -550,15 +295,4 @@ def compare_models(
         place=None,
         margin=margin,
         level=level,
-    )
-    name = getattr(metric, "__name__", repr(metric)).removesuffix("_score")
-    return ModelComparison(
-        table=table,
-        baseline=baseline,
-        margin=margin,
-        confidence_level=level,
-        performance_name=name.replace("_", " "),
-        disparity_name="MCDP(0)",
-        n_rows=len(y),
-        group_sizes=dict(zip(groups.labels, groups.sizes().tolist(), strict=True)),
     )

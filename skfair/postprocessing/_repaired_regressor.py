@@ -8,20 +8,20 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, RegressorMixin
 from sklearn.metrics import r2_score
 
-from skfair._comparison import RegressorComparison
+from skfair._comparison import RegressorComparison, compare_regressors
 from skfair._mitigation import RegressorMitigator, route_fit_params
 from skfair._utils._types import Floats
 from skfair._utils._validation import ParameterError
 from skfair.groups import Selector
-from skfair.postprocessing._group_repairer import GroupRepairer
-from skfair.postprocessing._held_out import (
-    fit_all,
-    held_out_rows,
-    join_rows,
-    label_probabilities,
+from skfair.postprocessing._group_repairer import (
+    GroupRepairer,
+    changes_the_gap,
+    remedy_of,
+    repair_held_out,
+    tie_problem,
+    warn_of_problem,
 )
-from skfair.postprocessing._judgement import judge_regressor, repair_held_out
-from skfair.postprocessing._repair_losses import parts_of
+from skfair.postprocessing._held_out import fit_all, label_probabilities
 from skfair.postprocessing._score_repairer import ScoreRepairer
 
 
@@ -57,10 +57,6 @@ class RepairedRegressor(
     repair_level : float in [0, 1] or None, default=None
         Level of repair in place of `max_mcdp`, which then has its default: 0 leaves
         predictions as they are, 1 gives all groups the distribution of everyone.
-    fallback : bool, default=True
-        Whether `fit` keeps the plain regressor, with a warning, where held-out rows
-        show no gain: MCDP(0) is not lower than the plain one by half a standard error
-        of the difference. With False it keeps the new predictions in any case.
     cv : int, cross-validation generator or iterable, default=5
         How rows are held out. An int makes that many folds, stratified by group and
         target.
@@ -155,7 +151,6 @@ class RepairedRegressor(
         *,
         max_mcdp: float = 0.0,
         repair_level: float | None = None,
-        fallback: bool = True,
         cv: Any = 5,
         ties: Literal["mid", "random"] = "mid",
         unknown_groups: Literal["raise", "pooled"] = "raise",
@@ -168,7 +163,6 @@ class RepairedRegressor(
         self.estimator = estimator
         self.max_mcdp = max_mcdp
         self.repair_level = repair_level
-        self.fallback = fallback
         self.cv = cv
         self.ties = ties
         self.unknown_groups = unknown_groups
@@ -230,9 +224,8 @@ class RepairedRegressor(
             If no groups are given: the regressor is then fitted without repair. If
             strata or groups cannot be compared, and are left out.
         skfair.exceptions.MitigationWarning
-            If held-out rows show no gain: the plain regressor is kept, unless
-            `fallback` is False. If the repair misses `max_mcdp` by more than noise, or
-            if shared predictions keep most of the disparity.
+            If held-out rows show no gain, if the repair misses `max_mcdp` by more than
+            noise, or if shared predictions keep most of the disparity.
         """
         self._check_estimator()
         repairer = self._make_repairer()
@@ -247,21 +240,20 @@ class RepairedRegressor(
             self.repairer_ = None
             self.comparison_: RegressorComparison | None = None
             return self
-        folds = self._predict_held_out(X, rows, rows.y, None, routed)
-        self.estimators_ = [fold.model for fold in folds]
-        held_out = [held_out_rows(fold, rows) for fold in folds]
-        held_out = self._put_on_common_scale(held_out, "real")
-        found = join_rows(held_out)
-        tested, repaired = repair_held_out(found, parts_of(held_out), repairer)
-        repairer._learn_rows(found, warn=False)
+        held_out, part_of_row = self._score_held_out(X, rows, rows.y, None, routed)
+        tested, repaired = repair_held_out(held_out, part_of_row, repairer)
+        repairer._learn_rows(held_out, warn=False)
         repairer._left_rows_out = self._leaves_rows_out
         self.repairer_ = repairer
-        self.comparison_, keeps_plain = judge_regressor(
-            self, repairer, tested, repaired
-        )
-        if keeps_plain:
-            self.estimators_ = [fit_all(self.estimator, rows.X, rows.y, for_fit)]
-            self.repairer_ = None
+        asked = repairer.max_mcdp
+        comparison = compare_regressors(tested, tested.scores, repaired, max_mcdp=asked)
+        self.comparison_ = comparison
+        if changes_the_gap(comparison, tested, repaired):
+            problem = tie_problem(repairer, tested, comparison)
+            if problem is None or not comparison.shows_gain:
+                comparison.warn(self, remedy_of(problem))
+            else:
+                warn_of_problem(self, problem)
         return self
 
     def _make_repairer(self) -> ScoreRepairer:

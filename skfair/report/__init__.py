@@ -1,18 +1,14 @@
 """A report for people who do not read code. Pages need the extra ``report``."""
 
 from skfair.report._bundle import BundleCheck, verify_bundle
-from skfair.report._data_report import DataReport
 from skfair.report._fairness_report import FairnessReport
 from skfair.report._page._markdown import markdown_table
 from skfair.report._public_summary import public_summary
-from skfair.report._skore_checks import skore_checks
 
 __all__ = [
     "BundleCheck",
-    "DataReport",
     "FairnessReport",
     "markdown_table",
     "public_summary",
-    "skore_checks",
     "verify_bundle",
 ]

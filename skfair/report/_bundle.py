@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 from skfair._utils._files import write_text
-from skfair._utils._language import speaking
 from skfair._utils._text import visible_text
 from skfair._utils._validation import check_integer
 from skfair.metrics._undefined import collected_reasons
@@ -36,7 +35,7 @@ from skfair.report._summary import STATED, summarize, versions_of
 Data = dict[str, Any]
 
 #: Format of a bundle: the number changes with its files, or what they hold.
-FORMAT = "skfair.bundle/1"
+FORMAT = "skfair.bundle/2"
 MANIFEST = "manifest.json"
 #: Files of a bundle beside its manifest.
 FILES = ("call.json", "page.html", "statistics.json", "summary.json")
@@ -122,8 +121,7 @@ def write_bundle(
     }
     again = _audits_of(statistics, call, summary)
     summary = _summarize(again, summary["title"], summary)
-    with speaking(summary["language"]):
-        page = render(summary, record)
+    page = render(summary, record)
     texts = {
         "call.json": _dump(call),
         "page.html": page,
@@ -192,7 +190,7 @@ def _summarize(
     audits: Sequence[Audit], title: str, claimed: Data | None = None
 ) -> Data:
     """Compute a summary, and take what audits do not tell from the claimed one."""
-    with collected_reasons(), speaking(audits[0].options.language):
+    with collected_reasons():
         return summarize(audits, title, claimed)
 
 
@@ -289,8 +287,7 @@ def verify_bundle(directory: str | PathLike[str]) -> BundleCheck:
         differing = [*_differences("summary", found, claimed)]
         problems += differing[:_MOST_PROBLEMS]
         if not problems:
-            with speaking(found["language"]):
-                page = render(claimed, call["record"])
+            page = render(claimed, call["record"])
             if page.encode() != texts["page.html"]:
                 problems.append(_about_page(call))
     except ImportError:
@@ -448,7 +445,8 @@ def _stated(summary: Data) -> list[tuple[str, list[Any]]]:
         ),
         ("bounds by a proxy, which need the cells of the proxy", [summary["proxy"]]),
         (
-            "how far joining scores may move a number, and how many rows are withheld",
+            "how far joining scores may move a number, and how many rows are withheld "
+            "or left out",
             settings if some else [],
         ),
         (

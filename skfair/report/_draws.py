@@ -335,7 +335,7 @@ def _resample(
 
     drawn = (draw() for _ in range(options.n_resamples))
     values = evaluate_each(metrics, drawn, n_jobs=options.n_jobs, tick=tick_each)
-    return dict(zip(rows, values[:, :, 0].T, strict=True))
+    return dict(zip(rows, values.T, strict=True))
 
 
 def _with_ends(

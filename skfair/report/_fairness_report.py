@@ -6,7 +6,6 @@ import datetime
 import html
 import math
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from os import PathLike
 from typing import Any, Literal, Self, TypedDict, Unpack, get_args
 
@@ -15,13 +14,11 @@ from numpy.typing import ArrayLike
 
 from skfair._utils._class_methods import MadeByClassMethods
 from skfair._utils._files import write_text
-from skfair._utils._language import LANGUAGES, say, speaking
 from skfair._utils._validation import AnyScale, Scale, check_choice
 from skfair.report._bundle import write_bundle
 from skfair.report._frame_inputs import read_frame
 from skfair.report._inputs import (
     Audit,
-    Options,
     columns_of_table,
     estimator_inputs,
     make_audit,
@@ -32,7 +29,7 @@ from skfair.report._page._markdown import card_sections, render_markdown
 from skfair.report._proxy import ENDS
 from skfair.report._summary import check_summary, summarize
 from skfair.report._why import data_of, section_of
-from skfair.report._words import DEFAULT_TITLE, reworded
+from skfair.report._words import DEFAULT_TITLE
 
 _NUMBERS = ("value", "lower", "upper", "certified", "null_mean", "pvalue")
 _OTHERS = ("n", "n_groups", "smallest_group", "sentence", "note")
@@ -65,7 +62,6 @@ class ReportOptions(TypedDict, total=False):
     impact_ratios: bool
     min_share: float
     limit: float | None
-    language: str
     random_state: Any
     n_jobs: int | None
     verbose: int
@@ -98,7 +94,6 @@ class FairnessReport(MadeByClassMethods):
     --------
     skfair.metrics.confidence_interval : The intervals.
     skfair.metrics.permutation_test : The p-values, and the values under chance.
-    DataReport : A report before there is a model.
 
     Notes
     -----
@@ -186,7 +181,7 @@ dataframe or Groups, default=None
             `from_predictions`.
         threshold : float, default=None
             Smallest score that counts as a positive decision. By default decisions
-            are those of the `predict` method.
+            are those of the `predict` method of classifiers.
         pos_label : int, float, bool or str, default=None
             The positive class, by default the second of two.
         scale : {"probability", "rank", "real"}, default="probability"
@@ -198,7 +193,7 @@ dataframe or Groups, default=None
             Other parameters of `from_predictions`: `sample_weight`, `metrics`,
             `epsilon`, `alpha`, `n_resamples`, `n_permutations`, `confidence_level`,
             `min_group_size`, `impact_ratios`, `min_share`, `group_probabilities`,
-            `odds_ratio`, `proxy_limit`, `limit`, `title`, `language`, `random_state`,
+            `odds_ratio`, `proxy_limit`, `limit`, `title`, `random_state`,
             `n_jobs` and `verbose`.
 
         Returns
@@ -216,7 +211,7 @@ dataframe or Groups, default=None
         return cls.from_predictions(
             y,
             cells=columns_of_table(X, cells, "cells")[0],
-            threshold=Options.threshold if threshold is None else threshold,
+            threshold=threshold,
             scale=scale,
             **estimator_inputs(estimator, X, *columns, pos_label, threshold, scale),
             **options,
@@ -236,7 +231,7 @@ dataframe or Groups, default=None
         odds_ratio: Sequence[float] = (1.0, 1.5, 2.0, math.inf),
         proxy_limit: float = 0.1,
         sample_weight: ArrayLike | None = None,
-        threshold: float = 0.5,
+        threshold: float | None = None,
         pos_label: Any = None,
         scale: AnyScale = "probability",
         metrics: Sequence[str] | None = None,
@@ -250,7 +245,6 @@ dataframe or Groups, default=None
         min_share: float = 0.0,
         limit: float | None = None,
         title: str = DEFAULT_TITLE,
-        language: str = "en",
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -297,10 +291,12 @@ n_groups), or dict, default=None
             from which odds ratio on they contain it.
         sample_weight : array-like of shape (n_samples,), default=None
             Non-negative sample weights. Rows of weight 0 are left out.
-        threshold : float, default=0.5
+        threshold : float, default=None
             Smallest score that counts as a positive decision; with ``scale="rank"`` the
-            smallest rank. Left at its default with ``scale="real"``, as are `pos_label`
-            and `group_probabilities`.
+            smallest rank. None is 0.5 of probabilities. Of ranks nothing is decided
+            then, and the report is on scores alone, unless there is `y_pred`. Left at
+            its default with ``scale="real"``, as are `pos_label` and
+            `group_probabilities`.
         pos_label : int, float, bool or str, default=None
             The label that counts as positive. None stands for 1 if labels are
             numbers; text labels require it.
@@ -340,10 +336,6 @@ n_groups), or dict, default=None
             to be at most this, above it, or neither, and the chart of rates shows it.
         title : str, default="Fairness report"
             Title of the page.
-        language : {"en", "de"}, default="en"
-            Language of the sentences, and how numbers are written. `to_html` and
-            other methods write the same report in another language, too. Names of
-            groups, attributes, models and classes are data, and stay.
         random_state : int, RandomState instance or None, default=None
             Seed of resamples and permutations. The report states it.
         n_jobs : int, default=None
@@ -379,24 +371,22 @@ n_groups), or dict, default=None
             odds_ratio=odds_ratio,
             proxy_limit=proxy_limit,
             random_state=random_state,
-            language=language,
             n_jobs=n_jobs,
             verbose=verbose,
         )
-        with speaking(options.language):
-            audit = make_audit(
-                y_true=y_true,
-                y_score=y_score,
-                y_pred=y_pred,
-                sensitive_features=sensitive_features,
-                control_features=control_features,
-                group_probabilities=group_probabilities,
-                cells=cells,
-                pos_label=pos_label,
-                sample_weight=sample_weight,
-                options=options,
-            )
-            return cls._on([audit], title)
+        audit = make_audit(
+            y_true=y_true,
+            y_score=y_score,
+            y_pred=y_pred,
+            sensitive_features=sensitive_features,
+            control_features=control_features,
+            group_probabilities=group_probabilities,
+            cells=cells,
+            pos_label=pos_label,
+            sample_weight=sample_weight,
+            options=options,
+        )
+        return cls._on([audit], title)
 
     @classmethod
     def from_frame(
@@ -409,7 +399,7 @@ n_groups), or dict, default=None
         sensitive_features: str | list[str],
         control_features: str | list[str] | None = None,
         sample_weight: str | None = None,
-        threshold: float = 0.5,
+        threshold: float | None = None,
         pos_label: Any = None,
         scale: Scale = "probability",
         title: str = DEFAULT_TITLE,
@@ -442,8 +432,9 @@ n_groups), or dict, default=None
             their intersection. They are further keys of the same aggregation.
         sample_weight : str, default=None
             Name of the column of non-negative sample weights.
-        threshold : float, default=0.5
-            Smallest score that counts as a positive decision, or smallest rank.
+        threshold : float, default=None
+            Smallest score that counts as a positive decision, or smallest rank, as in
+            `from_predictions`.
         pos_label : int, float, bool or str, default=None
             The label that counts as positive, as in `from_predictions`.
         scale : {"probability", "rank"}, default="probability"
@@ -454,7 +445,7 @@ n_groups), or dict, default=None
         **options : dict
             Other parameters of `from_predictions`: `metrics`, `epsilon`, `alpha`,
             `n_resamples`, `n_permutations`, `confidence_level`, `min_group_size`,
-            `impact_ratios`, `min_share`, `limit`, `language`, `random_state`, `n_jobs`
+            `impact_ratios`, `min_share`, `limit`, `random_state`, `n_jobs`
             and `verbose`.
 
         Returns
@@ -506,36 +497,34 @@ n_groups), or dict, default=None
         """
         check_choice("scale", scale, get_args(Scale))
         checked = checked_options(threshold=threshold, scale=scale, **options)
-        with speaking(checked.language):
-            audits = read_frame(
-                frame,
-                y_true=y_true,
-                y_score=y_score,
-                y_pred=y_pred,
-                sensitive_features=sensitive_features,
-                control_features=control_features,
-                sample_weight=sample_weight,
-                pos_label=pos_label,
-                options=checked,
-            )
-            return cls._on(audits, title)
+        audits = read_frame(
+            frame,
+            y_true=y_true,
+            y_score=y_score,
+            y_pred=y_pred,
+            sensitive_features=sensitive_features,
+            control_features=control_features,
+            sample_weight=sample_weight,
+            pos_label=pos_label,
+            options=checked,
+        )
+        return cls._on(audits, title)
 
     def with_explanations(self, *results: Any) -> Self:
         """Return the report with sections on what a gap goes with.
 
         Parameters
         ----------
-        *results : ExplainedGapResult or GapContributionsResult
-            What `skfair.inspection.explained_gap` or
-            `skfair.inspection.gap_contributions` returned for the rows and the model of
-            the report. Each becomes a section of the page and of the Markdown, after
+        *results : ExplainedGapResult
+            What `skfair.inspection.explained_gap` returned for the rows and the model
+            of the report. Each becomes a section of the page and of the Markdown, after
             those that the report has.
 
         Returns
         -------
         FairnessReport
             A new report; this one is unchanged. The sections are in
-            ``summary["why"]``, as texts in the language of the report.
+            ``summary["why"]``, as texts.
 
         Raises
         ------
@@ -561,8 +550,7 @@ n_groups), or dict, default=None
         '0.0%'
         """
         sections = [{"result": data_of(result)} for result in results]
-        with speaking(self.summary["language"]):
-            sections = [one | section_of(one["result"]) for one in sections]
+        sections = [one | section_of(one["result"]) for one in sections]
         before = self.summary.get("why") or []
         report = type(self)({**self.summary, "why": [*before, *sections]})
         report._audits = self._audits
@@ -702,21 +690,12 @@ default="metrics"
         frame = pd.DataFrame(rows).drop(columns="title", errors="ignore")
         return frame.rename(columns={"label": "group", "key": "metric"})
 
-    @contextmanager
-    def _in(self, language: str | None) -> Iterator[dict[str, Any]]:
-        """Speak a language, by default that of the report; the summary is in it."""
-        code = self.summary["language"] if language is None else language
-        check_choice("language", code, LANGUAGES)
-        with speaking(code):
-            yield reworded(self.summary, code)
-
     def to_html(
         self,
         path: str | PathLike[str] | None = None,
         *,
         date: str | datetime.date | None = None,
         source: str | None = None,
-        language: str | None = None,
     ) -> str:
         """Write one self-contained page: no script, nothing loaded from elsewhere.
 
@@ -730,9 +709,6 @@ default="metrics"
         source : str, default=None
             Where the rows come from, for the head of the page: the name of a file and
             its hash, for instance.
-        language : {"en", "de"}, default=None
-            Language of the page, by default that of the report. Nothing is computed
-            again.
 
         Returns
         -------
@@ -745,8 +721,7 @@ default="metrics"
         OSError
             If the file cannot be written; it names the path.
         """
-        with self._in(language) as summary:
-            page = render(summary, record_of(date, source))
+        page = render(self.summary, record_of(date, source))
         if path is not None:
             write_text(path, page)
         return page
@@ -757,7 +732,6 @@ default="metrics"
         *,
         date: str | datetime.date | None = None,
         source: str | None = None,
-        language: str | None = None,
     ) -> str:
         """Write the report as Markdown, as for a model card.
 
@@ -773,8 +747,6 @@ default="metrics"
             Date to write at the head, by default none.
         source : str, default=None
             Where the rows come from, for the head.
-        language : {"en", "de"}, default=None
-            Language of the text, by default that of the report.
 
         Returns
         -------
@@ -785,8 +757,7 @@ default="metrics"
         OSError
             If the file cannot be written; it names the path.
         """
-        with self._in(language) as summary:
-            text = render_markdown(summary, record_of(date, source))
+        text = render_markdown(self.summary, record_of(date, source))
         if path is not None:
             write_text(path, text + "\n")
         return text
@@ -798,7 +769,6 @@ default="metrics"
         section: str = "Fairness",
         date: str | datetime.date | None = None,
         source: str | None = None,
-        language: str | None = None,
     ) -> Any:
         """Add the report to a model card of skops, as a section with subsections.
 
@@ -817,8 +787,6 @@ default="metrics"
             Date to write in the section, by default none.
         source : str, default=None
             Where the rows come from, for the section.
-        language : {"en", "de"}, default=None
-            Language of the sections, by default that of the report.
 
         Returns
         -------
@@ -832,9 +800,9 @@ default="metrics"
         """
         if not callable(getattr(card, "add", None)) or not hasattr(card, "select"):
             raise TypeError(f"card must be a skops.card.Card, got {type(card)}.")
-        with self._in(language) as summary:
-            for path, text in card_sections(summary, section, record_of(date, source)):
-                card.add(**{path: text})
+        record = record_of(date, source)
+        for path, text in card_sections(self.summary, section, record):
+            card.add(**{path: text})
         return card
 
     def to_bundle(
@@ -913,8 +881,7 @@ default="metrics"
     def _repr_html_(self) -> str:
         """Show the page in a frame, so that neither styles the other."""
         style = "width: 100%; height: 40rem; border: 0"
-        with speaking(self.summary["language"]):
-            title = html.escape(say(DEFAULT_TITLE))
+        title = html.escape(DEFAULT_TITLE)
         return (
             f'<iframe title="{title}" sandbox style="{style}" '
             f'srcdoc="{html.escape(self.to_html())}"></iframe>'

@@ -260,7 +260,7 @@ def _count_rows(
     known = table.collect_schema().names()
     classes = [column for column in (columns.y_true, predicted) if column is not None]
     if score is not None and predicted is None and options.scale == "probability":
-        least = options.threshold if options.threshold > 0 else -ROUNDING
+        least = options.threshold or -ROUNDING
         added[_unused("decision", known)] = floats_in(table, score) >= least
     if columns.weight is not None:
         weight = floats_in(table, columns.weight)

@@ -13,7 +13,6 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
 from skfair._utils._columns import names_columns, select_columns
-from skfair._utils._language import LANGUAGES
 from skfair._utils._response import (
     RANKED_METHODS,
     check_fitted,
@@ -53,7 +52,6 @@ from skfair.metrics._inputs import Multigroup, positive_class
 from skfair.metrics._proxy._cells import rows_by_cell
 from skfair.metrics._proxy._proxy_bounds import check_odds_ratios
 from skfair.metrics._undefined import tip_for_numbers, warn_or_collect
-from skfair.report._names import Unnamed
 from skfair.statistics._grouped_confusion import encode_classes
 from skfair.statistics._grouped_scores import SortedScores
 
@@ -64,6 +62,9 @@ Classes = tuple[Hashable, ...]
 Shares = dict[Hashable, dict[Hashable, float]]
 #: Codes of rows, and the labels that they stand for.
 Encoded = tuple[NDArray[np.integer], Classes]
+
+#: Name of the one model whose scores and labels have none.
+UNNAMED = "model"
 
 Read = TypeVar("Read")
 Labels = TypeVar("Labels")
@@ -80,7 +81,7 @@ FEWEST_PERMUTATIONS = 59
 class Options:
     """Parameters of `FairnessReport.from_predictions`, checked; the seed is drawn."""
 
-    threshold: float = 0.5
+    threshold: float | None = None
     scale: AnyScale = "probability"
     epsilon: float = 0.05
     alpha: float = 0.9
@@ -95,7 +96,6 @@ class Options:
     odds_ratio: Sequence[float] = (1.0, 1.5, 2.0, math.inf)
     proxy_limit: float = 0.1
     limit: float | None = None
-    language: str = "en"
     n_jobs: int | None = None
     verbose: int = 0
 
@@ -110,9 +110,13 @@ class Options:
             )
         check_flag("impact_ratios", self.impact_ratios)
         check_choice("scale", self.scale, get_args(AnyScale))
-        check_choice("language", self.language, LANGUAGES)
-        checked = {
-            "threshold": check_real("threshold", self.threshold, 0, 1),
+        if self.scale == "real" and self.threshold is not None:
+            raise ParameterError(
+                "threshold",
+                "must be left at its default with scale='real', which decides nothing, "
+                f"got {self.threshold!r}.",
+            )
+        checked: dict[str, Any] = {
             "epsilon": check_real("epsilon", self.epsilon, 0, 0.5, closed="right"),
             "alpha": check_real("alpha", self.alpha, 0, 1, closed="left"),
             "n_resamples": check_integer("n_resamples", self.n_resamples, 1),
@@ -128,12 +132,11 @@ class Options:
         }
         if self.limit is not None:
             checked["limit"] = check_real("limit", self.limit, 0, 1)
-        if self.scale == "real" and self.threshold != type(self).threshold:
-            raise ParameterError(
-                "threshold",
-                "must be left at its default with scale='real', which decides nothing, "
-                f"got {self.threshold:g}.",
-            )
+        # No threshold of ranks is meant unless it is given.
+        threshold = 0.5 if self.scale == "probability" else None
+        if self.threshold is not None:
+            threshold = check_real("threshold", self.threshold, 0, 1)
+        checked["threshold"] = threshold
         if self.n_jobs == 0:
             raise ParameterError(
                 "n_jobs",
@@ -161,10 +164,10 @@ def _check_permutations(value: Any) -> int:
 class Model:
     """Scores and predicted classes, as positions in `Audit.classes`.
 
-    Scores lie in [0, 1], unless the scale of the report is "rank" or "real". Where they
-    are predicted numbers, no classes are predicted, and `y_pred` is 0; `errors` are
-    then their errors, where these were counted apart from predicted and true numbers.
-    A decision is positive from `threshold` on; None if decisions are given.
+    Scores lie in [0, 1], unless the scale of the report is "rank" or "real". A decision
+    is positive from `threshold` on; None if decisions are given, or if the model
+    `decides` nothing, as of predicted numbers and of ranks: `y_pred` is then 0.
+    `errors` are those of numbers, where they were counted apart.
     """
 
     name: str
@@ -172,6 +175,7 @@ class Model:
     y_pred: Integers
     threshold: float | None
     errors: Floats | None = None
+    decides: bool = True
 
     def at(self, entries: Any) -> Model:
         """Model of some entries."""
@@ -437,7 +441,7 @@ def _read_proxy(
                 "group_probabilities must be given beside cells, got None."
             )
         return None
-    names: list[str | None] = [Unnamed("probability")]
+    names: list[str | None] = ["probability"]
     if cells is not None:
         names = columns_of(cells, "cells")[0]
     rows = rows_by_cell(
@@ -456,7 +460,7 @@ def _read_proxy(
         for label, of_cell in zip(rows.cell_labels, rows.probabilities, strict=True)
         if label in labels
     }
-    named = tuple(name or Unnamed("proxy") for name in names)
+    named = tuple(name or "proxy" for name in names)
     return Groups(codes, labels, named), shares
 
 
@@ -510,9 +514,12 @@ def _read_models(
 def _decide(
     name: str, scores: Any, weights: NDArray[Any] | None, options: Options
 ) -> Model:
-    """Model that compares scores, or their ranks, with the threshold."""
+    """Model that compares scores, or their ranks, with the threshold, if any."""
+    if options.threshold is None:
+        nobody = np.zeros(len(scores), np.intp)
+        return Model(name, scores, nobody, None, decides=False)
     ranks = mid_ranks(scores, weights) if options.scale == "rank" else scores
-    selected = (ranks >= options.threshold) & (options.scale != "real")
+    selected = ranks >= options.threshold
     return Model(name, scores, selected.astype(np.intp), options.threshold)
 
 
@@ -537,12 +544,9 @@ def _models(
     """Read the column of each model."""
     if values is None:
         return {}
-    unnamed = Unnamed("model")
     return {
-        name: read(
-            argument if isinstance(name, Unnamed) else f"{argument}[{name!r}]", column
-        )
-        for name, column in named_columns(argument, values, unnamed).items()
+        name: read(argument if name == UNNAMED else f"{argument}[{name!r}]", column)
+        for name, column in named_columns(argument, values, UNNAMED).items()
     }
 
 
@@ -553,7 +557,7 @@ def of_one_model(
     if len(scores) != 1 or len(predicted) != 1:
         return scores, predicted
     names = [*scores, *predicted]
-    name = next((name for name in names if not isinstance(name, Unnamed)), names[0])
+    name = next((name for name in names if name != UNNAMED), names[0])
     return {name: scores[names[0]]}, {name: predicted[names[1]]}
 
 
@@ -581,7 +585,7 @@ def named_columns(
                 "without names. Of the probabilities of two classes pass the column of "
                 "the positive one."
             )
-        names = [Unnamed(f"{numbered} {i + 1}") for i in range(len(columns))]
+        names = [f"{numbered} {i + 1}" for i in range(len(columns))]
     named = [name or unnamed for name in names]
     repeated = sorted({name for name in named if named.count(name) > 1})
     if repeated:
@@ -594,9 +598,9 @@ def _classes(found: Classes, where: str, pos_label: Any, scored: bool) -> Classe
     if len(found) > 2:
         if scored or pos_label is not None:
             raise ValueError(
-                f"{where} must be binary beside y_score or pos_label, got "
-                f"{len(found)} classes: {list(found[:5])}. Pass predicted labels as "
-                "y_pred alone: the report then compares the errors of all classes."
+                f"{where} must be binary beside y_score or pos_label, got {len(found)} "
+                f"classes: {list(found[:5])}. Pass predicted labels as y_pred alone: "
+                "the report then compares the errors of all classes."
             )
         return found
     positive = positive_class(found, where, pos_label)
@@ -610,11 +614,12 @@ def _groups_by_name(
     """Encode the groups of each attribute, by its name."""
     if sensitive_features is None:
         raise ValueError(
-            "sensitive_features is None, expected group labels, or "
-            "group_probabilities where groups are known by a proxy only."
+            "sensitive_features is None, expected group labels, or group_probabilities "
+            "where groups are known by a proxy only."
         )
-    unnamed = Unnamed("group"), "attribute"
-    columns = named_columns("sensitive_features", sensitive_features, *unnamed)
+    columns = named_columns(
+        "sensitive_features", sensitive_features, "group", "attribute"
+    )
     each = {}
     for name, column in columns.items():
         groups = encode_groups(column, min_group_size=options.min_group_size)
@@ -747,7 +752,7 @@ def _common_classes(estimators: Mapping[Any, Any], scale: str) -> list[Any]:
     for name, others in found:
         if others != classes:
             raise ValueError(
-                "estimator must hold models of the same classes, got "
-                f"{classes} for {first!r} and {others} for {name!r}."
+                f"estimator must hold models of the same classes, got {classes} for "
+                f"{first!r} and {others} for {name!r}."
             )
     return classes

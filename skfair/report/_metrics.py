@@ -11,14 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skfair._utils._language import (
-    figure,
+from skfair._utils._text import (
     in_quotes,
     in_unit,
     number,
     percent,
     points,
-    say,
     whole,
 )
 from skfair._utils._types import Floats
@@ -45,7 +43,7 @@ from skfair.metrics._distribution._calibration_gap import (
     largest_curve_gap,
 )
 from skfair.metrics._distribution._gap import Pair, largest_gap
-from skfair.metrics._distribution._histograms import stable_mean
+from skfair.metrics._distribution._madd import stable_mean
 from skfair.metrics._distribution._mcdp import largest_sustained_gap
 from skfair.metrics._equalized_odds import (
     comparable_cells,
@@ -85,8 +83,11 @@ _OF_SCORES: Mapping[str, str | None] = {"probability": "probability", "rank": "r
 
 def questions_of(settings: Mapping[str, Any]) -> dict[str, str]:
     """Questions of a report with these settings."""
-    of_numbers = settings.get("scale") == "real"
-    return QUESTIONS_OF_NUMBERS if of_numbers else QUESTIONS
+    if settings["scale"] == "real":
+        return QUESTIONS_OF_NUMBERS
+    if not settings["decides"]:
+        return {"scores": QUESTIONS["scores"]}
+    return QUESTIONS
 
 
 def word_of(question: str, settings: Mapping[str, Any]) -> str:
@@ -99,9 +100,8 @@ def word_of(question: str, settings: Mapping[str, Any]) -> str:
 class Measure:
     """One metric of a report.
 
-    Titles, definitions and `by_chance` are messages of the catalogue. In `title`,
-    ``{alpha}`` and ``{epsilon}`` stand for the parameters of the report, of which
-    `options` names those that are options of the metric.
+    In `title`, ``{alpha}`` and ``{epsilon}`` stand for the parameters of the report, of
+    which `options` names those that are options of the metric.
     """
 
     key: str
@@ -122,7 +122,7 @@ class Measure:
     #: Sentence on the ranks of scores, where it differs.
     sentence_of_ranks: str = ""
     #: Says what chance alone gives.
-    by_chance: str = "about {text} points"
+    by_chance: str = "about {text}"
     #: Order in which metrics are taken for the answer to their question; None is never.
     rank: int | None
     #: What is evaluated on the statistic of a question, where it is not the metric.
@@ -135,11 +135,23 @@ class Measure:
     bounded: bool = True
 
     @property
-    def maximum(self) -> int | None:
+    def maximum(self) -> float | None:
         """Largest value that the metric can have; None if it has the target's unit."""
         known = specification_of(self.metric)[0]
         largest = known.largest({"scale": self.scales.get("real")})
-        return None if math.isinf(largest) else int(largest)
+        if math.isinf(largest):
+            return None
+        return int(largest) if largest == int(largest) else largest
+
+    @property
+    def loose(self) -> bool:
+        """Whether the interval is that of any metric of its kind."""
+        return self.bounded and specification_of(self.metric)[0].compare is None
+
+    def chance_text(self, null: float) -> str:
+        """Write the mean of the metric under shuffled groups."""
+        points_of = " points" if self.unit is points else ""
+        return f"{self.by_chance.format(text=self.unit(null))}{points_of}"
 
     def options_of(self, sample: Sample) -> dict[str, Any]:
         """Return the options of the metric in a report."""
@@ -176,19 +188,19 @@ class Measure:
     def definition_on(self, scale: str) -> str:
         """Definition of the metric, of scores or of their ranks."""
         of_ranks = self.definition_of_ranks if scale == "rank" else ""
-        return say(of_ranks or self.definition)
+        return of_ranks or self.definition
 
     def describe(self, summary: Summary, measure: Summary, values: Values) -> str:
         """Say what was found, as `sentence` does."""
         if callable(self.sentence):
             return self.sentence(summary, measure, values)
         of_ranks = summary["settings"]["scale"] == "rank" and self.sentence_of_ranks
-        return say(of_ranks or self.sentence, **values)
+        return (of_ranks or self.sentence).format(**values)
 
     def title_of(self, settings: Mapping[str, Any]) -> str:
-        """Title of the metric with its parameters, in the language of the report."""
-        values = {key: figure(f"{settings[key]:g}") for key in ("alpha", "epsilon")}
-        return say(self.title).format(**values)
+        """Title of the metric with its parameters."""
+        values = {key: f"{settings[key]:g}" for key in ("alpha", "epsilon")}
+        return self.title.format(**values)
 
 
 def _find_rates(sample: Sample) -> Finding:
@@ -334,26 +346,26 @@ def _of_pair(pair: Pair, values: NDArray[Any], everyone: Any) -> tuple[Any, Any]
 
 def _gap_to_average(summary: Summary, measure: Summary, values: Values) -> str:
     ours, theirs = measure["attained"]["figures"]
-    return say(
+    return (
         "Of all groups {first} is furthest from the average group: {value} points "
         "above its selection rate of {theirs}"
         if ours > theirs
         else "Of all groups {first} is furthest from the average group: {value} points "
-        "below its selection rate of {theirs}",
-        **values,
-    )
+        "below its selection rate of {theirs}"
+    ).format(**values)
 
 
 def _gap_of_tail(summary: Summary, measure: Summary, values: Values) -> str:
     n_tail = measure["attained"]["n_tail"]
-    return say(
+    return (
         "The {share}% of groups furthest from the average are one group here, so this "
         "is the largest gap"
         if n_tail == 1
         else "The {share}% of groups furthest from the average ({n_tail} of "
         "{n_groups}) are {value} points from the average group's selection rate, on "
-        "average",
-        share=figure(f"{100 * (1 - summary['settings']['alpha']):.4g}"),
+        "average"
+    ).format(
+        share=f"{100 * (1 - summary['settings']['alpha']):.4g}",
         n_tail=n_tail,
         n_groups=measure["n_groups"],
         **values,
@@ -368,33 +380,27 @@ def _largest_gap_of_scores(summary: Summary, measure: Summary, values: Values) -
     (low, less), (high, more) = sorted(shares, key=lambda share: share[1])
     values |= {"low": low, "less": percent(less), "high": high, "more": percent(more)}
     if scale == "real":
-        return say(
+        return (
             "{less} of {low} and {more} of {high} have a prediction above {number}: "
-            "{value} percentage points apart, the most above any number",
-            number=in_unit(found["score"]),
-            **values,
-        )
+            "{value} percentage points apart, the most above any number"
+        ).format(number=in_unit(found["score"]), **values)
     if scale == "rank":
-        values["score"] = say("the rank {rank}", rank=values["score"])
-    return say(
+        values["score"] = f"the rank {values['score']}"
+    return (
         "At a threshold just above {score}, {less} of {low} are selected and {more} of "
-        "{high}: {value} percentage points apart, the most at any threshold",
-        **values,
-    )
+        "{high}: {value} percentage points apart, the most at any threshold"
+    ).format(**values)
 
 
 def _sustained_gap(summary: Summary, measure: Summary, values: Values) -> str:
     epsilon = summary["settings"]["epsilon"]
-    return say(
+    return (
         "Throughout some range of thresholds that holds {share} of everyone, {first} "
         "and {second} are at least {value} points apart"
         if summary["settings"]["scale"] == "rank"
         else "Throughout some range of thresholds {length} long, {first} and {second} "
-        "are at least {value} points apart",
-        share=percent(2 * epsilon),
-        length=figure(f"{2 * epsilon:g}"),
-        **values,
-    )
+        "are at least {value} points apart"
+    ).format(share=percent(2 * epsilon), length=f"{2 * epsilon:g}", **values)
 
 
 def _difference_of_errors(summary: Summary, measure: Summary, values: Values) -> str:
@@ -402,31 +408,28 @@ def _difference_of_errors(summary: Summary, measure: Summary, values: Values) ->
     for group, key, size in zip(
         ("first", "second"), ("ours", "theirs"), found["sizes"], strict=True
     ):
-        values[key] = say(
-            "{rate} of {group}"
+        values[key] = (
+            f"{values[key]} of {values[group]}"
             if summary["settings"]["sample_weight"]
-            else "{rate} of {n} in {group}",
-            rate=values[key],
-            n=whole(size),
-            group=values[group],
+            else f"{values[key]} of {whole(size)} in {values[group]}"
         )
     true, predicted = found["classes"]
     if len(classes) != 2:
-        return say(
+        return (
             "Among people who are truly {true}, the prediction {predicted} goes to "
-            "{ours} and {theirs}: {value} percentage points apart",
+            "{ours} and {theirs}: {value} percentage points apart"
+        ).format(
             true=in_quotes(classes[true]),
             predicted=in_quotes(classes[predicted]),
             **values,
         )
-    return say(
+    return (
         "Among people who are truly positive, the positive decision goes to {ours} and "
         "{theirs}: {value} percentage points apart"
         if true == 1
         else "Among people who are not truly positive, the positive decision goes to "
-        "{ours} and {theirs}: {value} percentage points apart",
-        **values,
-    )
+        "{ours} and {theirs}: {value} percentage points apart"
+    ).format(**values)
 
 
 def _difference_of_means(
@@ -551,7 +554,6 @@ _TABLE = (
         sentence_of_ranks="For the histograms of the ranks of {first} and {second} to "
         "agree, about {value} of each would need another rank",
         unit=lambda value: percent(value / 2),  # twice the share that would move
-        by_chance="about {text}",
         rank=4,
     ),
     Measure(
@@ -565,7 +567,6 @@ _TABLE = (
         sentence="To be distributed as those of {second}, predictions of {first} would "
         "have to change by {value} on average",
         unit=in_unit,
-        by_chance="about {text}",
         rank=1,
         scales={"real": "real"},
     ),
@@ -630,7 +631,6 @@ _TABLE = (
         sentence="Predictions of {value} of people would have to be set aside for the "
         "error rates of all groups to agree",
         unit=percent,
-        by_chance="about {text}",
         rank=2,
         bounded=False,
     ),
@@ -660,7 +660,6 @@ _TABLE = (
 _OF_FEW_GROUPS = "madd", "calibration_gap"
 #: Metrics of a report by key, in the order of the page.
 MEASURES = {measure.key: measure for measure in _TABLE}
-KEYS = tuple(MEASURES)
 
 
 def amount(value: float | None, key: str) -> str:
@@ -676,14 +675,14 @@ def signed(value: float, key: str | None = None) -> str:
 
 def amounts(low: float, high: float, key: str) -> str:
     """Write an interval of a metric for a table."""
-    return say("{low} to {high}", low=amount(low, key), high=amount(high, key))
+    return f"{amount(low, key)} to {amount(high, key)}"
 
 
 def checked_options(**given: Any) -> Options:
     """Check the parameters of a report, and the names of its metrics."""
     options = Options(**given)
     for key in options.metrics or ():
-        check_choice("metrics", key, KEYS)
+        check_choice("metrics", key, tuple(MEASURES))
     return options
 
 
@@ -696,7 +695,8 @@ def keys_of(
     left_out = _OF_FEW_GROUPS if pooled and not wanted else ()
     scored, labelled = model.y_score is not None, audit.y_true is not None
     possible = {
-        "decisions": audit.binary,
+        "decisions": audit.binary and model.decides,
+        "errors": labelled and model.decides,
         "scores": scored,
         "calibration": audit.binary and scored and labelled,
     }
@@ -726,7 +726,8 @@ def _check_metrics(audit: Audit) -> None:
         raise ValueError("impact_ratios must be False unless there are two classes.")
     possible = {key for model in audit.models for key in keys_of(audit, model)}
     needs = {
-        "decisions": "two classes",
+        "decisions": "decisions on two classes, by y_pred or a threshold",
+        "errors": "y_true and decisions, by y_pred or a threshold",
         "scores": "y_score",
         "calibration": "y_true and y_score of two classes",
     }

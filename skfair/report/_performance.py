@@ -43,8 +43,9 @@ def performance(audit: Audit, model: Model, rows: Any = slice(None)) -> Numbers:
     weights = audit.entry_weights[rows]
     hits, n_classes = weights * (true == predicted), len(audit.classes)
     sizes = np.bincount(true, weights, n_classes)
-    found["accuracy"] = float(hits.sum() / weights.sum())
-    if sizes.all():
+    if model.decides:
+        found["accuracy"] = float(hits.sum() / weights.sum())
+    if model.decides and sizes.all():
         recalls = np.bincount(true, hits, n_classes) / sizes
         found["balanced_accuracy"] = float(recalls.mean())
     if model.y_score is not None:
@@ -224,7 +225,9 @@ def _influences(audit: Audit, model: Model, found: Numbers) -> dict[str, Floats]
         return _influences_of_r2(audit.y_true, model, weights) if known else {}
     true, score = audit.y_true, model.y_score
     hits = (true == model.y_pred).astype(float)
-    influences = {"accuracy": (hits - values["accuracy"]) / total}
+    influences = {}
+    if "accuracy" in values:
+        influences["accuracy"] = (hits - values["accuracy"]) / total
     if "balanced_accuracy" in values:
         n_classes = len(audit.classes)
         sizes = np.bincount(true, weights, n_classes)

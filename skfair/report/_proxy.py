@@ -9,16 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from skfair._utils._language import (
+from skfair._utils._text import (
     counted,
-    figure,
     interval,
+    label_text,
     listed,
     number,
-    say,
+    or_none,
+    visible_text,
     with_size,
 )
-from skfair._utils._text import or_none, visible_text
 from skfair._utils._types import Floats
 from skfair.groups import CROSS, recode
 from skfair.inspection._proxy_bounds import bounds_by_odds_ratio
@@ -27,7 +27,6 @@ from skfair.metrics._proxy._cells import ProxyRows
 from skfair.metrics._proxy._confidence import compare_known_rows
 from skfair.report._inputs import Audit, Model, mid_ranks
 from skfair.report._metrics import MEASURES, Measure, keys_of
-from skfair.report._names import Unnamed, name_of, say_name, unnamed
 from skfair.statistics import GroupedConfusion, GroupedHistogram
 
 Summary = dict[str, Any]
@@ -59,14 +58,13 @@ def by_proxy(audits: Sequence[Audit]) -> Summary | None:
     table = np.array([list(shares[label].values()) for label in cells.labels])
     groups = next(iter(shares.values()))
     return {
-        "names": visible_text(CROSS.join(map(say_name, cells.names))),
-        "unnamed": [unnamed(name) for name in cells.names],
+        "names": visible_text(CROSS.join(map(visible_text, cells.names))),
         "shares": f"shares = {shares}",
         "n_cells": len(sizes),
         "smallest_cell": int(sizes.min()),
         "alone": int(np.count_nonzero(sizes == 1)),
         "groups": [
-            {"label": name_of(label), "expected": float(n)}
+            {"label": label_text(label), "expected": float(n)}
             for label, n in zip(groups, sizes @ table, strict=True)
         ],
         "checks": [
@@ -103,16 +101,12 @@ def _check(
 
 def put_proxy(summary: Summary) -> None:
     """Put bounds by a proxy, and what they were checked with, into words."""
-    section, models = summary["proxy"], summary["models"]
-    if None not in section["unnamed"]:
-        names = [say_name(Unnamed(name)) for name in section["unnamed"]]
-        section["names"] = visible_text(CROSS.join(names))
+    section = summary["proxy"]
     section["known"] = [
         _about_check(one, summary["attributes"][one["attribute"]]["name"], section)
         for one in section["checks"]
     ]
-    for model, result in zip(models, section["results"], strict=True):
-        result["model"] = model["name"]
+    for result in section["results"]:
         for measure in result["measures"]:
             settings = summary["settings"]
             measure["title"] = MEASURES[measure["key"]].title_of(settings)
@@ -122,22 +116,22 @@ def put_proxy(summary: Summary) -> None:
 def _about_check(check: Summary, name: str, section: Summary) -> str:
     """Say whether rows with a known group contradict the shares of the cells."""
     ratio = math.inf if check["odds_ratio"] is None else check["odds_ratio"]
-    text = say(
-        "{rows} with a known group ({name}) contradict the shares of {n} of {cells}: "
-        "the bounds may not hold."
+    text = (
+        (
+            f"{counted(check['n_rows'], 'row')} with a known group ({name}) contradict "
+            f"the shares of {check['n_refuted']} of "
+            f"{counted(section['n_cells'], 'cell')}: the bounds may not hold."
+        )
         if check["n_refuted"]
-        else "{rows} with a known group ({name}) do not contradict the shares.",
-        name=name,
-        rows=counted(check["n_rows"], "row"),
-        n=check["n_refuted"],
-        cells=counted(section["n_cells"], "cell"),
+        else (
+            f"{counted(check['n_rows'], 'row')} with a known group ({name}) do not "
+            "contradict the shares."
+        )
     )
     if ratio <= 1:
         return text
-    least = figure(f"{ratio:.3g}")
-    shown = say(
-        "They show that odds differ at least by the factor {ratio}.", ratio=least
-    )
+    least = f"{ratio:.3g}"
+    shown = f"They show that odds differ at least by the factor {least}."
     return f"{text} {shown}"
 
 
@@ -154,7 +148,7 @@ def _of_model(audit: Audit, model: Model) -> Summary:
         curve["unbounded"] = list(curve["unbounded"])
         curve["tipping"] = _finite(curve["tipping"])
     return {
-        "model": say_name(model.name),
+        "model": visible_text(model.name),
         "measures": [
             _summary_of_bounds(audit, MEASURES[key], found[key]) for key in keys
         ],
@@ -239,35 +233,37 @@ def _describe(measure: Summary, limit: float) -> str:
     """Say whether a metric is above a limit, or that these data cannot tell."""
     title, estimate = measure["title"], measure["estimate"]
     if estimate is None:
-        return say("{title}: cannot be computed, a group is in no cell.", title=title)
+        return f"{title}: cannot be computed, a group is in no cell."
     tipping = math.inf if measure["tipping"] is None else measure["tipping"]
     above = estimate > limit
     values = {
         "title": title,
-        "limit": figure(f"{limit:g}"),
+        "limit": f"{limit:g}",
         "ends": bounds_text(*measure["unbounded"]),
     }
     if math.isinf(tipping):
-        return say(
+        return (
             "{title}: above {limit} whatever the link, {ends}."
             if above
-            else "{title}: below {limit} whatever the link, {ends}.",
-            **values,
-        )
-    cannot = say(
+            else "{title}: below {limit} whatever the link, {ends}."
+        ).format(**values)
+    cannot = (
         "{title}: these data cannot tell whether it is above {limit}, without an "
-        "assumption it is {ends}.",
-        **values,
-    )
+        "assumption it is {ends}."
+    ).format(**values)
     if tipping == 1:
         return cannot
-    so_far = say(
-        "It is above as long as odds within a cell differ by less than the factor "
-        "{tipping}."
+    tipping_text = f"{tipping:.3g}"
+    so_far = (
+        (
+            "It is above as long as odds within a cell differ by less than the factor "
+            f"{tipping_text}."
+        )
         if above
-        else "It is below as long as odds within a cell differ by less than the factor "
-        "{tipping}.",
-        tipping=figure(f"{tipping:.3g}"),
+        else (
+            "It is below as long as odds within a cell differ by less than the factor "
+            f"{tipping_text}."
+        )
     )
     return f"{cannot} {so_far}"
 
@@ -277,22 +273,21 @@ def lead(section: Summary | None, model: int) -> Iterator[str]:
     if section is not None and section["results"][model]["measures"]:
         first = section["results"][model]["measures"][0]["sentence"]
         names = section["names"]
-        yield say("By the proxy ({names}): {sentence}", names=names, sentence=first)
+        yield f"By the proxy ({names}): {first}"
 
 
 def sizes_text(section: Summary) -> str:
     """Say how many cells there are, and how many rows of each group are expected."""
     groups = [with_size(one["label"], one["expected"]) for one in section["groups"]]
-    text = say(
-        "{cells}, the smallest with {rows}. Expected rows of the groups: {groups}.",
-        cells=counted(section["n_cells"], "cell"),
-        rows=counted(section["smallest_cell"], "row"),
-        groups=listed(groups),
+    rows_text = counted(section["smallest_cell"], "row")
+    text = (
+        f"{counted(section['n_cells'], 'cell')}, the smallest with {rows_text}. "
+        f"Expected rows of the groups: {listed(groups)}."
     )
     if not section["alone"]:
         return text
     rows = counted(section["alone"], "row")
-    alone = say("Alone in a cell, as if known: {rows}.", rows=rows)
+    alone = f"Alone in a cell, as if known: {rows}."
     return f"{text} {alone}"
 
 
@@ -304,5 +299,5 @@ def bounds_text(low: float, high: float) -> str:
 def ratio_text(ratio: float | None) -> str:
     """Write an odds ratio; None is any."""
     if ratio is None:
-        return say("any")
-    return figure(f"{ratio:g}")
+        return "any"
+    return f"{ratio:g}"

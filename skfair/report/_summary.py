@@ -11,10 +11,11 @@ from importlib.metadata import version
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 import skfair
 from skfair._utils._class_methods import makers_of
-from skfair._utils._text import listed, or_none, shown, visible_text
+from skfair._utils._text import label_text, listed, or_none, shown, visible_text
 from skfair._utils._types import Integers
 from skfair.groups import CROSS, rows_by_code
 from skfair.metrics import cvar_fairness_report, impact_ratios, top_groups
@@ -29,20 +30,19 @@ from skfair.report._draws import (
 )
 from skfair.report._inputs import Attribute, Audit, Model
 from skfair.report._metrics import MEASURES, Measure, find_all, keys_of, make_samples
-from skfair.report._names import name_of, say_name, title_text, unnamed
 from skfair.report._performance import ENDS_OF_R2, Numbers, performance, performances
 from skfair.report._proxy import KEYS as KEYS_BY_PROXY
 from skfair.report._proxy import by_proxy
 from skfair.report._sample import Finding, Sample, count_outcomes
 from skfair.report._strata import Part, values_within_strata
-from skfair.report._words import DEFAULT_TITLE, in_words
+from skfair.report._words import in_words
 
 Summary = dict[str, Any]
 
 #: Format of a summary: the number changes with the names or meanings of its entries.
-FORMAT = "skfair.report/1"
+FORMAT = "skfair.report/2"
 #: Settings that are stated, since they cannot be found from counted rows.
-STATED = ("counts_are_drawn", "blur", "min_cell", "n_withheld")
+STATED = ("counts_are_drawn", "blur", "min_cell", "n_withheld", "left_out")
 #: Options that the settings of a summary have.
 _OPTIONS_OF_SETTINGS = (
     "scale",
@@ -90,11 +90,11 @@ def summarize(
         ]
     summary: Summary = {
         "format": FORMAT,
-        "title": title_text(title, DEFAULT_TITLE),
-        "language": audit.options.language,
+        "title": visible_text(title, 120),
         "n_rows": audit.n_rows,
-        "classes": [name_of(label) for label in audit.classes],
+        "classes": [label_text(label) for label in audit.classes],
         "positive": _positive(audit),
+        "labels_alike": audit.y_true is not None and _are_alike(audit.y_true),
         "models": [model for one in audits for model in _models(one)],
         "attributes": [
             _attribute(one, results[i * n_models :][:n_models])
@@ -125,7 +125,7 @@ def _recomputed(sample: Sample, claimed: Sequence[Summary]) -> Summary:
 
     So is DCP where its search ended early: it would end elsewhere on another machine.
     """
-    name = say_name(sample.model.name)
+    name = visible_text(sample.model.name)
     (of_model,) = (one for one in claimed if one["model"] == name)
     measures = {measure["key"]: measure for measure in of_model["measures"]}
     known = {}
@@ -150,18 +150,32 @@ def _difference(claimed: Summary) -> Summary:
     return {name: float(claimed[name]) for name in ("value", "lower", "upper")}
 
 
+def _are_alike(values: NDArray[Any]) -> bool:
+    """Whether all values are the same, so that groups cannot differ in them."""
+    return bool((values == values[0]).all())
+
+
+def tell_left_out(summary: Summary, n_rows: int, columns: Sequence[str]) -> Summary:
+    """Say how many rows were left out since they have no value of some columns."""
+    left_out = {"n_rows": n_rows, "columns": [visible_text(name) for name in columns]}
+    settings = {**summary["settings"], "left_out": left_out}
+    return in_words({**summary, "settings": settings})
+
+
 def _positive(audit: Audit) -> str | None:
-    return name_of(audit.classes[1]) if audit.binary else None
+    return label_text(audit.classes[1]) if audit.binary else None
 
 
 def _models(audit: Audit) -> list[Summary]:
     return [
         {
-            "name": say_name(model.name),
-            "unnamed": unnamed(model.name),
+            "name": visible_text(model.name),
             "scores": model.y_score is not None,
             "threshold": model.threshold,
-            "decided_by": "",
+            "decided_by": decided_by(model, audit.options.scale),
+            "alike": _are_alike(
+                model.y_pred if model.y_score is None else model.y_score
+            ),
             "performance": numbers,
             "beside_first": beside,
         }
@@ -171,11 +185,20 @@ def _models(audit: Audit) -> list[Summary]:
     ]
 
 
+def decided_by(model: Model, scale: str) -> str:
+    """Say how a model decides; nothing if it does not."""
+    if not model.decides:
+        return ""
+    if model.threshold is None:
+        return "as predicted"
+    what = "rank" if scale == "rank" else "score"
+    return f"{what} of at least {model.threshold:g}"
+
+
 def _attribute(attribute: Attribute, results: list[Summary]) -> Summary:
     groups = attribute.groups
     return {
-        "name": say_name(attribute.name),
-        "unnamed": unnamed(attribute.name),
+        "name": visible_text(attribute.name),
         "comparison": attribute.comparison,
         "min_group_size": groups.min_group_size,
         "groups": _sizes(zip(groups.labels, attribute.sizes.tolist(), strict=True)),
@@ -187,7 +210,7 @@ def _attribute(attribute: Attribute, results: list[Summary]) -> Summary:
 
 def _sizes(groups: Iterable[tuple[Hashable, int]]) -> list[Summary]:
     """List groups with their numbers of rows."""
-    return [{"label": name_of(label), "n": size} for label, size in groups]
+    return [{"label": label_text(label), "n": size} for label, size in groups]
 
 
 def _pair(sample: Sample, first: Sample, result: Summary, of_first: Summary) -> None:
@@ -210,7 +233,7 @@ def _summary_of_attribute(
 ) -> Summary:
     """Everything about one model and one attribute."""
     return {
-        "model": say_name(sample.model.name),
+        "model": visible_text(sample.model.name),
         "measures": [
             _summary_of_metric(sample, MEASURES[key], one, drawn[key])
             for key, one in found.items()
@@ -250,7 +273,7 @@ def _few_of_labels(sample: Sample, found: Finding) -> list[Summary]:
     """List groups and true labels that are left out of error rates, and their rows."""
     labels, classes = sample.attribute.groups.labels, sample.audit.classes
     return [
-        {"group": name_of(labels[i]), "true_label": name_of(classes[j]), "n": n}
+        {"group": label_text(labels[i]), "true_label": label_text(classes[j]), "n": n}
         for i, j, n in found.few
     ]
 
@@ -265,15 +288,18 @@ def _groups(sample: Sample) -> list[dict[str, Any]]:
         return []
     parts = rows_by_code(sample.groups.codes, len(labels))
     groups: list[dict[str, Any]] = [
-        {"label": name_of(label), "n": audit.count(rows)}
+        {"label": label_text(label), "n": audit.count(rows)}
         | performance(audit, model, rows)
         for label, rows in zip(labels, parts, strict=True)
     ]
     if not audit.binary:
         return groups
-    for group, rows, selection in zip(groups, parts, _selections(sample), strict=True):
+    for group, rows in zip(groups, parts, strict=True):
         if audit.y_true is not None:
             group |= _rates(audit, model, rows)
+    if not model.decides:
+        return groups
+    for group, selection in zip(groups, _selections(sample), strict=True):
         group |= selection
     if sample.attribute.comparison == "pooled":
         groups.sort(key=lambda group: -abs(group["difference"]))
@@ -285,11 +311,10 @@ def _rates(audit: Audit, model: Model, rows: Integers) -> Numbers:
     assert audit.y_true is not None
     true, selected = audit.y_true[rows] == 1, model.y_pred[rows] == 1
     weights = audit.entry_weights[rows]
-    shares = {
-        "base_rate": (true, np.ones(len(rows), dtype=bool)),
-        "true_positive_rate": (selected, true),
-        "false_positive_rate": (selected, ~true),
-    }
+    shares = {"base_rate": (true, np.ones(len(rows), dtype=bool))}
+    if model.decides:
+        shares["true_positive_rate"] = selected, true
+        shares["false_positive_rate"] = selected, ~true
     return {
         name: float(weights[hit & among].sum() / weights[among].sum())
         if among.any()
@@ -340,7 +365,7 @@ def _impact_ratios(sample: Sample) -> list[dict[str, Any]] | None:
     labels = groups.labels
     # An intersection is one attribute here; the others have their own.
     groups = replace(groups, labels=tuple(range(len(labels))), names=())
-    values: dict[Any, Any] = {"selection": model.y_pred}
+    values: dict[Any, Any] = {"selection": model.y_pred} if model.decides else {}
     if model.y_score is not None:
         values["scoring"] = model.y_score
     tables = []
@@ -359,14 +384,17 @@ def _impact_ratios(sample: Sample) -> list[dict[str, Any]] | None:
                 min_share=options.min_share,
                 confidence_level=options.confidence_level,
             )
-        names = [*map(name_of, labels), ""]  # the last row is of those without a group
+        names = [
+            *map(label_text, labels),
+            "unknown",
+        ]  # the last row is of those without a group
         rows = [
             {"label": name, **{k: _plain(v) for k, v in row.items()}}
             for name, row in zip(names, table.to_dict("records"), strict=False)
         ]
         if audit.n_alike is not None and sample.attribute.n_missing:
             unknown = {"n": sample.attribute.n_missing, "status": "unknown"}
-            rows.append({"label": "", **dict.fromkeys(table.columns)} | unknown)
+            rows.append({"label": "unknown", **dict.fromkeys(table.columns)} | unknown)
         tables.append({"kind": kind, "rows": rows, "sentence": ""})
     return tables
 
@@ -386,11 +414,10 @@ def _strata(sample: Sample, found: dict[str, Finding]) -> Summary | None:
     assert strata is not None
     for row in numbers:
         row |= {"title": "", "everyone": or_none(found[row["key"]].value)}
-        row["stratum"] = None if row["value"] is None else name_of(row["stratum"])
+        row["stratum"] = None if row["value"] is None else label_text(row["stratum"])
     names = CROSS.join(strata.names)
     return {
-        "names": visible_text(names) if names else "",
-        "unnamed": not names,
+        "names": visible_text(names) if names else "stratum",
         "n_strata": len(parts),
         "n_rows": sample.audit.count(strata.codes >= 0),
         "left_out": [*_left_out(parts)],
@@ -407,7 +434,7 @@ def _left_out(parts: Sequence[Part]) -> Iterator[Summary]:
 
     def named(part: Part, metric: str | None = None, **why: Any) -> Summary:
         nothing: Summary = {"n_rows": None, "compared": None, "aside": [], "cells": []}
-        label = {"label": name_of(part.label), "metric": metric, "reason": ""}
+        label = {"label": label_text(part.label), "metric": metric, "reason": ""}
         return label | nothing | why
 
     for part in parts:
@@ -415,7 +442,7 @@ def _left_out(parts: Sequence[Part]) -> Iterator[Summary]:
         if not part.enough:
             yield named(part, n_rows=part.sample.audit.n_rows)
         elif attribute.aside and not part.sample.comparable:
-            yield named(part, compared=[*map(name_of, attribute.groups.labels)])
+            yield named(part, compared=[*map(label_text, attribute.groups.labels)])
         elif attribute.aside:
             yield named(part, aside=_sizes(attribute.aside))
     for part in parts:
@@ -474,7 +501,7 @@ def _settings(audits: Sequence[Audit]) -> Summary:
         possible &= {*KEYS_BY_PROXY}
     return {
         "positive label": _positive(audit),
-        "decisions": {},
+        "decides": any(model.decides for one in audits for model in one.models),
         **{name: getattr(options, name) for name in _OPTIONS_OF_SETTINGS},
         "sample_weight": audit.weighted,
         "control_features": audit.strata is not None,
@@ -482,6 +509,7 @@ def _settings(audits: Sequence[Audit]) -> Summary:
         "blur": [max(one.blur[i] for one in audits) for i in (0, 1)],
         "min_cell": None,
         "n_withheld": None,
+        "left_out": None,
         "calls": {
             key: measure.call_of(vars(options))
             for key, measure in MEASURES.items()
@@ -492,11 +520,14 @@ def _settings(audits: Sequence[Audit]) -> Summary:
 
 def check_summary(report: type, summary: Any) -> dict[str, Any]:
     """Return what a report is restored from; raise for anything else, such as rows."""
-    if not isinstance(summary, dict) or "language" not in summary:
+    if not isinstance(summary, dict) or "format" not in summary:
         raise TypeError(
-            "summary must be that of a report, a dict, got "
-            f"{shown(summary)}. A report of rows is made by "
-            f"{listed(makers_of(report))}."
+            f"summary must be that of a report, a dict, got {shown(summary)}. A report "
+            f"of rows is made by {listed(makers_of(report))}."
+        )
+    if summary["format"] != FORMAT:
+        raise ValueError(
+            f"summary must have the format {FORMAT!r}, got {shown(summary['format'])}."
         )
     return summary
 

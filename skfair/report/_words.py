@@ -3,27 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from skfair._utils._language import (
+from skfair._utils._text import (
     counted,
-    figure,
-    in_english,
     in_quotes,
     listed,
     number,
     percent,
     quoted,
-    say,
-    speaking,
     whole,
     with_size,
 )
-from skfair._utils._text import visible_text
-from skfair.groups import CROSS
 from skfair.report._metrics import DCP_SECONDS, MEASURES, questions_of, word_of
-from skfair.report._names import NO_NAMES, Unnamed, say_label, say_name
 from skfair.report._proxy import lead, put_proxy
 from skfair.report._why import section_of
 
@@ -77,17 +70,6 @@ COUNTED_IN_INTERVALS = {
 }
 #: What a report is called unless it is given a title.
 DEFAULT_TITLE = "Fairness report"
-#: Entries of a summary that are labels of groups, strata or classes.
-LABELS = {
-    "label",
-    "group",
-    "true_label",
-    "stratum",
-    "compared",
-    "positive",
-    "classes",
-    "positive label",
-}
 #: Rates of groups smaller than this are uncertain by ten points and more.
 _SMALL = 100
 _CANNOT_SHOW = (
@@ -101,53 +83,10 @@ _CANNOT_SHOW = (
 )
 
 
-def reworded(summary: Summary, code: str) -> Summary:
-    """Write the sentences of a summary again, in the language of a code."""
-    if code == summary["language"]:
-        return summary
-    with speaking(summary["language"]):
-        known = {say(text): text for text in NO_NAMES}
-        default = summary["title"] == say(DEFAULT_TITLE)
-    with speaking(code):
-        found = _renamed(summary, known)
-        title = say(DEFAULT_TITLE) if default else found["title"]
-        return in_words({**found, "title": title, "language": code})
-
-
-def _renamed(part: Any, known: Mapping[str, str]) -> Any:
-    """Copy a summary, in which missing labels are named in the spoken language."""
-    if isinstance(part, list):
-        return [_renamed(one, known) for one in part]
-    if not isinstance(part, dict):
-        return part
-    found = {key: _renamed(value, known) for key, value in part.items()}
-    for key in LABELS & found.keys():
-        if isinstance(found[key], list):
-            found[key] = [say_label(one, known) for one in found[key]]
-        elif found[key] is not None:
-            found[key] = say_label(found[key], known)
-    return found
-
-
 def in_words(summary: Summary) -> Summary:
-    """Add to a summary the sentences that its numbers and names give.
-
-    They are in the language that is spoken, in which its names must be, too.
-    """
-    settings, models = summary["settings"], summary["models"]
-    for one in (*models, *summary["attributes"]):
-        if one["unnamed"] is not None:
-            one["name"] = say_name(Unnamed(one["unnamed"]))
-    *each, last = summary["attributes"] or [None]
-    if any(one["unnamed"] is not None for one in each):
-        last["name"] = visible_text(CROSS.join(one["name"] for one in each))
-    for model in models:
-        model["decided_by"] = decided_by(model["threshold"], settings["scale"])
-    decisions = {model["name"]: model["decided_by"] for model in models}
-    summary = {**summary, "settings": {**settings, "decisions": decisions}}
+    """Add to a summary the sentences that its numbers and names give."""
     for attribute in summary["attributes"]:
-        for model, result in zip(models, attribute["results"], strict=True):
-            result["model"] = model["name"]
+        for result in attribute["results"]:
             _put_result(summary, attribute, result)
     if summary["proxy"] is not None:
         put_proxy(summary)
@@ -167,33 +106,15 @@ def _put_result(summary: Summary, attribute: Summary, result: Summary) -> None:
         measure["finding"] = describe(summary, attribute, measure)
         measure["sentence"] = " ".join(with_chance(measure))
     for table in result["impact_ratios"] or ():
-        for row in table["rows"]:
-            if row["status"] == "unknown":
-                row["label"] = say("unknown")
         given = table["kind"], table["rows"], settings["confidence_level"]
         table["sentence"] = " ".join(describe_ratios(*given))
     if (table := result["strata"]) is not None:
-        table["names"] = say("stratum") if table["unnamed"] else table["names"]
         for row in table["rows"]:
             row["title"] = titles[row["key"]]
         for one in table["left_out"]:
             one["reason"] = reason_left_out(one, attribute["min_group_size"])
         title = titles["equalized_odds_difference"]
         table["sentence"] = " ".join(describe_strata(table, title))
-
-
-def decided_by(threshold: float | None, scale: str) -> str:
-    """Say how a model decides."""
-    if scale == "real":
-        return ""
-    if threshold is None:
-        return say("as predicted")
-    return say(
-        "rank of at least {threshold}"
-        if scale == "rank"
-        else "score of at least {threshold}",
-        threshold=figure(f"{threshold:g}"),
-    )
 
 
 def verdict(summary: Summary) -> Summary:
@@ -207,7 +128,9 @@ def verdict(summary: Summary) -> Summary:
         {
             "model": model["name"],
             "text": " ".join(_lead(summary, i)),
-            "further": [
+            "further": []
+            if model["alike"]
+            else [
                 *_calibration(summary, i),
                 *_largest(summary, i),
                 *_within_limit(summary, i),
@@ -235,7 +158,7 @@ def verdict(summary: Summary) -> Summary:
         "glance": glance,
         "points": points,
         "tests": _count_tests(summary),
-        "cannot": [say(text) for text in _CANNOT_SHOW],
+        "cannot": list(_CANNOT_SHOW),
     }
 
 
@@ -283,6 +206,11 @@ def _state(measure: Summary | None, largest: float) -> str:
 
 def _lead(summary: Summary, model: int) -> Iterator[str]:
     """Say in a few sentences by which attributes a model differs."""
+    nothing = _nothing_to_compare(summary, model)
+    if nothing is not None:
+        yield nothing
+    if summary["models"][model]["alike"]:
+        return
     settings, differing = summary["settings"], dict[str, list[str]]()
     others: dict[str, list[str]] = {state: [] for state in OF_ATTRIBUTES}
     # Where tests were made, a metric that has none leaves its question open.
@@ -290,7 +218,7 @@ def _lead(summary: Summary, model: int) -> Iterator[str]:
     for attribute in summary["attributes"]:
         answers = [state for _, state in states(attribute["results"][model], settings)]
         beyond = [
-            say(word_of(question, settings))
+            word_of(question, settings)
             for question, state in zip(questions_of(settings), answers, strict=True)
             if state == "beyond chance"
         ]
@@ -302,21 +230,35 @@ def _lead(summary: Summary, model: int) -> Iterator[str]:
     parts: list[str] = []
     for what, names in differing.items():
         parts.append(
-            say(
-                "{what} by {names}"
-                if parts
-                else "{what} differ between groups by {names}",
-                what=what,
-                names=listed(names),
-            )
+            f"{what} by {listed(names)}"
+            if parts
+            else f"{what} differ between groups by {listed(names)}"
         )
     if parts:
         text = _capitalised("; ".join(parts))
-        yield say("{text}, by more than chance explains.", text=text)
+        yield f"{text}, by more than chance explains."
     for state, names in others.items():
         if names:
-            yield say(OF_ATTRIBUTES[state], names=listed(names))
+            yield OF_ATTRIBUTES[state].format(names=listed(names))
     yield from lead(summary.get("proxy"), model)
+
+
+def _nothing_to_compare(summary: Summary, model: int) -> str | None:
+    """Say that all scores or true labels are alike, if they are."""
+    rows = counted(summary["n_rows"], "row")
+    real = summary["settings"]["scale"] == "real"
+    if summary["models"][model]["alike"]:
+        what = "prediction" if real else "score"
+        if not summary["models"][model]["scores"]:
+            what = "decision"
+        return f"There is nothing to compare: all {rows} have the same {what}."
+    if summary["labels_alike"]:
+        what = "true number" if real else "true label"
+        return (
+            f"There is nothing to compare predictions with: all {rows} have the same "
+            f"{what}."
+        )
+    return None
 
 
 def _capitalised(text: str) -> str:
@@ -335,11 +277,10 @@ def _calibration(summary: Summary, model: int) -> Iterator[str]:
         and measure["pvalue"] <= LEVEL
     ]
     if names:
-        yield say(
-            "By {names}, groups with the same scores are not truly positive equally "
-            "often, by more than chance explains in a test beside those of the three "
-            "questions (calibration gap).",
-            names=listed(names),
+        yield (
+            f"By {listed(names)}, groups with the same scores are not truly positive "
+            "equally often, by more than chance explains in a test beside those of the "
+            "three questions (calibration gap)."
         )
 
 
@@ -354,19 +295,16 @@ def _largest(summary: Summary, model: int) -> Iterator[str]:
         ]
         if found:
             measure, name = max(found, key=lambda one: one[0]["value"])
-            yield say(
-                "The largest {title} is by {name}: {finding}.",
-                title=_within_sentence(measure["title"]),
-                name=name,
-                finding=measure["finding"],
+            yield (
+                f"The largest {_within_sentence(measure['title'])} is by {name}: "
+                f"{measure['finding']}."
             )
             return
 
 
 def _within_sentence(title: str) -> str:
     """Write a title of words within a sentence, in lower case but for names."""
-    lower = title[1:2].islower() and in_english()
-    return f"{title[0].lower()}{title[1:]}" if lower else title
+    return f"{title[0].lower()}{title[1:]}" if title[1:2].islower() else title
 
 
 def _within_limit(summary: Summary, model: int) -> Iterator[str]:
@@ -385,16 +323,12 @@ def _within_limit(summary: Summary, model: int) -> Iterator[str]:
     parts = []
     for state, message in BESIDE_LIMIT.items():
         names = [
-            say(
-                "{what} by {names}",
-                what=say(word_of(question, settings)),
-                names=listed(names),
-            )
+            f"{word_of(question, settings)} by {listed(names)}"
             for question, names in found[state].items()
         ]
         if names:
-            at = figure(f"{limit:g}")
-            parts.append(say(message, limit=at, names=listed(names)))
+            at = f"{limit:g}"
+            parts.append(message.format(limit=at, names=listed(names)))
     if parts:
         yield f"{_capitalised('; '.join(parts))}."
 
@@ -417,8 +351,8 @@ def _point(
     text = measure["finding"]
     conclusion = CONCLUSIONS.get((word_of(measure["question"], settings), state))
     if conclusion is not None:
-        largest = "" if measure["key"] == "dcp" else say("Largest difference found:")
-        text = " ".join(part for part in (say(conclusion), largest, text) if part)
+        largest = "" if measure["key"] == "dcp" else "Largest difference found:"
+        text = " ".join(part for part in (conclusion, largest, text) if part)
     details = "; ".join(_details(measure, settings))
     return {"state": state, "text": text + (f" ({details})" if details else "") + "."}
 
@@ -428,13 +362,13 @@ def _details(measure: Summary, settings: Summary) -> Iterator[str]:
     unit = MEASURES[measure["key"]].unit
     if measure["lower"] is not None:
         low, high = unit(measure["lower"]), unit(measure["upper"])
-        share = figure(f"{100 * settings['confidence_level']:g}")
-        yield say("{level}% interval {low} to {high}", level=share, low=low, high=high)
+        share = f"{100 * settings['confidence_level']:g}"
+        yield f"{share}% interval {low} to {high}"
     if measure["certified"] is not None:
-        yield say("certified at most {most}", most=unit(measure["certified"]))
+        yield f"certified at most {unit(measure['certified'])}"
     if measure["null_mean"] is not None:
-        text = chance_text(measure["key"], measure["null_mean"])
-        yield say("chance alone {text}", text=text)
+        text = MEASURES[measure["key"]].chance_text(measure["null_mean"])
+        yield f"chance alone {text}"
 
 
 def _count_tests(summary: Summary) -> Summary:
@@ -458,12 +392,18 @@ def cautions(summary: Summary) -> Iterator[str]:
     """Say what limits the numbers of a report."""
     settings = summary["settings"]
     of_numbers = settings["scale"] == "real"
+    if (left_out := settings["left_out"]) is not None:
+        columns = " or ".join(in_quotes(name) for name in left_out["columns"])
+        yield (
+            f"{counted(left_out['n_rows'], 'row')} without a value of {columns} "
+            f"{'is' if left_out['n_rows'] == 1 else 'are'} left out of every number."
+        )
     for attribute in summary["attributes"]:
         yield from _about_groups(attribute, of_numbers)
         for result in attribute["results"]:
             yield from _about_measures(summary, attribute, result)
     if settings["sample_weight"]:
-        yield say(
+        yield (
             "Rows are weighted. Group sizes count rows, means and metrics add up "
             "weights."
             if of_numbers
@@ -471,9 +411,9 @@ def cautions(summary: Summary) -> Iterator[str]:
             "weights, and which groups differ from the others is not tested."
         )
     if not settings["n_permutations"] and summary["attributes"]:
-        yield say(
-            "To save time, no test was made (n_permutations=0): there are no "
-            "p-values, and intervals alone say how much may be noise."
+        yield (
+            "To save time, no test was made (n_permutations=0): there are no p-values, "
+            "and intervals alone say how much may be noise."
         )
     yield from _about_cells(settings)
     yield from _about_scores(settings)
@@ -484,75 +424,87 @@ def _about_cells(settings: Summary) -> Iterator[str]:
     least, withheld = settings["min_cell"], settings["n_withheld"]
     if least is None:
         return
-    yield say(
-        "No number tells of fewer than {least} people: predictions, errors and true "
-        "values were counted apart, in intervals that hold {least} rows or more of "
-        "each group, and the rows of groups that have fewer are left out of every "
-        "number ({n})."
+    n = f"fewer than {least}" if withheld is None else whole(withheld)
+    yield (
+        (
+            f"No number tells of fewer than {least} people: predictions, errors and "
+            f"true values were counted apart, in intervals that hold {least} rows or "
+            "more of each group, and the rows of groups that have fewer are left out "
+            f"of every number ({n})."
+        )
         if settings["scale"] == "real"
-        else "No number tells of fewer than {least} people: scores were counted in "
-        "intervals that hold {least} rows or more of each group, true label and "
-        "decision, and the rows of groups that have fewer of one combination of true "
-        "label and decisions are left out of every number ({n}).",
-        least=least,
-        n=say("fewer than {n}", n=least) if withheld is None else whole(withheld),
+        else (
+            f"No number tells of fewer than {least} people: scores were counted in "
+            f"intervals that hold {least} rows or more of each group, true label and "
+            "decision, and the rows of groups that have fewer of one combination of "
+            f"true label and decisions are left out of every number ({n})."
+        )
     )
 
 
 def _about_scores(settings: Summary) -> Iterator[str]:
     """Say that scores were counted in intervals, or are no probabilities."""
     if settings["scale"] == "rank":
-        yield say(
+        yield (
             "The scores need not be probabilities. Thresholds, windows and bins are of "
             "their ranks among everyone, from 0 for the lowest to 1 for the highest; "
             "within strata, among everyone in the stratum. Log loss, calibration and "
             "mean scores need probabilities, and are left out."
         )
+    if settings["scale"] == "rank" and not settings["decides"]:
+        yield (
+            "Decisions and their errors are left out: neither predicted labels nor a "
+            "threshold of ranks were given."
+        )
     of_mcdp, length = map(_at_most, settings["blur"])
     if settings["blur"][1]:
         message = COUNTED_IN_INTERVALS[settings["scale"]]
-        yield say(message, of_mcdp=of_mcdp, length=length)
+        yield message.format(of_mcdp=of_mcdp, length=length)
 
 
 def _at_most(value: float) -> str:
     """Write a bound with one digit, rounded up."""
     power = math.floor(math.log10(value)) if value else 0
     most = math.ceil(value / 10.0**power - 1e-9) * 10.0**power
-    return figure(f"{most:,.{max(-power, 0)}f}")
+    return f"{most:,.{max(-power, 0)}f}"
 
 
 def _about_groups(attribute: Summary, of_numbers: bool) -> Iterator[str]:
     name, groups, aside = (attribute[key] for key in ("name", "groups", "aside"))
     values = {"name": name, "rows": counted(attribute["min_group_size"], "row")}
     if len(groups) < 2:
-        yield say(
+        yield (
             "{name}: nothing can be compared, since {groups} of {all} has at least "
             "{rows}."
             if len(groups) == 1
             else "{name}: nothing can be compared, since {groups} of {all} have at "
-            "least {rows}.",
-            **values,
-            groups=counted(len(groups), "group"),
-            all=len(groups) + len(aside),
+            "least {rows}."
+        ).format(
+            **values, groups=counted(len(groups), "group"), all=len(groups) + len(aside)
         )
     if aside:
-        yield say(
+        yield (
             "{name}: {groups} with fewer than {rows} cannot be compared and is left "
             "out: {names}."
             if len(aside) == 1
             else "{name}: {groups} with fewer than {rows} cannot be compared and are "
-            "left out: {names}.",
+            "left out: {names}."
+        ).format(
             **values,
             groups=counted(len(aside), "group"),
             names=listed([with_size(group["label"], group["n"]) for group in aside]),
         )
     if attribute["n_missing"]:
-        yield say(
-            "{name}: {rows} without a group is left out."
+        yield (
+            (
+                f"{name}: {counted(attribute['n_missing'], 'row')} without a group is "
+                "left out."
+            )
             if attribute["n_missing"] == 1
-            else "{name}: {rows} without a group are left out.",
-            name=name,
-            rows=counted(attribute["n_missing"], "row"),
+            else (
+                f"{name}: {counted(attribute['n_missing'], 'row')} without a group are "
+                "left out."
+            )
         )
     yield from _about_sizes(name, groups, of_numbers)
 
@@ -563,23 +515,24 @@ def _about_sizes(name: str, groups: list[Summary], of_numbers: bool) -> Iterator
     small = [(n, text) for n, text in small if n < _SMALL]
     if not small or len(groups) < 2:
         return
-    text = say(
-        "{name}: {n} of {all} groups has fewer than {limit} rows: {names}."
+    names = listed([text for _, text in small])
+    text = (
+        (
+            f"{name}: {len(small)} of {len(groups)} groups has fewer than {_SMALL} "
+            f"rows: {names}."
+        )
         if len(small) == 1
-        else "{name}: {n} of {all} groups have fewer than {limit} rows: {names}.",
-        name=name,
-        n=len(small),
-        all=len(groups),
-        limit=_SMALL,
-        names=listed([text for _, text in small]),
+        else (
+            f"{name}: {len(small)} of {len(groups)} groups have fewer than {_SMALL} "
+            f"rows: {names}."
+        )
     )
     if not of_numbers:
         error = whole(98 / small[0][0] ** 0.5)
-        uncertain = say(
-            "A rate in the smallest is uncertain by up to {error} percentage points "
+        uncertain = (
+            f"A rate in the smallest is uncertain by up to {error} percentage points "
             "either way, and the largest difference tends to be found where groups are "
-            "small.",
-            error=error,
+            "small."
         )
         text = f"{text} {uncertain}"
     yield text
@@ -604,20 +557,18 @@ def _about_measures(
 
 def _about_labels(attribute: Summary, measure: Summary) -> str:
     """Name the groups that have too few rows of a true label to have error rates."""
-    return say(
-        "{name}: groups with fewer than {rows} of a true label are left out of "
-        "“{title}” among these rows: {names}.",
-        name=attribute["name"],
-        rows=counted(attribute["min_group_size"], "row"),
-        title=measure["title"],
-        names=listed([with_rows_of_label(cell) for cell in measure["left_out"]]),
+    rows = counted(attribute["min_group_size"], "row")
+    names = listed([with_rows_of_label(cell) for cell in measure["left_out"]])
+    return (
+        f"{attribute['name']}: groups with fewer than {rows} of a true label are left "
+        f"out of “{measure['title']}” among these rows: {names}."
     )
 
 
 def describe(summary: Summary, attribute: Summary, measure: Summary) -> str:
     """Describe a metric without regard to chance, in a sentence without full stop."""
     if measure["value"] is None:
-        return say("Cannot be computed: {reason}", reason=_reason(attribute, measure))
+        return f"Cannot be computed: {_reason(attribute, measure)}"
     known, found = MEASURES[measure["key"]], measure["attained"]
     labels = [group["label"] for group in attribute["groups"]]
     first, second = (quoted(labels, group) for group in found["pair"])
@@ -631,21 +582,16 @@ def _reason(attribute: Summary, measure: Summary) -> str:
     """Say why a metric is undefined."""
     least = attribute["min_group_size"]
     if measure["left_out"]:
-        return say(
-            "no two groups have {rows} or more of one true label",
-            rows=counted(least, "row"),
-        )
+        return f"no two groups have {counted(least, 'row')} or more of one true label"
     why = _too_small([group["label"] for group in attribute["groups"]], least)
-    return say("there must be at least two groups, and {why}", why=why)
+    return f"there must be at least two groups, and {why}"
 
 
 def with_rows_of_label(cell: Summary) -> str:
     """Name a group with a true label, and its number of rows of it."""
-    return say(
-        "{group} with the true label {label} ({n})",
-        group=in_quotes(cell["group"]),
-        label=in_quotes(cell["true_label"]),
-        n=whole(cell["n"]),
+    return (
+        f"{in_quotes(cell['group'])} with the true label "
+        f"{in_quotes(cell['true_label'])} ({whole(cell['n'])})"
     )
 
 
@@ -653,31 +599,36 @@ def _too_small(labels: Sequence[str], least: int) -> str:
     """Say that fewer than two groups have enough rows."""
     rows = counted(least, "row")
     if not labels:
-        return say("no group has {rows} or more", rows=rows)
-    return say("only {group} has {rows} or more", group=in_quotes(labels[0]), rows=rows)
+        return f"no group has {rows} or more"
+    return f"only {in_quotes(labels[0])} has {rows} or more"
 
 
 def note(measure: Summary) -> Iterator[str]:
     """Say what limits a metric: a search that ended early, or undefined shuffles."""
     if measure["searched"] is not None:
         lower, upper = map(percent, measure["searched"])
-        yield say(
-            "Certified to lie between {lower} and {upper}; the search ended after "
-            "{seconds} s.",
-            lower=lower,
-            upper=upper,
-            seconds=f"{DCP_SECONDS:g}",
+        seconds = f"{DCP_SECONDS:g}"
+        yield (
+            f"Certified to lie between {lower} and {upper}; the search ended after "
+            f"{seconds} s."
         )
     if measure["without_test"]:
-        yield say(
-            "Undefined in {share} of shuffles, too many for a test."
+        yield (
+            (
+                f"Undefined in {percent(measure['without_test'])} of shuffles, too "
+                "many for a test."
+            )
             if measure["pvalue"] is None
-            else "Undefined in {share} of shuffles, which count as large.",
-            share=percent(measure["without_test"]),
+            else (
+                f"Undefined in {percent(measure['without_test'])} of shuffles, which "
+                "count as large."
+            )
         )
     defined = measure["value"] is not None
     if measure["key"] == "dcp" and defined and measure["lower"] is None:
-        yield say("No interval and no test: the search takes too long to repeat.")
+        yield "No interval and no test: the search takes too long to repeat."
+    if defined and MEASURES[measure["key"]].loose:
+        yield "The interval holds for any such metric, and is loose."
 
 
 def with_chance(measure: Summary) -> Iterator[str]:
@@ -691,52 +642,42 @@ def with_chance(measure: Summary) -> Iterator[str]:
         return
     values = {
         "sentence": measure["finding"],
-        "text": chance_text(measure["key"], null),
+        "text": MEASURES[measure["key"]].chance_text(null),
         "share": percent(as_large),
     }
     if measure["pvalue"] > LEVEL:
-        yield say(
+        yield (
             "{sentence}. This may be noise: chance alone would give {text}, and as "
-            "much as this in {share} of shuffles.",
-            **values,
-        )
+            "much as this in {share} of shuffles."
+        ).format(**values)
         return
-    yield say("{sentence}; chance alone would give {text}.", **values)
+    yield "{sentence}; chance alone would give {text}.".format(**values)
     if measure["n_groups"] > 2:
-        yield say("The test is of all groups, and does not say which of them differ.")
+        yield "The test is of all groups, and does not say which of them differ."
     if as_large > LEVEL:
-        yield say(
+        yield (
             "A value as large as this is found in {share} of shuffles; the test orders "
-            "equal values by the sum of all differences.",
-            **values,
-        )
-
-
-def chance_text(key: str, null: float) -> str:
-    """Write the mean of a metric under shuffled groups."""
-    measure = MEASURES[key]
-    return say(measure.by_chance, text=measure.unit(null))
+            "equal values by the sum of all differences."
+        ).format(**values)
 
 
 def describe_ratios(
     kind: str, rows: list[dict[str, Any]], level: float
 ) -> Iterator[str]:
     """Describe a table of impact ratios, without a verdict."""
-    what = say("selection rate" if kind == "selection" else "scoring rate")
+    what = "selection rate" if kind == "selection" else "scoring rate"
     compared = [row for row in rows if row["impact_ratio"] is not None]
     if compared:
         yield _highest_and_smallest(what, compared, level)
     else:
-        yield say(
-            "There are no ratios: too few groups, or no {what} above 0.", what=what
-        )
+        yield f"There are no ratios: too few groups, or no {what} above 0."
     excluded = [in_quotes(row["label"]) for row in rows if row["status"] == "excluded"]
     if excluded:
-        yield say("Too small to be compared: {names}.", names=listed(excluded))
+        yield f"Too small to be compared: {listed(excluded)}."
     unknown = sum(row["n"] for row in rows if row["status"] == "unknown")
     if unknown:
         n = counted(unknown, "row")
-        yield say("{rows} of unknown group have no part in it.", rows=n)
+        yield f"{n} of unknown group have no part in it."
 
 
 def _highest_and_smallest(
@@ -747,32 +688,25 @@ def _highest_and_smallest(
     high = next(row for row in compared if row["status"] == "highest")
     if low["impact_ratio"] == 1:
         rate = percent(high["rate"])
-        return say("All groups have the same {what}, {rate}.", what=what, rate=rate)
-    return say(
-        "{group} has the highest {what}, {rate}; the smallest ratio to it, {ratio}, is "
-        "that of {other}, {other_rate} ({level}% interval of the ratio {low} to "
-        "{high}).",
-        group=in_quotes(high["label"]),
-        what=what,
-        rate=percent(high["rate"]),
-        ratio=number(low["impact_ratio"]),
-        other=in_quotes(low["label"]),
-        other_rate=percent(low["rate"]),
-        level=figure(f"{100 * level:g}"),
-        low=number(low["lower"]),
-        high=number(low["upper"]),
+        return f"All groups have the same {what}, {rate}."
+    level_text = f"{100 * level:g}"
+    return (
+        f"{in_quotes(high['label'])} has the highest {what}, {percent(high['rate'])}; "
+        f"the smallest ratio to it, {number(low['impact_ratio'])}, is that of "
+        f"{in_quotes(low['label'])}, {percent(low['rate'])} ({level_text}% interval of "
+        f"the ratio {number(low['lower'])} to {number(low['upper'])})."
     )
 
 
 def describe_strata(table: Summary, title: str) -> Iterator[str]:
     """Say what a table of strata compares, and what is left out of which metric."""
-    yield say(
-        "Groups are compared within each {names}, of which there are {n}, with {rows}."
+    yield (
+        (
+            f"Groups are compared within each {table['names']}, of which there are "
+            f"{whole(table['n_strata'])}, with {counted(table['n_rows'], 'row')}."
+        )
         if any(row["value"] is not None for row in table["rows"])
-        else "No stratum has two groups that can be compared.",
-        names=table["names"],
-        n=whole(table["n_strata"]),
-        rows=counted(table["n_rows"], "row"),
+        else "No stratum has two groups that can be compared."
     )
     left_out = table["left_out"]
     for key in dict.fromkeys(one["metric"] for one in left_out):
@@ -781,21 +715,19 @@ def describe_strata(table: Summary, title: str) -> Iterator[str]:
             for one in left_out
             if one["metric"] == key
         ]
-        yield say(
-            "Left out, in whole or in part: {names}."
+        yield (
+            f"Left out, in whole or in part: {listed(reasons)}."
             if key is None
-            else "Left out of {metric}, in whole or in part: {names}.",
-            metric=title,
-            names=listed(reasons),
+            else f"Left out of {title}, in whole or in part: {listed(reasons)}."
         )
 
 
 def reason_left_out(one: Summary, least: int) -> str:
     """Say why a stratum is left out, in whole or in part."""
     if one["n_rows"] is not None:
-        return say("only {rows}", rows=counted(one["n_rows"], "row"))
+        return f"only {counted(one['n_rows'], 'row')}"
     if one["compared"] is not None:
         return _too_small(one["compared"], least)
     lacking = [with_size(group["label"], group["n"]) for group in one["aside"]]
     lacking += [with_rows_of_label(cell) for cell in one["cells"]]
-    return say("without {groups}", groups=listed(lacking))
+    return f"without {listed(lacking)}"

@@ -13,6 +13,7 @@ from sklearn.utils import check_random_state
 
 from skfair._utils._arithmetic import quotients
 from skfair._utils._results import NumbersResult
+from skfair._utils._text import shown
 from skfair._utils._types import Floats
 from skfair._utils._validation import check_choice, check_integer, check_real
 from skfair.metrics._groupwise._rate_variance import (
@@ -22,9 +23,10 @@ from skfair.metrics._groupwise._rate_variance import (
     weighted_shares,
 )
 from skfair.sampling._plans import attribute_specific_plan, read_weights
-from skfair.sampling._renyi_entropy import renyi_entropy
 
 Method: TypeAlias = Literal["weighted", "attribute_specific"]
+#: A method, and the exponent of weighted sampling.
+Plan: TypeAlias = tuple[str, float | None]
 
 #: The search for a sample size stops at this ratio of its bounds.
 _PRECISION = 1.03
@@ -47,12 +49,19 @@ class SampleSizeResult(NumbersResult):
     power_error : float
         Standard error of `power`.
     rate : float
-        Number of rows by theory up to an unknown constant factor. Compare it between
-        plans of the same method, not with `n_samples`.
+        Number of rows by theory up to a constant factor. Compare it between plans of
+        the same method, not with `n_samples`: the factors in the paper's proofs (64 e
+        and more) give upper bounds of millions of rows.
     asymptotic : float
         Largest weight over epsilon^4; `rate` is valid if it is far below 1.
+    max_gap_bound : float
+        With fewer independent rows no test of `skfair.metrics.max_gap` has both the
+        level and the power, whatever its statistic (equation 66). nan unless all
+        groups have the same weight.
     n_groups : int
     method : {"weighted", "attribute_specific"}
+    exponent : float
+        nan for attribute-specific sampling.
     alpha, epsilon, level : float
     n_simulations : int
     """
@@ -62,8 +71,10 @@ class SampleSizeResult(NumbersResult):
     power_error: float
     rate: float
     asymptotic: float
+    max_gap_bound: float
     n_groups: int
     method: str
+    exponent: float
     alpha: float
     epsilon: float
     level: float
@@ -76,7 +87,7 @@ class SampleSizeResult(NumbersResult):
             f"alpha = {self.alpha:g} with power {self.power:.3f} (standard error "
             f"{self.power_error:.3f}, {self.n_simulations:,} simulated audits), level "
             f"{self.level:g}. By theory, the number of rows is {self.rate:,.4g} times "
-            "an unknown constant, if the largest weight is far below epsilon^4; it is "
+            "a constant, if the largest weight is far below epsilon^4; it is "
             f"{self.asymptotic:.3g} times epsilon^4."
         )
 
@@ -87,6 +98,7 @@ def required_sample_size(
     alpha: float = 0.9,
     epsilon: float = 0.2,
     method: Method = "weighted",
+    exponent: float = EXPONENT,
     power: float = 0.9,
     level: float = 0.05,
     n_simulations: int = 1000,
@@ -94,8 +106,8 @@ def required_sample_size(
 ) -> SampleSizeResult:
     """Find the number of rows that a test needs to detect a CVaR fairness of epsilon.
 
-    The number is found by simulation. The rate by theory is given too, but has an
-    unknown constant, and does not hold for small numbers of groups.
+    The number is found by simulation. The rate by theory is given too; it has a
+    constant factor, and does not hold for small numbers of groups.
 
     Parameters
     ----------
@@ -106,8 +118,11 @@ def required_sample_size(
     epsilon : float in (0, 0.5], default=0.2
         CVaR fairness to detect.
     method : {"weighted", "attribute_specific"}, default="weighted"
-        How rows are sampled: `weighted_sampling` or `attribute_specific_sampling`,
-        with their defaults.
+        How rows are sampled: `weighted_sampling`, or `attribute_specific_sampling`
+        with its default.
+    exponent : float, default=2/3
+        Power of the weights in `weighted_sampling`: 2/3 needs the fewest rows; 1 is for
+        rows as the population comes, 0 for as many rows of each group.
     power : float in (0, 1), default=0.9
         Probability of rejection at a CVaR fairness of epsilon.
     level : float in (0, 1), default=0.05
@@ -146,8 +161,8 @@ def required_sample_size(
     References
     ----------
     .. [1] Monteiro Paes, Suresh, Beutel, Calmon, Beirami. "Multi-Group Fairness
-       Evaluation via Conditional Value-at-Risk Testing". 2023. Corollaries 1 and 2,
-       equation 40.
+       Evaluation via Conditional Value-at-Risk Testing". 2023. Corollaries 1
+       (equation 39) and 2, proposition 1 (equation 66).
 
     Examples
     --------
@@ -157,8 +172,8 @@ def required_sample_size(
     ...     np.full(256, 1 / 256), alpha=0.5, epsilon=0.45, method="weighted",
     ...     random_state=0,
     ... )
-    >>> result.n_samples, result.power
-    (431, 0.912)
+    >>> result.n_samples, result.power, round(result.max_gap_bound)
+    (431, 0.912, 283)
     """
     weights = read_weights(group_weights)[1]
     alpha = check_real("alpha", alpha, 0, 1, closed="left")
@@ -167,6 +182,7 @@ def required_sample_size(
     level = check_real("level", level, 0, 1, closed="neither")
     n_simulations = check_integer("n_simulations", n_simulations, 1)
     check_choice("method", method, ("weighted", "attribute_specific"))
+    plan = _plan(method, exponent)
     if len(weights) < 2:
         raise ValueError("group_weights must have at least two groups, got one.")
     seed = check_random_state(random_state).randint(np.iinfo(np.int32).max)
@@ -177,7 +193,7 @@ def required_sample_size(
             simulated_estimates(
                 weights,
                 n,
-                method,
+                plan,
                 tail=1 - alpha,
                 epsilon=difference,
                 n_simulations=n_simulations,
@@ -193,10 +209,12 @@ def required_sample_size(
         n_samples=n_samples,
         power=share,
         power_error=math.sqrt(share * (1 - share) / n_simulations),
-        rate=_rate(weights, alpha, epsilon, method),
+        rate=_rate(weights, alpha, epsilon, plan),
         asymptotic=float(weights.max()) / epsilon**4,
+        max_gap_bound=_max_gap_bound(weights, epsilon, level, power),
         n_groups=len(weights),
         method=method,
+        exponent=math.nan if plan[1] is None else plan[1],
         alpha=alpha,
         epsilon=epsilon,
         level=level,
@@ -228,21 +246,44 @@ def _smallest_size(power_of: Callable[[int], float], power: float) -> tuple[int,
     return high, share
 
 
-def _rate(weights: Floats, alpha: float, epsilon: float, method: Method) -> float:
-    """Return the rate of corollary 1 (equation 40) or 2, with all constants 1."""
+def _plan(method: Method, exponent: float) -> Plan:
+    """Return the plan as tests take it: its name, and the exponent if it has one."""
+    if method == "weighted":
+        return method, check_real("exponent", exponent, 0, math.inf, closed="left")
+    if exponent != EXPONENT:
+        raise ValueError(
+            "exponent must be left at its default with method='attribute_specific', "
+            f"got {shown(exponent)}."
+        )
+    return method, None
+
+
+def _rate(weights: Floats, alpha: float, epsilon: float, plan: Plan) -> float:
+    """Return the rate of corollary 1 (equation 39) or 2, with all constants 1."""
     second = 1 / (epsilon**4 * (1 - alpha) ** 2)
-    if method == "attribute_specific":
+    if plan[1] is None:
         return second
-    entropy = renyi_entropy(weights)
-    return float(
-        2 ** (entropy / 2) / (epsilon**2 * (1 - alpha)) + 2 ** (entropy / 3) * second
-    )
+    drawn = weights > 0
+    weights, shares = weights[drawn], weighted_shares(weights, plan[1])[drawn]
+    first = math.sqrt(((weights / shares) ** 2).sum()) / (epsilon**2 * (1 - alpha))
+    return first + float((weights**2 / shares).sum()) * second
+
+
+def _max_gap_bound(
+    weights: Floats, epsilon: float, level: float, power: float
+) -> float:
+    """Return the least number of rows of any test of the largest gap (equation 66)."""
+    if np.ptp(weights) > 1e-12:
+        return math.nan
+    error = min((level + 1 - power) / 2, 0.5)  # mean of both probabilities of error
+    shared = 2 * epsilon**2 / len(weights)
+    return -math.log1p(-((1 - 2 * error) ** 2) / 2) * (1 - shared) / shared
 
 
 def simulated_estimates(
     weights: Floats,
     n: int,
-    method: Method,
+    plan: Plan,
     *,
     tail: float,
     epsilon: float,
@@ -255,7 +296,7 @@ def simulated_estimates(
     for start in range(0, n_simulations, n_in_block):
         n_audits = min(n_in_block, n_simulations - start)
         rates = unequal_rates(weights, n_audits, tail, epsilon, generator)
-        sizes, design = draw_sizes(weights, n, method, n_audits, generator)
+        sizes, design = draw_sizes(weights, n, plan, n_audits, generator)
         hits = np.zeros_like(sizes)
         sampled = sizes > 0
         hits[sampled] = generator.binomial(sizes[sampled], rates[sampled])
@@ -296,17 +337,18 @@ def unequal_rates(
 def draw_sizes(
     weights: Floats,
     n: int,
-    method: Method,
+    plan: Plan,
     n_audits: int,
     generator: np.random.Generator,
 ) -> tuple[NDArray[Any], SamplingDesign]:
     """Return the rows of each group in each audit, and the design of the audits."""
     n_groups = len(weights)
-    if method == "attribute_specific":
+    method, exponent = plan
+    if exponent is None:
         n_rows, chances = attribute_specific_plan(weights, n)
         sampled = generator.random((n_audits, n_groups)) < chances
         return n_rows * sampled, SamplingDesign(method, weights, chances, chances)
-    shares = weighted_shares(weights, EXPONENT)
+    shares = weighted_shares(weights, exponent)
     if n >= n_groups:
         sizes = generator.multinomial(n, shares, size=n_audits)
     else:
@@ -315,4 +357,4 @@ def draw_sizes(
         rows += n_groups * np.arange(n_audits)[:, np.newaxis]
         counts = np.bincount(rows.ravel(), minlength=n_audits * n_groups)
         sizes = counts.reshape(n_audits, n_groups)
-    return sizes, sampling_design(method, weights, sizes[0])
+    return sizes, sampling_design((method, exponent), weights, sizes[0])

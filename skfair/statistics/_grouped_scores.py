@@ -395,6 +395,25 @@ class GroupedScores(JSONStatistic):
         gaps = np.maximum(above, below)[order]
         return np.asarray(np.maximum.reduceat(gaps, starts[:-1]))
 
+    @property
+    def _from_everyone(self) -> Floats:
+        """Largest difference of the CDF of each group and that of everyone."""
+        scores, weights = self.scores, self.weights
+        order, starts = self._order
+        sums = np.cumsum(weights[order])
+        first = np.repeat(starts[:-1], np.diff(starts))
+        total = self.totals[self.codes][order]
+        after = (sums - (sums[first] - weights[order][first])) / total
+        before = after - weights[order] / total
+        every = np.append(0, np.cumsum(weights)) / self.totals.sum()
+        new = np.flatnonzero(np.append(True, scores[1:] != scores[:-1]))
+        tied = np.diff(new, append=len(scores))
+        above = np.abs(after - np.repeat(every[new + tied], tied)[order])
+        below = np.abs(before - np.repeat(every[new], tied)[order])
+        largest = np.zeros(self.n_groups)
+        np.maximum.at(largest, self.codes[order], np.maximum(above, below))
+        return largest
+
     @cached_property
     def _gaps(self) -> dict[tuple[int, int | None], Gap]:
         """Gaps that were asked for first: several metrics look at the same pairs."""

@@ -128,6 +128,7 @@ def check_labels(frame, data, sensitive):
 
 
 @pytest.mark.parametrize("labels", LABELS)
+@pytest.mark.promise("Labels of every type give the same groups on every engine")
 def test_labels_of_every_type(labels, table_in):
     """Statistics of all engines are those of arrays, add up, and are JSON."""
     data = table_of(labels)

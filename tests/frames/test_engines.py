@@ -108,6 +108,7 @@ WEIGHT = [pytest.param(None, marks=pytest.mark.slow), "weight"]
 
 @pytest.mark.parametrize("weight", WEIGHT)
 @pytest.mark.parametrize("sensitive", SENSITIVE)
+@pytest.mark.promise("All engines give the statistics of the rows")
 def test_statistics_are_those_of_the_rows(frame, sensitive, weight):
     columns = {"sensitive_features": sensitive, "sample_weight": weight}
     rows = {

@@ -71,6 +71,7 @@ def test_other_objectives(proxy_people, objective, quick, gap):
     assert model.history_["gap"].iloc[-1] < 0.05
 
 
+@pytest.mark.filterwarnings("ignore::skfair.exceptions.MitigationWarning")
 def test_fitted_attributes(proxy_people, quick):
     X, y, sex = proxy_people
     model = quick(max_iter=30)
@@ -189,6 +190,7 @@ def test_rows_without_a_group_count_in_the_log_loss_only(proxy_people, quick, ga
         assert gap(model, X, sex) < 0.25
 
 
+@pytest.mark.filterwarnings("ignore::skfair.exceptions.MitigationWarning")
 @pytest.mark.parametrize("batch_size", [50, 10])
 def test_many_groups_and_a_group_of_one_row(proxy_people, batch_size, quick):
     X, y, _ = proxy_people
@@ -296,16 +298,12 @@ def test_worse_in_both_respects_is_said(proxy_people, quick):
     X, y, sex = proxy_people
     y = np.where(X["proxy"] > 0.75, "yes", "no")
     model = quick(strength=200.0, validation_fraction=0.5, max_iter=3)
-    model.set_params(learning_rate_init=3.0, fallback=True)
+    model.set_params(learning_rate_init=3.0)
     with pytest.warns(MitigationWarning, match="on 300 held-out rows: MCDP") as found:
         model.fit(X, y, sensitive_features=sex)
     assert found[0].filename == __file__
-    # The plain network is kept, with its own history.
-    assert_allclose(model.history_["penalised_loss"], model.history_["loss"], rtol=0.1)
-    scores = model.predict_proba(X)
-    with pytest.warns(MitigationWarning):
-        model.set_params(fallback=False).fit(X, y, sensitive_features=sex)
-    assert np.abs(model.predict_proba(X) - scores).max() > 0.01
+    # The history is that of the penalised network.
+    assert (model.history_["penalised_loss"] > 1.1 * model.history_["loss"]).any()
 
 
 def test_networks_that_are_not_compared(proxy_people, quick):

@@ -61,6 +61,7 @@ def test_value_by_definition(coded_scores, objective, n_groups):
 
 @pytest.mark.parametrize("n_groups", [2, 4])
 @pytest.mark.parametrize(("objective", "sharpness"), KINDS)
+@pytest.mark.promise("Gradients of training are those of the objective")
 def test_gradient_by_finite_differences(coded_scores, objective, sharpness, n_groups):
     scores, codes, weights = coded_scores(40, n_groups)
 

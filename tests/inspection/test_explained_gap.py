@@ -68,6 +68,7 @@ def mantel_haenszel(score, group, cells, thresholds):
 
 @settings(max_examples=20, deadline=None)
 @given(st.data())
+@pytest.mark.promise("What remains of a gap is the difference of Mantel and Haenszel")
 def test_cells_are_compared_by_mantel_and_haenszel(data):
     n_rows = data.draw(st.integers(60, 120))
     rng = np.random.default_rng(data.draw(st.integers(0, 10**6)))
@@ -343,6 +344,7 @@ def draw(seed, direct, cells):
 @pytest.mark.slow
 @pytest.mark.parametrize("cells", [True, False])
 @pytest.mark.parametrize("direct", [0.0, 0.5])
+@pytest.mark.promise("Intervals cover what truly remains of a gap")
 def test_intervals_cover_what_truly_remains(direct, cells):
     # Given the columns the log-odds are normal, shifted by `direct`. With overlap
     # weights the CDFs are mixtures, whose gap is found from a million people.

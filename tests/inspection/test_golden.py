@@ -18,8 +18,6 @@ from skfair.inspection import (
     CDFGapDisplay,
     DCPDisplay,
     ExplainedGapDisplay,
-    GapContributionsDisplay,
-    GapContributionsResult,
     GroupGapDisplay,
     GroupMetricsDisplay,
     MADDDisplay,
@@ -52,7 +50,6 @@ SIZES = {
     "dcp": (6, 3.1),
     "group_metrics": (8, 2.2),
     "what_remains": (7.5, 2.6),
-    "contributions": (7.5, 2.6),
 }
 
 
@@ -191,17 +188,6 @@ def what_remains():
     return ExplainedGapDisplay.from_result(result)
 
 
-def contributions():
-    names = ["hours", "age", "luck"]
-    values = {"decisions": [0.3, 0.1, -0.05]}
-    values["decisions_lower"] = [0.25, 0.05, -0.1]
-    values["decisions_upper"] = [0.35, 0.15, 0.02]
-    result = GapContributionsResult(
-        0.35, 0.5, 0.2, ("M", "F"), pd.DataFrame(values, names), 0.95, 1
-    )
-    return GapContributionsDisplay.from_result(result)
-
-
 def calibration_gap():
     y_score = np.repeat(np.arange(1, 10) / 10, 20)
     order = np.tile(np.arange(10), 18)
@@ -226,7 +212,6 @@ DISPLAYS = [
     dcp,
     group_metrics,
     what_remains,
-    contributions,
 ]
 
 

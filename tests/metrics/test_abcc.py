@@ -16,6 +16,7 @@ def joined(first, second):
 
 
 @given(rows, rows)
+@pytest.mark.promise("ABCC is the Wasserstein-1 distance")
 def test_abcc_is_the_wasserstein_distance(first, second):
     y_score, _, groups = joined(first, second)
     expected = wasserstein_distance(y_score[groups == 0], y_score[groups == 1])

@@ -19,7 +19,11 @@ from skfair.metrics import (
     permutation_test,
     values_by_class,
 )
-from skfair.metrics._distribution._calibration_gap import score_cells
+from skfair.metrics._distribution._calibration_gap import (
+    RowsByScore,
+    gap_of_steps,
+    score_cells,
+)
 from skfair.model_selection import cross_val_fairness
 from skfair.statistics import GroupedCalibration, GroupedHistogram
 
@@ -61,6 +65,7 @@ def check(sample):
 
 
 @given(st.integers(0, 2**32))
+@pytest.mark.promise("The calibration gap is its definition, by brute force")
 def test_brute_force(seed):
     check(draw_sample(np.random.default_rng(seed)))
 
@@ -260,3 +265,28 @@ def test_undefined():
     rows = [0, 1], [0.2, 0.7]
     with pytest.warns(UndefinedMetricWarning):
         assert np.isnan(calibration_gap(*rows, sensitive_features=["a", "a"]))
+
+
+@pytest.mark.parametrize("multigroup", ["pairwise", "pooled"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_drawn_rows_have_the_gap_of_these_rows(multigroup, weighted):
+    """Rows are sorted once; a resample only counts how often each is drawn."""
+    rng = np.random.default_rng(0)
+    groups = encode_groups(np.append([0, 1, 2], rng.integers(0, 3, 60)))
+    y_score, y_true = rng.random(63).round(1), rng.integers(0, 2, 63)
+    weights = rng.integers(1, 4, 63) if weighted else None
+    rows = np.sort(rng.permutation(63)[:50])
+    sorted_rows = RowsByScore.of(y_score, y_true == 1, weights).to_draw(groups, rows)
+    for _ in range(20):
+        drawn = np.append(np.arange(50), rng.integers(0, 50, 30))
+        statistic = sorted_rows.take(drawn).statistic(groups)
+        at = rows[drawn]
+        assert gap_of_steps(None, statistic, multigroup=multigroup) == pytest.approx(
+            calibration_gap(
+                y_true[at],
+                y_score[at],
+                sensitive_features=groups[at],
+                sample_weight=None if weights is None else weights[at],
+                multigroup=multigroup,
+            )
+        )

@@ -119,6 +119,7 @@ def check_case(seed):
 @settings(max_examples=10)
 @given(st.integers(0, 2**32 - 1))
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.UndefinedMetricWarning")
+@pytest.mark.promise("Certificate, p-value and interval never contradict each other")
 def test_statements_about_the_same_rows_agree(seed):
     check_case(seed)
 

@@ -68,6 +68,7 @@ def response(name, scores):
 
 @pytest.mark.parametrize("name", METRICS)
 @pytest.mark.parametrize("n_groups", [2, 4])
+@pytest.mark.promise("The value lies in its confidence interval")
 def test_the_value_lies_in_its_interval(name, n_groups):
     y_true, scores, groups = draw(n_groups)
     y_score, metric = response(name, scores), METRICS[name]
@@ -535,6 +536,7 @@ def test_madd_is_hardly_smaller_where_differences_are_in_noisy_bins(
 @pytest.mark.slow
 @pytest.mark.parametrize("shift", [0.0, 0.1, 1.5])
 @pytest.mark.parametrize("sizes", [(20, 200), (1000, 1000), (20, 200, 200, 200)])
+@pytest.mark.promise("A 95 % interval covers the disparity in 95 % of samples")
 def test_coverage(shift, sizes):
     groups = np.repeat(np.arange(len(sizes)), sizes)
     first, second = stats.beta(2 + shift, 5), stats.beta(2, 5)

@@ -150,6 +150,7 @@ def test_bad_input():
 @pytest.mark.slow
 @pytest.mark.parametrize("multistratum", ["max", "weighted"])
 @pytest.mark.parametrize("shift", [0.0, 0.1])
+@pytest.mark.promise("Intervals within strata cover, too")
 def test_coverage_over_strata(multistratum, shift):
     # Uniform scores on a length of .5, shifted in one of the three strata.
     truth = shift / 0.5 if multistratum == "max" else shift / 0.5 / 3

@@ -69,6 +69,7 @@ def of(rows, metrics, **options):
 
 
 @pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.promise("Metrics by group are scikit-learn's on the group's rows")
 def test_values_are_those_of_scikit_learn_on_the_rows_of_each_group(rows, weighted):
     options = {"sample_weight": rows["weight"]} if weighted else {}
     result = of(rows, METRICS, **options)
@@ -154,6 +155,7 @@ def test_metric_frame_of_fairlearn_has_the_same_numbers(rows):
             np.testing.assert_allclose(found, expected[found.index], atol=1e-14)
 
 
+@pytest.mark.promise("Intervals of rates by group are exact")
 def test_intervals_of_rates_are_exact(rows):
     table = of(rows, ["recall", "accuracy"], confidence_level=0.9).groups
     for (metric, group), row in table.iterrows():

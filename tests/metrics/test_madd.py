@@ -4,18 +4,13 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.spatial.distance import pdist
 
 from skfair.metrics import madd, madd_curve, madd_optimal_bandwidth
-from skfair.metrics._distribution import _histograms
-from skfair.metrics._distribution._histograms import (
+from skfair.metrics._distribution._madd import (
     Edges,
-    gap_curves,
-    most_stable,
-    stable_interval,
-    stable_mean,
 )
 from skfair.statistics import GroupedScores
 
@@ -46,6 +41,7 @@ def grid_rows(draw):
 
 
 @given(grid_rows(), st.one_of(st.integers(1, 500), st.sampled_from([7, 10, 49, 100])))
+@pytest.mark.promise("MADD is the distance of the histograms")
 def test_madd_is_the_distance_of_histograms(rows, n_bins):
     y_score, groups, weights = rows
     options = {"sensitive_features": groups, "bandwidth": 1 / n_bins}
@@ -243,85 +239,7 @@ def test_bad_bandwidth(bandwidth):
         madd(None, [0.1, 0.2], sensitive_features=[0, 1], bandwidth=bandwidth)
 
 
-@settings(max_examples=settings.default.max_examples // 5)
-@given(
-    seed=st.integers(0, 10_000),
-    n_groups=st.integers(2, 7),
-    decimals=st.integers(1, 6),
-    weighted=st.booleans(),
-    multigroup=st.sampled_from(["pairwise", "pooled"]),
-)
-def test_few_histograms_give_the_same_mean(
-    seed, n_groups, decimals, weighted, multigroup
-):
-    """Bit for bit, and of the same pair, as all histograms do."""
-    rng = np.random.default_rng(seed)
-    shares = rng.dirichlet(np.ones(n_groups))
-    groups = np.append(
-        np.arange(n_groups).repeat(12), rng.choice(n_groups, 800, p=shares)
-    )
-    y_score = rng.beta(1, rng.choice([1, 3, 8]), len(groups)).round(decimals)
-    if seed % 2:
-        y_score[groups == 0] = y_score[groups == 0] ** 0.5
-    weights = rng.random(len(groups)) if weighted else None
-    statistic = GroupedScores.from_scores(
-        y_score, sensitive_features=groups, sample_weight=weights
-    )
-    curve, found = most_stable(statistic, multigroup, 500, stable_interval)
-    assert stable_mean(statistic, multigroup) == (found.mean, curve.pair)
-
-
-def test_few_histograms_are_enough_for_most_pairs(monkeypatch):
-    rng = np.random.default_rng(0)
-    groups = rng.choice(5, 4000, p=[0.02, 0.03, 0.05, 0.2, 0.7])
-    scores = rng.beta(1, 3, 4000)
-    statistic = GroupedScores.from_scores(scores, sensitive_features=groups)
-    asked = []
-
-    def counted(values, totals):
-        asked.append(totals)
-        return stable_interval(values, totals)
-
-    monkeypatch.setattr(_histograms, "stable_interval", counted)
-    stable_mean(statistic, "pairwise")
-    assert len(asked) <= 2  # of ten pairs
-
-
-def test_few_pairs_are_looked_at_where_others_have_smaller_means(monkeypatch):
-    rng = np.random.default_rng(0)
-    groups = rng.choice(8, 6000, p=[0.01, 0.01, 0.08, 0.1, 0.1, 0.1, 0.2, 0.4])
-    scores = rng.beta(1, 3, 6000)
-    scores[groups == 0] **= 0.3
-    statistic = GroupedScores.from_scores(scores, sensitive_features=groups)
-    looked_at = []
-
-    def counted(values, totals):
-        looked_at.append(totals)
-        return mean(values, totals)
-
-    mean = _histograms._stable_mean
-    monkeypatch.setattr(_histograms, "_stable_mean", counted)
-    curve, found = most_stable(statistic, "pairwise", 500, stable_interval)
-    assert stable_mean(statistic, "pairwise") == (found.mean, curve.pair)
-    assert len(looked_at) <= 14  # of 28 pairs
-
-
-def test_few_values_give_the_mean_over_the_stable_interval_or_bound_it():
-    rng = np.random.default_rng(0)
-    groups, excesses = rng.choice(6, 4000, p=[0.01, 0.01, 0.02, 0.06, 0.3, 0.6]), []
-    for _ in range(5):
-        scores = rng.beta(0.4, 1.2, 4000)
-        statistic = GroupedScores.from_scores(scores, sensitive_features=groups)
-        for curve in gap_curves(statistic, list(combinations(range(6), 2)), 500):
-            few = curve.values[_histograms._LOOKED_AT]
-            mean, most = _histograms._stable_mean(few, curve.totals)
-            exact = stable_interval(curve.values, curve.totals).mean
-            assert mean in (-np.inf, exact)
-            excesses.append(most - exact if mean < exact else 0)
-    assert min(excesses) == 0 < sum(0 < excess < np.inf for excess in excesses)
-
-
-def test_groups_too_small_for_a_stable_interval_are_refused_as_before():
+def test_groups_too_small_for_a_stable_interval_are_refused():
     scores, groups = np.array([0.2, 0.9]), np.array([0, 1])
     with pytest.raises(ValueError, match="too small for bandwidth='auto'"):
         madd(None, scores, sensitive_features=groups, sample_weight=[0.3, 0.3])

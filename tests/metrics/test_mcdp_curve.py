@@ -139,6 +139,7 @@ ROUNDED += [0.3 - 1e-16, 0.5 - 1e-15, 0.5 + 3e-16, 0.55, 1e-16, 1 - 2**-53]
 
 
 @given(st.data())
+@pytest.mark.promise("`mcdp_curve` is `mcdp` at every epsilon")
 def test_curve_is_mcdp_at_every_epsilon_however_scores_round(data):
     score = st.one_of(st.sampled_from(ROUNDED), st.floats(0, 1))
     scores = data.draw(st.lists(score, min_size=2, max_size=8))

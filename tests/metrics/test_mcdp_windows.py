@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 from scipy.stats import ks_2samp
 
 from skfair.metrics import mcdp
+from skfair.metrics._distribution._mcdp import largest_sustained_gap
+from skfair.statistics import GroupedScores
 
 
 def measured(scores, groups, epsilon):
@@ -257,3 +259,32 @@ def test_sevenths_are_no_decimals(start):
     assert mcdp(None, scores, sensitive_features=groups, epsilon=epsilon) == 0
     shorter = epsilon - 1e-12
     assert mcdp(None, scores, sensitive_features=groups, epsilon=shorter) == 1
+
+
+@given(
+    st.lists(st.integers(0, 20), min_size=4, max_size=30),
+    st.sampled_from([0.01, 0.03, 0.08, 0.2]),
+    st.integers(0, 99),
+)
+def test_the_gap_at_the_score_is_the_value_and_the_score_lies_in_the_window(
+    levels, epsilon, seed
+):
+    rng = np.random.default_rng(seed)
+    scores = np.array(levels) / 20
+    groups = np.append([0, 1], rng.integers(0, 2, len(scores) - 2))
+    statistic = GroupedScores.from_scores(scores, sensitive_features=groups)
+    largest = largest_sustained_gap(statistic, epsilon)
+    assert largest.value == measured(scores, groups, epsilon)
+    if largest.value == 0:
+        return
+    low, high = largest.window
+    assert low <= largest.score <= high
+    # A window is cut at 0.
+    assert high - low == pytest.approx(2 * epsilon) or (low == 0 and high >= epsilon)
+
+    def gap(at):
+        return abs(np.subtract(*[np.mean(scores[groups == g] <= at) for g in (0, 1)]))
+
+    assert gap(largest.score) == pytest.approx(largest.value)
+    inside = [at for at in scores if low <= at <= high]
+    assert min(gap(at) for at in [low, *inside]) >= largest.value - 1e-12

@@ -195,6 +195,7 @@ def test_one_channel_for_all_is_zero(n_labels):
 
 
 @pytest.mark.parametrize("time_limit", [1e-6, 1e-3, 5e-3, 0.05])
+@pytest.mark.promise("Bounds of minDCP hold under any time limit")
 def test_valid_under_any_time_limit(time_limit):
     weights, true, predicted, matrices = instance(4, 8, 1)
     result = min_dcp_bounds(

@@ -61,6 +61,7 @@ def definition(name, true, predicted, weights):
 
 @pytest.mark.parametrize("name", BY_GROUP)
 @given(salaries())
+@pytest.mark.promise("Disparities of predicted numbers are in the target's unit")
 def test_values_are_their_definitions(name, rows):
     true, predicted, groups, weights = rows
     of_group = [
@@ -347,6 +348,7 @@ def test_thresholds_of_numbers_have_the_interval_of_rates(people):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", BY_GROUP)
+@pytest.mark.promise("Intervals of predicted numbers cover the disparity")
 def test_intervals_cover_skewed_numbers(name):
     groups = np.repeat([0, 1], [20, 200])
     generator, covered = np.random.default_rng(0), 0

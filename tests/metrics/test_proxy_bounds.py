@@ -167,6 +167,7 @@ def check_random_table(rng, ratio_is_true):
 @pytest.mark.parametrize(
     "n_tables", [15, pytest.param(10_000, marks=pytest.mark.slow)], ids=["few", "many"]
 )
+@pytest.mark.promise("Bounds by a proxy contain the true value")
 def test_the_true_value_lies_within_the_bounds(n_tables):
     rng = np.random.default_rng(1)
     for i in range(n_tables):
@@ -357,6 +358,7 @@ def exact_upper(cells, masses, q, odds_ratio):
     odds_ratio=st.sampled_from([1.0, 1.1, 3.0, 1e6]),
 )
 @settings(max_examples=8)
+@pytest.mark.promise("No rounding makes a bound by a proxy invalid")
 def test_no_rounding_makes_a_bound_too_small(seed, exponent, odds_ratio):
     rng = np.random.default_rng(seed)
     n = 30
@@ -765,6 +767,7 @@ def test_bounds_of_adult_contain_the_true_value(adult):
 
 
 @pytest.mark.slow
+@pytest.mark.promise("Confidence bounds by a proxy cover all possible values")
 def test_confidence_bounds_cover_the_identified_set():
     q, shares = np.array([0.1, 0.4, 0.5, 0.9]), np.array([0.3, 0.2, 0.2, 0.3])
     cells = np.repeat(np.arange(4), 2000)

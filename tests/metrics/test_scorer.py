@@ -428,7 +428,7 @@ def test_scoring_monitor():
 
 
 def test_a_metric_without_its_table_has_no_groups():
-    """As skore calls the metrics of scorers, with a column for each class."""
+    """As libraries call the metrics of scorers, with a column for each class."""
     scorer = get_fairness_scorer("neg_mcdp", sensitive_features="sex")
     with pytest.raises(ValueError, match=r"def neg_mcdp\(estimator, X, y\): return"):
         scorer._score_func([0, 1], np.eye(2), **scorer._kwargs)

@@ -1,9 +1,8 @@
-"""What is known of each metric, and the table of the docs that says it."""
+"""What is known of each metric."""
 
 import inspect
 import math
 from functools import partial, wraps
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,7 +17,6 @@ from skfair.metrics import (
     confidence_interval,
     equalized_odds_difference,
     get_fairness_scorer,
-    get_fairness_scorer_names,
     max_gap,
     mcdp,
     metric_bounds,
@@ -27,7 +25,6 @@ from skfair.metrics import (
 )
 from skfair.metrics._confidence import lower_bound, observe, upper_bound
 from skfair.metrics._confidence._distributions import compare_seminorm
-from skfair.metrics._confidence._known_metrics import _bounded
 from skfair.metrics._distribution._abcc import area
 from skfair.metrics._distribution._gap import (
     grouped_scores,
@@ -39,74 +36,6 @@ from skfair.metrics._spec import known_metrics, numbers_by_name, specification_o
 from skfair.monitoring import FairnessMonitor
 from skfair.statistics import GroupedHistogram, GroupedScores
 from skfair.statistics._grouped_scores import pooled_ranks
-
-DOCS = Path(__file__).parents[2] / "docs" / "what_they_take.md"
-HEAD = (
-    "| function | weights | strata | classes | statistic | histogram | interval | test "
-    "| scorer |"
-)
-#: Public functions that no table of metrics is about.
-NOT_OF_ROWS = {
-    "bootstrap_interval",
-    "certify",
-    "confidence_interval",
-    "dcp_bounds",
-    "get_fairness_scorer",
-    "get_fairness_scorer_names",
-    "make_fairness_scorer",
-    "make_group_scorer",
-    "metric_bounds",
-    "min_dcp_bounds",
-    "permutation_test",
-    "values_by_class",
-    "values_by_stratum",
-}
-
-
-def row(name, function):
-    """Line of the table: what a function takes, and what takes it."""
-    known = specification_of(function)[0]
-    parameters = inspect.signature(function).parameters
-    statistic = known.statistic and known.statistic.__name__
-    if statistic is None and "Grouped" in str(parameters):
-        annotations = " ".join(str(one.annotation) for one in parameters.values())
-        statistic = next(word for word in annotations.split() if "Grouped" in word)
-    is_number = f"neg_{name}" in get_fairness_scorer_names()
-    strata = "multistratum" in parameters and "largest or mean"
-    strata = strata or ("control_features" in parameters and "largest")
-    bounded = known.measure or known.on_band or known.check_bins
-    bounded = bounded or known.bounds_by_label
-    errors = known.compares_errors and known.compares_errors()
-    cells = [
-        "sample_weight" in parameters and "yes",
-        strata,
-        known.takes_classes and "yes",
-        statistic and f"`{statistic}`",
-        bounded and "yes",
-        function in _bounded() and "yes",
-        is_number and ("within true labels" if errors else "yes"),
-        is_number and f"`neg_{name}`",
-    ]
-    return " | ".join([f"| `{name}`", *(cell or "no" for cell in cells)]) + " |"
-
-
-def table():
-    """Table of all functions that read rows."""
-    names = [
-        name
-        for name in sorted(skfair.metrics.__all__)
-        if inspect.isfunction(getattr(skfair.metrics, name)) and name not in NOT_OF_ROWS
-    ]
-    rows = [row(name, getattr(skfair.metrics, name)) for name in names]
-    return [HEAD, "|" + "---|" * HEAD.count(" | ") + "---|", *rows]
-
-
-def test_the_table_of_the_docs_is_that_of_the_code():
-    lines = DOCS.read_text(encoding="utf-8").splitlines()
-    start = lines.index(HEAD)
-    expected = table()
-    assert lines[start : start + len(expected)] == expected
-    assert not lines[start + len(expected)].startswith("|")
 
 
 def test_every_metric_with_a_scorer_is_public():
@@ -236,6 +165,7 @@ def test_intervals_of_a_seminorm_keep_their_level(n_rows):
 
 
 @pytest.mark.parametrize("metric", [mcdp, abcc, max_gap, equalized_odds_difference])
+@pytest.mark.promise("A wrong call of a metric is told what to type")
 def test_wrong_calls_suggest_the_right_one(metric):
     name, (labels, values) = metric.__name__, specification_of(metric)[0].inputs
     call = rf"call {name}\({labels}, {values}, sensitive_features=groups\)"
@@ -278,7 +208,3 @@ def test_a_wrapped_metric_keeps_its_null_hypothesis():
     found = permutation_test(doubled, y_true, y_pred, **rows)
     plain = permutation_test(equalized_odds_difference, y_true, y_pred, **rows)
     np.testing.assert_array_equal(found.null_distribution, 2 * plain.null_distribution)
-
-
-if __name__ == "__main__":
-    print("\n".join(table()))

@@ -53,6 +53,7 @@ def test_pvalue_agrees_with_kolmogorov_smirnov(shift):
 
 
 @pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.promise("A p-value is the share of permutations with at least the value")
 def test_permutations_by_hand(metric):
     scores, groups = draw(0.3, 60)
     result = permutation_test(
@@ -72,6 +73,7 @@ def test_permutations_by_hand(metric):
 
 
 @pytest.mark.slow
+@pytest.mark.promise("A permutation test holds its level")
 def test_test_holds_its_level():
     rejected = 0
     for seed in range(200):

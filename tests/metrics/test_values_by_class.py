@@ -46,6 +46,7 @@ def draw(rng, n_rows=60, n_classes=4, n_groups=3):
 
 
 @pytest.mark.parametrize("n_cases", [80, pytest.param(3_000, marks=pytest.mark.slow)])
+@pytest.mark.promise("Several classes have the value of the class that differs most")
 def test_largest_over_classes(n_cases):
     rng = np.random.default_rng(0)
     for _, metric in zip(range(n_cases), cycle(METRICS.values()), strict=False):

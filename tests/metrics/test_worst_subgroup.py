@@ -107,6 +107,7 @@ def check_against_enumeration(rng, quality):
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.UndefinedMetricWarning")
+@pytest.mark.promise("`worst_subgroup` finds the largest value of all conjunctions")
 def test_equals_enumeration():
     for seed in range(36):
         check_against_enumeration(np.random.default_rng(seed), QUALITIES[seed % 6])
@@ -459,6 +460,7 @@ def test_pvalue_is_that_of_a_permutation_test_of_the_largest_difference():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("quality", ["mcdp", "true_positive_rate"])
+@pytest.mark.promise("The search for the worst subgroup is paid for in its p-value")
 def test_level(quality):
     rejected = 0
     for seed in range(1_000):

@@ -138,6 +138,7 @@ def test_decisions_of_folds_summed_by_hand(rows, metric):
 
 
 @pytest.mark.parametrize("metric", [mcdp, equalized_odds_difference, max_gap])
+@pytest.mark.promise("`cross_val_fairness` tests the held-out rows")
 def test_interval_and_test_are_those_of_the_held_out_rows(rows, metric):
     X, y, sex = rows
     metric = partial(metric, quality="accuracy") if metric is max_gap else metric

@@ -247,6 +247,7 @@ def test_values_of_rows_are_no_options(name):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["mcdp", "parity", "odds"])
+@pytest.mark.promise("A monitor's false alarms are at most 5 % over all looks")
 def test_false_alarms_over_all_looks(name):
     """The proportion of false alarms in 40 runs of 50 looks is at most 5 %."""
     alarms = 0

@@ -50,6 +50,7 @@ PARITY = partial(demographic_parity_difference, threshold=0.5)
 
 
 @pytest.mark.parametrize("metric", [mcdp, PARITY])
+@pytest.mark.promise("A change is found soon after a long history")
 def test_a_change_is_found_soon(metric):
     """The cumulative disparity is still below the limit when the change is found."""
     monitor = watch(FairnessMonitor(metric, at_most=0.3), *[0.03] * 12, *[0.5] * 3)

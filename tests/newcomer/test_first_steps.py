@@ -85,7 +85,7 @@ from skfair.postprocessing import (
     ScoreRepairer,
     UnawarePostProcessor,
 )
-from skfair.report import DataReport, FairnessReport
+from skfair.report import FairnessReport
 from skfair.sampling import rows_to_certify
 from skfair.statistics import (
     GroupedCalibration,
@@ -386,7 +386,6 @@ OF_GROUPS = {
     "explained_gap": lambda s, **groups: explained_gap(
         s, explained_by=[0, 1, 1, 0] * 25, cv=2, **groups
     ),
-    "DataReport": lambda s, **groups: DataReport.from_frame(s.to_frame("s"), **groups),
     "compare_models": lambda s, **groups: compare_models(
         s > 0.5, {"a": s, "b": 1 - s}, baseline="a", margin=0.1, **groups
     ),
@@ -412,7 +411,7 @@ def test_rows_in_another_order_of_any_function(name):
         warnings.filterwarnings("error", ".*same index labels in different orders")
         with pytest.raises(UserWarning, match="and sensitive_features have the same"):
             call(sensitive_features=groups)
-        if name not in ("worst_subgroup", "DataReport"):
+        if name != "worst_subgroup":
             call(sensitive_features=groups.reset_index(drop=True))
 
 
@@ -956,15 +955,10 @@ def test_a_repair_of_scores(people, fitted):
 
 
 def test_reports_of_rows_by_their_constructor(people):
-    X = people[0]
-    makers = {
-        FairnessReport: "FairnessReport.from_estimator, .*from_frame",
-        DataReport: "DataReport.from_frame",
-    }
-    for report, instead in makers.items():
-        says = f"must be that of a report, .* got a DataFrame.* is made by {instead}"
-        with pytest.raises(TypeError, match=says):
-            report(X)
+    instead = "FairnessReport.from_estimator, .*from_frame"
+    says = f"must be that of a report, .* got a DataFrame.* is made by {instead}"
+    with pytest.raises(TypeError, match=says):
+        FairnessReport(people[0])
 
 
 def test_a_file_in_place_of_a_table():

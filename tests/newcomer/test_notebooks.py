@@ -88,6 +88,7 @@ def lite(site):
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
+@pytest.mark.promise("Every example opens as a notebook, or says why not")
 def test_a_page_has_a_button_or_says_why_not(site, lite, name):
     page = (site / "gallery" / f"{name}.html").read_text(encoding="utf-8")
     notebook = json.loads((lite / f"files/gallery/{name}.ipynb").read_text("utf-8"))

@@ -112,6 +112,7 @@ def test_a_bad_page_is_noticed(browser, tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("width", [390, 1200])
+@pytest.mark.promise("Every page of the site can be read on a phone")
 def test_every_page_can_be_read(browser, pages, tmp_path, width):
     for first in range(0, len(pages), AT_ONCE):
         some = pages[first : first + AT_ONCE]

@@ -140,10 +140,7 @@ def filled(path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("language", ["en", "de"])
-def test_no_printed_page_is_half_empty(
-    browser, make_report, scored, tmp_path, language
-):
+def test_no_printed_page_is_half_empty(browser, make_report, scored, tmp_path):
     y_true, y_score, _ = scored
     names = np.array([f"group {i}" for i in range(30)])
     report = make_report(
@@ -156,7 +153,7 @@ def test_no_printed_page_is_half_empty(
         n_resamples=1,
     )
     path, printed = tmp_path / "report.html", tmp_path / "report.pdf"
-    report.to_html(path, language=language)
+    report.to_html(path)
     browser(path, tmp_path, "--no-pdf-header-footer", f"--print-to-pdf={printed}")
     *others, _ = filled(printed)
     assert len(others) > 3
@@ -168,8 +165,7 @@ HEIGHT = "<script>document.title = document.documentElement.scrollHeight</script
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("language", ["en", "de"])
-def test_the_page_of_five_models_is_short(browser, make_report, tmp_path, language):
+def test_the_page_of_five_models_is_short(browser, make_report, tmp_path):
     rng = np.random.default_rng(0)
     y_true, y_score = rng.integers(0, 2, 2_000), rng.random(2_000)
     report = make_report(
@@ -183,7 +179,7 @@ def test_the_page_of_five_models_is_short(browser, make_report, tmp_path, langua
         n_resamples=1,
     )
     path = tmp_path / "report.html"
-    page = report.to_html(language=language)
+    page = report.to_html()
     path.write_text(page.replace("</body>", f"{HEIGHT}</body>"), encoding="utf-8")
     window = "--window-size=1200,900"
     shown = browser(path, tmp_path, window, "--dump-dom").stdout

@@ -187,6 +187,7 @@ def short_page(make_report):
     return report.to_html()
 
 
+@pytest.mark.promise("Every technical term of a page is explained on it")
 def test_every_term_of_a_short_page_is_explained(short_page):
     assert list(missing(short_page)) == []
 

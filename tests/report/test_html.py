@@ -211,6 +211,7 @@ def hostile_root(make_report):
 
 
 @pytest.mark.slow
+@pytest.mark.promise("A page runs nothing, whatever the labels")
 def test_hostile_texts_are_inert(make_report, hostile_root):
     root = hostile_root
     plain = [f"group {i}" for i in range(len(HOSTILE))]
@@ -236,6 +237,7 @@ def test_hostile_labels_in_pictures_are_text(hostile_root):
     assert not any("\\frac" in text and "$" not in text for text in drawn)
 
 
+@pytest.mark.promise("The same rows and seed give the same page")
 def test_same_seed_same_bytes(make_small_report, small_page):
     assert make_small_report().to_html() == small_page
 

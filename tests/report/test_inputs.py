@@ -11,7 +11,7 @@ from skfair.datasets import make_biased_classification
 from skfair.groups import encode_groups
 from skfair.metrics import mcdp
 from skfair.postprocessing import MADDPostProcessor
-from skfair.report import DataReport, FairnessReport
+from skfair.report import FairnessReport
 
 FEW = {"n_resamples": 2, "n_permutations": 0, "random_state": 0}
 Y = np.array([0, 1] * 20)
@@ -96,10 +96,6 @@ def test_labels_are_those_given(kind):
     assert summary["classes"] == [str(kind(0)), str(kind(1))]
     assert summary["positive"] == str(kind(1))
     assert made(np.zeros(40, kind), P).summary["classes"] == summary["classes"]
-    data = DataReport.from_frame(
-        pd.DataFrame({"x": P}), Y.astype(kind), sensitive_features=S
-    )
-    assert data.summary["positive"] == str(kind(1))
 
 
 def test_text_labels():

@@ -84,19 +84,6 @@ def test_bounds_by_a_proxy(model_card, make_report, scored):
     assert f"{bounds.upper:.3f}" in text
 
 
-def test_language_is_that_of_the_report(model_card, make_report, scored):
-    y_true, y_score, people = scored
-    german = make_report(
-        y_true,
-        y_score,
-        sensitive_features=people["sex"],
-        metrics=["mcdp"],
-        language="de",
-    )
-    german.to_model_card(model_card, section="Fairness")
-    assert model_card.select("Fairness/Was dies nicht zeigen kann").content
-
-
 @pytest.mark.parametrize("wrong", [None, {}, set(), "README.md"])
 def test_what_is_no_card_is_refused(odd_report, wrong):
     with pytest.raises(

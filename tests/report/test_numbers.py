@@ -82,6 +82,7 @@ def check_test(found, metric, y_true, values, groups, **weights):
 @pytest.mark.parametrize(
     "attribute", [0, *(pytest.param(i, marks=pytest.mark.slow) for i in (1, 2))]
 )
+@pytest.mark.promise("Numbers of a report are those of metrics, tests and intervals")
 def test_numbers_are_those_of_direct_calls(report, scored, attribute):
     y_true, y_score, people = scored
     groups = [people["sex"], people["race"], people][attribute]

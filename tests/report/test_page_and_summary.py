@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skfair._utils._language import DASH
+from skfair._utils._text import DASH
 from skfair.report import FairnessReport
 
 pytest.importorskip("jinja2")

@@ -169,8 +169,7 @@ def test_many_rows_are_counted(people, make_report, counting):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("language", ["en", "de"])
-def test_pages(people, make_report, language):
+def test_pages(people, make_report):
     pytest.importorskip("jinja2")
     pytest.importorskip("matplotlib")
     salary, predicted, sex, office, _ = people
@@ -179,18 +178,13 @@ def test_pages(people, make_report, language):
         {"one": predicted, "other": predicted + 1_000},
         sensitive_features={"sex": sex},
         control_features=office,
-        language=language,
         **REAL,
     )
     page, text = report.to_html(), report.to_markdown()
     assert FairnessReport(json.loads(json.dumps(report.summary))).to_html() == page
-    words = {
-        "en": ("Mean absolute error", "unit of the target", "Predicted number"),
-        "de": ("Mittlerer absoluter Fehler", "Einheit der Zielgröße"),
-    }
-    for word in words[language]:
+    for word in ("Mean absolute error", "unit of the target", "Predicted number"):
         assert word in page
-    for word in ("threshold", "Decisions", "Schwelle", "Entscheidungen", "MADD", "DCP"):
+    for word in ("threshold", "Decisions", "MADD", "DCP"):
         assert word not in re.sub(r"(?s)<dl>.*?</dl>", "", page)
         assert word not in text
     assert "R²" in text

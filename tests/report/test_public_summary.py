@@ -40,6 +40,7 @@ def rows_of(text, heading):
     return [line.strip("| ").split(" | ") for line in lines[2:]]
 
 
+@pytest.mark.promise("The public summary has the fields of New York's rules")
 def test_every_field_of_the_rules(people, hired):
     table = impact_ratios(None, hired, sensitive_features=people)
     text = public_summary(table, **GIVEN)

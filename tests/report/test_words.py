@@ -12,11 +12,45 @@ from skfair._utils._text import label_text, listed, visible_text
 from skfair.report._words import states
 
 PERCENT = r"([\d.]+)%"
+SETTINGS = {"scale": "probability", "decides": True}
 
 
 def sentences(report, attribute=0, model=0):
     result = report.summary["attributes"][attribute]["results"][model]
     return {measure["key"]: measure["sentence"] for measure in result["measures"]}
+
+
+ALIKE = {
+    "score": (None, 0.5),
+    "decision": (None, None),
+    "true label": (1, None),
+    "prediction": (None, 3.0),
+}
+
+
+@pytest.mark.parametrize("what", ALIKE)
+def test_rows_that_are_alike_leave_nothing_to_compare(make_report, scored, what):
+    y_true, y_score, people = scored
+    label, score = ALIKE[what]
+    given = {"sensitive_features": people["sex"]}
+    if label is not None:
+        y_true = np.full(600, label)
+    if score is not None:
+        y_score = np.full(600, score)
+    if what == "decision":
+        y_score, given["y_pred"] = None, np.ones(600)
+    if what == "prediction":
+        given["scale"] = "real"
+    summary = make_report(y_true, y_score, **given).summary
+    (lead,) = summary["verdict"]["leads"]
+    predictions = " predictions with" if what == "true label" else ""
+    expected = f"There is nothing to compare{predictions}: all 600 rows have the same "
+    assert lead["text"].startswith(f"{expected}{what}.")
+    if what != "true label":
+        assert lead["text"] == f"{expected}{what}."
+        assert lead["further"] == []
+    other = make_report(scored[0], scored[1], **given | {"y_pred": None}).summary
+    assert "nothing to compare" not in other["verdict"]["leads"][0]["text"]
 
 
 @pytest.mark.slow
@@ -155,7 +189,7 @@ def measure(key, pvalue, value=0.1):
 def of(*pvalues):
     keys = "demographic_parity_difference", "mcdp", "equalized_odds_difference"
     found = [measure(key, p) for key, p in zip(keys, pvalues, strict=False)]
-    return [text for _, text in states({"measures": found}, {})]
+    return [text for _, text in states({"measures": found}, SETTINGS)]
 
 
 def test_verdict_adjusts_for_three_questions():
@@ -173,12 +207,17 @@ def test_undefined_errors_are_judged_by_their_stand_in():
         measure("equalized_odds_difference", None, value=None),
         measure("dcp", 0.01),
     ]
-    assert [text for _, text in states({"measures": found}, {})][2] == "beyond chance"
+    assert [text for _, text in states({"measures": found}, SETTINGS)][
+        2
+    ] == "beyond chance"
     found[1] = measure("dcp", None, value=None)
-    assert [text for _, text in states({"measures": found}, {})][2] == "not computable"
+    assert [text for _, text in states({"measures": found}, SETTINGS)][
+        2
+    ] == "not computable"
 
 
 @pytest.mark.slow
+@pytest.mark.promise("Few verdicts find a difference where there is none")
 def test_false_alarms(make_report):
     alarms = 0
     for seed in range(60):

@@ -1,5 +1,7 @@
 """Sample sizes by simulation and by theory, and Rényi entropy."""
 
+import math
+
 import numpy as np
 import pytest
 from scipy.stats import entropy
@@ -54,12 +56,12 @@ def test_simulated_groups_have_the_cvar_fairness_asked_for():
 
 def test_estimates_are_centred():
     generator = np.random.default_rng(0)
-    for method in ("weighted", "attribute_specific"):
+    for plan in (("weighted", 2 / 3), ("weighted", 1.0), ("attribute_specific", None)):
         for epsilon in (0.0, 0.4):
             values = simulated_estimates(
                 uniform(64),
                 100,
-                method,
+                plan,
                 tail=0.5,
                 epsilon=epsilon,
                 n_simulations=4000,
@@ -107,11 +109,38 @@ def test_attribute_specific_sampling_needs_no_more_rows_for_more_groups():
     )
 
 
-def test_rate_of_weighted_sampling_is_equation_40():
+def test_rate_of_weighted_sampling_is_equation_39():
     result = required_sample_size(uniform(256), method="weighted", **EASY)
-    expected = 16 / (0.45**2 * 0.5) + 256 ** (1 / 3) / (0.45**4 * 0.25)
-    assert result.rate == pytest.approx(expected)
+    assert result.rate == pytest.approx(16 / (0.45**2 * 0.5) + 1 / (0.45**4 * 0.25))
+    equation_40 = 16 / (0.45**2 * 0.5) + 256 ** (1 / 3) / (0.45**4 * 0.25)
+    assert result.rate < equation_40  # which bounds its second term
     assert result.asymptotic == pytest.approx(1 / 256 / 0.45**4)
+
+
+def test_rate_and_rows_of_other_exponents():
+    """Rows as the population comes need more than the exponent 2/3 (equation 39)."""
+    weights = 1 / np.arange(1, 41)
+    weights /= weights.sum()
+    options = {**EASY, "epsilon": 0.4}
+    best, population = (
+        required_sample_size(weights, exponent=exponent, **options)
+        for exponent in (2 / 3, 1)
+    )
+    assert best.n_samples < population.n_samples
+    expected = math.sqrt(40) / (0.4**2 * 0.5) + 1 / (0.4**4 * 0.25)
+    assert population.rate == pytest.approx(expected)
+    assert (best.exponent, population.exponent) == (2 / 3, 1)
+
+
+def test_no_test_of_the_largest_gap_needs_fewer_rows():
+    """Equation 66 with an error of .01, which CVaR fairness gets below."""
+    options = {**EASY, "level": 0.01, "power": 0.99}
+    result = required_sample_size(uniform(1024), **options)
+    expected = math.log(1 - 0.98**2 / 2) * (1024 - 2 * 0.45**2) / (-2 * 0.45**2)
+    assert result.max_gap_bound == pytest.approx(expected)
+    assert result.n_samples < 1654 == round(expected)
+    unequal = required_sample_size([0.5, 0.3, 0.2], **EASY)
+    assert math.isnan(unequal.max_gap_bound)
 
 
 def test_more_power_needs_more_rows_and_the_seed_decides():
@@ -128,7 +157,7 @@ def test_sentence_says_which_number_is_which():
     text = str(result)
     assert f"By simulation, {result.n_samples:,} rows" in text
     assert "By theory" in text
-    assert "unknown constant" in text
+    assert "times a constant" in text
 
 
 @pytest.mark.parametrize(
@@ -141,6 +170,11 @@ def test_sentence_says_which_number_is_which():
         ({"level": 0}, "level must be"),
         ({"method": "iid"}, "method must be 'weighted' or 'attribute_specific'"),
         ({"n_simulations": 0}, "n_simulations must be"),
+        ({"exponent": -1}, r"exponent must be a number in \[0, inf\)"),
+        (
+            {"method": "attribute_specific", "exponent": 1},
+            "exponent must be left at its default with method='attribute_specific'",
+        ),
         ({"group_weights": [1.0]}, "at least two groups"),
         ({"group_weights": [0.0, 0.0]}, "must have a positive sum"),
     ],

@@ -59,6 +59,7 @@ def assert_same(loaded, statistic):
 
 @pytest.mark.parametrize("weights", [None, np.linspace(0.1, 1, 40)])
 @pytest.mark.parametrize("which", range(4))
+@pytest.mark.promise("A statistic comes back from JSON as it was written")
 def test_round_trip(which, weights):
     statistic = statistics(weights)[which]
     assert_same(through_text(statistic), statistic)

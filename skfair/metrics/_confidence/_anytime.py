@@ -6,7 +6,7 @@ two groups is one, too: it bounds both at once, in any order of their rows.
 
 A reversed e-process is one if rows leave one by one instead of coming: that it is ever
 above 1 / level has the same probability. The difference of two means has one of its
-own, which does not pay for either mean. ``docs/evidence/interval_proofs.md`` has the
+own, which does not pay for either mean. ``docs/proofs/intervals.md`` has the
 proofs.
 """
 

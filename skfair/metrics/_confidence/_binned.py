@@ -31,13 +31,15 @@ from skfair.metrics._confidence._noise import (
     with_values,
 )
 from skfair.metrics._distribution._gap import cdfs_at, compared_pairs
-from skfair.metrics._distribution._histograms import (
+from skfair.metrics._distribution._madd import (
     N_BANDWIDTHS,
     bin_numbers,
     gap_curves,
+    is_automatic,
+    madd,
+    number_of_bins,
     stable_interval,
 )
-from skfair.metrics._distribution._madd import is_automatic, madd, number_of_bins
 from skfair.metrics._inputs import Multigroup
 
 #: Ratios of a true value to its noise at which the observed mean is tabulated.
@@ -173,7 +175,7 @@ def _compare_stable(observed: Observed, multigroup: Multigroup) -> Comparisons:
     for curve in gap_curves(statistic, pairs, N_BANDWIDTHS):
         stable, i = stable_interval(curve.values, curve.totals), positions[curve.pair]
         means[i] = stable.mean
-        chosen[i] = np.linspace(stable.start, stable.stop - 1, _MAX_HISTOGRAMS)
+        chosen[i] = np.linspace(stable.first, stable.last, _MAX_HISTOGRAMS)
     compare_bins, n_bins = _histograms(observed, multigroup), bin_numbers(N_BANDWIDTHS)
     for one in np.unique(chosen):
         times = np.count_nonzero(chosen == one, axis=1)

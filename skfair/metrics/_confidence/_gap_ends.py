@@ -3,7 +3,7 @@
 Where one CDF is above the other by D, neither is near one half if D is near 1. Of all
 pairs of CDFs whose gap is at most D, or at least D in a window, noise moves the gap
 most where it is D throughout: while one CDF rises from D to 1, the other rises from 0
-to 1 - D. ``docs/evidence/interval_proofs.md`` has the proofs.
+to 1 - D. ``docs/proofs/intervals.md`` has the proofs.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ estimated distributions,
   for all samples, since a convex function lies above its tangents;
 - an estimate exceeds its true value by at most the seminorm of E.
 
-``docs/evidence/interval_proofs.md`` has the proofs of the quantiles of both.
+``docs/proofs/intervals.md`` has the proofs of the quantiles of both.
 """
 
 from __future__ import annotations

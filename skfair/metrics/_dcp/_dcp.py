@@ -106,7 +106,7 @@ default=None
         Stratum of each row, such as its department, within which groups are compared;
         several columns stand for their intersection. Strata without two groups are
         left out, with a warning that names them.
-    method : str, default="auto"
+    method : {"auto", "local"}, default="auto"
         As in `dcp_bounds`. ``"local"`` has no proof but takes milliseconds.
     tol : float in (0, 1), default=1e-4
         The value is at most this above the true one, unless `method` is "local" or
@@ -248,7 +248,7 @@ class DCPResult:
             The search ends when ``upper - lower`` is at most this.
         time_limit : float, default=None
             Seconds after which the search ends in any case, with a valid interval.
-        method : {"auto", "enumerate", "branch_and_bound", "local"}, default="auto"
+        method : {"auto", "local"}, default="auto"
             How the interval is searched for, see `dcp_bounds`.
         n_jobs : int, default=None
             Number of processes among which true classes are divided; None is 1 unless

@@ -55,12 +55,11 @@ def dcp_bounds(
         ``label_frequencies[a, y]`` is P(true class y | group a). Where it is 0 the row
         of the confusion matrix has no influence and may be anything, even NaN.
         Columns of a dataframe are matched with those of `confusion` by label.
-    method : {"auto", "enumerate", "branch_and_bound", "local"}, default="auto"
-        ``"enumerate"`` examines every vertex where the optimum can lie,
-        ``"branch_and_bound"`` solves linear programs on boxes; both end with a proof.
-        ``"auto"`` enumerates up to 400,000 vertices for each class, for example 5
-        classes in 51 groups, and uses branch and bound for more. ``"local"`` searches
-        without proof, and returns the paper's lower bound.
+    method : {"auto", "local"}, default="auto"
+        ``"auto"`` ends with a proof: it looks at every vertex where the optimum can
+        lie where these are up to 400,000 for a class, for example 5 classes in 51
+        groups, and else solves linear programs on boxes. ``"local"`` searches without
+        proof, takes milliseconds, and returns the paper's lower bound.
     tol : float in (0, 1), default=1e-4
         The search ends when ``upper - lower`` is at most this.
     time_limit : float, default=None
@@ -82,8 +81,7 @@ def dcp_bounds(
     ------
     ValueError
         On shapes or labels that disagree, NaN, negative entries, rows that do not sum
-        to one within `sum_tolerance`, parameters out of range, or too many vertices to
-        enumerate.
+        to one within `sum_tolerance`, or parameters out of range.
 
     See Also
     --------

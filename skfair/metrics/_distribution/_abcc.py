@@ -15,12 +15,16 @@ from skfair.metrics._distribution._gap import (
     MANY_GROUPS,
     BoundPairs,
     bound_gaps,
+    cdf_blocks,
     grouped_scores,
+    pairs_of_gaps,
+    rows_of_scores,
     sums_of_distances,
     value_of_gaps,
 )
 from skfair.metrics._evaluate import never, specify
 from skfair.metrics._inputs import Multigroup
+from skfair.metrics._pairs import PairGaps, compared_groups, each_apart
 from skfair.metrics._strata import Multistratum
 from skfair.statistics import GroupedScores
 from skfair.statistics._grouped_scores import Gap
@@ -52,11 +56,44 @@ def bound_areas(statistic: GroupedScores) -> BoundPairs:
     return bounds
 
 
+def pairs_of_abcc(
+    statistic: GroupedScores,
+    *,
+    multigroup: Multigroup = "pairwise",
+    among: Integers | None = None,
+    scale: AnyScale = "probability",
+) -> PairGaps:
+    """Areas between the cumulative curves of all pairs of groups."""
+    measure = partial(area, largest=math.inf) if scale == "real" else area
+    return pairs_of_gaps(
+        statistic, multigroup, among, measure, _areas_apart, bound_areas
+    )
+
+
+def _areas_apart(
+    statistic: GroupedScores, groups: Integers, multigroup: Multigroup
+) -> Floats:
+    """Area between the curves of each pair, whose CDFs come in blocks."""
+    areas = np.zeros(len(compared_groups(len(groups), multigroup)[0]))
+    last = np.zeros(len(groups) + (multigroup == "pooled"))
+    before: float | None = None
+    for scores, cdfs in cdf_blocks(statistic, groups, multigroup):
+        if len(scores):
+            widths = np.diff(scores, prepend=scores[0] if before is None else before)
+            heights = np.column_stack([last, cdfs[:, :-1]])
+            for part, apart in each_apart(heights, multigroup):
+                areas[part] += (apart * widths).sum(axis=1)
+            last, before = cdfs[:, -1], float(scores[-1])
+    return areas
+
+
 @specify(
     statistic=GroupedScores,
     takes_classes=True,
     compares_errors=never,
     measure=lambda: area,
+    countable=rows_of_scores,
+    pairs=pairs_of_abcc,
 )
 def abcc(
     y_true: ArrayLike | None,

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from skfair._utils._arithmetic import quotients
-from skfair._utils._types import Bools, Floats
+from skfair._utils._types import Bools, Floats, Integers
 from skfair._utils._validation import check_numbers
 from skfair.groups import Groups, drop_weightless, resolve_groups
 from skfair.metrics._distribution._gap import compared_pairs, largest_bounded
 from skfair.metrics._evaluate import always, specify
 from skfair.metrics._inputs import Multigroup
+from skfair.metrics._pairs import PairGaps, compared_groups
 from skfair.metrics._strata import Multistratum
 from skfair.metrics._undefined import (
     warn_if_labels_are_few,
@@ -29,7 +30,89 @@ from skfair.statistics._grouped_confusion import encode_classes
 Curve: TypeAlias = tuple[Floats, Floats]
 
 
-@specify(compares_errors=always)
+class RankedRows(NamedTuple):
+    """True labels, weights and groups of rows, by decreasing score."""
+
+    scores: Floats
+    positive: Bools
+    weights: NDArray[Any]
+    codes: NDArray[Any]
+    n_groups: int
+    #: Fewest rows of a true label with which a group is compared.
+    smallest: int
+
+    def curve(self, kept: Any) -> Curve:
+        """ROC curve of some of the rows."""
+        return _roc_curve(self.scores[kept], self.positive[kept], self.weights[kept])
+
+    def curves(self) -> list[Curve | None]:
+        """ROC curve of each group, None where it has too few rows of a true label."""
+        cells = self.codes * np.intp(2) + self.positive
+        rows = np.bincount(cells, minlength=2 * self.n_groups).reshape(-1, 2)
+        enough = rows.min(axis=1) >= self.smallest
+        return [
+            self.curve(self.codes == group) if enough[group] else None
+            for group in range(self.n_groups)
+        ]
+
+
+class _RowsByRank(NamedTuple):
+    """Rows by decreasing score, which are sorted once and given any groups."""
+
+    order: Integers
+    scores: Floats
+    positive: Bools
+    weights: NDArray[Any]
+
+    def statistic(self, groups: Groups) -> RankedRows:
+        """Return the rows that have a group, with these groups."""
+        codes, smallest = groups.codes[self.order], max(groups.min_group_size, 1)
+        known: Any = slice(None) if codes.min(initial=0) >= 0 else codes >= 0
+        return RankedRows(
+            self.scores[known],
+            self.positive[known],
+            self.weights[known],
+            codes[known],
+            len(groups.labels),
+            smallest,
+        )
+
+
+def _rows_by_rank(y_true: Any, y_score: Any, weights: Any) -> _RowsByRank:
+    """Sort rows by decreasing score."""
+    scores = check_numbers(y_score, "y_score")
+    positive, _ = _read_classes(y_true, len(scores))
+    order = np.argsort(-scores, kind="stable")
+    weights = np.ones(len(order), np.intp) if weights is None else weights
+    return _RowsByRank(order, scores[order], positive[order], weights[order])
+
+
+def pairs_of_roc(
+    statistic: RankedRows,
+    *,
+    multigroup: Multigroup = "pairwise",
+    among: Integers | None = None,
+) -> PairGaps:
+    """Areas between the ROC curves of all pairs, nan where labels are too few."""
+    curves, n_groups = statistic.curves(), statistic.n_groups
+    first, second = compared_groups(n_groups, multigroup, among)
+    values = np.full(len(first), np.nan)
+    everyone = statistic.curve(slice(None)) if second is None else None
+    for i, group in enumerate(first.tolist()):
+        ours = curves[group]
+        theirs = everyone if second is None else curves[second[i]]
+        if ours is not None and theirs is not None:
+            values[i] = _area_between(ours, theirs)
+    known, metric = [curve for curve in curves if curve is not None], None
+    if among is not None:
+        metric = math.nan
+        if len(known) == n_groups:
+            metric = _largest_area(known, statistic.curve(slice(None)), multigroup)
+    sizes = np.bincount(statistic.codes, minlength=n_groups)[np.newaxis]
+    return PairGaps(first, second, values[np.newaxis], sizes, metric=metric)
+
+
+@specify(compares_errors=always, countable=_rows_by_rank, pairs=pairs_of_roc)
 def abroca(
     y_true: ArrayLike,
     y_score: ArrayLike,
@@ -132,13 +215,10 @@ default=None
     weights = None if sample_weight is None else np.asarray(sample_weight)[order]
     rows, codes, weights, _ = drop_weightless(order, groups[order], weights)
     weights = np.ones(len(rows), dtype=np.intp) if weights is None else weights
-
-    def curve(kept: Any) -> Curve:
-        return _roc_curve(scores[rows[kept]], positive[rows[kept]], weights[kept])
-
-    everyone = curve(slice(None))
-    curves = [curve(codes == group) for group in range(statistic.n_groups)]
-    return _largest_area(curves, everyone, multigroup)
+    parts = scores[rows], positive[rows], weights, codes
+    ranked = RankedRows(*parts, statistic.n_groups, 1)
+    curves = [curve for curve in ranked.curves() if curve is not None]
+    return _largest_area(curves, ranked.curve(slice(None)), multigroup)
 
 
 def _largest_area(

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from typing import Any, NamedTuple, TypeAlias, get_args, overload
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
+from skfair._utils._arithmetic import quotients
 from skfair._utils._types import Floats, Integers
 from skfair._utils._validation import (
     TAKES_ANY,
@@ -18,6 +19,7 @@ from skfair._utils._validation import (
     Scale,
     check_choice,
     check_y_true,
+    scores_on,
 )
 from skfair.metrics._inputs import (
     Multigroup,
@@ -25,10 +27,12 @@ from skfair.metrics._inputs import (
     in_place_of_rows,
     refuse_statistics,
 )
+from skfair.metrics._pairs import PairGaps, compared_groups, each_apart
 from skfair.metrics._spec import Measure
 from skfair.metrics._undefined import warn_if_undefined
 from skfair.statistics import GroupedScores
 from skfair.statistics._grouped_scores import (
+    SortedScores,
     check_probabilities,
     gap_between,
     pooled_ranks,
@@ -79,6 +83,15 @@ def grouped_scores(
         check_y_true(y_true, y_score, scale)
         statistic = GroupedScores.from_scores(y_score, **rows, scale=scale)
     return pooled_ranks(statistic) if ranked and scale == "rank" else statistic
+
+
+def rows_of_scores(
+    y_true: Any, y_score: Any, weights: Any, *, scale: AnyScale = "probability"
+) -> SortedScores:
+    """Sort the scores of rows once, to be given groups many times."""
+    scores = scores_on(scale, y_score)
+    every = np.arange(len(scores))
+    return SortedScores.of(scores, every, weights, ranked=scale == "rank")
 
 
 class LargestGap(NamedTuple):
@@ -233,6 +246,111 @@ def largest_gap(
         bounds = bound_pairs(first, second, found[0])
         found = _largest_of_block(start, bounds, value_of, found)
     return LargestGap(found[0], pairs[found[1]])
+
+
+def pairs_of_gaps(
+    statistic: GroupedScores,
+    multigroup: Multigroup,
+    among: Integers | None,
+    measure: Measure,
+    measure_all: Callable[[GroupedScores, Integers, Multigroup], Floats | None],
+    bounds_of: Callable[[GroupedScores], BoundPairs] | None = None,
+    **more: Any,
+) -> PairGaps:
+    """Measures of the gaps of all pairs, nan of groups with too few rows.
+
+    `measure_all` finds those of some groups at once, or None where that takes too much
+    memory; the measure of two groups is faster.
+    """
+    n_groups, sizes = statistic.n_groups, statistic.counts
+    first, second = compared_groups(n_groups, multigroup, among)
+    values = np.full(len(first), np.nan)
+    enough = sizes >= max(statistic.min_group_size, 1)
+    defined = enough[first] if second is None else enough[first] & enough[second]
+    found = None
+    if len(first) > 1 and defined.any():
+        groups = np.arange(n_groups) if among is None else among
+        found = measure_all(statistic, groups, multigroup)
+    if found is not None:
+        values[defined] = found[defined]
+    else:
+        for i in np.flatnonzero(defined).tolist():
+            other = None if second is None else int(second[i])
+            values[i] = measure(gap_between(statistic, int(first[i]), other))
+    if among is not None:
+        more["metric"] = math.nan
+        if enough.all():
+            whole = largest_gap(statistic, multigroup, measure, bounds_of)
+            more["metric"] = whole.value
+    return PairGaps(first, second, values[np.newaxis], sizes[np.newaxis], **more)
+
+
+#: Numbers in one block of the CDFs that are compared with each other.
+_CDFS = 2**16
+
+
+def cdf_blocks(
+    statistic: GroupedScores,
+    groups: Integers,
+    multigroup: Multigroup,
+    size: int = _CDFS,
+) -> Iterator[tuple[Floats, Floats]]:
+    """Yield distinct scores, and the CDFs of some groups there, everyone's last."""
+    scores, codes, weights = statistic.scores, statistic.codes, statistic.weights
+    n_curves, totals = len(groups), statistic.totals[groups]
+    if n_curves < statistic.n_groups:
+        places = np.full(statistic.n_groups, -1)
+        places[groups] = np.arange(n_curves)
+        codes = places[codes]
+        scores, codes, weights = (x[codes >= 0] for x in (scores, codes, weights))
+    shares = quotients(1.0, totals)
+    everyone = totals / totals.sum()
+    for at, cdfs in curve_blocks(
+        scores, codes, weights * shares[codes], n_curves, size
+    ):
+        if multigroup == "pooled":
+            cdfs = np.vstack([cdfs, (everyone[:, np.newaxis] * cdfs).sum(axis=0)])
+        yield at, cdfs
+
+
+def curve_blocks(
+    scores: Floats,
+    codes: NDArray[Any],
+    steps: Floats,
+    n_curves: int,
+    size: int = 2**18,
+) -> Iterator[tuple[Floats, Floats]]:
+    """Yield distinct scores, and the sums of the steps of each curve up to these.
+
+    Arrays of sums have shape (n_curves, n_scores) and about `size` numbers.
+    """
+    new = np.append(scores[1:] != scores[:-1], True)
+    reached, width = np.zeros(n_curves), max(1, size // n_curves)
+    for start in range(0, len(scores), width):
+        part = slice(start, start + width)
+        ends = new[part]
+        columns = np.cumsum(ends) - ends  # one for each distinct score
+        n_columns = int(columns[-1]) + 1
+        cells = codes[part] * np.intp(n_columns) + columns
+        sums: Any = np.bincount(cells, steps[part], n_curves * n_columns)
+        heights = sums.reshape(n_curves, n_columns)
+        heights[:, 0] += reached
+        np.cumsum(heights, axis=1, out=heights)
+        reached = heights[:, -1].copy()
+        # A score at the end of the block may go on in the next one.
+        yield scores[part][ends], heights[:, : int(ends.sum())]
+
+
+def largest_apart(
+    blocks: Iterable[Floats], n_pairs: int, multigroup: Multigroup
+) -> Floats:
+    """Largest distance of the curves of each pair, which come in blocks."""
+    largest = np.zeros(n_pairs)
+    for curves in blocks:
+        if curves.shape[1]:
+            for part, apart in each_apart(curves, multigroup):
+                np.maximum(largest[part], apart.max(axis=1), out=largest[part])
+    return largest
 
 
 def sums_of_distances(

@@ -18,14 +18,19 @@ from skfair.metrics._distribution._gap import (
     BoundPairs,
     LargestGap,
     bound_gaps,
+    cdf_blocks,
     cdfs_at,
     compared_pairs,
     grouped_scores,
+    largest_apart,
     largest_gap,
+    pairs_of_gaps,
+    rows_of_scores,
     value_of_gaps,
 )
 from skfair.metrics._evaluate import never, specify
 from skfair.metrics._inputs import Multigroup
+from skfair.metrics._pairs import PairGaps, compared_groups, each_apart
 from skfair.metrics._spec import Measure
 from skfair.metrics._strata import Multistratum, combine_numbers
 from skfair.metrics._undefined import warn_if_undefined
@@ -60,12 +65,106 @@ def sustained_gap(gap: Gap, epsilon: float = 0.0) -> float:
     return float(_sustained(gap.scores, heights, epsilon) / gap.scale)
 
 
+def pairs_of_mcdp(
+    statistic: GroupedScores,
+    *,
+    multigroup: Multigroup = "pairwise",
+    among: Integers | None = None,
+    epsilon: Any = 0.0,
+    method: str = "exact",
+    n_subdivisions: Any = 32,
+) -> PairGaps:
+    """MCDP of all pairs of groups."""
+    measure = mcdp_measure(
+        epsilon=epsilon, method=method, n_subdivisions=n_subdivisions
+    )
+
+    def measure_all(
+        statistic: GroupedScores, groups: Integers, multigroup: Multigroup
+    ) -> Floats | None:
+        n_pairs = len(compared_groups(len(groups), multigroup)[0])
+        if epsilon == 0:
+            blocks = cdf_blocks(statistic, groups, multigroup)
+            return largest_apart((cdfs for _, cdfs in blocks), n_pairs, multigroup)
+        n_numbers = len(groups) * len(statistic.scores)
+        if method != "exact" or n_numbers > _MAX_AT_ONCE:
+            return None
+        return _sustained_apart(statistic, groups, multigroup, epsilon, n_pairs)
+
+    def place(first: int, second: int | None) -> float:
+        gap = gap_between(statistic, first, second)
+        return float(gap.scores[np.abs(gap.signed).argmax()])
+
+    return pairs_of_gaps(
+        statistic,
+        multigroup,
+        among,
+        measure,
+        measure_all,
+        partial(bound_pairs, epsilon=epsilon if method == "exact" else 0.0),
+        place=place if epsilon == 0 else None,
+    )
+
+
+def _sustained_apart(
+    statistic: GroupedScores,
+    groups: Integers,
+    multigroup: Multigroup,
+    epsilon: float,
+    n_pairs: int,
+) -> Floats:
+    """MCDP(epsilon) of all pairs: the largest of the least gaps in each window.
+
+    The best window starts where a piece does. The least gap of a range of pieces is the
+    smaller one of those of two overlapping ranges whose length is a power of two.
+    """
+    ((scores, cdfs),) = cdf_blocks(statistic, groups, multigroup, size=_MAX_AT_ONCE * 2)
+    starts, stops = _windows(scores, epsilon)
+    powers = np.frexp(stops - starts)[1] - 1
+    ranges = [
+        (starts[powers == j], stops[powers == j] - 2**j)
+        for j in range(powers.max(initial=-1) + 1)
+    ]
+    values = np.zeros(n_pairs)
+    for part, least in each_apart(cdfs, multigroup):
+        for j, (begin, end) in enumerate(ranges):
+            if j:
+                least = np.minimum(
+                    least[:, : -(2 ** (j - 1))], least[:, 2 ** (j - 1) :]
+                )
+            if len(begin):
+                inside = np.minimum(least[:, begin], least[:, end]).max(axis=1)
+                np.maximum(values[part], inside, out=values[part])
+    return values
+
+
+def _windows(scores: Floats, epsilon: float) -> tuple[Integers, Integers]:
+    """First pieces of windows, and the end of the shortest run that holds each.
+
+    Windows that reach beyond the last score, where every gap is 0, are left out.
+    """
+    starts = np.arange(len(scores))
+    reach = scores + 2 * epsilon
+    if scores[0] == 0:
+        reach[0] = epsilon  # a window may be cut at 0
+    stops = np.searchsorted(scores, reach - 4 * ROUNDING, side="left")
+    while True:
+        inside = stops < len(scores)
+        starts, stops = starts[inside], stops[inside]
+        short = ~_fits_window(scores, starts, stops, epsilon)
+        if not short.any():
+            return starts, stops
+        stops = stops + short
+
+
 @specify(
     statistic=GroupedScores,
     takes_classes=True,
     compares_errors=never,
     measure=mcdp_measure,
     distance=sustained_gap,
+    countable=rows_of_scores,
+    pairs=pairs_of_mcdp,
 )
 def mcdp(
     y_true: ArrayLike | None,
@@ -433,6 +532,8 @@ _BLOCK = 64
 #: Steps of the scores in half a window at which pairs of groups are bounded, unless
 #: these are more than the second number, and groups from which on that is worth it.
 _N_STEPS, _MAX_POINTS, _MANY_GROUPS = 4, 256, 4
+#: Numbers of CDFs that are held at once.
+_MAX_AT_ONCE = 2**23
 #: Pairs whose gaps at these scores are compared at once.
 _PAIRS = 2**12
 

@@ -1,4 +1,4 @@
-"""Closed-form bounds of distributions of groups: `docs/evidence/proxy_proofs.md`."""
+"""Closed-form bounds of distributions of groups: `docs/proofs/proxies.md`."""
 
 from __future__ import annotations
 

@@ -180,7 +180,7 @@ default=None
         drawn_rows = (draw() for _ in range(n_resamples))
         with ignore_undefined():
             drawn = evaluate_each([metric], drawn_rows, n_jobs=n_jobs, verbose=verbose)
-        values = drawn[:, 0, 0]
+        values = drawn[:, 0]
         defined = defined_values(values)
         low, high = basic_interval(observed, defined, level)
         if np.isnan(values).any():

@@ -126,7 +126,9 @@ class RowsInCells(NamedTuple):
         numbers = weights = add_up(self.n_alike)
         if self.weights is not None:
             weights = add_up(self.weights)
-        template = replace(self.template, labels=groups.labels)
+        template = replace(
+            self.template, labels=groups.labels, min_group_size=groups.min_group_size
+        )
         return count_again(template, weights, numbers.astype(np.intp))
 
     def to_draw(self, groups: Groups, rows: Integers) -> RowsOfGroupsInCells:
@@ -138,6 +140,42 @@ class RowsInCells(NamedTuple):
         return RowsOfGroupsInCells(
             template, places[rows], shape, weights, np.arange(len(rows))
         )
+
+
+class RowsOfOutcomes(NamedTuple):
+    """The outcome of each row that counts, added up by any groups."""
+
+    #: Outcomes times weights.
+    outcomes: Floats
+    weights: NDArray[Any] | None
+    #: Positions of the rows; None for all.
+    rows: Integers | None = None
+
+    @classmethod
+    def of(cls, outcomes: NDArray[Any], mask: Any, weights: Any) -> RowsOfOutcomes:
+        """Leave out the rows that do not count; a mask of None leaves out none."""
+        outcomes = outcomes if weights is None else outcomes * weights
+        if mask is None:
+            return cls(outcomes.astype(np.float64), weights)
+        rows = np.flatnonzero(mask)
+        weights = None if weights is None else weights[rows]
+        return cls(outcomes[rows].astype(np.float64), weights, rows)
+
+    def statistic(self, groups: Groups) -> GroupedOutcomes:
+        """Add up the outcomes by these groups; squared weights are not needed."""
+        codes = groups.codes if self.rows is None else groups.codes[self.rows]
+        outcomes, weights = self.outcomes, self.weights
+        if len(codes) and codes.min() < 0:
+            known = codes >= 0
+            codes, outcomes = codes[known], outcomes[known]
+            weights = None if weights is None else weights[known]
+        codes, n_groups = codes.astype(np.intp), len(groups.labels)
+        totals = counts = np.bincount(codes, minlength=n_groups)
+        if weights is not None:
+            totals = np.bincount(codes, weights, n_groups)
+        sums = np.bincount(codes, outcomes, n_groups)
+        rest = groups.labels, groups.names, groups.min_group_size
+        return GroupedOutcomes(sums, totals, totals, counts, *rest)
 
 
 class RowsOfGroupsInCells(NamedTuple):

@@ -6,34 +6,45 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.parallel import Parallel, delayed
 
+from skfair._utils._arithmetic import quotients
 from skfair._utils._results import NumbersResult
 from skfair._utils._text import shown
 from skfair._utils._types import Floats, Integers
 from skfair._utils._validation import as_array, check_integer, check_no_missing
 from skfair._utils._warnings import warn_user
 from skfair.groups import encode_column, intersect, rows_by_code
-from skfair.metrics._spec import check_metric, specification_of
+from skfair.metrics._pairs import PairGaps, furthest_groups
+from skfair.metrics._spec import check_metric, pick, specification_of
 from skfair.metrics._uncertainty._counts import Counts
 from skfair.metrics._uncertainty._resampling import (
     ROUNDING,
     Metric,
     Rows,
+    Valued,
     check_seed,
-    count_smaller,
-    evaluate_each,
+    compares_pairs_of,
     exact_pvalue,
+    read_each,
     rows_or_counts,
     unit_of,
 )
 
 #: Numbers in one block of permuted hits, which bounds memory.
 _BLOCK = 2**20
+#: Gaps of which each is standardised by itself, and groups of which all pairs are
+#: compared.
+_MAX_GAPS, _MAX_GROUPS = 1000, 45
+#: Standard deviations of gaps below this, in their unit, are rounding.
+_NO_DEVIATION = 1e-9
+#: Column of a table by which it is sorted.
+_ORDER = "standardised"
 #: Up to this many rows for each group, permuting single rows is faster.
 _FEW_ROWS = 20
 
@@ -47,14 +58,33 @@ class PermutationTestResult(NumbersResult):
     value : float
         The metric on the data as given.
     pvalue : float in (0, 1]
-        Share of permutations, the given order among them, with a value at least as
-        large; ties of `equalized_odds_difference` are broken, see `permutation_test`.
+        Share of permutations, the given order among them, that are at least as large:
+        by their largest standardised gap of a pair of groups, or by their value.
     null_mean : float
-        Mean of the metric over the permutations for which it is defined: its expected
-        value without a disparity.
+        Mean of the metric over the permutations for which it is defined. A small group
+        may have most of it: what chance gives each pair is in `pairs`.
     n_permutations : int
     null_distribution : ndarray of shape (n_permutations,)
         The metric for each permutation.
+    ordered_by : {"pairs", "value"}
+        Whether permutations are ordered by the largest standardised gap of a pair of
+        groups, or by the value of a metric that is no largest gap.
+    pairs : DataFrame
+        One row for each pair of groups, and for each stratum, class of scores, or true
+        and predicted class; that with the largest standardised gap, which decides the
+        test, is first. The columns are
+
+        - ``group``, ``other`` : labels of the groups; None for everyone,
+        - ``stratum``, ``class``, ``label``, ``prediction`` : where there are any: the
+          stratum, the position of the column of scores, the true and the predicted
+          class,
+        - ``gap`` : the metric of the two groups; of `madd` with an automatic bandwidth
+          and more than one pair, that of bins of the width ``bandwidth``,
+        - ``threshold`` : a score at which the gap is attained, of `mcdp` at epsilon 0,
+        - ``by_chance`` : mean of the gap over permutations, nan of many groups,
+        - ``pvalue`` : p-value of the gap, adjusted for all gaps of the table.
+
+        Empty where permutations are ordered by the value.
     """
 
     value: float
@@ -62,6 +92,8 @@ class PermutationTestResult(NumbersResult):
     null_mean: float
     n_permutations: int
     null_distribution: Floats = field(repr=False)
+    ordered_by: Literal["pairs", "value"] = "value"
+    pairs: pd.DataFrame = field(repr=False, default_factory=pd.DataFrame)
 
 
 def permutation_test(
@@ -79,6 +111,10 @@ def permutation_test(
     verbose: int = 0,
 ) -> PermutationTestResult:
     """Test whether a disparity is larger than with randomly permuted group labels.
+
+    A metric that is the largest gap of several pairs of groups is tested by the largest
+    *standardised* gap, so that a small group, whose gaps are large by chance, does not
+    hide those of others. Each pair has a p-value, too.
 
     Under the null hypothesis that a row's group is independent of its label, score and
     weight, group labels can be permuted over rows. The p-value is exact at any sample
@@ -164,18 +200,30 @@ default=None
     Notes
     -----
     The given order counts as one of the permutations, so that few permutations cost
-    power, not exactness [1]_. Values equal to the given one within rounding count as
-    large. So do permutations for which the metric is undefined, for example where a
-    group gets no row of a true label, which makes the p-value conservative. Rows of
-    weight zero keep their group, and rows without a group stay without.
+    power, not exactness [1]_. What equals the given order within rounding counts as
+    large. Rows of weight zero keep their group, and rows without a group stay without.
 
-    Where a group has few rows of a true label, `equalized_odds_difference` takes few
-    values, and a p-value that counts every tie rejects far less often than its level
-    allows. Permutations whose value equals the given one then count only if the sum
-    of all differences between rates of a group and of everyone is at least as large,
-    too. This orders permutations in full, so that the p-value is exact as before:
-    with groups of 300 and 100 rows, base rates of .5 and .05 and equal error rates,
-    the level of .05 was kept in 4.9 % of 4,000 samples, in 2.3 % without.
+    Each gap is centred and divided by its mean and standard deviation over all
+    permutations, the given order among them; each stratum, class and cell of a
+    confusion matrix has its own. The largest of them orders the permutations; where it
+    is the same, as for groups of few rows, the sum of all of them decides. A gap that
+    is undefined in a permutation is left out there, and a permutation for which the
+    metric is undefined altogether does not count. No formula is assumed, and the
+    p-value is exact.
+
+    The p-value of a pair is the share of permutations in which any standardised gap is
+    as large as that of the pair [2]_. If no groups differ, the probability that any is
+    at most alpha is at most alpha. Where some do, those of the others are approximate.
+
+    Of more than 1,000 gaps it is not each that is standardised, but the largest one of
+    each stratum, class and cell, in units of the root of the sum of one over both
+    sizes. Of more than 45 groups the pairs of those 45 are compared that are furthest
+    from everyone for their size.
+
+    Some metrics are no largest gap of two groups: `dcp`, `cvar_fairness`, `max_gap`,
+    means over strata (``multistratum="weighted"``), and functions of your own. Their
+    permutations are ordered by the value, and those for which it is undefined count as
+    large, which makes the p-value conservative.
 
     Of a statistic, numbers of rows are drawn from the distribution that permuted rows
     give them, at a cost that depends on its distinct scores or bins, not on its rows.
@@ -186,6 +234,8 @@ default=None
     ----------
     .. [1] Phipson, Smyth. "Permutation P-values Should Never Be Zero". Statistical
        Applications in Genetics and Molecular Biology 9(1), 2010.
+    .. [2] Westfall, Young. "Resampling-Based Multiple Testing". Wiley, 1993.
+       Algorithm 2.5.
 
     Examples
     --------
@@ -198,6 +248,20 @@ default=None
     ... )
     >>> result.pvalue
     0.01
+
+    Three groups, of which the third has few rows:
+
+    >>> from skfair.metrics import demographic_parity_difference
+    >>> hired = [1] * 80 + [0] * 120 + [1] * 170 + [0] * 130 + [1, 0, 0]
+    >>> result = permutation_test(
+    ...     demographic_parity_difference, None, hired,
+    ...     sensitive_features=["a"] * 200 + ["b"] * 300 + ["c"] * 3, random_state=0,
+    ... )
+    >>> result.pairs.round(3)
+      group other    gap  by_chance  pvalue
+    0     a     b  0.167      0.036   0.001
+    1     b     c  0.233      0.256   0.634
+    2     a     c  0.067      0.255   1.000
     """
     check_metric(metric)
     n_permutations = check_integer("n_permutations", n_permutations, 1)
@@ -207,7 +271,7 @@ default=None
     )
     observed, unit = rows.evaluate(metric), unit_of(metric, rows)
     if isinstance(rows, Rows) and not math.isnan(observed):
-        rows = rows.sorted_for(metric)
+        rows = _counted(rows, metric, within)
     (result,) = permutation_tests(
         [metric],
         [observed],
@@ -222,6 +286,16 @@ default=None
     if result.pvalue == 1:
         _warn_if_constant(observed, result.null_distribution, ROUNDING * unit)
     return result
+
+
+def _counted(rows: Rows, metric: Metric, within: Any) -> Rows:
+    """Count rows by stratum, unless groups of strata change their sizes."""
+    if rows.strata is not None and not (isinstance(within, str) and within == "auto"):
+        codes = rows.strata.codes
+        parts = permuted_strata(within, metric, rows)
+        if any(np.ptp(codes[part]) for part in parts if len(part)):
+            return rows
+    return rows.counted_for(metric)
 
 
 def permutation_tests(
@@ -240,29 +314,208 @@ def permutation_tests(
     Of a metric that is undefined no permutations are evaluated. `units` are the sizes
     of numbers by which values round, `options` those of `evaluate_each`.
     """
+    results = [_summarise(math.nan, np.full(n_permutations, np.nan))] * len(metrics)
     defined = [i for i, value in enumerate(observed) if not math.isnan(value)]
-    null = np.full((n_permutations, len(metrics), 2), np.nan)
-    if defined:
-        shuffled = (draw(generator) for _ in range(n_permutations))
-        kept = [metrics[i] for i in defined], shuffled, [observed[i] for i in defined]
-        null[:, defined] = evaluate_each(*kept, **options)
-    return [
-        _summarise(
-            observed[i],
-            null[:, i, 0],
-            _count_below(rows, metric, null[:, i, 1]),
-            units[i],
-        )
-        for i, metric in enumerate(metrics)
+    if not defined:
+        return results
+    readers: list[Compared | Valued] = [
+        Compared(metrics[i], rows, units[i])
+        if rows.statistics and compares_pairs_of(metrics[i])
+        else Valued(metrics[i])
+        for i in defined
     ]
+    shuffled = (draw(generator) for _ in range(n_permutations))
+    numbers = read_each(readers, shuffled, **options)
+    for i, reader, drawn in zip(defined, readers, numbers, strict=True):
+        if isinstance(reader, Compared):
+            results[i] = reader.summarise(observed[i], rows, drawn)
+        else:
+            results[i] = _summarise(observed[i], drawn, units[i])
+    return results
 
 
-def _count_below(rows: Rows | Counts, metric: Metric, orders: Floats) -> int:
-    """Count permutations with the observed value whose tie breaker is smaller."""
-    ties = specification_of(metric)[0].ties
-    if ties is None or np.isnan(orders).all():
-        return 0
-    return count_smaller(orders, rows.evaluate(ties))
+class Compared:
+    """Reads the gaps of all pairs off permutations, by which these are ordered."""
+
+    def __init__(self, metric: Metric, rows: Rows | Counts, unit: float) -> None:
+        specification, options = specification_of(metric)
+        find: Any = specification.pairs
+        self.pairs = partial(find, **pick(find, options))
+        self.pairwise = options.get("multigroup", "pairwise") == "pairwise"
+        self.leaves_groups_out, self.unit = specification.leaves_groups_out, unit
+        sizes = [part.values.size for part in self._gaps(rows)]
+        many = any(self._too_many(statistic) for statistic in rows.statistics)
+        #: Whether gaps are standardised by the sizes of the groups, not each by itself.
+        self.by_size = many or sum(sizes) > _MAX_GAPS
+
+    def _too_many(self, statistic: Any) -> bool:
+        """Whether groups make more pairs than are compared."""
+        return bool(self.pairwise and statistic.n_groups > _MAX_GROUPS)
+
+    def _gaps(self, rows: Rows | Counts) -> list[PairGaps]:
+        """Gaps of each statistic; of many groups those of the furthest ones."""
+        found = []
+        for statistic in rows.statistics:
+            among = {}
+            if self._too_many(statistic):
+                among["among"] = furthest_groups(statistic, self.pairs, _MAX_GROUPS)
+            found.append(self.pairs(statistic, **among))
+        return found
+
+    def read(self, rows: Rows | Counts) -> Floats:
+        """Return the metric, and then what is standardised."""
+        largest, numbers = [], []
+        reduce = np.fmax.reduce if self.leaves_groups_out else np.maximum.reduce
+        for gaps in self._gaps(rows):
+            value = reduce(gaps.values.ravel()) if gaps.metric is None else gaps.metric
+            found = self._to_standardise(gaps)
+            largest.append(value)
+            numbers.append(np.full(len(found), np.nan) if np.isnan(value) else found)
+        return np.concatenate([[np.fmax.reduce(largest)], *numbers])
+
+    def _to_standardise(self, gaps: PairGaps) -> Floats:
+        """Each gap, or the largest one of each cell in units of sizes."""
+        if self.by_size:
+            return np.asarray(np.fmax.reduce(gaps.scaled, axis=1))
+        return gaps.values.ravel()
+
+    def join(self, numbers: list[Floats]) -> Floats:
+        """Numbers of several permutations."""
+        return np.array(numbers)
+
+    def summarise(
+        self, observed: float, rows: Rows | Counts, drawn: Floats
+    ) -> PermutationTestResult:
+        """Test the largest standardised gap, and make a table of all gaps.
+
+        Permutations in which the metric is undefined are left out.
+        """
+        null = drawn[:, 0]
+        numbers = np.vstack([self.read(rows), drawn[~np.isnan(null)]])[:, 1:]
+        order = Order.of(numbers, self.unit)
+        return PermutationTestResult(
+            value=observed,
+            pvalue=order.pvalue,
+            null_mean=_mean_of_defined(null),
+            n_permutations=len(null),
+            null_distribution=null,
+            ordered_by="pairs",
+            pairs=self._table(rows, order),
+        )
+
+    def _table(self, rows: Rows | Counts, order: Order) -> pd.DataFrame:
+        """Table of pairs, those with the largest standardised gaps first."""
+        tables, start = [], 0
+        for part, gaps in enumerate(self._gaps(rows)):
+            for cell, values in enumerate(gaps.values):
+                width = 1 if self.by_size else len(values)
+                here = slice(start, start + width)
+                start += width
+                found = gaps.scaled[cell] if self.by_size else values
+                standardised = order.standardise(found, here)
+                columns: dict[str, Any] = _names_of_pairs(rows, part, gaps)
+                columns |= gaps.cells[cell]
+                columns |= {"gap": values, **gaps.columns}
+                if gaps.place is not None:
+                    columns["threshold"] = _places(gaps)
+                columns["by_chance"] = (
+                    math.nan if self.by_size else order.by_chance[here]
+                )
+                columns["pvalue"] = order.adjusted(standardised)
+                tables.append(pd.DataFrame(columns).assign(**{_ORDER: standardised}))
+        table = pd.concat(tables)
+        table = table[table["gap"].notna()]
+        table = table.sort_values(_ORDER, ascending=False, kind="stable")
+        return table.drop(columns=_ORDER).head(_MAX_GAPS).reset_index(drop=True)
+
+
+def _names_of_pairs(
+    rows: Rows | Counts, part: int, gaps: PairGaps
+) -> dict[str, list[Any]]:
+    """Labels of both groups of each pair, and names of their stratum and class."""
+    statistic: Any = rows.statistics[part]
+    labels = getattr(statistic, "labels", None) or range(statistic.n_groups)
+    names: dict[str, Any] = {}
+    if isinstance(rows, Rows) and rows.cells:
+        labels, names = rows.in_place[part].labels, rows.cells[part]
+    elif len(rows.statistics) > 1:
+        names = {"stratum": part}
+    none: list[Any] = [None] * len(gaps.first)
+    others = none if gaps.second is None else [labels[i] for i in gaps.second]
+    pairs = {"group": [labels[i] for i in gaps.first], "other": others}
+    return pairs | {name: [value] * len(none) for name, value in names.items()}
+
+
+def _places(gaps: PairGaps) -> Floats:
+    """Score at which each pair of groups has its gap."""
+    assert gaps.place is not None
+    seconds = [None] * len(gaps.first) if gaps.second is None else gaps.second.tolist()
+    pairs = zip(gaps.first.tolist(), seconds, strict=True)
+    return np.array([gaps.place(*pair) for pair in pairs])
+
+
+class Order(NamedTuple):
+    """Orders the given arrangement and permutations by their largest standardised gap.
+
+    Each gap is centred and divided by its mean and standard deviation over all of them.
+    Where the largest is the same the sum of all decides.
+    """
+
+    means: Floats
+    deviations: Floats
+    #: Mean of each gap over permutations.
+    by_chance: Floats
+    #: Largest standardised gap of each arrangement, the given one first.
+    largest: Floats
+    rounding: float
+    pvalue: float
+
+    @classmethod
+    def of(cls, numbers: Floats, unit: float) -> Order:
+        """Order arrangements by their gaps, in rows; gaps may be undefined."""
+        means, deviations = _moments(numbers)
+        deviations[deviations <= _NO_DEVIATION * unit] = math.inf
+        smallest = deviations.min(initial=math.inf)
+        rounding = ROUNDING * unit / smallest
+        standardised = (numbers - means) / deviations
+        largest = np.fmax.reduce(standardised, axis=1)
+        sums = np.nansum(standardised, axis=1)
+        tied = np.abs(largest - largest[0]) <= rounding
+        least = sums[0] - rounding * numbers.shape[1]
+        above = np.where(tied, sums >= least, largest > largest[0])
+        by_chance = _moments(numbers[1:])[0]
+        moments = means, deviations, by_chance
+        return cls(*moments, largest, rounding, float(above.mean()))
+
+    def standardise(self, gaps: Floats, here: slice) -> Floats:
+        """Standardise some gaps by the moments of some columns."""
+        return np.asarray((gaps - self.means[here]) / self.deviations[here])
+
+    def adjusted(self, standardised: Floats) -> Floats:
+        """P-values adjusted for all gaps: the share of arrangements with any as large.
+
+        That of the largest gap is that of the test.
+        """
+        ordered = np.sort(self.largest)
+        below = np.searchsorted(ordered, standardised - self.rounding)
+        shares = 1 - below / len(ordered)
+        decides = standardised >= self.largest[0] - self.rounding
+        return np.where(decides, self.pvalue, shares)
+
+
+def _moments(numbers: Floats) -> tuple[Floats, Floats]:
+    """Mean and standard deviation of the numbers of each column that are defined."""
+    defined = ~np.isnan(numbers)
+    n = defined.sum(axis=0)
+    means = quotients(np.where(defined, numbers, 0).sum(axis=0), n, np.nan)
+    squares = np.where(defined, (numbers - means) ** 2, 0).sum(axis=0)
+    return means, np.sqrt(quotients(squares, n))
+
+
+def _mean_of_defined(null: Floats) -> float:
+    """Mean of the values that are defined, nan without any."""
+    defined = null[~np.isnan(null)]
+    return float(defined.mean()) if len(defined) else math.nan
 
 
 def permutes_within_labels(metric: Any, y_true: Any = None) -> bool:
@@ -388,14 +641,13 @@ def shuffled_hits(
 
 
 def _summarise(
-    observed: float, null: Floats, n_below: int = 0, unit: float = 1.0
+    observed: float, null: Floats, unit: float = 1.0
 ) -> PermutationTestResult:
-    """Summarise the values; `n_below` of those that are equal count as smaller."""
-    defined = ~np.isnan(null)
+    """Summarise the values of a metric that is no comparison of pairs."""
     return PermutationTestResult(
         value=observed,
-        pvalue=exact_pvalue(observed, null, n_below, unit),
-        null_mean=float(null[defined].mean()) if defined.any() else math.nan,
+        pvalue=exact_pvalue(observed, null, unit),
+        null_mean=_mean_of_defined(null),
         n_permutations=len(null),
         null_distribution=null,
     )

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import islice
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -16,15 +16,22 @@ from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
 from skfair._utils._types import Floats, Integers
-from skfair._utils._validation import as_array, check_weights, scores_on
+from skfair._utils._validation import as_array, check_weights
 from skfair._utils._warnings import warns_if_reordered
-from skfair.groups import Codes, Groups, intersect, resolve_groups, resolve_strata
-from skfair.metrics._spec import number_of, specification_of
-from skfair.metrics._strata import largest_defined, over_strata
+from skfair.groups import (
+    Codes,
+    Groups,
+    intersect,
+    resolve_groups,
+    resolve_strata,
+    rows_by_code,
+    with_labels,
+)
+from skfair.metrics._classes import split_classes
+from skfair.metrics._spec import number_of, pick, specification_of
+from skfair.metrics._strata import largest_defined, over_strata, split_strata
 from skfair.metrics._uncertainty._counts import COUNTED, Counts
 from skfair.metrics._undefined import ignore_undefined
-from skfair.statistics import GroupedScores
-from skfair.statistics._grouped_scores import SortedScores
 
 Metric: TypeAlias = Callable[..., float]
 
@@ -36,6 +43,29 @@ ROUNDING = 1e-12
 ENOUGH = 0.5
 
 
+class RowsOfStratum(NamedTuple):
+    """Rows of one stratum, which are counted by the groups that it compares."""
+
+    counted: Any
+    #: Positions among all rows.
+    rows: Integers
+    labels: tuple[Any, ...]
+
+    def statistic(self, groups: Groups) -> Any:
+        """Return the statistic of these rows from the groups of all rows."""
+        part = groups if len(self.rows) == len(groups) else groups[self.rows]
+        if self.labels != groups.labels:
+            part = with_labels(part, self.labels)
+        return self.counted.statistic(part)
+
+
+def compares_pairs_of(metric: Metric) -> bool:
+    """Whether a metric is the largest comparison of two groups, or with everyone."""
+    specification, options = specification_of(metric)
+    mean = options.get("multistratum") == "weighted"
+    return specification.pairs is not None and not mean
+
+
 @dataclass(frozen=True, eq=False)
 class Rows:
     """Arguments by row of a metric."""
@@ -45,9 +75,11 @@ class Rows:
     groups: Groups
     sample_weight: NDArray[Any] | None
     strata: Groups | None = None
-    #: For each stratum in which groups are compared, what makes the statistic of its
-    #: rows from the groups. Metrics read the statistics in place of the rows.
+    #: What counts the statistic of each stratum from the groups of the rows. Metrics
+    #: read the statistics in place of the rows.
     in_place: tuple[Any, ...] = ()
+    #: Names of the stratum and class of each of these.
+    cells: tuple[dict[str, Any], ...] = ()
 
     @classmethod
     @warns_if_reordered
@@ -97,17 +129,51 @@ class Rows:
             counts &= self.sample_weight > 0
         return np.flatnonzero(counts)
 
-    def sorted_for(self, metric: Metric) -> Rows:
-        """Sort the scores once for a metric that needs nothing but their statistic."""
+    def counted_for(self, metric: Metric) -> Rows:
+        """Read what the metric needs of scores and labels once for all permutations.
+
+        Rows are returned as they are for metrics that compare no pairs of groups.
+        """
         specification, options = specification_of(metric)
-        if specification.statistic is not GroupedScores or self.strata is not None:
+        if not compares_pairs_of(metric) or specification.countable is None:
             return self
-        if self.y_score.ndim != 1:
-            return self
-        scores = scores_on(options.get("scale", "probability"), self.y_score)
-        weights = check_weights(self.sample_weight, len(scores))
-        by_score = SortedScores.of(scores, self.that_count(), weights)
-        return replace(self, in_place=(by_score,))
+        in_place, cells = [], []
+        for stratum, rows, labels in self._compared_in_strata():
+            part = self.take(rows)
+            weights = check_weights(part.sample_weight, len(rows))
+            options_of_rows = pick(specification.countable, options)
+            columns = split_classes(specification, options, part.y_true, part.y_score)
+            for position, column in enumerate(columns):
+                true = part.y_true if len(columns) == 1 else None
+                counted = specification.countable(
+                    true, column, weights, **options_of_rows
+                )
+                in_place.append(RowsOfStratum(counted, rows, labels))
+                of_class = {"class": position} if len(columns) > 1 else {}
+                cells.append(stratum | of_class)
+        return replace(self, in_place=tuple(in_place), cells=tuple(cells))
+
+    def _compared_in_strata(
+        self,
+    ) -> Iterator[tuple[dict[str, Any], Integers, tuple[Any, ...]]]:
+        """Yield the name of each stratum, its rows, and the groups compared in it."""
+        if self.strata is None:
+            yield {}, self.that_count(), self.groups.labels
+            return
+        counts = np.zeros(len(self.y_score), dtype=bool)
+        counts[self.that_count()] = True
+        codes = np.where(counts, self.strata.codes, -1)
+        found, _ = split_strata(
+            self.groups,
+            self.strata,
+            self.sample_weight,
+            n_samples=len(codes),
+            leaves_groups_out=False,
+        )
+        parts = rows_by_code(codes, len(self.strata.labels))
+        for stratum, rows in zip(found, parts, strict=True):
+            if stratum.groups is not None:
+                yield {"stratum": stratum.label}, rows, stratum.groups.labels
 
     @cached_property
     def statistics(self) -> list[Any]:
@@ -171,36 +237,71 @@ def rows_or_counts(
 Resample: TypeAlias = Rows | Counts | list[Rows | Counts]
 
 
+class Valued:
+    """Reads the value of a metric off resamples."""
+
+    def __init__(self, metric: Metric) -> None:
+        specification, options = specification_of(metric)
+        self.metric, self.of_many = metric, specification.of_many
+        self.combine = specification.combine or largest_defined
+        self.options = options
+
+    def read(self, rows: Rows | Counts) -> Any:
+        """Value of the rows, or their statistic where many are evaluated at once."""
+        if self.of_many is not None and len(rows.statistics) == 1:
+            return rows.statistics[0]
+        if isinstance(rows, Rows) and not rows.in_place:
+            return rows.evaluate_again(self.metric)
+        values = [float(self.metric(None, one)) for one in rows.statistics]
+        return float(self.combine(values, None))
+
+    def join(self, numbers: list[Any]) -> Floats:
+        """Values of several resamples."""
+        if self.of_many is not None and not isinstance(numbers[0], float):
+            return np.asarray(self.of_many(numbers, **self.options))
+        return np.array(numbers)
+
+
 def evaluate_each(
     metrics: Sequence[Metric],
     resamples: Iterable[Resample],
-    observed: Sequence[float] | None = None,
     *,
     n_jobs: int | None = None,
     verbose: int = 0,
     tick: Callable[[], Any] = lambda: None,
 ) -> Floats:
-    """Values of metrics on each resample, of shape (n_resamples, n_metrics, 2).
+    """Values of metrics on each resample, of shape (n_resamples, n_metrics)."""
+    readers = [*map(Valued, metrics)]
+    return np.column_stack(read_each(readers, resamples, n_jobs, verbose, tick))
 
-    Resamples are drawn one after the other, and `tick` is called after each. The last
-    axis has the value, and that of the metric that orders resamples whose value is the
-    observed one, nan for others.
+
+def read_each(
+    readers: Sequence[Any],
+    resamples: Iterable[Resample],
+    n_jobs: int | None = None,
+    verbose: int = 0,
+    tick: Callable[[], Any] = lambda: None,
+) -> list[NDArray[Any]]:
+    """Read numbers off each resample: an array for each reader, resamples first.
+
+    A reader reads one resample, and joins what it has read of several. Resamples are
+    drawn one after the other, and `tick` is called after each.
     """
     if effective_n_jobs(n_jobs) == 1 and not verbose:
         # A task of joblib takes as long as a metric of few rows.
         left = iter(resamples)
-        task = partial(_evaluate, metrics=metrics, observed=observed)
-        results = iter(lambda: task(islice(left, _BLOCK_ALONE)), [])
+        task = partial(_read, readers=readers)
+        results = iter(lambda: task(islice(left, _BLOCK_ALONE)), None)
     else:
         results = Parallel(n_jobs=n_jobs, verbose=verbose, return_as="generator")(
-            delayed(_evaluate)(block, metrics, observed) for block in _blocks(resamples)
+            delayed(_read)(block, readers) for block in _blocks(resamples)
         )
-    found = []
-    for values in results:
-        found += values
-        for _ in values:
+    blocks = []
+    for arrays in results:
+        blocks.append(arrays)
+        for _ in arrays[0]:
             tick()
-    return np.array(found).reshape(len(found), len(metrics), 2)
+    return [np.concatenate(of_reader) for of_reader in zip(*blocks, strict=True)]
 
 
 def _blocks(resamples: Iterable[Resample]) -> Iterator[list[Resample]]:
@@ -210,41 +311,18 @@ def _blocks(resamples: Iterable[Resample]) -> Iterator[list[Resample]]:
         yield block
 
 
-def _evaluate(
-    resamples: Iterable[Resample], metrics: Sequence[Metric], observed: Any
-) -> list[list[tuple[float, float]]]:
-    """Values of all metrics on each of some resamples."""
-    known, values = [specification_of(metric) for metric in metrics], []
-    statistics: list[list[Any]] = [[] for _ in metrics]
+def _read(
+    resamples: Iterable[Resample], readers: Sequence[Any]
+) -> list[NDArray[Any]] | None:
+    """Read some resamples by each reader; None where there are none."""
+    numbers: list[list[Any]] = [[] for _ in readers]
     for one in resamples:
-        each = one if isinstance(one, list) else [one] * len(metrics)
-        of_one = []
-        for i, (rows, metric) in enumerate(zip(each, metrics, strict=True)):
-            if known[i][0].of_many and len(rows.statistics) == 1:
-                statistics[i] += rows.statistics  # evaluated below
-                of_one.append((math.nan, math.nan))
-            else:
-                given = None if observed is None else observed[i]
-                of_one.append(_value_or_tie(rows, metric, given))
-        values.append(of_one)
-    for i, of_metric in enumerate(statistics):
-        specification, options = known[i]
-        if of_metric and specification.of_many:
-            found = specification.of_many(of_metric, **options)
-            for of_one, value in zip(values, found, strict=True):
-                of_one[i] = value, math.nan
-    return values
-
-
-def _value_or_tie(
-    rows: Rows | Counts, metric: Metric, observed: float | None
-) -> tuple[float, float]:
-    """Value of a metric, and of the one that breaks ties if it is the observed one."""
-    value, order = rows.evaluate_again(metric), math.nan
-    ties = specification_of(metric)[0].ties
-    if observed is not None and ties and abs(value - observed) <= ROUNDING:
-        order = rows.evaluate_again(ties)
-    return value, order
+        each = one if isinstance(one, list) else [one] * len(readers)
+        for of_reader, reader, rows in zip(numbers, readers, each, strict=True):
+            of_reader.append(reader.read(rows))
+    if not numbers[0]:
+        return None
+    return [reader.join(each) for reader, each in zip(readers, numbers, strict=True)]
 
 
 def check_seed(random_state: Any) -> np.random.Generator:
@@ -311,11 +389,6 @@ def shuffled_codes(
     return shuffled
 
 
-def count_smaller(values: Floats, observed: float) -> int:
-    """Count permutations whose tie breaker is smaller than the observed one."""
-    return int((values < observed - ROUNDING).sum())
-
-
 def unit_of(metric: Metric, rows: Rows | Counts) -> float:
     """Size of the numbers whose unit a metric has; 1 where its values have none."""
     specification, options = specification_of(metric)
@@ -332,17 +405,14 @@ def largest_size(*numbers: NDArray[Any] | None) -> float:
     return max(sizes, default=0.0) or 1.0
 
 
-def exact_pvalue(
-    observed: float, null: Floats, n_below: int = 0, unit: float = 1.0
-) -> float:
+def exact_pvalue(observed: float, null: Floats, unit: float = 1.0) -> float:
     """Share of permutations with a value at least as large, the given groups included.
 
-    `n_below` of those with an equal value count as smaller, undefined values as large.
-    nan where the observed value is undefined. Values of numbers of the size `unit`
-    round as these do.
+    Undefined values count as large. nan where the observed value is undefined. Values
+    of numbers of the size `unit` round as these do.
     """
     if math.isnan(observed):
         return math.nan
     rounding = ROUNDING * max(abs(observed), unit) if math.isfinite(observed) else 0.0
     as_large = ~(null < observed - rounding)
-    return float((1 + as_large.sum() - n_below) / (1 + len(null)))
+    return float((1 + as_large.sum()) / (1 + len(null)))

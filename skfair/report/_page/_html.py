@@ -8,9 +8,9 @@ import importlib.resources
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from skfair._utils._language import (
+from skfair._utils._optional import extra, require
+from skfair._utils._text import (
     counted,
-    figure,
     in_quotes,
     in_unit,
     interval,
@@ -19,11 +19,9 @@ from skfair._utils._language import (
     percent,
     points,
     pvalue_text,
-    say,
+    visible_text,
     whole,
 )
-from skfair._utils._optional import extra, require
-from skfair._utils._text import visible_text
 from skfair.report._metrics import (
     FURTHER_QUESTIONS,
     MEASURES,
@@ -31,6 +29,7 @@ from skfair.report._metrics import (
     amounts,
     questions_of,
     signed,
+    word_of,
 )
 from skfair.report._page._pictures import (
     cdf_picture,
@@ -57,15 +56,22 @@ _FILTERS: tuple[Callable[..., str], ...] = (
     pvalue_text,
 )
 _FUNCTIONS: tuple[Callable[..., str], ...] = (
-    say,
     counted,
-    figure,
     interval,
     amounts,
     bounds_text,
     ratio_text,
     sizes_text,
 )
+#: Headings of what answers each question.
+_HEADINGS = {
+    "decisions": "Decisions",
+    "scores": "Scores at any threshold",
+    "errors": "Errors",
+    "predictions": "Predictions",
+    "mean errors": "Mean errors",
+    "absolute errors": "Absolute errors",
+}
 #: Groups of a table that are shown; the others are folded.
 _SHOWN = 12
 
@@ -102,7 +108,9 @@ def render(summary: Summary, record: Mapping[str, Any]) -> str:
             for i, result in enumerate(proxy["results"] if proxy else ())
         ],
         questions={**questions_of(settings), **FURTHER_QUESTIONS},
-        numbers=settings.get("scale") == "real",
+        headings=[_HEADINGS[word_of(q, settings)] for q in questions_of(settings)],
+        numbers=settings["scale"] == "real",
+        decides=settings["decides"],
         performances=[
             {"label": one["name"], "n": summary["n_rows"], **one["performance"]}
             for one in summary["models"]
@@ -130,7 +138,7 @@ def render_page(
             **values,
             style=Markup((templates / "report.css").read_text()),
             safe=Markup,
-            record={say(key): visible_text(text, 200) for key, text in record.items()},
+            record={key: visible_text(text, 200) for key, text in record.items()},
         )
     )
     return str(page)
@@ -140,15 +148,6 @@ def render_page(
 def _environment() -> jinja2.Environment:
     """Templates and their filters, compiled once."""
     import jinja2
-    from markupsafe import Markup
-
-    def marked(message: str, **values: Any) -> Markup:
-        """Write a message that has markup of its own, and escape its values."""
-        return Markup(say(message)).format(**values)
-
-    def at_each_page(write: Callable[..., str]) -> Any:
-        """Write constants, too, in the language of each page, not of the first one."""
-        return jinja2.pass_context(lambda _, *values: write(*values))
 
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("skfair.report._page"),
@@ -158,8 +157,8 @@ def _environment() -> jinja2.Environment:
         lstrip_blocks=True,
     )
     for write in _FILTERS:
-        environment.filters[write.__name__] = at_each_page(write)
-    for write in *_FUNCTIONS, marked:
+        environment.filters[write.__name__] = write
+    for write in _FUNCTIONS:
         environment.globals[write.__name__] = write
     return environment
 

@@ -9,8 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from skfair._utils._language import figure, interval, number, say, whole
-from skfair._utils._text import plain
+from skfair._utils._text import counted, interval, number, plain, whole
 from skfair.report._metrics import MEASURES, amount, amounts
 from skfair.report._proxy import bounds_text, ratio_text, sizes_text
 
@@ -128,15 +127,15 @@ def sections(summary: Summary) -> Iterator[Section]:
             yield 2, title, _metrics(result["measures"], OF_METRICS | tests)
             if result["groups"]:
                 rows = [{**row, "interval": _ends(row)} for row in result["groups"]]
-                yield 3, f"{say('Groups')}: {title}", _table_of_groups(rows, OF_GROUPS)
+                yield 3, f"Groups: {title}", _table_of_groups(rows, OF_GROUPS)
             for table in result.get("impact_ratios") or ():
                 lines = [plain(table["sentence"]), ""]
                 lines += _table_of_groups(table["rows"], OF_RATIOS)
-                yield 3, f"{say(RATIOS[table['kind']])}: {title}", lines
+                yield 3, f"{RATIOS[table['kind']]}: {title}", lines
             if result.get("strata"):
                 lines = [plain(result["strata"]["sentence"]), ""]
                 lines += _metrics(result["strata"]["rows"], OF_STRATA)
-                yield 3, f"{say('Within strata')}: {title}", lines
+                yield 3, f"Within strata: {title}", lines
     for part in summary.get("why") or ():
         lines = [line for text in part["texts"] for line in (plain(text), "")]
         yield 2, plain(part["title"]), lines + _table_lines(part["head"], part["rows"])
@@ -145,7 +144,7 @@ def sections(summary: Summary) -> Iterator[Section]:
     for heading, key in SECTIONS.items():
         texts = summary[key] if key else summary["verdict"]["cannot"]
         if texts:
-            yield 2, say(heading), [f"- {plain(text)}" for text in texts]
+            yield 2, heading, [f"- {plain(text)}" for text in texts]
 
 
 def card_sections(
@@ -161,11 +160,13 @@ def card_sections(
 
 def _head(summary: Summary, record: Mapping[str, str]) -> list[str]:
     """Lines on what a report was made of, and its verdict on each model."""
-    lines = [say("{n} rows.", n=whole(summary["n_rows"])), ""]
-    lines += [f"- {say(name)}: {plain(str(text))}" for name, text in record.items()]
+    lines = [f"{counted(summary['n_rows'], 'row')}.", ""]
+    if (left_out := summary["settings"]["left_out"]) is not None:
+        lines[0] = f"{lines[0][:-1]}, {whole(left_out['n_rows'])} more left out."
+    lines += [f"- {name}: {plain(str(text))}" for name, text in record.items()]
     seed = summary["settings"]["random_state"]
-    made = f"skfair {summary['versions']['skfair']}, {say('seed')} {seed}"
-    lines += [f"- {say('Made with')}: {made}", ""]
+    made = f"skfair {summary['versions']['skfair']}, seed {seed}"
+    lines += [f"- Made with: {made}", ""]
     for lead in summary["verdict"]["leads"]:
         text = " ".join([lead["text"], *lead.get("further", ())])
         lines.append(f"- **{plain(lead['model'])}**: {plain(text)}")
@@ -194,12 +195,12 @@ def _metrics(rows: list[Summary], headings: Mapping[str, str]) -> list[str]:
                 found = row.get(name)
                 known[name] = None if found is None else amount(found, key)
         cells.append([known[name] for name in headings])
-    return _table_lines([say(heading) for heading in headings.values()], cells)
+    return _table_lines(list(headings.values()), cells)
 
 
 def _by_proxy(section: Summary) -> Iterator[Section]:
     """Write what bounds by a proxy say, and a table of them for each model."""
-    title = say("Groups that are known by a proxy: {names}", names=section["names"])
+    title = f"Groups that are known by a proxy: {section['names']}"
     texts = [sizes_text(section), *section["known"]]
     yield 2, plain(title), "\n\n".join(map(plain, texts)).split("\n")
     ratios = [ratio_text(ratio) for ratio in section["odds_ratios"]]
@@ -213,19 +214,17 @@ def _by_proxy(section: Summary) -> Iterator[Section]:
             ]
             for m in measures
         ]
-        lines = _table_lines([say("Metric"), *ratios, say("Limit possible from")], rows)
+        lines = _table_lines(["Metric", *ratios, "Limit possible from"], rows)
         lines += ["", *(f"- {plain(m['sentence'])}" for m in result["measures"])]
-        heading = say("Bounds by the odds ratio")
+        heading = "Bounds by the odds ratio"
         yield 3, f"{heading}: {plain(result['model'])}", lines
 
 
 def _table_of_groups(rows: list[Summary], headings: Mapping[str, str]) -> list[str]:
     """Table of groups, without the columns that no group has a number for."""
     kept = [k for k in headings if any(row.get(k) is not None for row in rows)]
-    head = [say("Group"), *(say(headings[key]) for key in kept)]
-    cells = [
-        [say(row[k]) if k == "status" else row.get(k) for k in kept] for row in rows
-    ]
+    head = ["Group", *(headings[key] for key in kept)]
+    cells = [[row[k] if k == "status" else row.get(k) for k in kept] for row in rows]
     labels = [row["label"] for row in rows]
     return _table_lines(head, ([a, *b] for a, b in zip(labels, cells, strict=True)))
 
@@ -261,7 +260,7 @@ def _has_number(value: Any) -> bool:
 def _written(value: Any, digits: int) -> str:
     """Write a number, or text on one line; nothing where there is none."""
     if _has_number(value):
-        return figure(f"{value:z,.{digits}f}")
+        return f"{value:z,.{digits}f}"
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return ""
     return plain(", ".join(map(str, value)) if isinstance(value, tuple) else str(value))

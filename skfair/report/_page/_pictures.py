@@ -11,15 +11,13 @@ from xml.etree import ElementTree
 import numpy as np
 import pandas as pd
 
-from skfair._utils._language import (
-    figure,
+from skfair._utils._text import (
     in_unit,
     listed,
     number,
     percent,
     points,
     quoted,
-    say,
 )
 
 if TYPE_CHECKING:
@@ -155,8 +153,8 @@ def _panel(summary: Summary, position: int, name: str) -> Summary | None:
         xs, across = _axis(found, (f"{key}_lower", key, f"{key}_upper"), 60, right)
         ys, up = _axis(measures, ("lower", "value", "upper"), bottom - 8, 30)
         return {
-            "heading": say("By {name}", name=name),
-            "name_across": say(title),
+            "heading": f"By {name}",
+            "name_across": title,
             "name_up": measures[0]["title"],
             "right": right,
             "bottom": bottom,
@@ -191,7 +189,7 @@ def _axis(
     ticks = MaxNLocator(3).tick_values(low, high)
     ticks = ticks[(ticks >= low) & (ticks <= high)]
     marks = [
-        {"text": figure(f"{round(tick, 9) + 0.0:g}"), "at": float(placed(tick))}
+        {"text": f"{round(tick, 9) + 0.0:g}", "at": float(placed(tick))}
         for tick in ticks.tolist()
     ]
     return placed(values).tolist(), marks

@@ -19,12 +19,10 @@ from skfair.metrics._dcp._search._enumeration import enumerate_row, n_vertices
 from skfair.metrics._dcp._search._local_search import search_locally
 from skfair.metrics._dcp._search._rows import RowResult, halves
 
-SearchMethod = Literal["auto", "enumerate", "branch_and_bound", "local"]
+SearchMethod = Literal["auto", "local"]
 
-#: "auto" enumerates up to this many vertices of a class, in about a second.
+#: A proof enumerates up to this many vertices of a class, in about a second.
 _MAX_AUTO_VERTICES = 400_000
-#: "enumerate" would need more memory than most machines have.
-_MAX_VERTICES = 10_000_000
 
 
 @dataclass
@@ -103,27 +101,18 @@ def _solve_some(
 
 
 def _needs_branch_and_bound(rates: Floats, method: SearchMethod) -> bool:
-    """Whether a class is solved by branch and bound."""
-    if method == "branch_and_bound":
-        return len(rates) > 0
+    """Whether a class has too many vertices to look at each of them."""
     return method == "auto" and n_vertices(*rates.shape) > _MAX_AUTO_VERTICES
 
 
 def _solve_row(
     rates: Floats, weights: Floats, method: SearchMethod, clock: Clock
 ) -> RowResult:
-    """Solve one class by any method but branch and bound."""
+    """Solve one class vertex by vertex, or search it without a proof."""
     n_groups, n_classes = rates.shape
     if not n_groups:  # no group has this class: any row will do
         return RowResult(0.0, 0.0, np.full(n_classes, 1 / n_classes), 0)
-    if method in ("auto", "enumerate"):
-        vertices = n_vertices(n_groups, n_classes)
-        if vertices > _MAX_VERTICES:
-            raise ValueError(
-                f"method must be 'branch_and_bound' or 'auto' for {n_groups} groups "
-                f"and {n_classes} classes, got 'enumerate', which would examine "
-                f"{vertices:,} vertices, expected at most {_MAX_VERTICES:,}."
-            )
-        found = enumerate_row(rates, weights, clock)
-        return found or search_locally(rates, weights, clock, halves(n_classes))
-    return search_locally(rates, weights, clock)
+    if method == "local":
+        return search_locally(rates, weights, clock)
+    result = enumerate_row(rates, weights, clock)
+    return result or search_locally(rates, weights, clock, halves(n_classes))

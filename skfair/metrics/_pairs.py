@@ -1,0 +1,130 @@
+"""The gap of every pair of groups that a metric is the largest of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from functools import lru_cache
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skfair._utils._arithmetic import quotients
+from skfair._utils._types import Floats, Integers
+from skfair.metrics._inputs import Multigroup
+from skfair.statistics import GroupedOutcomes, GroupedScores
+
+
+class PairGaps(NamedTuple):
+    """Gaps between two groups, or a group and everyone, in each cell of a metric.
+
+    Error rates have a cell for each true and predicted class; most metrics have one.
+    """
+
+    #: Positions of both groups of each pair; the second is None for everyone.
+    first: Integers
+    second: Integers | None
+    #: Gaps of shape (n_cells, n_pairs), nan where they are undefined.
+    values: Floats
+    #: Rows of each group in each cell, of shape (n_cells, n_groups).
+    sizes: NDArray[Any]
+    #: Names of the parts of each cell.
+    cells: tuple[Mapping[str, Hashable], ...] = ({},)
+    #: Finds the score at which two groups have their gap.
+    place: Callable[[int, int | None], float] | None = None
+    #: Further numbers of each pair, by name.
+    columns: Mapping[str, NDArray[Any]] = MappingProxyType({})
+    #: The metric, where it is not the largest of the values.
+    metric: float | None = None
+
+    @property
+    def scaled(self) -> Floats:
+        """Gaps in units of what their noise grows with: the sizes of the groups."""
+        inverse = quotients(1.0, self.sizes, np.nan)
+        ours = inverse[:, self.first]
+        if self.second is None:
+            theirs = -quotients(1.0, self.sizes.sum(axis=1, keepdims=True))
+        else:
+            theirs = inverse[:, self.second]
+        return quotients(self.values, np.sqrt(np.maximum(ours + theirs, 0)))
+
+
+@lru_cache(maxsize=8)
+def _every_two(n_groups: int) -> tuple[Integers, Integers]:
+    """Positions of the groups of all pairs, in the order of combinations."""
+    first, second = np.triu_indices(n_groups, 1)
+    first.flags.writeable = second.flags.writeable = False
+    return first, second
+
+
+def compared_groups(
+    n_groups: int, multigroup: Multigroup, among: Integers | None = None
+) -> tuple[Integers, Integers | None]:
+    """Positions of the groups that are compared: all pairs, or each with everyone."""
+    groups = np.arange(n_groups) if among is None else among
+    if multigroup == "pooled":
+        return groups, None
+    first, second = _every_two(len(groups))
+    return groups[first], groups[second]
+
+
+def differences(
+    by_group: Floats,
+    everyone: Any,
+    sizes: NDArray[Any],
+    multigroup: Multigroup,
+    among: Integers | None = None,
+    gap: Callable[[Floats, Any], Floats] = np.subtract,
+    **more: Any,
+) -> PairGaps:
+    """Gaps of numbers of shape (n_cells, n_groups), nan of groups without rows."""
+    first, second = compared_groups(by_group.shape[-1], multigroup, among)
+    theirs = np.reshape(everyone, (-1, 1)) if second is None else by_group[:, second]
+    values = np.abs(gap(by_group[:, first], theirs))
+    return PairGaps(first, second, values, sizes, **more)
+
+
+def pairs_of_outcomes(
+    statistic: GroupedOutcomes,
+    *,
+    multigroup: Multigroup = "pairwise",
+    among: Integers | None = None,
+    gap: Callable[[Floats, Any], Floats] = np.subtract,
+) -> PairGaps:
+    """Gaps between the mean outcomes of groups."""
+    enough = statistic.counts >= max(statistic.min_group_size, 1)
+    means = np.where(enough, statistic.means, np.nan)[np.newaxis]
+    everyone = quotients(statistic.sums.sum(), statistic.totals.sum(), np.nan)
+    sizes = statistic.counts[np.newaxis]
+    return differences(means, everyone, sizes, multigroup, among, gap)
+
+
+def furthest_groups(
+    statistic: Any, pairs: Callable[..., PairGaps], n_groups: int
+) -> Integers:
+    """Positions of the groups that are furthest from everyone, for their sizes."""
+    if isinstance(statistic, GroupedScores):
+        distances = statistic._from_everyone * np.sqrt(statistic.counts)
+    else:
+        gaps = pairs(statistic, multigroup="pooled").scaled
+        distances = np.fmax.reduce(gaps, axis=0)
+    distances = np.where(np.isnan(distances), -1, distances)
+    return np.sort(np.argsort(-distances, kind="stable")[:n_groups])
+
+
+def each_apart(
+    curves: Floats, multigroup: Multigroup
+) -> Iterator[tuple[slice, Floats]]:
+    """Yield positions of some pairs, and how far apart their curves are everywhere.
+
+    With everyone, whose curve comes last, the others are compared.
+    """
+    if multigroup == "pooled":
+        yield slice(None), np.abs(curves[:-1] - curves[-1])
+        return
+    start = 0
+    for i in range(len(curves) - 1):
+        stop = start + len(curves) - 1 - i
+        yield slice(start, stop), np.abs(curves[i + 1 :] - curves[i])
+        start = stop

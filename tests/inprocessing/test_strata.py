@@ -208,6 +208,7 @@ def test_the_comparison_is_within_strata(rows):
     assert found.average_precision == pytest.approx(
         average_precision_score(rows.y, other, sample_weight=rows.weights)
     )
+    groups = Groups(np.minimum(rows.codes, 1), tuple("ab"))
     gap = mean_mcdp(other, groups, rows.weights, rows.stratum_codes)
     for row in range(0, 120, 17):
         moved = rows.weights + 1e-6 * (np.arange(120) == row)

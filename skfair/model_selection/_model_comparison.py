@@ -211,9 +211,9 @@ def compare_models(
     rows of the population, and worse. So one row is added in which the baseline is as
     right and the other model as wrong as the true labels and the responses of these
     rows allow, and all rows have uncertain weights, uniform on the simplex: Gaffke's
-    bound [2]_, which of hits and misses is that of Clopper and Pearson. It is computed
-    from three moments. Without a difference in n rows, a loss of accuracy of 3 / n is
-    excluded with a probability of .95. Shares of groups have such a row, too, as in
+    bound [2]_, computed from three moments, which of hits and misses is that of Clopper
+    and Pearson. Where two models agree in all of n rows, a loss of accuracy of 3 / n is
+    just excluded at the level .95. Gaps have the same bounds, of each group, as in
     melded intervals [3]_.
 
     MCDP is the largest of many gaps, which noise pushes up, the more so the smaller it

@@ -4,6 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from scipy.stats import beta, binom, multinomial, pearson3
+from sklearn.metrics import average_precision_score
 
 from skfair.model_selection._paired_tests import (
     EVERYONE,
@@ -298,13 +299,28 @@ def test_lower_performances_at_the_margin_are_rarely_called_as_good():
 
 
 def test_the_worst_row_is_one_that_the_baseline_answers_best():
-    y, weights = np.array([0, 0, 1, 1]), np.array([1.0, 1, 1, 3])
-    scores = np.array([0.0, 1, 1, 1])
+    y, scores = np.array([0, 0, 1, 1]), np.array([0.0, 1, 1, 1])
+    model = Model(
+        lambda labelled, rows: (scores[rows] == y[labelled]).mean(), scores, scores
+    )
+    assert worst_loss(model, model, y, np.ones(4), np.arange(4)) == pytest.approx(1 / 5)
+    # Without another response no row is worse than another.
+    alike = Model(lambda labelled, _: y[labelled].mean(), np.ones(4), np.ones(4))
+    assert worst_loss(alike, alike, y, np.ones(4), np.arange(4)) == 0
 
-    def accuracy(labelled, rows):
-        return np.average(scores[rows] == y[labelled], weights=weights[labelled])
 
-    model = Model(accuracy, scores, scores)
-    # A positive counts 1 or 3, of which 1 is nearer to 12 / 6, as a negative does.
-    found = worst_loss(model, model, y, weights, np.arange(4))
-    assert found == pytest.approx(1 / 7)
+def test_the_unit_of_weights_does_not_count_in_the_worst_row():
+    rng = np.random.default_rng(0)
+    y, weights = rng.integers(0, 2, 50), rng.integers(1, 4, 50) * 1.0
+    scores = y + rng.normal(size=50)
+
+    def precision(labelled, rows):
+        given = {"sample_weight": weights[labelled]}
+        return average_precision_score(y[labelled], scores[rows], **given)
+
+    model = Model(precision, scores, scores)
+    losses = [
+        worst_loss(model, model, y, weights * unit, np.arange(50)) for unit in (1, 1e-9)
+    ]
+    assert losses[0] == pytest.approx(losses[1])
+    assert 0.03 < losses[0] < 0.2

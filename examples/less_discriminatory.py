@@ -71,7 +71,7 @@ search = LessDiscriminatorySearchCV(
     cv=3,
     random_state=0,
 ).fit(X, y)
-print("\n".join(search.result_.sentences))
+print(search.best_params_)
 
 # %%
 # Every candidate, and those that were tested on the rows of the confirmation.

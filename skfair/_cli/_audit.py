@@ -55,7 +55,7 @@ from skfair.metrics._undefined import collected_reasons
 from skfair.report import FairnessReport, public_summary
 from skfair.report._bundle import check_folder
 from skfair.report._inputs import Options
-from skfair.report._metrics import KEYS, MEASURES
+from skfair.report._metrics import MEASURES
 from skfair.report._page._html import require_report_extra
 from skfair.report._summary import tell_left_out
 
@@ -414,7 +414,7 @@ def _read_limits(given: list[str]) -> tuple[dict[str, float], float | None]:
     for text in given:
         key, named, written = text.partition("=")
         if named:
-            check_choice("limit", key, KEYS)
+            check_choice("limit", key, tuple(MEASURES))
         try:
             value = float(written if named else text)
         except ValueError:

@@ -463,7 +463,7 @@ n_groups), or dict, default=None
 
         See Also
         --------
-        skfair.frames.mcdp_bounds : MCDP(0) of any number of rows, exact.
+        skfair.frames.grouped_histogram : Counts rows for bounds of metrics.
         skfair.metrics.proxy_bounds : Where groups are known by a proxy only, from a
             histogram by cell of the proxy.
 

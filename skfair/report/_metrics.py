@@ -122,7 +122,7 @@ class Measure:
     #: Sentence on the ranks of scores, where it differs.
     sentence_of_ranks: str = ""
     #: Says what chance alone gives.
-    by_chance: str = "about {text} points"
+    by_chance: str = "about {text}"
     #: Order in which metrics are taken for the answer to their question; None is never.
     rank: int | None
     #: What is evaluated on the statistic of a question, where it is not the metric.
@@ -135,11 +135,23 @@ class Measure:
     bounded: bool = True
 
     @property
-    def maximum(self) -> int | None:
+    def maximum(self) -> float | None:
         """Largest value that the metric can have; None if it has the target's unit."""
         known = specification_of(self.metric)[0]
         largest = known.largest({"scale": self.scales.get("real")})
-        return None if math.isinf(largest) else int(largest)
+        if math.isinf(largest):
+            return None
+        return int(largest) if largest == int(largest) else largest
+
+    @property
+    def loose(self) -> bool:
+        """Whether the interval is that of any metric of its kind."""
+        return self.bounded and specification_of(self.metric)[0].compare is None
+
+    def chance_text(self, null: float) -> str:
+        """Write the mean of the metric under shuffled groups."""
+        points_of = " points" if self.unit is points else ""
+        return f"{self.by_chance.format(text=self.unit(null))}{points_of}"
 
     def options_of(self, sample: Sample) -> dict[str, Any]:
         """Return the options of the metric in a report."""
@@ -542,7 +554,6 @@ _TABLE = (
         sentence_of_ranks="For the histograms of the ranks of {first} and {second} to "
         "agree, about {value} of each would need another rank",
         unit=lambda value: percent(value / 2),  # twice the share that would move
-        by_chance="about {text}",
         rank=4,
     ),
     Measure(
@@ -556,7 +567,6 @@ _TABLE = (
         sentence="To be distributed as those of {second}, predictions of {first} would "
         "have to change by {value} on average",
         unit=in_unit,
-        by_chance="about {text}",
         rank=1,
         scales={"real": "real"},
     ),
@@ -621,7 +631,6 @@ _TABLE = (
         sentence="Predictions of {value} of people would have to be set aside for the "
         "error rates of all groups to agree",
         unit=percent,
-        by_chance="about {text}",
         rank=2,
         bounded=False,
     ),
@@ -651,7 +660,6 @@ _TABLE = (
 _OF_FEW_GROUPS = "madd", "calibration_gap"
 #: Metrics of a report by key, in the order of the page.
 MEASURES = {measure.key: measure for measure in _TABLE}
-KEYS = tuple(MEASURES)
 
 
 def amount(value: float | None, key: str) -> str:
@@ -674,7 +682,7 @@ def checked_options(**given: Any) -> Options:
     """Check the parameters of a report, and the names of its metrics."""
     options = Options(**given)
     for key in options.metrics or ():
-        check_choice("metrics", key, KEYS)
+        check_choice("metrics", key, tuple(MEASURES))
     return options
 
 

@@ -367,7 +367,7 @@ def _details(measure: Summary, settings: Summary) -> Iterator[str]:
     if measure["certified"] is not None:
         yield f"certified at most {unit(measure['certified'])}"
     if measure["null_mean"] is not None:
-        text = chance_text(measure["key"], measure["null_mean"])
+        text = MEASURES[measure["key"]].chance_text(measure["null_mean"])
         yield f"chance alone {text}"
 
 
@@ -627,6 +627,8 @@ def note(measure: Summary) -> Iterator[str]:
     defined = measure["value"] is not None
     if measure["key"] == "dcp" and defined and measure["lower"] is None:
         yield "No interval and no test: the search takes too long to repeat."
+    if defined and MEASURES[measure["key"]].loose:
+        yield "The interval holds for any such metric, and is loose."
 
 
 def with_chance(measure: Summary) -> Iterator[str]:
@@ -640,7 +642,7 @@ def with_chance(measure: Summary) -> Iterator[str]:
         return
     values = {
         "sentence": measure["finding"],
-        "text": chance_text(measure["key"], null),
+        "text": MEASURES[measure["key"]].chance_text(null),
         "share": percent(as_large),
     }
     if measure["pvalue"] > LEVEL:
@@ -657,12 +659,6 @@ def with_chance(measure: Summary) -> Iterator[str]:
             "A value as large as this is found in {share} of shuffles; the test orders "
             "equal values by the sum of all differences."
         ).format(**values)
-
-
-def chance_text(key: str, null: float) -> str:
-    """Write the mean of a metric under shuffled groups."""
-    measure = MEASURES[key]
-    return measure.by_chance.format(text=measure.unit(null))
 
 
 def describe_ratios(

@@ -261,7 +261,7 @@ def test_rows_that_stay_on_their_engine(table, counting, weight):
     expected = rows.to_frame()
     numbers = ["value", "lower", "upper", "pvalue"]
     for most in 2**20, 0:
-        sizes = {"max_scores": most, "fewest_bins": 2**6, "max_cells": 2**6}
+        sizes = {"max_scores": most, "fewest_bins": 2**7, "max_cells": 2**7}
         found = counting(**sizes).from_frame(
             table.lazy(), y_score="p", sensitive_features="g", sample_weight=weight,
             **options,

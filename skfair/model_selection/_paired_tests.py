@@ -28,12 +28,12 @@ _N_ADDED = 3
 class Model(NamedTuple):
     """A model as it is tested.
 
-    `performance` is a function of positions of rows, first those of the true labels,
-    then those of the responses of the model. `scores` have the gap, and `responses` are
-    numbers in the order of what the performance is computed from.
+    `performance` returns a number, or several, from positions of rows, first those of
+    the true labels, then those of the responses of the model. `scores` have the gap,
+    and `responses` are numbers in the order of what the performance is computed from.
     """
 
-    performance: Callable[[Integers, Integers], float]
+    performance: Callable[[Integers, Integers], Any]
     scores: Floats
     responses: Floats
 
@@ -102,8 +102,8 @@ def subsets(parts: list[Integers]) -> list[Integers]:
 
 def worst_loss(
     model: Model, baseline: Model, codes: Integers, weights: Floats, rows: Integers
-) -> float:
-    """Find how far another row may lower a performance beside that of the baseline.
+) -> Any:
+    """Find how far another row may lower performances beside those of the baseline.
 
     The row has a true label that occurs, the first or the last in order, the best
     response of the baseline to any row, and the worst response of the model. Three
@@ -113,7 +113,7 @@ def worst_loss(
     of_rows = weights[rows]
     size = of_rows @ of_rows / of_rows.sum()
 
-    def changes(of: Model, label: int) -> list[float]:
+    def changes(of: Model, label: int) -> list[Any]:
         before = of.performance(rows, rows)
         labelled = np.append(rows, [label] * _N_ADDED)
         own = of.responses[rows]
@@ -121,14 +121,28 @@ def worst_loss(
         added = [np.append(rows, [end] * _N_ADDED) for end in ends]
         return [of.performance(labelled, responses) - before for responses in added]
 
-    losses = []
+    losses = [np.zeros_like(model.performance(rows, rows))]
     for code in {int(codes[rows].min()), int(codes[rows].max())}:
         labelled = rows[codes[rows] == code]
         # A row of this label with about the mean weight, each row by its weight.
         label = int(labelled[np.abs(weights[labelled] - size).argmin()])
-        losses.append(max(changes(baseline, label)) - min(changes(model, label)))
+        best = np.max(changes(baseline, label), axis=0)
+        losses.append(best - np.min(changes(model, label), axis=0))
     n_rows = of_rows.sum() / size
-    return max(0.0, *losses) / _N_ADDED * (n_rows + _N_ADDED) / (n_rows + 1)
+    return np.max(losses, axis=0) / _N_ADDED * (n_rows + _N_ADDED) / (n_rows + 1)
+
+
+def loss_moments(
+    difference: float, variance: float, third: float, worst: float
+) -> Moments:
+    """Moments of a loss, the difference from a baseline's performance times -1.
+
+    The variance and the third central moment are those of the loss, whose third moment
+    is doubled as Gaffke's bound does; below 0 it does not count.
+    """
+    return Moments(
+        worst - difference, variance + worst**2, 2 * (max(third, 0.0) + worst**3)
+    )
 
 
 def performance_test(
@@ -149,9 +163,7 @@ def performance_test(
     # The variance is that of Student's distribution, the third moment is unbiased.
     variance = n_parts / (n_parts - 3) * (losses @ losses)
     third = n_parts**2 / ((n_parts - 1) * (n_parts - 2)) * float((losses**3).sum())
-    loss = Moments(
-        worst - difference, variance + worst**2, 2 * (max(third, 0.0) + worst**3)
-    )
+    loss = loss_moments(difference, variance, third, worst)
     return PairedTest(-float(loss.upper_bound(level)), float(loss.pvalue(margin)))
 
 

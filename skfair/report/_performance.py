@@ -13,6 +13,8 @@ from skfair._comparison import average_precision
 from skfair._utils._arithmetic import quotients
 from skfair._utils._types import Bools, Floats, Integers
 from skfair.metrics._rate_intervals import wilson_interval
+from skfair.model_selection._paired_tests import Model as PairedModel
+from skfair.model_selection._paired_tests import loss_moments, worst_loss
 from skfair.report._inputs import Audit, Model
 
 #: Numbers by name, None where one is undefined.
@@ -39,26 +41,44 @@ def performance(audit: Audit, model: Model, rows: Any = slice(None)) -> Numbers:
     found: Numbers = dict.fromkeys(names)
     if audit.y_true is None:
         return found
-    true, predicted = audit.y_true[rows], model.y_pred[rows]
-    weights = audit.entry_weights[rows]
-    hits, n_classes = weights * (true == predicted), len(audit.classes)
+    true, weights = audit.y_true[rows], audit.entry_weights[rows]
+    found |= _figures(audit, model, true, rows, weights)
+    if model.y_score is not None and audit.options.scale == "probability":
+        given = true == 1, model.y_score[rows], weights, audit.count(rows)
+        found["calibration_error"] = _calibration_error(*given)
+    return found
+
+
+def _figures(
+    audit: Audit, model: Model, true: NDArray[Any], rows: Any, weights: Floats
+) -> Numbers:
+    """Quality of the predictions of some rows beside true labels, which may be others.
+
+    Each has an influence of each row.
+    """
+    found: Numbers = {}
+    if audit.of_numbers:
+        assert model.y_score is not None
+        squares = (true - np.average(true, weights=weights)) ** 2
+        errors = (model.y_score[rows] - true) ** 2
+        return {"r2": float(1 - weights @ errors / (weights @ squares))}
+    hits, n_classes = weights * (true == model.y_pred[rows]), len(audit.classes)
     sizes = np.bincount(true, weights, n_classes)
     if model.decides:
         found["accuracy"] = float(hits.sum() / weights.sum())
     if model.decides and sizes.all():
         recalls = np.bincount(true, hits, n_classes) / sizes
         found["balanced_accuracy"] = float(recalls.mean())
-    if model.y_score is not None:
-        score = model.y_score[rows]
-        if audit.options.scale == "probability":
-            found["log_loss"] = float(
-                log_loss(true, score, labels=[0, 1], sample_weight=weights)
-            )
-            found |= _calibration(true == 1, score, weights, audit.count(rows))
-        if sizes[1] > 0:
-            found["average_precision"] = float(
-                average_precision_score(true, score, sample_weight=weights)
-            )
+    if model.y_score is None:
+        return found
+    score = model.y_score[rows]
+    if audit.options.scale == "probability":
+        given = {"labels": [0, 1], "sample_weight": weights}
+        found["log_loss"] = float(log_loss(true, score, **given))
+        found["score_excess"] = float(weights @ (score - (true == 1)) / weights.sum())
+    if sizes[1] > 0:
+        precision = average_precision_score(true, score, sample_weight=weights)
+        found["average_precision"] = float(precision)
     return found
 
 
@@ -92,16 +112,13 @@ def _mean_of(
     return {name: mean, f"{name}_lower": mean - half, f"{name}_upper": mean + half}
 
 
-def _calibration(
+def _calibration_error(
     positive: Bools, scores: Floats, weights: NDArray[Any], n_rows: int
-) -> Numbers:
-    """Mean score minus share of positives, of all rows and, absolute, of bins."""
+) -> float:
+    """Mean over bins of the absolute mean score minus share of positives."""
     bins = _bins(scores, weights, n_rows)
     excess = np.bincount(bins, weights * (scores - positive)) / weights.sum()
-    return {
-        "score_excess": float(excess.sum()),
-        "calibration_error": float(np.abs(excess).sum()),
-    }
+    return float(np.abs(excess).sum())
 
 
 def _bins(scores: Floats, weights: NDArray[Any], n_rows: int) -> Integers:
@@ -130,7 +147,11 @@ def performances(audit: Audit) -> list[tuple[Numbers, dict[str, Numbers] | None]
     return [
         (
             _with_intervals(audit, model, found, moved, quantile),
-            _beside(audit, (found, moved), (numbers[0], influences[0]), quantile)
+            _beside(
+                audit,
+                (model, found, moved),
+                (audit.models[0], numbers[0], influences[0]),
+            )
             if model is not audit.models[0]
             else None,
         )
@@ -192,24 +213,58 @@ def _ends_of_calibration(audit: Audit, model: Model, z: float) -> tuple[float, f
 
 def _beside(
     audit: Audit,
-    own: tuple[Numbers, dict[str, Floats]],
-    first: tuple[Numbers, dict[str, Floats]],
-    quantile: float,
+    own: tuple[Model, Numbers, dict[str, Floats]],
+    first: tuple[Model, Numbers, dict[str, Floats]],
 ) -> dict[str, Numbers] | None:
     """Each figure minus that of the first model of the same rows, with its interval.
 
-    Rows are paired: what both models find difficult cancels.
+    Rows are paired: what both models find difficult cancels. Each end is the bound of
+    `compare_models`, for models may differ in more rows than these.
     """
-    (numbers, influences), (of_first, moved) = own, first
+    (model, numbers, influences), (of_first, others, moved) = own, first
     found: dict[str, Numbers] = {}
-    for name in (name for name in influences if name in moved):
-        value, other = numbers[name], of_first[name]
+    names = [name for name in influences if name in moved]
+    if not names:
+        return None
+    level, squares = (1 + audit.options.confidence_level) / 2, audit.entry_squares
+    cubes = squares**2 / np.maximum(audit.entry_weights, np.finfo(float).tiny)
+    both = _paired_model(audit, model, names), _paired_model(audit, of_first, names)
+    rows = np.flatnonzero(audit.entry_weights > 0)
+    assert audit.y_true is not None
+    codes = np.unique(audit.y_true, return_inverse=True)[1].astype(np.intp)
+    given: Any = codes, np.ones(len(squares)), rows
+    falls, rises = worst_loss(*both, *given), worst_loss(*both[::-1], *given)
+    for name, fall, rise in zip(names, falls, rises, strict=True):
+        value, other = numbers[name], others[name]
         assert value is not None
         assert other is not None
-        half = quantile * _error(audit, influences[name] - moved[name])
         value -= other
-        found[name] = {"value": value, "lower": value - half, "upper": value + half}
-    return found or None
+        difference = influences[name] - moved[name]
+        variance, third = (
+            float(powers @ difference**power)
+            for power, powers in ((2, squares), (3, cubes))
+        )
+        low = -loss_moments(value, variance, -third, fall).upper_bound(level)
+        high = loss_moments(-value, variance, third, rise).upper_bound(level)
+        found[name] = {"value": value, "lower": float(low), "upper": float(high)}
+    return found
+
+
+def _paired_model(audit: Audit, model: Model, names: list[str]) -> PairedModel:
+    """Figures of a model as functions of rows, of which added ones are one each."""
+    one_row = audit.entry_squares.sum() / audit.entry_weights.sum()
+    n_rows = np.count_nonzero(audit.entry_weights > 0)
+
+    def figures(labelled: Integers, rows: Integers) -> Floats:
+        assert audit.y_true is not None
+        weights = audit.entry_weights[labelled].astype(float)
+        weights[n_rows:] = one_row
+        found = _figures(audit, model, audit.y_true[labelled], rows, weights)
+        return np.array([found[name] for name in names], dtype=float)
+
+    by = model.y_pred if model.y_score is None else model.y_score
+    responses = np.asarray(by, dtype=float)
+    return PairedModel(figures, responses, responses)
 
 
 def _influences(audit: Audit, model: Model, found: Numbers) -> dict[str, Floats]:

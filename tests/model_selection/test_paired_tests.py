@@ -135,6 +135,9 @@ def test_a_model_beside_itself_is_not_lower():
     found = gap_test(scores, scores, Place(0.25, 0, 1), codes, np.ones(100), 0.95)
     assert found.pvalue >= 0.5
     assert found.bound > 0
+    low, high = gap_interval(scores, scores, codes, np.ones(100), 0.95)
+    assert low < -0.1
+    assert high > 0.1
 
 
 @pytest.mark.slow

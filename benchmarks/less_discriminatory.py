@@ -31,6 +31,7 @@ from skfair.model_selection._paired_tests import (
     Model,
     Moments,
     _moments,
+    changes_by_a_row,
     gap_test,
     largest_gap_place,
     performance_test,
@@ -141,7 +142,8 @@ def precision_pvalue(y: Any, old: Any, new: Any, margin: float) -> float:
         for own in (new, old)
     ]
     values = [np.array([one.performance(i, i) for i in rows]) for one in models]
-    worst = worst_loss(*models, y, np.ones(len(y)), rows[0])
+    changes = [changes_by_a_row(one, y, np.ones(len(y)), rows[0]) for one in models]
+    worst = float(worst_loss(*changes)[0])
     return performance_test(*values, worst, margin, LEVEL).pvalue
 
 

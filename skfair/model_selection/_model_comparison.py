@@ -31,6 +31,7 @@ from skfair.model_selection._paired_tests import (
     Model,
     PairedTest,
     Place,
+    changes_by_a_row,
     gap_test,
     holm,
     largest_gap_place,
@@ -75,7 +76,10 @@ def models_table(
         grouped = grouped[np.sort(np.concatenate(others))]
     rows = []
     for model, performance, gap in zip(models.values(), values, gaps, strict=True):
-        worst = worst_loss(model, baseline, classes, weights, weighted)
+        changes = changes_by_a_row(model, classes, weights, weighted)
+        if model is baseline:
+            of_baseline = changes
+        worst = float(worst_loss(changes, of_baseline)[0])
         kept = performance_test(performance, values[0], worst, margin, level)
         lower = PairedTest(math.nan, math.nan)
         if place is not None and not math.isnan(gap):

@@ -100,36 +100,37 @@ def subsets(parts: list[Integers]) -> list[Integers]:
     return [rows, *(np.setdiff1d(rows, part, assume_unique=True) for part in parts)]
 
 
-def worst_loss(
-    model: Model, baseline: Model, codes: Integers, weights: Floats, rows: Integers
-) -> Any:
-    """Find how far another row may lower performances beside those of the baseline.
+def changes_by_a_row(
+    model: Model, codes: Integers, weights: Floats, rows: Integers
+) -> Floats:
+    """Find how another row moves a performance, by true label and by response.
 
-    The row has a true label that occurs, the first or the last in order, the best
-    response of the baseline to any row, and the worst response of the model. Three
-    times as much as it loses is what three of them lose together: so many may be missed
-    with a probability of .05, and the first may lower an average precision far more.
+    True labels are the first and the last in order, responses the least and the
+    largest. The change is a third of that by three such rows: so many may be missed
+    with a probability of .05, and the first may move an average precision far more.
     """
-    of_rows = weights[rows]
+    of_rows, own = weights[rows], model.responses[rows]
     size = of_rows @ of_rows / of_rows.sum()
-
-    def changes(of: Model, label: int) -> list[Any]:
-        before = of.performance(rows, rows)
-        labelled = np.append(rows, [label] * _N_ADDED)
-        own = of.responses[rows]
-        ends = rows[own.argmin()], rows[own.argmax()]
-        added = [np.append(rows, [end] * _N_ADDED) for end in ends]
-        return [of.performance(labelled, responses) - before for responses in added]
-
-    losses = [np.zeros_like(model.performance(rows, rows))]
-    for code in {int(codes[rows].min()), int(codes[rows].max())}:
+    n_rows = of_rows.sum() / size
+    before, changes = model.performance(rows, rows), []
+    for code in codes[rows].min(), codes[rows].max():
         labelled = rows[codes[rows] == code]
         # A row of this label with about the mean weight, each row by its weight.
-        label = int(labelled[np.abs(weights[labelled] - size).argmin()])
-        best = np.max(changes(baseline, label), axis=0)
-        losses.append(best - np.min(changes(model, label), axis=0))
-    n_rows = of_rows.sum() / size
-    return np.max(losses, axis=0) / _N_ADDED * (n_rows + _N_ADDED) / (n_rows + 1)
+        label = labelled[np.abs(weights[labelled] - size).argmin()]
+        for end in rows[own.argmin()], rows[own.argmax()]:
+            added = (np.append(rows, [i] * _N_ADDED) for i in (label, end))
+            changes.append(model.performance(*added) - before)
+    scale = (n_rows + _N_ADDED) / (n_rows + 1) / _N_ADDED
+    return np.asarray(np.reshape(changes, (2, 2, -1)) * scale)
+
+
+def worst_loss(changes: Floats, of_baseline: Floats) -> Floats:
+    """Find how far another row may lower performances beside those of the baseline.
+
+    The row has the best response of the baseline, and the worst one of the model.
+    """
+    losses = of_baseline.max(axis=1) - changes.min(axis=1)
+    return np.asarray(losses.max(axis=0).clip(0))
 
 
 def loss_moments(

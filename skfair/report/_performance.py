@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri, stdtrit
-from sklearn.metrics import average_precision_score, log_loss
+from sklearn.metrics import average_precision_score
 
 from skfair._comparison import average_precision
 from skfair._utils._arithmetic import quotients
 from skfair._utils._types import Bools, Floats, Integers
 from skfair.metrics._rate_intervals import wilson_interval
 from skfair.model_selection._paired_tests import Model as PairedModel
-from skfair.model_selection._paired_tests import loss_moments, worst_loss
+from skfair.model_selection._paired_tests import (
+    changes_by_a_row,
+    loss_moments,
+    worst_loss,
+)
 from skfair.report._inputs import Audit, Model
 
 #: Numbers by name, None where one is undefined.
@@ -73,8 +77,7 @@ def _figures(
         return found
     score = model.y_score[rows]
     if audit.options.scale == "probability":
-        given = {"labels": [0, 1], "sample_weight": weights}
-        found["log_loss"] = float(log_loss(true, score, **given))
+        found["log_loss"] = float(np.average(_log_losses(true, score), weights=weights))
         found["score_excess"] = float(weights @ (score - (true == 1)) / weights.sum())
     if sizes[1] > 0:
         precision = average_precision_score(true, score, sample_weight=weights)
@@ -121,6 +124,12 @@ def _calibration_error(
     return float(np.abs(excess).sum())
 
 
+def _log_losses(true: NDArray[Any], scores: Floats) -> Floats:
+    """Loss of each row, as :func:`sklearn.metrics.log_loss` has it."""
+    right = np.where(true == 1, scores, 1 - scores)
+    return np.asarray(-np.log(np.clip(right, np.finfo(float).eps, 1)))
+
+
 def _bins(scores: Floats, weights: NDArray[Any], n_rows: int) -> Integers:
     """Bin of each score: bins have the same weight, and 100 rows or more.
 
@@ -144,19 +153,26 @@ def performances(audit: Audit) -> list[tuple[Numbers, dict[str, Numbers] | None]
         _influences(audit, model, found)
         for model, found in zip(audit.models, numbers, strict=True)
     ]
-    return [
-        (
-            _with_intervals(audit, model, found, moved, quantile),
-            _beside(
-                audit,
-                (model, found, moved),
-                (audit.models[0], numbers[0], influences[0]),
-            )
-            if model is not audit.models[0]
-            else None,
-        )
+    several = len(audit.models) > 1
+    compared = [
+        _Compared(found, moved, _changes(audit, model, [*moved]) if several else {})
         for model, found, moved in zip(audit.models, numbers, influences, strict=True)
     ]
+    return [
+        (
+            _with_intervals(audit, model, own.numbers, own.influences, quantile),
+            None if own is compared[0] else _beside(audit, own, compared[0]),
+        )
+        for model, own in zip(audit.models, compared, strict=True)
+    ]
+
+
+class _Compared(NamedTuple):
+    """Figures of a model, their influences, and their changes by another row."""
+
+    numbers: Numbers
+    influences: dict[str, Floats]
+    changes: dict[str, Floats]
 
 
 def _with_intervals(
@@ -212,59 +228,53 @@ def _ends_of_calibration(audit: Audit, model: Model, z: float) -> tuple[float, f
 
 
 def _beside(
-    audit: Audit,
-    own: tuple[Model, Numbers, dict[str, Floats]],
-    first: tuple[Model, Numbers, dict[str, Floats]],
+    audit: Audit, own: _Compared, first: _Compared
 ) -> dict[str, Numbers] | None:
     """Each figure minus that of the first model of the same rows, with its interval.
 
     Rows are paired: what both models find difficult cancels. Each end is the bound of
     `compare_models`, for models may differ in more rows than these.
     """
-    (model, numbers, influences), (of_first, others, moved) = own, first
     found: dict[str, Numbers] = {}
-    names = [name for name in influences if name in moved]
-    if not names:
-        return None
     level, squares = (1 + audit.options.confidence_level) / 2, audit.entry_squares
     cubes = squares**2 / np.maximum(audit.entry_weights, np.finfo(float).tiny)
-    both = _paired_model(audit, model, names), _paired_model(audit, of_first, names)
-    rows = np.flatnonzero(audit.entry_weights > 0)
-    assert audit.y_true is not None
-    codes = np.unique(audit.y_true, return_inverse=True)[1].astype(np.intp)
-    given: Any = codes, np.ones(len(squares)), rows
-    falls, rises = worst_loss(*both, *given), worst_loss(*both[::-1], *given)
-    for name, fall, rise in zip(names, falls, rises, strict=True):
-        value, other = numbers[name], others[name]
+    for name in (name for name in own.influences if name in first.influences):
+        value, other = own.numbers[name], first.numbers[name]
         assert value is not None
         assert other is not None
         value -= other
-        difference = influences[name] - moved[name]
-        variance, third = (
-            float(powers @ difference**power)
-            for power, powers in ((2, squares), (3, cubes))
-        )
+        difference = own.influences[name] - first.influences[name]
+        variance = float(squares @ difference**2)
+        third = float(cubes @ difference**3)
+        both = own.changes[name], first.changes[name]
+        fall, rise = float(worst_loss(*both)), float(worst_loss(*both[::-1]))
         low = -loss_moments(value, variance, -third, fall).upper_bound(level)
         high = loss_moments(-value, variance, third, rise).upper_bound(level)
         found[name] = {"value": value, "lower": float(low), "upper": float(high)}
-    return found
+    return found or None
 
 
-def _paired_model(audit: Audit, model: Model, names: list[str]) -> PairedModel:
-    """Figures of a model as functions of rows, of which added ones are one each."""
-    one_row = audit.entry_squares.sum() / audit.entry_weights.sum()
-    n_rows = np.count_nonzero(audit.entry_weights > 0)
+def _changes(audit: Audit, model: Model, names: list[str]) -> dict[str, Floats]:
+    """How another row moves each figure, by its true label and response."""
+    if not names:
+        return {}
+    true, weights = audit.y_true, audit.entry_weights
+    assert true is not None
+    rows, ones = np.flatnonzero(weights > 0), np.ones(len(weights))
+    one_row = audit.entry_squares.sum() / weights.sum()
 
-    def figures(labelled: Integers, rows: Integers) -> Floats:
-        assert audit.y_true is not None
-        weights = audit.entry_weights[labelled].astype(float)
-        weights[n_rows:] = one_row
-        found = _figures(audit, model, audit.y_true[labelled], rows, weights)
+    def figures(labelled: Integers, chosen: Integers) -> Floats:
+        of_rows = weights[labelled].astype(float)
+        of_rows[len(rows) :] = one_row
+        found = _figures(audit, model, true[labelled], chosen, of_rows)
         return np.array([found[name] for name in names], dtype=float)
 
-    by = model.y_pred if model.y_score is None else model.y_score
-    responses = np.asarray(by, dtype=float)
-    return PairedModel(figures, responses, responses)
+    responses = model.y_pred if model.y_score is None else model.y_score
+    order = np.asarray(responses, dtype=float)
+    compared = PairedModel(figures, order, order)
+    codes = np.unique(true, return_inverse=True)[1].astype(np.intp)
+    changes = changes_by_a_row(compared, codes, ones, rows)
+    return dict(zip(names, np.moveaxis(changes, -1, 0), strict=True))
 
 
 def _influences(audit: Audit, model: Model, found: Numbers) -> dict[str, Floats]:
@@ -297,9 +307,7 @@ def _influences(audit: Audit, model: Model, found: Numbers) -> dict[str, Floats]
         of_rows = average_precision(positive.astype(float), score, weights)
         influences["average_precision"] = of_rows.derivative
     if "log_loss" in values:
-        least = np.finfo(float).eps
-        right = np.clip(np.where(positive, score, 1 - score), least, 1)
-        influences["log_loss"] = (-np.log(right) - values["log_loss"]) / total
+        influences["log_loss"] = (_log_losses(true, score) - values["log_loss"]) / total
         excess = score - positive
         influences["score_excess"] = (excess - values["score_excess"]) / total
     return influences

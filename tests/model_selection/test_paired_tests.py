@@ -11,6 +11,7 @@ from skfair.model_selection._paired_tests import (
     Model,
     Moments,
     Place,
+    changes_by_a_row,
     gap_interval,
     gap_test,
     holm,
@@ -274,6 +275,13 @@ def test_equal_gaps_are_rarely_called_lower(sizes, baseline):
     assert rejected <= 66  # 99 of 100 times, if the level is .05
 
 
+def loss_of(model, baseline, y, weights):
+    """The most that another row may lower a performance."""
+    args = y, weights, np.arange(len(y))
+    changes = (changes_by_a_row(each, *args) for each in (model, baseline))
+    return worst_loss(*changes).item()
+
+
 def average_precision(y, scores):
     """Average precision where no scores are equal, faster than scikit-learn's."""
     hits = y[np.argsort(-scores)]
@@ -295,7 +303,7 @@ def test_lower_performances_at_the_margin_are_rarely_called_as_good():
             np.array([one.performance(rows, rows) for rows in each])
             for one in (model, other)
         )
-        worst = worst_loss(model, other, y, ones, each[0])
+        worst = loss_of(model, other, y, ones)
         test = performance_test(values, others + 0.05, worst, 0.05, 0.95)
         rejected += test.pvalue <= 0.05
     assert rejected <= 37  # 99 of 100 times, if the level is .05
@@ -306,10 +314,10 @@ def test_the_worst_row_is_one_that_the_baseline_answers_best():
     model = Model(
         lambda labelled, rows: (scores[rows] == y[labelled]).mean(), scores, scores
     )
-    assert worst_loss(model, model, y, np.ones(4), np.arange(4)) == pytest.approx(1 / 5)
+    assert loss_of(model, model, y, np.ones(4)) == pytest.approx(1 / 5)
     # Without another response no row is worse than another.
     alike = Model(lambda labelled, _: y[labelled].mean(), np.ones(4), np.ones(4))
-    assert worst_loss(alike, alike, y, np.ones(4), np.arange(4)) == 0
+    assert loss_of(alike, alike, y, np.ones(4)) == 0
 
 
 def test_the_unit_of_weights_does_not_count_in_the_worst_row():
@@ -322,8 +330,6 @@ def test_the_unit_of_weights_does_not_count_in_the_worst_row():
         return average_precision_score(y[labelled], scores[rows], **given)
 
     model = Model(precision, scores, scores)
-    losses = [
-        worst_loss(model, model, y, weights * unit, np.arange(50)) for unit in (1, 1e-9)
-    ]
+    losses = [loss_of(model, model, y, weights * unit) for unit in (1, 1e-9)]
     assert losses[0] == pytest.approx(losses[1])
     assert 0.03 < losses[0] < 0.2

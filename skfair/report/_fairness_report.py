@@ -32,7 +32,7 @@ from skfair.report._why import data_of, section_of
 from skfair.report._words import DEFAULT_TITLE
 
 _NUMBERS = ("value", "lower", "upper", "certified", "null_mean", "pvalue")
-_OTHERS = ("n", "n_groups", "smallest_group", "sentence", "note")
+_OTHERS = ("tested", "n", "n_groups", "smallest_group", "sentence", "note")
 #: Columns of the difference to the first model, by its numbers in a summary.
 _DIFFERENCE = {
     "value": "difference",
@@ -463,7 +463,7 @@ n_groups), or dict, default=None
 
         See Also
         --------
-        skfair.frames.mcdp_bounds : MCDP(0) of any number of rows, exact.
+        skfair.frames.grouped_histogram : Counts rows for bounds of metrics.
         skfair.metrics.proxy_bounds : Where groups are known by a proxy only, from a
             histogram by cell of the proxy.
 

@@ -144,14 +144,22 @@ class Measure:
         return int(largest) if largest == int(largest) else largest
 
     @property
+    def compares_pairs(self) -> bool:
+        """Whether tests compare pairs of groups, and not the value."""
+        return specification_of(self.of_statistic or self.metric)[0].pairs is not None
+
+    @property
     def loose(self) -> bool:
         """Whether the interval is that of any metric of its kind."""
         return self.bounded and specification_of(self.metric)[0].compare is None
 
+    def text_of(self, value: float) -> str:
+        """Write a value with its unit."""
+        return f"{self.unit(value)} points" if self.unit is points else self.unit(value)
+
     def chance_text(self, null: float) -> str:
         """Write the mean of the metric under shuffled groups."""
-        points_of = " points" if self.unit is points else ""
-        return f"{self.by_chance.format(text=self.unit(null))}{points_of}"
+        return self.by_chance.format(text=self.text_of(null))
 
     def options_of(self, sample: Sample) -> dict[str, Any]:
         """Return the options of the metric in a report."""

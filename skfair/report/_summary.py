@@ -34,7 +34,7 @@ from skfair.report._performance import ENDS_OF_R2, Numbers, performance, perform
 from skfair.report._proxy import KEYS as KEYS_BY_PROXY
 from skfair.report._proxy import by_proxy
 from skfair.report._sample import Finding, Sample, count_outcomes
-from skfair.report._strata import Part, values_within_strata
+from skfair.report._strata import OF_TESTS, Part, values_within_strata
 from skfair.report._words import in_words
 
 Summary = dict[str, Any]
@@ -141,7 +141,7 @@ def _recomputed(sample: Sample, claimed: Sequence[Summary]) -> Summary:
     if result["strata"] is not None:
         rows = result["strata"]["rows"]
         for row, of_row in zip(rows, of_model["strata"]["rows"], strict=True):
-            row |= {name: of_row[name] for name in ("null_mean", "pvalue")}
+            row |= {name: of_row[name] for name in OF_TESTS}
     return result
 
 
@@ -259,6 +259,8 @@ def _summary_of_metric(
         "smallest_group": int(sizes.min()) if len(sizes) else 0,
         "value": or_none(found.value),
         **drawn._asdict(),
+        "pairs": [*drawn.pairs],
+        "tested": "",
         "searched": None if found.bounds is None else list(found.bounds),
         "beside_first": None,
         "attained": found.to_dict(),
@@ -413,7 +415,8 @@ def _strata(sample: Sample, found: dict[str, Finding]) -> Summary | None:
     strata = sample.audit.strata
     assert strata is not None
     for row in numbers:
-        row |= {"title": "", "everyone": or_none(found[row["key"]].value)}
+        everyone = or_none(found[row["key"]].value)
+        row |= {"title": "", "everyone": everyone, "tested": ""}
         row["stratum"] = None if row["value"] is None else label_text(row["stratum"])
     names = CROSS.join(strata.names)
     return {

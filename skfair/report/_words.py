@@ -16,14 +16,19 @@ from skfair._utils._text import (
     whole,
     with_size,
 )
-from skfair.report._metrics import DCP_SECONDS, MEASURES, questions_of, word_of
+from skfair.report._inputs import LEVEL
+from skfair.report._metrics import (
+    DCP_SECONDS,
+    MEASURES,
+    amount,
+    questions_of,
+    word_of,
+)
 from skfair.report._proxy import lead, put_proxy
 from skfair.report._why import section_of
 
 Summary = dict[str, Any]
 
-#: A p-value of at most this is called more than chance.
-LEVEL = 0.05
 #: What a test of each question says about all groups together, by its outcome. A metric
 #: that was not tested, or is undefined, has no conclusion.
 CONCLUSIONS = {
@@ -38,11 +43,13 @@ CONCLUSIONS = {
     }.items()
     for state, message in {
         "beyond chance": f"{subject} depend on the group by more than chance explains.",
+        "unclear": f"{subject} may depend on the group: the evidence is weak.",
         "may be chance": f"That {subject.lower()} depend on the group is not shown.",
     }.items()
 }
 #: What the verdict says of attributes by which no difference is beyond chance.
 OF_ATTRIBUTES = {
+    "unclear": "By {names}, there are signs of a difference, and the evidence is weak.",
     "may be chance": "By {names}, no difference beyond chance was found, which does "
     "not show that there is none.",
     "not tested": "By {names}, differences are measured, and not tested.",
@@ -104,13 +111,20 @@ def _put_result(summary: Summary, attribute: Summary, result: Summary) -> None:
         measure["title"] = titles[measure["key"]]
         measure["note"] = " ".join(note(measure))
         measure["finding"] = describe(summary, attribute, measure)
-        measure["sentence"] = " ".join(with_chance(measure))
+        other = _other_pair(attribute, measure)
+        if other is not None:
+            gap = amount(other["gap"], measure["key"])
+            measure["tested"] = f"{_pair_text(other)}: {gap}"
+        measure["sentence"] = " ".join(with_chance(summary, attribute, measure))
     for table in result["impact_ratios"] or ():
         given = table["kind"], table["rows"], settings["confidence_level"]
         table["sentence"] = " ".join(describe_ratios(*given))
     if (table := result["strata"]) is not None:
         for row in table["rows"]:
             row["title"] = titles[row["key"]]
+            if (pair := row["pair"]) is not None:
+                gap = amount(pair["gap"], row["key"])
+                row["tested"] = f"{_pair_text(pair)} in {pair['stratum']}: {gap}"
         for one in table["left_out"]:
             one["reason"] = reason_left_out(one, attribute["min_group_size"])
         title = titles["equalized_odds_difference"]
@@ -152,7 +166,7 @@ def verdict(summary: Summary) -> Summary:
             )
             if any(measure is not None for measure, _ in answers):
                 named = {"attribute": attribute["name"], "model": result["model"]}
-                points.append(named | _point(answers, settings))
+                points.append(named | _point(summary, attribute, result))
     return {
         "leads": leads,
         "glance": glance,
@@ -179,7 +193,7 @@ def states(result: Summary, settings: Summary) -> list[tuple[Summary | None, str
         if pvalue * (len(pvalues) - i) > LEVEL * (1 + 1e-9):
             break
         largest = pvalue
-    return [(measure, _state(measure, largest)) for measure in chosen]
+    return [(measure, _state(measure, largest, result)) for measure in chosen]
 
 
 def _primary(result: Summary, question: str) -> list[Summary]:
@@ -193,7 +207,7 @@ def _primary(result: Summary, question: str) -> list[Summary]:
     return sorted(found, key=lambda measure: ranks[measure["key"]])
 
 
-def _state(measure: Summary | None, largest: float) -> str:
+def _state(measure: Summary | None, largest: float, result: Summary) -> str:
     """Compare a p-value with the largest that is small after adjustment."""
     if measure is None:
         return "not asked"
@@ -201,7 +215,24 @@ def _state(measure: Summary | None, largest: float) -> str:
         return "not computable"
     if measure["pvalue"] is None:
         return "not tested"
-    return "beyond chance" if measure["pvalue"] <= largest else "may be chance"
+    if measure["pvalue"] <= largest:
+        return "beyond chance"
+    return "unclear" if _signs(measure, result) else "may be chance"
+
+
+def _signs(measure: Summary, result: Summary) -> list[str]:
+    """Say what speaks for a difference that is not beyond chance for all questions."""
+    found = []
+    if measure["pvalue"] <= LEVEL:
+        pvalue = f"{measure['pvalue']:.2g}"
+        found.append(f"the p-value, {pvalue}, is small for this question alone")
+    if measure["lower"] is not None and measure["lower"] > 0:
+        found.append("the interval is above 0")
+    groups = result.get("groups") or ()
+    differing = [in_quotes(g["label"]) for g in groups if g.get("differs")]
+    if measure["question"] == "decisions" and differing:
+        found.append(f"alone, {listed(differing)} differ from the rest")
+    return found
 
 
 def _lead(summary: Summary, model: int) -> Iterator[str]:
@@ -341,34 +372,69 @@ def _beside_limit(measure: Summary, limit: float) -> str:
     return "above" if above else "open"
 
 
-def _point(
-    answers: list[tuple[Summary | None, str]], settings: Summary
-) -> dict[str, str]:
+def _point(summary: Summary, attribute: Summary, result: Summary) -> dict[str, str]:
     """Describe the first question that has a value: decisions, scores, or errors."""
-    found = [(m, state) for m, state in answers if m is not None]
+    settings = summary["settings"]
+    found = [(m, state) for m, state in states(result, settings) if m is not None]
     defined = [(m, state) for m, state in found if m["value"] is not None]
     measure, state = (defined or found)[0]
-    text = measure["finding"]
+    texts = []
     conclusion = CONCLUSIONS.get((word_of(measure["question"], settings), state))
     if conclusion is not None:
-        largest = "" if measure["key"] == "dcp" else "Largest difference found:"
-        text = " ".join(part for part in (conclusion, largest, text) if part)
-    details = "; ".join(_details(measure, settings))
+        texts.append(conclusion)
+        if state == "unclear":
+            texts.append(f"{_capitalised(listed(_signs(measure, result)))}.")
+        if state == "beyond chance" and measure["n_groups"] > 2 and measure["pairs"]:
+            texts.append(f"It is shown for {_pairs_text(measure['pairs'])}.")
+        if measure["key"] != "dcp":
+            texts.append("Largest difference found:")
+    details = "; ".join(_details(attribute, measure, settings))
+    text = " ".join([*texts, measure["finding"]])
     return {"state": state, "text": text + (f" ({details})" if details else "") + "."}
 
 
-def _details(measure: Summary, settings: Summary) -> Iterator[str]:
+def _details(attribute: Summary, measure: Summary, settings: Summary) -> Iterator[str]:
     """Write the interval of a metric, its certificate, and its value by chance."""
-    unit = MEASURES[measure["key"]].unit
+    known = MEASURES[measure["key"]]
     if measure["lower"] is not None:
-        low, high = unit(measure["lower"]), unit(measure["upper"])
+        low, high = known.unit(measure["lower"]), known.unit(measure["upper"])
         share = f"{100 * settings['confidence_level']:g}"
         yield f"{share}% interval {low} to {high}"
     if measure["certified"] is not None:
-        yield f"certified at most {unit(measure['certified'])}"
+        yield f"certified at most {known.unit(measure['certified'])}"
     if measure["null_mean"] is not None:
-        text = MEASURES[measure["key"]].chance_text(measure["null_mean"])
-        yield f"chance alone {text}"
+        chance = f"chance alone {known.chance_text(measure['null_mean'])}"
+        if (pair := _other_pair(attribute, measure)) is not None:
+            chance = f"{_pair_text(pair)} {known.text_of(pair['gap'])}, {chance}"
+        yield chance
+
+
+def _other_pair(attribute: Summary, measure: Summary) -> Summary | None:
+    """Return the pair that decides a test, if it is not the one that was found."""
+    if not measure["pairs"]:
+        return None
+    first, value = measure["pairs"][0], measure["value"]
+    labels = [group["label"] for group in attribute["groups"]]
+    pair = [None if i is None else labels[i] for i in measure["attained"]["pair"]]
+    close = math.isclose(first["gap"], value, rel_tol=1e-9, abs_tol=1e-9)
+    return None if close and {*pair} == {*first["pair"]} else first
+
+
+def _pair_text(pair: Summary) -> str:
+    """Name two groups, or a group and everyone."""
+    first, second = pair["pair"]
+    other = "everyone" if second is None else in_quotes(second)
+    return f"{in_quotes(first)} and {other}"
+
+
+def _pairs_text(pairs: Sequence[Summary]) -> str:
+    """List pairs of groups, each once."""
+    if pairs[0]["pair"][1] is None:
+        groups = dict.fromkeys(in_quotes(pair["pair"][0]) for pair in pairs)
+        return f"{listed([*groups])}, each beside everyone"
+    names = [*dict.fromkeys(map(_pair_text, pairs))]
+    more = [f"{counted(len(names) - 5, 'pair')} more"] if len(names) > 5 else []
+    return "; ".join(names[:5] + more)
 
 
 def _count_tests(summary: Summary) -> Summary:
@@ -532,7 +598,8 @@ def _about_sizes(name: str, groups: list[Summary], of_numbers: bool) -> Iterator
         uncertain = (
             f"A rate in the smallest is uncertain by up to {error} percentage points "
             "either way, and the largest difference tends to be found where groups are "
-            "small."
+            f"small. --rare merge --min-group-size {_SMALL} joins such groups, in "
+            f'Python encode_groups(..., rare="merge", min_group_size={_SMALL}).'
         )
         text = f"{text} {uncertain}"
     yield text
@@ -621,7 +688,7 @@ def note(measure: Summary) -> Iterator[str]:
             if measure["pvalue"] is None
             else (
                 f"Undefined in {percent(measure['without_test'])} of shuffles, which "
-                "count as large."
+                f"{'are left out' if measure['pairs'] else 'count as large'}."
             )
         )
     defined = measure["value"] is not None
@@ -631,34 +698,53 @@ def note(measure: Summary) -> Iterator[str]:
         yield "The interval holds for any such metric, and is loose."
 
 
-def with_chance(measure: Summary) -> Iterator[str]:
-    """Add to a finding what chance alone gives, and a full stop.
+def with_chance(
+    summary: Summary, attribute: Summary, measure: Summary
+) -> Iterator[str]:
+    """Add to a finding what chance alone gives, and which pairs of groups differ."""
+    finding, pvalue = measure["finding"], measure["pvalue"]
+    if pvalue is None:
+        yield f"{finding}."
+        return
+    known, several = MEASURES[measure["key"]], len(attribute["groups"]) > 2
+    if (pair := _other_pair(attribute, measure)) is not None:
+        yield f"{finding}."
+        finding = (
+            f"Beside what chance gives each pair of groups, {_pair_text(pair)} are "
+            f"furthest apart{_of_cell(summary, pair)}: {known.text_of(pair['gap'])}"
+        )
+    chance = ""
+    if measure["null_mean"] is not None:
+        chance = f"chance alone would give {known.chance_text(measure['null_mean'])}"
+    if pvalue > LEVEL:
+        unusual = f"something as unusual is found in {percent(pvalue)} of shuffles"
+        above = measure["lower"] is not None and measure["lower"] > 0
+        yield f"{finding}."
+        yield (
+            "The evidence is weak: the interval is above 0, and "
+            if above
+            else "This may be noise: "
+        ) + f"{', and '.join(text for text in (chance, unusual) if text)}."
+        return
+    yield f"{finding}; {chance}." if chance else f"{finding}."
+    if several and measure["pairs"]:
+        yield (
+            f"P-values of at most {LEVEL}, adjusted for all that is compared: "
+            f"{_pairs_text(measure['pairs'])}."
+        )
 
-    A test of more than two groups at once does not say which of them differ.
-    """
-    null, as_large = measure["null_mean"], measure["as_large"]
-    if null is None or measure["pvalue"] is None or as_large is None:
-        yield f"{measure['finding']}."
-        return
-    values = {
-        "sentence": measure["finding"],
-        "text": MEASURES[measure["key"]].chance_text(null),
-        "share": percent(as_large),
-    }
-    if measure["pvalue"] > LEVEL:
-        yield (
-            "{sentence}. This may be noise: chance alone would give {text}, and as "
-            "much as this in {share} of shuffles."
-        ).format(**values)
-        return
-    yield "{sentence}; chance alone would give {text}.".format(**values)
-    if measure["n_groups"] > 2:
-        yield "The test is of all groups, and does not say which of them differ."
-    if as_large > LEVEL:
-        yield (
-            "A value as large as this is found in {share} of shuffles; the test orders "
-            "equal values by the sum of all differences."
-        ).format(**values)
+
+def _of_cell(summary: Summary, pair: Summary) -> str:
+    """Name the people among whom error rates of two groups are compared."""
+    if pair["classes"] is None:
+        return ""
+    (true, predicted), classes = pair["classes"], summary["classes"]
+    if len(classes) == 2:
+        return f" among people who are {'' if true == 1 else 'not '}truly positive"
+    return (
+        f" among people who are truly {in_quotes(classes[true])}, of whom some are "
+        f"predicted to be {in_quotes(classes[predicted])}"
+    )
 
 
 def describe_ratios(

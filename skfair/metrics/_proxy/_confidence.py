@@ -93,7 +93,7 @@ def _least_freedom(cells: DenseCells) -> float:
         shares[0], shares[1 + group : 2 + group] = of_cells, 1
         noise = squares * shares**2
         freedom.append(noise.sum() ** 2 / (noise**2 / np.maximum(counts, 1)).sum())
-    return min(freedom) - 1
+    return float(min(freedom)) - 1
 
 
 def _like_everyone(cells: DenseCells) -> Floats:

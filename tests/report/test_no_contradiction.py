@@ -140,6 +140,7 @@ def test_a_tiny_group_does_not_switch_the_verdict_off(engine):
 FEW = ["demographic_parity_difference", "mcdp", "equalized_odds_difference"]
 
 
+@pytest.mark.promise("What a report says of one difference never contradicts itself")
 def test_no_report_contradicts_itself():
     found = set()
     for report in reports(range(12), 300, metrics=FEW, n_permutations=59):
@@ -151,6 +152,6 @@ def test_no_report_contradicts_itself():
 
 @pytest.mark.slow
 def test_no_report_of_any_sizes_contradicts_itself():
-    for report in reports(range(100, 160), 5_000, n_permutations=99):
+    for report in reports(range(100, 115), 5_000, n_permutations=99):
         check(report.summary)
         report.to_markdown()

@@ -43,20 +43,9 @@ Summary = dict[str, Any]
 FORMAT = "skfair.report/2"
 #: Settings that are stated, since they cannot be found from counted rows.
 STATED = ("counts_are_drawn", "blur", "min_cell", "n_withheld", "left_out")
-#: Options that the settings of a summary have.
-_OPTIONS_OF_SETTINGS = (
-    "scale",
-    "epsilon",
-    "alpha",
-    "n_resamples",
-    "n_permutations",
-    "confidence_level",
-    "min_group_size",
-    "impact_ratios",
-    "min_share",
-    "random_state",
-    "limit",
-)
+#: Options that no number of a summary depends on, or that it has elsewhere.
+_NOT_IN_SETTINGS = {"metrics", "threshold", "odds_ratio", "proxy_limit"}
+_NOT_IN_SETTINGS |= {"n_jobs", "verbose"}
 #: Points of a curve along each axis; more cannot be seen in a picture.
 _N_POINTS = 150
 
@@ -505,7 +494,7 @@ def _settings(audits: Sequence[Audit]) -> Summary:
     return {
         "positive label": _positive(audit),
         "decides": any(model.decides for one in audits for model in one.models),
-        **{name: getattr(options, name) for name in _OPTIONS_OF_SETTINGS},
+        **{k: v for k, v in vars(options).items() if k not in _NOT_IN_SETTINGS},
         "sample_weight": audit.weighted,
         "control_features": audit.strata is not None,
         "counts_are_drawn": audit.counts_are_drawn,

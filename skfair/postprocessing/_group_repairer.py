@@ -184,7 +184,7 @@ def tie_problem(asked: Any, rows: TrainingRows, comparison: Comparison) -> str |
     """Return a warning if rows that share a score keep most of the gap, else None."""
     if asked.ties == "random" or comparison.n_samples < _FEWEST_ROWS:
         return None
-    if not comparison.plain_mcdp > comparison.noise:
+    if not comparison.beyond_noise:
         return None
     if asked.max_mcdp is not None:
         share = min(1.0, asked.max_mcdp / comparison.plain_mcdp) + _SHARE_ADDED

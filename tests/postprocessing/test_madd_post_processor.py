@@ -531,6 +531,7 @@ def test_a_group_of_weight_zero_is_absent(people):
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::skfair.exceptions.MitigationWarning")
 def test_groups_of_noise_are_left_alone():
     levels = []
     for seed in range(10):

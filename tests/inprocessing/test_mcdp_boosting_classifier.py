@@ -427,3 +427,16 @@ def test_probabilities_of_groups_do_not_depend_on_the_unit_of_weights(library):
         )
     assert np.ptp(found[0][:, 0]) > 0.5
     assert_allclose(found[1], found[0], atol=1e-3)
+
+
+def test_options_about_labels_do_not_reach_the_classifier_of_groups():
+    rng = np.random.default_rng(0)
+    sex = rng.integers(0, 2, 400)
+    X = rng.normal(size=(400, 2)) + sex[:, None]
+    rows = TrainingRows(X, sex, encode_groups(sex))
+    found = []
+    for options in ({}, {"class_weight": {0: 1.0, 1: 200.0}}):
+        trees = make_trees("lightgbm", **options)
+        seed = np.random.RandomState(0)
+        found.append(group_probabilities(trees, rows, sex, {}, seed, None))
+    assert_array_equal(*found)

@@ -188,7 +188,7 @@ def test_errors(cv_results, search):
         make(cv_results, rule=RULE, best_index=1)
     with pytest.raises(ValueError, match="must be a FairestWithin or a BestUnder"):
         make(cv_results, rule="fairest")
-    with pytest.raises(ValueError, match="has the fairness scores .*, expected one"):
+    with pytest.raises(ValueError, match=r"has the fairness scores .*, expected one"):
         make(cv_results, rule=FairestWithin("ap", ["neg_mcdp", "neg_madd"]))
     for wrong in (5, -1, 1.0):
         with pytest.raises(

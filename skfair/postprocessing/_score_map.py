@@ -19,7 +19,7 @@ from skfair._penalty._penalised_loss import clip_scores
 from skfair._training_rows import Array, TrainingRows, units_of
 from skfair._utils._arithmetic import quotients
 from skfair._utils._types import Floats, Integers
-from skfair.model_selection._candidates import standard_error
+from skfair.model_selection._rules import standard_error
 
 #: How a path measures what a model predicts: a probability, or a number.
 Performance: TypeAlias = Literal["average_precision", "r2"]

@@ -170,7 +170,7 @@ class Mitigator(LinkedToSite):
 
     def _read_target(self, X: Any, y: Any, weights: Any) -> NDArray[Any]:
         """Set the classes, and return 1 for each row of the second class, else 0."""
-        y = _check_target(X, y)
+        y = check_target(X, y)
         check_classification_targets(y)
         self.classes_ = _find_classes(y, getattr(self, "estimator", None), weights)
         return np.asarray(y == self.classes_[1], dtype=np.intp)
@@ -290,7 +290,7 @@ class RegressorMitigator(MetaMitigator):
 
     def _read_target(self, X: Any, y: Any, weights: Any) -> NDArray[Any]:
         """Return the target as floats."""
-        y = _check_target(X, y)
+        y = check_target(X, y)
         if len(y) < 2:
             raise ValueError(f"y has n_samples={len(y)}, expected at least two rows.")
         if weights is not None and not weights.any():
@@ -324,7 +324,7 @@ def _indexable(X: Any) -> Any:
     return X
 
 
-def _check_target(X: Any, y: Any) -> NDArray[Any]:
+def check_target(X: Any, y: Any) -> NDArray[Any]:
     """Return y as an array with one value for each row of X."""
     check_consistent_length(X, y)
     y = column_or_1d(y, warn=True)

@@ -123,6 +123,7 @@ NEEDED["equipy"] = "equipy"
 #: What is compared with the best of its peers, without and with the group.
 COMPARED = {
     "unaware": ("expgrad", "gridsearch"),
+    "reweighter": ("gridsearch",),
     "band": ("barycentre", "equipy", "thresholds", "group thresholds"),
 }
 KEYS = {"file", "target", "positive", "above", "group", "drop"}

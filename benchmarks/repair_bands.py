@@ -21,7 +21,7 @@ from skfair.groups import encode_groups
 from skfair.metrics import mcdp
 from skfair.model_selection import GroupStratifiedKFold
 from skfair.postprocessing import ScoreRepairer
-from skfair.postprocessing._common_scale import CommonScale
+from skfair.postprocessing._held_out import CommonScale
 
 #: The constants of the band were chosen on these tables, with frozen models.
 CHOSEN_ON = ("adult", "bank", "census", "nist")

@@ -60,11 +60,8 @@ ESTIMATORS = {
     ),
     "MCDPBoostingClassifier": MCDPBoostingClassifier(BOOSTER, random_state=0),
     "MADDPostProcessor": MADDPostProcessor(LogisticRegression(), cv=2),
-    "MADDPostProcessor, refit": MADDPostProcessor(
-        LogisticRegression(), cv=2, ensemble=False
-    ),
     "MADDPostProcessor, largest gap": MADDPostProcessor(
-        LogisticRegression(), cv=2, max_mcdp=0.1, calibrate=True
+        LogisticRegression(), cv=2, max_mcdp=0.1
     ),
     "MADDPostProcessor, random ties": MADDPostProcessor(
         LogisticRegression(), cv=2, ties="random", random_state=0
@@ -564,6 +561,18 @@ def test_the_group_of_a_row_does_not_change_its_score(model, people):
     scores = model.predict_proba(rest.assign(sex=is_man))
     assert_array_equal(model.predict_proba(rest.assign(sex=~is_man)), scores)
     assert len(np.unique(scores)) > 10
+
+
+@one_of_each_class
+def test_rows_that_are_groups_of_their_own_are_refused(model, people):
+    """A position names another column where columns are left out."""
+    X, y, _ = people
+    if "drop_sensitive" not in model.get_params():
+        pytest.skip("has no features")
+    model.set_params(sensitive_features=1)
+    match = r"=1 \(of X \['skill'\]\) has 300 groups in 300 rows.*max_features"
+    with pytest.raises(ValueError, match=match):
+        model.fit(X, target(model, y))
 
 
 @each_kind

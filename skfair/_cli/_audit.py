@@ -6,6 +6,7 @@ import argparse
 import math
 import os
 import sys
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, Literal
 
@@ -55,7 +56,7 @@ from skfair.metrics._undefined import collected_reasons
 from skfair.report import FairnessReport, public_summary
 from skfair.report._bundle import check_folder
 from skfair.report._inputs import Options
-from skfair.report._metrics import KEYS, MEASURES
+from skfair.report._metrics import MEASURES
 from skfair.report._page._html import require_report_extra
 from skfair.report._summary import tell_left_out
 
@@ -74,21 +75,6 @@ exit codes: 0, the report is written; 2, the arguments or the file are bad, and 
 line says why; 3, the report is written, and a metric is above its --limit or cannot
 be computed; 4, the report is written, but nothing could be compared; 130, interrupted.
 """
-
-#: Parameters of `FairnessReport.from_predictions` that have options of their names.
-_SETTINGS = (
-    "threshold",
-    "scale",
-    "min_group_size",
-    "impact_ratios",
-    "min_share",
-    "odds_ratio",
-    "proxy_limit",
-    "n_resamples",
-    "n_permutations",
-    "random_state",
-    "n_jobs",
-)
 
 
 def add_audit(commands: Any) -> None:
@@ -371,7 +357,8 @@ def _report(
 
 def _read_settings(given: argparse.Namespace) -> dict[str, Any]:
     """Read and check the parameters of the report that have options of their names."""
-    settings = {name: getattr(given, name) for name in _SETTINGS}
+    options = {field.name for field in fields(Options)} - {"limit"}
+    settings = {name: value for name, value in vars(given).items() if name in options}
     settings["impact_ratios"] |= given.public_summary is not None
     if given.target == "number":
         _refuse_with_numbers(given)
@@ -414,7 +401,7 @@ def _read_limits(given: list[str]) -> tuple[dict[str, float], float | None]:
     for text in given:
         key, named, written = text.partition("=")
         if named:
-            check_choice("limit", key, KEYS)
+            check_choice("limit", key, tuple(MEASURES))
         try:
             value = float(written if named else text)
         except ValueError:

@@ -31,6 +31,7 @@ from skfair.model_selection._paired_tests import (
     Model,
     PairedTest,
     Place,
+    changes_by_a_row,
     gap_test,
     holm,
     largest_gap_place,
@@ -75,7 +76,10 @@ def models_table(
         grouped = grouped[np.sort(np.concatenate(others))]
     rows = []
     for model, performance, gap in zip(models.values(), values, gaps, strict=True):
-        worst = worst_loss(model, baseline, classes, weights, weighted)
+        changes = changes_by_a_row(model, classes, weights, weighted)
+        if model is baseline:
+            of_baseline = changes
+        worst = float(worst_loss(changes, of_baseline)[0])
         kept = performance_test(performance, values[0], worst, margin, level)
         lower = PairedTest(math.nan, math.nan)
         if place is not None and not math.isnan(gap):
@@ -211,9 +215,9 @@ def compare_models(
     rows of the population, and worse. So one row is added in which the baseline is as
     right and the other model as wrong as the true labels and the responses of these
     rows allow, and all rows have uncertain weights, uniform on the simplex: Gaffke's
-    bound [2]_, which of hits and misses is that of Clopper and Pearson. It is computed
-    from three moments. Without a difference in n rows, a loss of accuracy of 3 / n is
-    excluded with a probability of .95. Shares of groups have such a row, too, as in
+    bound [2]_, computed from three moments, which of hits and misses is that of Clopper
+    and Pearson. Where two models agree in all of n rows, a loss of accuracy of 3 / n is
+    just excluded at the level .95. Gaps have the same bounds, of each group, as in
     melded intervals [3]_.
 
     MCDP is the largest of many gaps, which noise pushes up, the more so the smaller it

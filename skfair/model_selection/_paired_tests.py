@@ -21,17 +21,19 @@ from skfair.statistics._grouped_scores import gap_between
 
 #: Parts that are left out one after the other for the error of a performance.
 N_PARTS = 30
+#: Rows that are added for the largest loss of one.
+_N_ADDED = 3
 
 
 class Model(NamedTuple):
     """A model as it is tested.
 
-    `performance` is a function of positions of rows, first those of the true labels,
-    then those of the responses of the model. `scores` have the gap, and `responses` are
-    numbers in the order of what the performance is computed from.
+    `performance` returns a number, or several, from positions of rows, first those of
+    the true labels, then those of the responses of the model. `scores` have the gap,
+    and `responses` are numbers in the order of what the performance is computed from.
     """
 
-    performance: Callable[[Integers, Integers], float]
+    performance: Callable[[Integers, Integers], Any]
     scores: Floats
     responses: Floats
 
@@ -98,30 +100,50 @@ def subsets(parts: list[Integers]) -> list[Integers]:
     return [rows, *(np.setdiff1d(rows, part, assume_unique=True) for part in parts)]
 
 
-def worst_loss(
-    model: Model, baseline: Model, codes: Integers, weights: Floats, rows: Integers
-) -> float:
-    """Find how far another row may lower a performance beside that of the baseline.
+def changes_by_a_row(
+    model: Model, codes: Integers, weights: Floats, rows: Integers
+) -> Floats:
+    """Find how another row moves a performance, by true label and by response.
 
-    The row has a true label that occurs, the first or the last in order, the best
-    response of the baseline to any row, and the worst response of the model.
+    True labels are the first and the last in order, responses the least and the
+    largest. The change is a third of that by three such rows: so many may be missed
+    with a probability of .05, and the first may move an average precision far more.
     """
-    of_rows = weights[rows]
+    of_rows, own = weights[rows], model.responses[rows]
     size = of_rows @ of_rows / of_rows.sum()
-
-    def changes(of: Model, label: Integers) -> list[float]:
-        before, labelled = of.performance(rows, rows), np.append(rows, label)
-        own = of.responses[rows]
-        ends = rows[own.argmin()], rows[own.argmax()]
-        return [of.performance(labelled, np.append(rows, i)) - before for i in ends]
-
-    losses = []
-    for code in {int(codes[rows].min()), int(codes[rows].max())}:
+    n_rows = of_rows.sum() / size
+    before, changes = model.performance(rows, rows), []
+    for code in codes[rows].min(), codes[rows].max():
         labelled = rows[codes[rows] == code]
         # A row of this label with about the mean weight, each row by its weight.
         label = labelled[np.abs(weights[labelled] - size).argmin()]
-        losses.append(max(changes(baseline, label)) - min(changes(model, label)))
-    return max(0.0, *losses)
+        for end in rows[own.argmin()], rows[own.argmax()]:
+            added = (np.append(rows, [i] * _N_ADDED) for i in (label, end))
+            changes.append(model.performance(*added) - before)
+    scale = (n_rows + _N_ADDED) / (n_rows + 1) / _N_ADDED
+    return np.asarray(np.reshape(changes, (2, 2, -1)) * scale)
+
+
+def worst_loss(changes: Floats, of_baseline: Floats) -> Floats:
+    """Find how far another row may lower performances beside those of the baseline.
+
+    The row has the best response of the baseline, and the worst one of the model.
+    """
+    losses = of_baseline.max(axis=1) - changes.min(axis=1)
+    return np.asarray(losses.max(axis=0).clip(0))
+
+
+def loss_moments(
+    difference: float, variance: float, third: float, worst: float
+) -> Moments:
+    """Moments of a loss, the difference from a baseline's performance times -1.
+
+    The variance and the third central moment are those of the loss, whose third moment
+    is doubled as Gaffke's bound does; below 0 it does not count.
+    """
+    return Moments(
+        worst - difference, variance + worst**2, 2 * (max(third, 0.0) + worst**3)
+    )
 
 
 def performance_test(
@@ -142,9 +164,7 @@ def performance_test(
     # The variance is that of Student's distribution, the third moment is unbiased.
     variance = n_parts / (n_parts - 3) * (losses @ losses)
     third = n_parts**2 / ((n_parts - 1) * (n_parts - 2)) * float((losses**3).sum())
-    loss = Moments(
-        worst - difference, variance + worst**2, 2 * (max(third, 0.0) + worst**3)
-    )
+    loss = loss_moments(difference, variance, third, worst)
     return PairedTest(-float(loss.upper_bound(level)), float(loss.pvalue(margin)))
 
 

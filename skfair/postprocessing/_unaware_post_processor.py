@@ -237,20 +237,20 @@ class GroupPredictor(MetaMitigator):
         chosen = choose_strength(table, self._performance, self.max_mcdp)
         plain = self._compare(self._rows.scores)
         # A map fitted to noise makes no gap of new rows smaller.
-        beyond_noise = plain.mcdp > plain.noise
-        self.strength_ = float(table["strength"][chosen]) if beyond_noise else 0.0
-        wanted = self.max_mcdp is not None and plain.mcdp <= self.max_mcdp
+        fits = plain.beyond_noise
+        self.strength_ = float(table["strength"][chosen]) if fits else 0.0
+        wanted = self.max_mcdp is not None and plain.adjusted_mcdp <= self.max_mcdp
         if not (self.strength_ or wanted or plain.problems):
-            self._warn_of_no_strength(plain, beyond_noise)
+            self._warn_of_no_strength(plain)
 
-    def _warn_of_no_strength(self, plain: Any, beyond_noise: bool) -> None:
+    def _warn_of_no_strength(self, plain: Any) -> None:
         """Tell the user why "auto" has changed nothing, and what to type instead."""
         kind = "classifier" if is_classifier(self) else "regressor"
         reason = (
             "no strength lowers it by more than its standard error and keeps "
             f"{KEPT[self._performance]:.0%} of the plain performance"
         )
-        if not beyond_noise:
+        if not plain.beyond_noise:
             reason = (
                 f"groups of one distribution exceed {plain.noise:.3f} in 5 % of samples"
             )
@@ -261,7 +261,7 @@ class GroupPredictor(MetaMitigator):
             advice = f"strength={middle:.2g} changes it nevertheless, see path_"
         warn_user(
             f'{type(self).__name__}(strength="auto") changes nothing: MCDP(0) of the '
-            f"plain {kind} is {plain.mcdp:.3f} on {plain.n_samples} held-out "
+            f"plain {kind} is {plain.adjusted_mcdp:.3f} on {plain.n_samples} held-out "
             f"rows, and {reason}. {advice}.",
             MitigationWarning,
         )
@@ -401,9 +401,10 @@ class UnawarePostProcessor(
         `MCDPReweighter`, so that it means about the same where positives are rare.
         ``"auto"`` tries strengths at which the gap falls to 0 in 20 steps. It takes the
         least one that, on held-out rows, keeps 95 % of the plain average precision and
-        whose MCDP(0) is within one standard error of the least among those. It is 0 if
-        the plain MCDP(0) is no larger than groups of one distribution read in 95 % of
-        samples.
+        whose MCDP(0) is within one standard error of the least among those. It is 0,
+        with a warning, if no two groups differ by more than those of one distribution
+        do in 95 % of samples. With more than two groups MCDP(0) is adjusted for their
+        sizes, so that a group of a few rows does not decide.
     cv : int, cross-validation generator or iterable, default=5
         How rows are held out. An int makes that many folds, stratified by class and
         group.
@@ -437,7 +438,8 @@ class UnawarePostProcessor(
         What each strength reaches on held-out rows, by maps that were fitted to other
         held-out rows: for ``"auto"`` all strengths tried, else 0 and `strength`. It has
         the columns of the ``cv_results_`` of a search, with the metrics
-        ``average_precision`` and ``neg_mcdp``, and can be given to
+        ``average_precision`` and ``neg_mcdp`` (and with more than two groups
+        ``neg_adjusted_mcdp``, see `comparison_`), and can be given to
         `skfair.inspection.TradeOffDisplay.from_cv_results` and to the rules of
         `skfair.model_selection`. ``mean_test_`` is the value on all held-out rows
         together, ``std_test_`` its standard deviation over folds. Empty if no groups

@@ -73,6 +73,8 @@ Labels = TypeVar("Labels")
 MANY_ROWS = 50_000
 #: With more groups than this each is compared with everyone instead of in pairs.
 MAX_PAIRWISE = 10
+#: A p-value of at most this is called more than chance.
+LEVEL = 0.05
 #: With fewer no p-value is at most 0.05 / 3, the first step of Holm's correction.
 FEWEST_PERMUTATIONS = 59
 

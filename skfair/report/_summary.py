@@ -34,7 +34,7 @@ from skfair.report._performance import ENDS_OF_R2, Numbers, performance, perform
 from skfair.report._proxy import KEYS as KEYS_BY_PROXY
 from skfair.report._proxy import by_proxy
 from skfair.report._sample import Finding, Sample, count_outcomes
-from skfair.report._strata import Part, values_within_strata
+from skfair.report._strata import OF_TESTS, Part, values_within_strata
 from skfair.report._words import in_words
 
 Summary = dict[str, Any]
@@ -43,20 +43,9 @@ Summary = dict[str, Any]
 FORMAT = "skfair.report/2"
 #: Settings that are stated, since they cannot be found from counted rows.
 STATED = ("counts_are_drawn", "blur", "min_cell", "n_withheld", "left_out")
-#: Options that the settings of a summary have.
-_OPTIONS_OF_SETTINGS = (
-    "scale",
-    "epsilon",
-    "alpha",
-    "n_resamples",
-    "n_permutations",
-    "confidence_level",
-    "min_group_size",
-    "impact_ratios",
-    "min_share",
-    "random_state",
-    "limit",
-)
+#: Options that no number of a summary depends on, or that it has elsewhere.
+_NOT_IN_SETTINGS = {"metrics", "threshold", "odds_ratio", "proxy_limit"}
+_NOT_IN_SETTINGS |= {"n_jobs", "verbose"}
 #: Points of a curve along each axis; more cannot be seen in a picture.
 _N_POINTS = 150
 
@@ -141,7 +130,7 @@ def _recomputed(sample: Sample, claimed: Sequence[Summary]) -> Summary:
     if result["strata"] is not None:
         rows = result["strata"]["rows"]
         for row, of_row in zip(rows, of_model["strata"]["rows"], strict=True):
-            row |= {name: of_row[name] for name in ("null_mean", "pvalue")}
+            row |= {name: of_row[name] for name in OF_TESTS}
     return result
 
 
@@ -259,6 +248,8 @@ def _summary_of_metric(
         "smallest_group": int(sizes.min()) if len(sizes) else 0,
         "value": or_none(found.value),
         **drawn._asdict(),
+        "pairs": [*drawn.pairs],
+        "tested": "",
         "searched": None if found.bounds is None else list(found.bounds),
         "beside_first": None,
         "attained": found.to_dict(),
@@ -413,7 +404,8 @@ def _strata(sample: Sample, found: dict[str, Finding]) -> Summary | None:
     strata = sample.audit.strata
     assert strata is not None
     for row in numbers:
-        row |= {"title": "", "everyone": or_none(found[row["key"]].value)}
+        everyone = or_none(found[row["key"]].value)
+        row |= {"title": "", "everyone": everyone, "tested": ""}
         row["stratum"] = None if row["value"] is None else label_text(row["stratum"])
     names = CROSS.join(strata.names)
     return {
@@ -502,7 +494,7 @@ def _settings(audits: Sequence[Audit]) -> Summary:
     return {
         "positive label": _positive(audit),
         "decides": any(model.decides for one in audits for model in one.models),
-        **{name: getattr(options, name) for name in _OPTIONS_OF_SETTINGS},
+        **{k: v for k, v in vars(options).items() if k not in _NOT_IN_SETTINGS},
         "sample_weight": audit.weighted,
         "control_features": audit.strata is not None,
         "counts_are_drawn": audit.counts_are_drawn,

@@ -169,9 +169,7 @@ class GroupedHistogram(JSONStatistic):
             columns ``bin``, ``n_rows``, ``low`` and ``high`` hold the bin, the number
             of rows, and the least and largest score; ``weight`` and
             ``weight_squared``, sums of weights and of their squares, are `n_rows`
-            where there are no such columns. All other columns are sensitive ones;
-            one that is called as these has ``group_`` before its name, as `to_sql`
-            writes it.
+            where there are no such columns. All other columns are sensitive ones.
             Cells of the same group and bin are joined, so that results of several
             tables may be concatenated.
         n_bins : int, default=65536
@@ -187,9 +185,15 @@ class GroupedHistogram(JSONStatistic):
             If a column is missing, if numbers contradict each other (a score outside
             its bin), or if a group is missing.
 
-        See Also
-        --------
-        skfair.frames.to_sql : The SQL query that returns such a table.
+        Notes
+        -----
+        In a database that Python does not reach, such a table is the result of::
+
+            SELECT sex, CASE WHEN score < 0 OR score > 1 THEN NULL
+                             WHEN score = 1 THEN 65535
+                             ELSE FLOOR(score * 65536) END AS bin,
+                   COUNT(*) AS n_rows, MIN(score) AS low, MAX(score) AS high
+            FROM people GROUP BY 1, 2
 
         Examples
         --------
@@ -339,39 +343,13 @@ def bins_of_scores(scores: Floats, n_bins: int) -> Integers:
 
 
 #: Columns of a table of cells; the other columns are sensitive ones.
-NUMBERS = ("bin", "n_rows", "weight", "weight_squared", "low", "high")
-
-
-#: Before the name of a sensitive column that would be taken for one of the numbers.
-_PREFIX = "group_"
-
-
-def cell_name(name: str) -> str:
-    """Name of a sensitive column in a table of cells, unlike those of numbers.
-
-    Databases do not tell capital letters. A name that begins with the prefix gets
-    another, so that `_original_name` finds the name again.
-    """
-    return _PREFIX + name if _is_reserved(name) else name
-
-
-def _original_name(name: str) -> str:
-    """Name that a column had before `cell_name`."""
-    without = name.removeprefix(_PREFIX)
-    return without if without != name and _is_reserved(without) else name
-
-
-def _is_reserved(name: str) -> bool:
-    """Whether a name, without prefixes, is that of a column of numbers."""
-    while name.startswith(_PREFIX):
-        name = name.removeprefix(_PREFIX)
-    return name.lower() in NUMBERS
+_NUMBERS = ("bin", "n_rows", "weight", "weight_squared", "low", "high")
 
 
 def _read_cells(frame: nw.DataFrame[Any]) -> tuple[Groups, list[NDArray[Any]]]:
     """Read the groups of the cells of a table, and its columns of numbers."""
     lacking = {"bin", "n_rows", "low", "high"} - set(frame.columns)
-    names = [name for name in frame.columns if name not in NUMBERS]
+    names = [name for name in frame.columns if name not in _NUMBERS]
     if lacking or not names:
         raise ValueError(
             "cells must have the columns bin, n_rows, low, high and at least one "
@@ -387,11 +365,10 @@ def _read_cells(frame: nw.DataFrame[Any]) -> tuple[Groups, list[NDArray[Any]]]:
             "missing or outside [0, 1], or their weights missing or negative."
         )
     sensitive = [frame[name].to_native() for name in names]
-    originals = [_original_name(name) for name in names]
-    groups = join_attributes(encode_attributes(sensitive, originals, rows))
+    groups = join_attributes(encode_attributes(sensitive, names, rows))
     otherwise = {"weight": "n_rows", "weight_squared": "n_rows"}
     columns = []
-    for name in NUMBERS:
+    for name in _NUMBERS:
         column = frame[name if name in frame.columns else otherwise[name]]
         numbers = _as_numbers(column, name)
         whole = name in ("bin", "n_rows")
@@ -474,7 +451,9 @@ def _find_problem_of_cells(
 def join_cells(codes: Any, bins: Any, *sums: Any) -> Columns:
     """Sort cells by group and bin, and join those of the same group and bin."""
     codes = codes.astype(np.intp, copy=False)
-    order = np.lexsort((bins, codes))
+    # Numbers of 8 and 16 bits are sorted faster.
+    keys = [key.astype(np.min_scalar_type(key.max(initial=0))) for key in (bins, codes)]
+    order = np.lexsort(keys)
     codes, bins = codes[order], bins[order]
     rows, weights, squares, lows, highs = (column[order] for column in sums)
     new = (np.diff(codes, prepend=-1) != 0) | (np.diff(bins, prepend=-1) != 0)

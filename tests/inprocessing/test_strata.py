@@ -16,9 +16,13 @@ from skfair._penalty._penalised_loss import PenalisedLoss
 from skfair._penalty._smooth_gap import OBJECTIVES, mean_over_strata, smooth_gap
 from skfair._training_rows import TrainingRows, hold_out
 from skfair.groups import Groups, encode_groups
-from skfair.inprocessing import MCDPBoostingClassifier, MCDPObjective
+from skfair.inprocessing import (
+    DiffMCDPClassifier,
+    MCDPBoostingClassifier,
+    MCDPObjective,
+)
 from skfair.inprocessing._network import initial_parameters, predict_logits
-from skfair.inprocessing._training import TrainingOptions, batch_gradients
+from skfair.inprocessing._training import batch_gradients
 from skfair.metrics import mcdp
 
 
@@ -123,8 +127,8 @@ def test_gradients_of_a_network_within_strata(rows):
     loss, ones = PenalisedLoss(0.7, 8.0, "mcdp"), np.ones(120)
     rows = replace(rows, sample_weight=rows.weights / rows.weights.mean())
     parameters = initial_parameters((1, 3, 1), np.float64, np.random.RandomState(0))
-    options = TrainingOptions(1, 120, 0.1, "constant", 0.0, 0.0)
-    record, gradients = batch_gradients(parameters, rows, ones, loss, options)
+    network = DiffMCDPClassifier()
+    record, gradients = batch_gradients(parameters, rows, ones, loss, network)
     scores, gaps, shares = expit(predict_logits(rows.X, parameters)), [], []
     for stratum in range(3):
         part = rows.stratum_codes == stratum
@@ -139,7 +143,7 @@ def test_gradients_of_a_network_within_strata(rows):
             part.reshape(like.shape)
             for part, like in zip(np.split(flat, ends), parameters, strict=True)
         ]
-        return batch_gradients(moved, rows, ones, loss, options)[0]["penalised_loss"]
+        return batch_gradients(moved, rows, ones, loss, network)[0]["penalised_loss"]
 
     flat, found = (
         np.concatenate([part.ravel() for part in parts])
@@ -208,6 +212,7 @@ def test_the_comparison_is_within_strata(rows):
     assert found.average_precision == pytest.approx(
         average_precision_score(rows.y, other, sample_weight=rows.weights)
     )
+    groups = Groups(np.minimum(rows.codes, 1), tuple("ab"))
     gap = mean_mcdp(other, groups, rows.weights, rows.stratum_codes)
     for row in range(0, 120, 17):
         moved = rows.weights + 1e-6 * (np.arange(120) == row)

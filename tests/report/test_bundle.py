@@ -313,7 +313,7 @@ def numbers(value, path=()):
 
 def is_stated(path):
     """Whether a number is one that statistics do not determine."""
-    stated = {"null_mean", "pvalue", "as_large", "without_test", "r2_lower", "r2_upper"}
+    stated = {"null_mean", "pvalue", "pairs", "without_test", "r2_lower", "r2_upper"}
     return (
         path[-1] in stated or "beside_first" in path or path[0] in ("settings", "title")
     )

@@ -200,20 +200,6 @@ def test_broken_cells_are_refused(cells, message):
         GroupedHistogram.from_cells(pd.DataFrame(cells), n_bins=4)
 
 
-@pytest.mark.parametrize(
-    ("column", "name"),
-    [
-        ("group_low", "low"),
-        ("group_Bin", "Bin"),
-        ("group_group_low", "group_low"),
-        ("group_0", "group_0"),
-    ],
-)
-def test_prefix_of_reserved_names_is_taken_off(column, name):
-    cells = pd.DataFrame(table(sex=None) | {column: ["F", "M", "M"]})
-    assert GroupedHistogram.from_cells(cells, n_bins=4).names == (name,)
-
-
 def test_cells_must_be_a_dataframe():
     with pytest.raises(TypeError, match="cells must be a dataframe"):
         GroupedHistogram.from_cells([1, 2])

@@ -116,6 +116,9 @@ def render(summary: Summary, record: Mapping[str, Any]) -> str:
             for one in summary["models"]
         ],
         metrics=metrics,
+        by_value=listed(
+            [in_quotes(m.title_of(settings)) for m in metrics if not m.compares_pairs]
+        ),
         resampled=listed([in_quotes(one.title_of(settings)) for one in resampled]),
         shown=_SHOWN,
         several=len(summary["models"]) > 1,

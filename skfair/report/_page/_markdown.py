@@ -61,9 +61,10 @@ OF_STRATA = {
     "interval": "Interval",
     "null_mean": "By chance",
     "pvalue": "p-value",
+    "tested": "Decided by",
 }
 OF_METRICS = {"title": "Metric", "value": "Value", "interval": "Interval"}
-OF_TESTS = {"null_mean": "By chance", "pvalue": "p-value"}
+OF_TESTS = {"null_mean": "By chance", "pvalue": "p-value", "tested": "Decided by"}
 
 
 def markdown_table(table: pd.DataFrame, *, digits: int = 3) -> str:
@@ -124,6 +125,8 @@ def sections(summary: Summary) -> Iterator[Section]:
         for result in attribute["results"]:
             title = plain(f"{attribute['name']}, {result['model']}")
             tests = OF_TESTS if summary["settings"]["n_permutations"] else {}
+            if not any(measure["tested"] for measure in result["measures"]):
+                tests = {k: heading for k, heading in tests.items() if k != "tested"}
             yield 2, title, _metrics(result["measures"], OF_METRICS | tests)
             if result["groups"]:
                 rows = [{**row, "interval": _ends(row)} for row in result["groups"]]

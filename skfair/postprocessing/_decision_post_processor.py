@@ -16,6 +16,7 @@ from scipy.special import log_softmax, softmax
 from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.frozen import FrozenEstimator
+from sklearn.metrics import accuracy_score
 from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
@@ -36,7 +37,6 @@ from skfair._utils._warnings import warn_user
 from skfair.exceptions import MitigationWarning
 from skfair.groups import Groups, Selector, encode_groups, resolve_groups
 from skfair.metrics import dcp
-from skfair.postprocessing._group_predictor import weights_for
 from skfair.postprocessing._held_out import (
     fit_all,
     make_splits,
@@ -44,6 +44,7 @@ from skfair.postprocessing._held_out import (
     mean_probabilities,
     predict_folds,
 )
+from skfair.postprocessing._unaware_post_processor import weights_for
 
 Constraint = Literal["demographic_parity", "true_positive_rate", "equalized_odds"]
 
@@ -132,7 +133,7 @@ class DecisionPostProcessor(
     MetaEstimatorMixin,  # type: ignore[misc]
     BaseEstimator,  # type: ignore[misc]
 ):
-    r"""Classifier whose decisions have similar rates, or similar errors, in all groups.
+    """Classifier whose decisions have similar rates, or similar errors, in all groups.
 
     It takes any number of classes: approve, refer or decline; a diagnosis; a grade. A
     classifier is fitted on folds, and predicts the probability :math:`p_k` of each
@@ -140,10 +141,10 @@ class DecisionPostProcessor(
     largest
 
     .. math::
-        p_k(x) - \sum_c \lambda_{ck} \, r_c(x),
+        p_k(x) - \\sum_c \\lambda_{ck} \\, r_c(x),
 
     where the :math:`r_c` say how much a row counts in the rates of each group. The
-    multipliers :math:`\lambda` are the solution of one convex problem, whose size does
+    multipliers :math:`\\lambda` are the solution of one convex problem, whose size does
     not depend on the number of rows: the least expected loss of accuracy at which the
     rates of groups differ by no more than a limit.
 
@@ -223,15 +224,16 @@ default="demographic_parity"
 
     Notes
     -----
-    With shares :math:`P` of groups and classes, :math:`r_g = P(g \mid x) / P(g) - 1` for
-    demographic parity, and :math:`r_{gj} = P(g, j \mid x) / P(g, j) - P(j \mid x) / P(j)`
-    for errors. With the group, :math:`P(g \mid x)` is 0 or 1, and the probabilities of
-    classes are calibrated within each group; without it, a clone of the classifier
-    predicts the group, or the group and the class. The multipliers minimise
+    With shares :math:`P` of groups and classes,
+    :math:`r_g = P(g \\mid x) / P(g) - 1` for demographic parity, and
+    :math:`r_{gj} = P(g, j \\mid x) / P(g, j) - P(j \\mid x) / P(j)` for errors. With
+    the group, :math:`P(g \\mid x)` is 0 or 1, and the probabilities of classes are
+    calibrated within each group; without it, a clone of the classifier predicts the
+    group, or the group and the class. The multipliers minimise
 
     .. math::
-        E \max_k \Big( p_k - \sum_c \lambda_{ck} r_c \Big)
-        + \frac{d}{2} \sum |\lambda_{ck}|,
+        E \\max_k \\Big( p_k - \\sum_c \\lambda_{ck} r_c \\Big)
+        + \\frac{d}{2} \\sum |\\lambda_{ck}|,
 
     whose maximum is smoothed less and less. The constraint is met in expectation under
     these probabilities. So limits d from the plain difference down to 0 are tried, and
@@ -270,10 +272,11 @@ default="demographic_parity"
     __metadata_request__predict: ClassVar = {"sensitive_features": True}
     __metadata_request__decision_function: ClassVar = {"sensitive_features": True}
     __metadata_request__score: ClassVar = {"sensitive_features": True}
-    _without_groups = "decisions are the plain ones"
+    _without_groups = "no decision changes"
     control_features = None
     path_ = FittedTable()
     comparison_: DecisionComparison | None
+    group_estimators_: list[Any]
 
     def __init__(
         self,
@@ -488,8 +491,7 @@ default="demographic_parity"
         float in [0, 1]
         """
         predicted = self.predict(X, sensitive_features=sensitive_features)
-        right = np.asarray(predicted == np.asarray(y))
-        return float(np.average(right, weights=sample_weight))
+        return float(accuracy_score(y, predicted, sample_weight=sample_weight))
 
     def _check_parameters(self) -> None:
         """Raise unless the parameters are valid."""
@@ -519,7 +521,7 @@ default="demographic_parity"
                 f"y has the classes {unknown[:5].tolist()}, expected those of the "
                 f"fitted estimator, {self.classes_[:5].tolist()}."
             )
-        return np.searchsorted(self.classes_, y)
+        return np.asarray(np.searchsorted(self.classes_, y))
 
     def _read_cost(self) -> Floats:
         """Return the cost of each class and decision, errors where none is given."""
@@ -555,7 +557,8 @@ default="demographic_parity"
                 params,
                 self.n_jobs,
             )
-        self.estimators_, self.group_estimators_ = [fold.model for fold in folds], []
+        self.estimators_ = [fold.model for fold in folds]
+        self.group_estimators_ = []
         probabilities = mean_of_folds(folds, len(rows))
         kept = (rows.codes >= 0) & (rows.weights > 0)
         kept &= np.isfinite(probabilities).all(axis=1)
@@ -616,7 +619,8 @@ default="demographic_parity"
     def _per_cell(self, values: Floats) -> Floats:
         """Sum values of held-out rows by cell, shape (n_groups, n_conditions)."""
         shape = len(self.groups_), self._n_conditions
-        return np.bincount(self._cells(), values, math.prod(shape)).reshape(shape)
+        sums: Any = np.bincount(self._cells(), values, math.prod(shape))
+        return np.asarray(sums.reshape(shape), dtype=np.float64)
 
     def _warn_of_few_rows(self) -> None:
         """Name the groups with few rows of a class whose errors are compared."""
@@ -702,7 +706,7 @@ default="demographic_parity"
         condition, k = np.unravel_index(spread.argmax(), spread.shape)
         pair = [highest[:, condition, k].argmax(), lowest[:, condition, k].argmin()]
         rate = rates[pair, condition, k]
-        units = (squares / np.maximum(totals, 1e-300) ** 2)[pair, condition]
+        units = quotients(squares, totals**2)[pair, condition]
         return float(spread.max()), math.sqrt((rate * (1 - rate) * units).sum())
 
     def _choose(self) -> Self:
@@ -710,7 +714,7 @@ default="demographic_parity"
         gains = self.path_[f"mean_test_{self._performance}"].to_numpy()
         differences = -self.path_["mean_test_neg_difference"].to_numpy()
         allowed = differences <= self.max_difference
-        chosen = int(np.where(allowed, gains, -math.inf).argmax())
+        chosen = 0 if allowed[0] else int(np.where(allowed, gains, -math.inf).argmax())
         if not allowed.any():
             chosen = int(differences.argmin())
         self._multipliers = self._path[chosen]
@@ -735,7 +739,8 @@ default="demographic_parity"
             float(differences[0]),
             error,
             float(self.max_difference),
-            *shares,
+            shares[0],
+            shares[1],
             len(groups),
             dict(zip(self.groups_, groups.sizes().tolist(), strict=True)),
         )
@@ -780,10 +785,13 @@ default="demographic_parity"
             values += 1
         if not self.groups_:
             return np.asarray(values)
-        codes, predicted = np.zeros(len(values), dtype=np.intp), np.zeros((0, 0))
+        codes: NDArray[np.integer] = np.zeros(len(values), dtype=np.intp)
+        predicted = np.zeros((0, 0))
         if self.uses_group:
             codes = self._codes_of(given, sensitive_features)
         else:
+            if sensitive_features is not None:
+                resolve_groups(sensitive_features, n_samples=len(values))
             cells = list(range(self._cell_shares.size))
             predicted = mean_probabilities(self.group_estimators_, X, cells)
         return (

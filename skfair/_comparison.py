@@ -31,7 +31,7 @@ _GAIN_ERRORS = 0.5
 #: with as many in all the gap can.
 _FEWEST_RARE, _FEWEST_ROWS = 10, 100
 #: Probability that groups of one distribution have a larger gap than `noise`.
-NOISE_LEVEL = 0.05
+_LEVEL = 0.05
 #: Most differences of CDFs, of all pairs of groups, that are computed: at fewer
 #: thresholds if need be.
 _MOST_COMPARISONS = 20_000_000
@@ -499,7 +499,7 @@ def mean_mcdp(
         return _Gap(math.nan, math.nan, derivative, {}, math.nan)
     n_groups = len(np.unique(groups.codes[grouped]))
     n_tests = n_groups * (n_groups - 1) // 2 * len(compared)
-    critical = float(kolmogi(NOISE_LEVEL / n_tests))
+    critical = float(kolmogi(_LEVEL / n_tests))
     gaps = {
         stratum: _largest_gap(scores[rows], groups.codes[rows], weights[rows], critical)
         for stratum, rows in compared.items()

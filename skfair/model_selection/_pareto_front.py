@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,9 +13,9 @@ from sklearn.exceptions import UndefinedMetricWarning
 from skfair._utils._text import shown
 from skfair._utils._types import Bools, Floats
 from skfair._utils._warnings import warn_user
-from skfair.model_selection._candidates import (
+from skfair.model_selection._rules import (
     CVResults,
-    check_metric_name,
+    check_metric_names,
     compared_means,
     scores_of,
     statistics_of,
@@ -96,7 +96,7 @@ def pareto_front(
     >>> round(front.attrs["hypervolume"], 6)
     0.01
     """
-    _check_names(metrics)
+    check_metric_names("metrics", metrics)
     means = compared_means(cv_results, *metrics)
     points = means.to_numpy()
     reference = _reference(reference_point, points, len(metrics))
@@ -120,19 +120,6 @@ def pareto_front(
             UndefinedMetricWarning,
         )
     return front
-
-
-def _check_names(metrics: Any) -> None:
-    """Raise unless `metrics` is a list of distinct names."""
-    several = isinstance(metrics, Collection) and not isinstance(metrics, str)
-    if not several or not len(metrics):
-        raise ValueError(
-            f"metrics must be a list of one or more names, got {shown(metrics)}."
-        )
-    for name in metrics:
-        check_metric_name("every entry of metrics", name)
-    if len(set(metrics)) < len(metrics):
-        raise ValueError(f"metrics must be distinct, got {list(metrics)}.")
 
 
 def _reference(given: ArrayLike | None, points: Floats, n_metrics: int) -> Floats:

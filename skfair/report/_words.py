@@ -424,7 +424,7 @@ def _pairs_text(pairs: Sequence[Summary]) -> str:
         groups = dict.fromkeys(in_quotes(pair["pair"][0]) for pair in pairs)
         return f"{listed([*groups])}, each beside everyone"
     names = [*dict.fromkeys(map(_pair_text, pairs))]
-    more = [f"{counted(len(names) - 5, 'pair')} more"] if len(names) > 5 else []
+    more = [counted(len(names) - 5, "more pair")] if len(names) > 5 else []
     return "; ".join(names[:5] + more)
 
 
@@ -683,8 +683,8 @@ def _of_cell(summary: Summary, pair: Summary) -> str:
     if len(classes) == 2:
         return f" among people who are {'' if true == 1 else 'not '}truly positive"
     return (
-        f" among people who are truly {in_quotes(classes[true])}, of whom some are "
-        f"predicted to be {in_quotes(classes[predicted])}"
+        f" in how often people who are truly {in_quotes(classes[true])} are predicted "
+        f"to be {in_quotes(classes[predicted])}"
     )
 
 

@@ -371,7 +371,8 @@ def _find_classes(
     if len(classes) > 2:
         raise ValueError(
             "Only binary classification is supported. The type of the target is "
-            f"{type_of_target(y)}, with the classes {classes[:5].tolist()}."
+            f"{type_of_target(y)}, with the classes {classes[:5].tolist()}. "
+            "skfair.postprocessing.DecisionPostProcessor decides among several classes."
         )
     if sample_weight is not None:
         weighted = np.unique(y[sample_weight > 0])

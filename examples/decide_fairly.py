@@ -60,9 +60,9 @@ TradeOffDisplay.from_cv_results(
 # %%
 # Before and after, on new people
 # -------------------------------
-# A limit of 1 keeps the plain decisions. Each cell of the pictures is a group and a true
-# class, and says how many of its people must be left out so that the errors of all
-# groups are alike. DCP is the least share of such people.
+# A limit of 1 keeps the plain decisions. Each cell of the pictures is a group and a
+# true class, and says how many of its people must be left out so that the errors of
+# all groups are alike. DCP is the least share of such people.
 
 plain = model.with_difference(1.0)
 decisions = {"plain": plain.predict(X_test), "fair": model.predict(X_test)}

@@ -542,6 +542,11 @@ def test_parameters_have_one_order(name):
     assert documented[: len(names)] == names
 
 
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_parameters_are_few(name):
+    assert len(signature(type(ESTIMATORS[name])).parameters) <= 15
+
+
 def forgets_groups(name):
     """Whether the classifier needs the groups of the training rows only."""
     predict = signature(CLASSIFIERS[name].predict_proba)

@@ -65,8 +65,8 @@ class Moments(NamedTuple):
     def upper_bound(self, level: float) -> Any:
         """Quantile of a gamma distribution that has these moments."""
         error, third = self._error_and_third()
-        cube = 1 + third * (ndtri(level) - third)
-        return self.mean + error * (cube**3 - 1) / (3 * third)
+        root = 1 + third * (ndtri(level) - third)
+        return self.mean + error * (root * root * root - 1) / (3 * third)
 
     def pvalue(self, limit: float) -> Any:
         """Probability that the same distribution is above a limit."""
@@ -79,8 +79,9 @@ class Moments(NamedTuple):
 
         By Wilson and Hilferty the cube root of a gamma variable is about normal.
         """
-        error = np.sqrt(np.maximum(self.variance, 1e-200))
-        return error, np.maximum(self.third / error**3 / 6, 1e-6)
+        variance = np.maximum(self.variance, 1e-200)
+        error = np.sqrt(variance)
+        return error, np.maximum(self.third / (6 * variance * error), 1e-6)
 
 
 def random_parts(cells: Codes, n_parts: int = N_PARTS) -> list[Integers]:
@@ -253,8 +254,12 @@ def gap_interval(
     def upper(own: Floats, other: Floats) -> float:
         of_place = other[finding], codes[finding], weights[finding]
         place = largest_gap_place(*of_place, multigroup)
-        given = place, codes[rows], weights[rows], (1 + level) / 2
-        return gap_test(own[rows], other[rows], *given).bound
+        differences = _paired_differences(
+            own[rows], other[rows], place, codes[rows], weights[rows]
+        )
+        return max(
+            float(each.upper_bound((1 + level) / 2).max()) for each in differences
+        )
 
     return -upper(baseline, scores), upper(scores, baseline)
 
@@ -315,17 +320,17 @@ def _moments(
         for baseline_alone in [(-own) ** power * (share - both)]
         for both_low in [(factor - own) ** power * both]
     )
-    variance = (square - mean**2) / (n_all + 1)
+    variance, added = (square - mean * mean) / (n_all + 1), worst - mean
     scale = 2 / ((n_all + 1) * (n_all + 2))
-    third = scale * (cube - 3 * mean * square + 2 * mean**3)
-    return mean, variance, third, scale * (worst - mean) ** 3 / n_all
+    third = scale * (cube - mean * (3 * square - 2 * mean * mean))
+    return mean, variance, third, scale * added * added * added / n_all
 
 
 def holm(pvalues: Floats) -> Floats:
     """Adjust p-values of several hypotheses by Holm's method; nan counts as 1."""
-    given = np.where(np.isnan(pvalues), 1.0, pvalues)
-    order = np.argsort(given, kind="stable")
-    factors = len(given) - np.arange(len(given))
-    adjusted = np.empty_like(given)
-    adjusted[order] = np.minimum(1, np.maximum.accumulate(factors * given[order]))
+    defined = np.where(np.isnan(pvalues), 1.0, pvalues)
+    order = np.argsort(defined, kind="stable")
+    factors = len(defined) - np.arange(len(defined))
+    adjusted = np.empty_like(defined)
+    adjusted[order] = np.minimum(1, np.maximum.accumulate(factors * defined[order]))
     return adjusted

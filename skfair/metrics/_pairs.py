@@ -37,6 +37,8 @@ class PairGaps(NamedTuple):
     columns: Mapping[str, NDArray[Any]] = MappingProxyType({})
     #: The metric, where it is not the largest of the values.
     metric: float | None = None
+    #: Computes the gaps themselves, where values are approximate.
+    exact: Callable[[], Floats] | None = None
 
     @property
     def scaled(self) -> Floats:
@@ -111,6 +113,12 @@ def furthest_groups(
         distances = np.fmax.reduce(gaps, axis=0)
     distances = np.where(np.isnan(distances), -1, distances)
     return np.sort(np.argsort(-distances, kind="stable")[:n_groups])
+
+
+def n_compared(curves: Floats, multigroup: Multigroup) -> int:
+    """Count the pairs of curves; with everyone, whose curve comes last, the others."""
+    n = len(curves)
+    return n - 1 if multigroup == "pooled" else n * (n - 1) // 2
 
 
 def each_apart(

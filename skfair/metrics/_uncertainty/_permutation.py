@@ -220,6 +220,10 @@ default=None
     sizes. Of more than 45 groups the pairs of those 45 are compared that are furthest
     from everyone for their size.
 
+    Of more than two groups with at least 4,096 distinct scores, CDFs are compared in
+    permutations at no more than 4,096 of them, the same ones for all; gaps of the table
+    are those at all scores.
+
     Some metrics are no largest gap of two groups: `dcp`, `cvar_fairness`, `max_gap`,
     means over strata (``multistratum="weighted"``), and functions of your own. Their
     permutations are ordered by the value, and those for which it is undefined count as
@@ -415,7 +419,8 @@ class Compared:
                 standardised = order.standardise(found, here)
                 columns: dict[str, Any] = _names_of_pairs(rows, part, gaps)
                 columns |= gaps.cells[cell]
-                columns |= {"gap": values, **gaps.columns}
+                own = values if gaps.exact is None else gaps.exact()[cell]
+                columns |= {"gap": own, **gaps.columns}
                 if gaps.place is not None:
                     columns["threshold"] = _places(gaps)
                 columns["by_chance"] = (

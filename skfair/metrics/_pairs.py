@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from functools import lru_cache
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,8 +32,6 @@ class PairGaps(NamedTuple):
     cells: tuple[Mapping[str, Hashable], ...] = ({},)
     #: Finds the score at which two groups have their gap.
     place: Callable[[int, int | None], float] | None = None
-    #: Further numbers of each pair, by name.
-    columns: Mapping[str, NDArray[Any]] = MappingProxyType({})
     #: The metric, where it is not the largest of the values.
     metric: float | None = None
     #: Computes the gaps themselves, where values are approximate.

@@ -78,8 +78,7 @@ class PermutationTestResult(NumbersResult):
         - ``stratum``, ``class``, ``label``, ``prediction`` : where there are any: the
           stratum, the position of the column of scores, the true and the predicted
           class,
-        - ``gap`` : the metric of the two groups; of `madd` with an automatic bandwidth
-          and more than one pair, that of bins of the width ``bandwidth``,
+        - ``gap`` : the metric of the two groups,
         - ``threshold`` : a score at which the gap is attained, of `mcdp` at epsilon 0,
         - ``by_chance`` : mean of the gap over permutations, nan of many groups,
         - ``pvalue`` : p-value of the gap, adjusted for all gaps of the table.
@@ -345,6 +344,7 @@ class Compared:
         specification, options = specification_of(metric)
         find: Any = specification.pairs
         self.pairs = partial(find, **pick(find, options))
+        options = {**getattr(find, "keywords", {}), **options}
         self.pairwise = options.get("multigroup", "pairwise") == "pairwise"
         self.leaves_groups_out, self.unit = specification.leaves_groups_out, unit
         sizes = [part.values.size for part in self._gaps(rows)]
@@ -420,7 +420,7 @@ class Compared:
                 columns: dict[str, Any] = _names_of_pairs(rows, part, gaps)
                 columns |= gaps.cells[cell]
                 own = values if gaps.exact is None else gaps.exact()[cell]
-                columns |= {"gap": own, **gaps.columns}
+                columns["gap"] = own
                 if gaps.place is not None:
                     columns["threshold"] = _places(gaps)
                 columns["by_chance"] = (

@@ -1,127 +1,137 @@
 """What folds say about the disparity of a model, against rows that nobody used.
 
-    python benchmarks/cross_val_fairness.py simulated
-    SKFAIR_DATA=tables python benchmarks/cross_val_fairness.py adult
+    SKFAIR_DATA=tables python benchmarks/cross_val_fairness.py adult [--seeds 5]
+    python benchmarks/cross_val_fairness.py coverage [--seeds 8] [--metric parity]
 
-For each number of training rows: the mean of MCDP over five folds, `value` and
-`corrected` of `cross_val_fairness`, and the value of a model fitted to all training
-rows, on many rows that were left out. Five groups: race on Adult, where race is no
-feature, and five of unequal sizes in the simulation. Means over seeds.
+`adult` prints, for each number of training rows, the mean of MCDP over five folds,
+`value` and `corrected` of `cross_val_fairness`, and the value of a model fitted to all
+training rows, on the rows that were left out, by race, which is no feature.
+
+`coverage` simulates 12 cells, and prints the truth (the model fitted to all rows, on
+20,000 new rows), `value`, and the shares of intervals that cover the truth, of
+`cross_val_fairness` and of the basic bootstrap of the same held-out rows.
 """
 
 from __future__ import annotations
 
 import argparse
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from functools import partial
+from itertools import product
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from sklearn.base import clone
-from sklearn.compose import make_column_transformer
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import cross_val_score
-from sklearn.pipeline import make_pipeline
+from sklearn.model_selection import cross_val_predict
 
 from skfair.datasets import fetch_adult, make_biased_classification
-from skfair.metrics import get_fairness_scorer, mcdp
+from skfair.metrics import bootstrap_interval, demographic_parity_difference, mcdp
 from skfair.model_selection import GroupStratifiedKFold, cross_val_fairness
-from skfair.postprocessing import MADDPostProcessor
 
-COLUMNS = ("fold mean", "together", "corrected", "new rows")
-SHARES = {"a": 0.62, "b": 0.2, "c": 0.1, "d": 0.05, "e": 0.03}
-#: Training rows, their labels, and rows for the test, each with a column of groups.
-Task = tuple[pd.DataFrame, np.ndarray, pd.DataFrame]
+N_NEW = 20_000
+METRICS: dict[str, Callable[..., float]] = {
+    "mcdp": mcdp,
+    "parity": partial(demographic_parity_difference, threshold=0.5),
+}
+#: Share of each group, and its shift of the scores where there is a gap.
+GROUPS = {
+    2: ({"a": 0.6, "b": 0.4}, {"a": 0.0, "b": 1.0}),
+    5: (
+        {"a": 0.4, "b": 0.2, "c": 0.15, "d": 0.13, "e": 0.12},
+        {"a": 0.5, "b": 0.0, "c": 1.0, "d": 0.3, "e": 0.7},
+    ),
+}
+TREES = HistGradientBoostingClassifier(
+    max_iter=20, max_leaf_nodes=7, min_samples_leaf=10, random_state=0
+)
+#: Classifier, and by how much the shifts are multiplied.
+MODELS: dict[str, tuple[Any, float]] = {
+    "logistic, no gap": (LogisticRegression(), 0.0),
+    "logistic": (LogisticRegression(), 1.0),
+    "20 small trees": (TREES, 1.0),
+}
 
 
-def simulated(n_rows: int, shift: float) -> Callable[[int], Task]:
-    """Draw training rows, and a hundred thousand others."""
-
-    def draw(seed: int) -> Task:
-        shifts = dict(zip(SHARES, shift * np.array([0.5, 0, 1, 0.3, 0.7]), strict=True))
-        X, y = make_biased_classification(
-            n_rows + 100_000,
-            group_sizes={"group": SHARES},
-            score_shifts={"group": shifts},
-            random_state=seed,
-        )
-        return X[:n_rows], y[:n_rows], X[n_rows:]
-
-    return draw
-
-
-def adult(n_rows: int) -> Callable[[int], Task]:
-    """Draw training rows of Adult; all others are new."""
+def adult(n_seeds: int) -> None:
+    """Print the mean over folds beside the numbers of `cross_val_fairness`."""
     table = fetch_adult()
     X = pd.get_dummies(table.data.drop(columns=["fnlwgt", "race"]), dtype=float)
-    X.columns = [f"x{i}" for i in range(X.shape[1])]
-    X["group"] = table.data["race"].astype(str).to_numpy()
-    y = (table.target == ">50K").to_numpy(int)
-
-    def draw(seed: int) -> Task:
-        rows = np.random.default_rng(seed).permutation(len(y))
-        train, new = rows[:n_rows], rows[n_rows:]
-        return X.iloc[train], y[train], X.iloc[new]
-
-    return draw
-
-
-def without_group(classifier: Any) -> Any:
-    """Fit a classifier to all columns but the group."""
-    drop = make_column_transformer(("drop", ["group"]), remainder="passthrough")
-    return make_pipeline(drop, classifier)
-
-
-def compare(model: Any, task: Task) -> Iterator[float]:
-    """Yield the numbers of `COLUMNS`."""
-    X, y, X_new = task
-    folds = GroupStratifiedKFold(5, sensitive_features="group")
-    scorer = get_fairness_scorer("neg_mcdp", sensitive_features="group")
-    yield -np.nanmean(cross_val_score(model, X, y, cv=folds, scoring=scorer))
-    draws = {"n_resamples": 1, "n_permutations": 99, "random_state": 0}
-    result = cross_val_fairness(mcdp, model, X, y, sensitive_features="group", **draws)
-    yield result.value
-    yield result.corrected
-    scores = clone(model).fit(X, y).predict_proba(X_new)[:, 1]
-    yield mcdp(None, scores, sensitive_features=X_new["group"])
+    race, y = table.data["race"].astype(str), (table.target == ">50K").to_numpy(int)
+    model = HistGradientBoostingClassifier(max_iter=80, random_state=0)
+    for n_rows in 3_000, 12_000:
+        values = []
+        for seed in range(n_seeds):
+            rows = np.random.default_rng(seed).permutation(len(y))
+            train, new = rows[:n_rows], rows[n_rows:]
+            groups = {"sensitive_features": race.iloc[train]}
+            draws = {"n_resamples": 1, "n_permutations": 99, "random_state": 0}
+            result = cross_val_fairness(
+                mcdp, model, X.to_numpy()[train], y[train], **draws, **groups
+            )
+            fitted = clone(model).fit(X.to_numpy()[train], y[train])
+            scores = fitted.predict_proba(X.to_numpy()[new])[:, 1]
+            truth = mcdp(None, scores, sensitive_features=race.iloc[new])
+            mean = np.nanmean(result.fold_values)
+            values.append((mean, result.value, result.corrected, truth))
+        means = ", ".join(f"{value:.3f}" for value in np.mean(values, axis=0))
+        print(f"{n_rows} rows: folds, together, corrected, new rows: {means}")
 
 
-def print_rows(name: str, model: Any, draw: Callable[[int], Task], n: int) -> None:
-    """Print the means over n seeds, and the standard error of each."""
-    values = np.array([list(compare(model, draw(seed))) for seed in range(n)])
-    means, errors = values.mean(axis=0), values.std(axis=0, ddof=1) / np.sqrt(n)
-    cells = "".join(f"{m:9.3f} +-{e:.3f}" for m, e in zip(means, errors, strict=True))
-    print(f"{name:32}{cells}", flush=True)
+def measure(
+    metric: Any, model: Any, n_rows: int, n_groups: int, gap: float, seed: int
+) -> list[float]:
+    """Return truth, value and whether both intervals cover, for one sample."""
+    sizes, shifts = GROUPS[n_groups]
+    X, y = make_biased_classification(
+        n_rows + N_NEW,
+        group_sizes={"group": sizes},
+        score_shifts={"group": {label: gap * shifts[label] for label in shifts}},
+        random_state=seed,
+    )
+    groups = X.pop("group").to_numpy()
+    train, new = slice(0, n_rows), slice(n_rows, None)
+    rows = {"sensitive_features": groups[train], "random_state": seed}
+    draws = {"n_resamples": 99, "n_permutations": 99}
+    result = cross_val_fairness(metric, model, X[train], y[train], **draws, **rows)
+    folds = GroupStratifiedKFold(5).split(X[train], y[train], groups[train])
+    options = {"cv": list(folds), "method": "predict_proba"}
+    held_out = cross_val_predict(model, X[train], y[train], **options)[:, 1]
+    basic = bootstrap_interval(metric, None, held_out, n_resamples=99, **rows)
+    scores = clone(model).fit(X[train], y[train]).predict_proba(X[new])[:, 1]
+    truth = metric(None, scores, sensitive_features=groups[new])
+    covers = [each.lower <= truth <= each.upper for each in (result, basic)]
+    return [truth, result.value, *covers]
+
+
+def coverage(n_seeds: int, metric: str) -> None:
+    """Print a row for each cell, and the means of all cells."""
+    columns = ["truth", "value", "covers", "bootstrap covers"]
+    rows = {}
+    for n_rows, n_groups, name in product((200, 1000), GROUPS, MODELS):
+        model, gap = MODELS[name]
+        cell = METRICS[metric], model, n_rows, n_groups, gap
+        samples = [measure(*cell, seed) for seed in range(n_seeds)]
+        rows[f"{n_rows} rows, {n_groups} groups, {name}"] = np.mean(samples, axis=0)
+    table = pd.DataFrame.from_dict(rows, orient="index", columns=columns)
+    table.loc["mean"] = table.mean()
+    print(table.round(3).to_string())
 
 
 def main() -> None:
-    """Print a table for one source of rows."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("source", choices=("simulated", "adult"))
+    parser.add_argument("part", choices=("adult", "coverage"))
     parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--rows", type=int, nargs="+", default=[3_000, 12_000])
+    parser.add_argument("--metric", choices=METRICS, default="mcdp")
     options = parser.parse_args()
-    # Groups are absent from folds of few rows; nanmean leaves these folds out.
-    warnings.simplefilter("ignore")
-    print(" " * 32 + "".join(f"{name:>16}" for name in COLUMNS))
-    if options.source == "adult":
-        trees = HistGradientBoostingClassifier(max_iter=80, random_state=0)
-        for n_rows in options.rows:
-            name = f"Adult, boosted, {n_rows} rows"
-            print_rows(name, without_group(trees), adult(n_rows), options.seeds)
-        return
-    plain = without_group(LogisticRegression())
-    repair = MADDPostProcessor(
-        LogisticRegression(), sensitive_features="group", drop_sensitive=True
-    )
-    for n_rows in options.rows:
-        for shift in (0.0, 0.5, 2.0):
-            draw = simulated(n_rows, shift)
-            print_rows(f"shift {shift}, {n_rows} rows", plain, draw, options.seeds)
-        draw = simulated(n_rows, 2.0)
-        print_rows(f"shift 2.0, {n_rows} rows, repaired", repair, draw, options.seeds)
+    warnings.simplefilter("ignore")  # of groups that are absent from a fold
+    if options.part == "adult":
+        adult(options.seeds)
+    else:
+        coverage(options.seeds, options.metric)
 
 
 if __name__ == "__main__":

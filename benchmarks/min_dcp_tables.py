@@ -16,7 +16,6 @@ import argparse
 import json
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from skfair.datasets._tables import find_table
@@ -66,76 +65,25 @@ def education() -> dict[str, dict[str, Any]]:
     return pairs
 
 
-def bound(pairs: dict[str, dict[str, Any]], time_limit: float) -> pd.DataFrame:
-    """Interval of minDCP for each pair, and the value printed in the paper."""
-    rows = {}
-    for name, pair in pairs.items():
-        result = min_dcp_bounds(
-            *(pair[key] for key in NAMES), time_limit=time_limit, random_state=0
-        )
-        rows[name] = {
-            "lower": result.lower,
-            "upper": result.upper,
-            "printed": pair.get("table_9_percent", np.nan) / 100,
-        }
-        print(
-            f"{name:10s} {result.lower:.4f} to {result.upper:.4f}"
-            + (
-                ""
-                if np.isnan(rows[name]["printed"])
-                else f"   printed {rows[name]['printed']:.4f}"
-            ),
-            flush=True,
-        )
-    return pd.DataFrame.from_dict(rows, orient="index")
-
-
-def draw(table: pd.DataFrame, title: str, path: str) -> None:
-    """Draw the intervals over the years."""
-    import matplotlib.pyplot as plt
-
-    _, ax = plt.subplots(figsize=(max(6, 0.36 * len(table)), 4), layout="constrained")
-    x = np.arange(len(table))
-    ax.vlines(
-        x,
-        100 * table["lower"],
-        100 * table["upper"],
-        color="#0072B2",
-        linewidth=5,
-        label="certified interval",
-    )
-    # Where the bounds are equal the line has no length: mark its ends.
-    ends = 100 * np.concatenate([table["lower"], table["upper"]])
-    ax.plot(np.tile(x, 2), ends, "_", color="#0072B2", markersize=9, clip_on=False)
-    if table["printed"].notna().any():
-        ax.plot(
-            x, 100 * table["printed"], "o", color="#D55E00", label="printed, Table 9"
-        )
-    ax.set_xticks(x, table.index, rotation=90)
-    ax.set(ylabel="minDCP (% of people)", title=title)
-    ax.set_ylim(bottom=0)
-    ax.legend()
-    ax.figure.savefig(path, dpi=150)
-    print(f"\nPicture: {path}")
-
-
 def main() -> None:
-    """Bound each pair, and draw the intervals."""
+    """Bound each pair, beside the printed value and the best of eleven starts."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     sources = {"uk": elections, "education": education}
     parser.add_argument("data", choices=sources)
-    parser.add_argument("--picture", default="min_dcp.png")
-    parser.add_argument(
-        "--seconds", type=float, default=6.0, help="limit for each pair"
-    )
-    arguments = parser.parse_args()
-    try:
-        pairs = sources[arguments.data]()
-    except OSError as error:  # no such table
-        raise SystemExit(f"{parser.prog}: {error}") from None
-    table = bound(pairs, arguments.seconds)
-    title = f"Least DCP that the frequencies allow: {arguments.data}"
-    draw(table, title, arguments.picture)
+    parser.add_argument("--seconds", type=float, default=6.0, help="for each pair")
+    options = parser.parse_args()
+    for name, pair in sources[options.data]().items():
+        arguments = [pair[key] for key in NAMES]
+        limits = {"time_limit": options.seconds, "random_state": 0}
+        result = min_dcp_bounds(*arguments, **limits)
+        print(
+            f"{name:10s} {100 * result.lower:.2f} to {100 * result.upper:.2f} %", end=""
+        )
+        if "table_9_percent" in pair:
+            best = pair["best_of_eleven_starts_percent"]
+            printed = pair["table_9_percent"]
+            print(f"   printed {printed:.2f}, best of eleven starts {best:.2f}", end="")
+        print(flush=True)
 
 
 if __name__ == "__main__":

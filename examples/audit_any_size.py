@@ -3,8 +3,8 @@ Audit rows that do not fit into memory
 ======================================
 
 Metrics are computed from statistics, which are small and add up. A histogram of each
-batch, file or party bounds MCDP with certainty; a second pass over the few rows that
-are undecided makes it exact.
+batch, file or party bounds MCDP with certainty; where scores are counted one by one it
+is exact.
 """
 
 import numpy as np
@@ -57,12 +57,12 @@ CDFGapDisplay.from_predictions(None, rows["score"], sensitive_features=rows["sex
 # Where the rows are
 # ------------------
 # `skfair.frames` computes statistics by queries: in pandas, Polars, PyArrow, DuckDB
-# over Parquet, Spark or a warehouse. A few passes give MCDP exactly, and the first
-# histogram gives other metrics.
+# over Parquet, Spark or a warehouse. `grouped_scores` counts each distinct score, for
+# exact values; `grouped_histogram` counts bins, for bounds.
 
-exact = frames.mcdp_bounds(rows, y_score="score", sensitive_features="sex")
-print(exact)
-assert exact.lower == exact.upper == value
-between = metric_bounds(abcc, exact.histogram)
+columns = {"y_score": "score", "sensitive_features": "sex"}
+exact = mcdp(None, frames.grouped_scores(rows, **columns))
+assert exact == value
+between = metric_bounds(abcc, frames.grouped_histogram(rows, **columns))
 print(f"ABCC is in [{between.lower:.5f}, {between.upper:.5f}]")
 assert between.lower <= abcc(None, rows["score"], sensitive_features=rows["sex"])

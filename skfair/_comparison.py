@@ -10,6 +10,7 @@ from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.spatial.distance import pdist
 from scipy.special import kolmogi
 
 from skfair._training_rows import TrainingRows
@@ -31,6 +32,9 @@ _GAIN_ERRORS = 0.5
 _FEWEST_RARE, _FEWEST_ROWS = 10, 100
 #: Probability that groups of one distribution have a larger gap than `noise`.
 _LEVEL = 0.05
+#: Most differences of CDFs, of all pairs of groups, that are computed: at fewer
+#: thresholds if need be.
+_MOST_COMPARISONS = 20_000_000
 
 
 class _BesidePlain(NumbersResult, ABC):
@@ -40,6 +44,8 @@ class _BesidePlain(NumbersResult, ABC):
     _model: ClassVar[str]
     mcdp: float
     plain_mcdp: float
+    adjusted_mcdp: float
+    plain_adjusted_mcdp: float
     mcdp_error: float
     noise: float
     max_mcdp: float | None
@@ -61,29 +67,41 @@ class _BesidePlain(NumbersResult, ABC):
         """All numbers of both models, in words."""
 
     @property
+    def beyond_noise(self) -> bool:
+        """Whether scores of two groups differ by more than noise in the plain model."""
+        return self.plain_adjusted_mcdp > self.noise
+
+    @property
     def shows_gain(self) -> bool:
-        """Whether MCDP(0) is below the plain one by half a standard error or more."""
-        gain = self.plain_mcdp - self.mcdp
+        """Whether MCDP(0) is below the plain one by half a standard error or more.
+
+        It is adjusted for the sizes of the groups.
+        """
+        gain = self.plain_adjusted_mcdp - self.adjusted_mcdp
         return gain > 0 and gain >= _GAIN_ERRORS * self.mcdp_error
 
     @property
     def _gaps(self) -> str:
         """Gaps of both models, in words."""
-        return (
-            f"MCDP(0) is {self.mcdp:.3f}, the plain {self._model}'s is "
-            f"{self.plain_mcdp:.3f} (standard error of the difference "
-            f"{self.mcdp_error:.3f})"
-        )
+        gaps = f"MCDP(0) is {self.mcdp:.3f}, the plain {self._model}'s is "
+        gaps += f"{self.plain_mcdp:.3f}"
+        if self.plain_adjusted_mcdp != self.plain_mcdp:
+            gaps += (
+                f", adjusted for the sizes of the groups {self.adjusted_mcdp:.3f} and "
+                f"{self.plain_adjusted_mcdp:.3f}"
+            )
+        return f"{gaps} (standard error of the difference {self.mcdp_error:.3f})"
 
     @property
     def _beyond_limit(self) -> list[str]:
         """Say that the gap is above the largest one asked for by more than noise."""
-        if self.max_mcdp is None or not self.mcdp > self.max_mcdp + self.noise:
+        gap = self.adjusted_mcdp
+        if self.max_mcdp is None or not gap > self.max_mcdp + self.noise:
             return []
         return [
-            f"MCDP(0) is {self.mcdp:.3f}, above the largest gap asked for, "
+            f"MCDP(0) is {gap:.3f}, above the largest gap asked for, "
             f"{self.max_mcdp:g}, by more than sampling noise ({self.noise:.3f}); "
-            f"the plain {self._model}'s is {self.plain_mcdp:.3f}"
+            f"the plain {self._model}'s is {self.plain_adjusted_mcdp:.3f}"
         ]
 
     def warn(self, mitigator: object, remedy: str) -> None:
@@ -103,10 +121,9 @@ class _BesidePlain(NumbersResult, ABC):
         MitigationWarning
         """
         quality, plain_quality = self._qualities
-        if self.mcdp == self.plain_mcdp and quality == plain_quality:
-            return
+        same = self.mcdp == self.plain_mcdp and quality == plain_quality
         problems = self.problems
-        if not problems and not self.shows_gain:
+        if not (problems or same or self.shows_gain):
             problems = [f"no gain is shown: {self._figures}"]
         if problems:
             warn_user(
@@ -130,12 +147,16 @@ class PlainComparison(_BesidePlain):
         MCDP(0) of the mitigated and of the plain classifier, the largest over pairs of
         groups. With `control_features` it is the mean over strata, by the weight of
         their rows, of those that have two groups.
+    adjusted_mcdp, plain_adjusted_mcdp : float
+        The same, where the gap of a pair of groups is lowered by what its noise exceeds
+        that of the pair with the least noise. So a group of a few rows, whose gap is
+        mostly noise, does not hide those of the others. With two groups it is MCDP(0).
     mcdp_error : float
-        Standard error of the difference of the two.
+        Standard error of the difference of the two adjusted gaps.
     noise : float
-        The MCDP(0) that two groups of these sizes exceed in at most 5 % of samples if
-        their scores have the same distribution (for the pair with the largest gap, and
-        all pairs together).
+        The MCDP(0) that two groups exceed in at most 5 % of samples if their scores
+        have the same distribution (for the pair with the least noise, and all pairs
+        together).
     max_mcdp : float or None
         Largest gap that the mitigator was asked for, None if it was asked for none.
     n_samples : int
@@ -169,6 +190,8 @@ class PlainComparison(_BesidePlain):
     average_precision_error: float
     mcdp: float
     plain_mcdp: float
+    adjusted_mcdp: float
+    plain_adjusted_mcdp: float
     mcdp_error: float
     noise: float
     max_mcdp: float | None
@@ -185,7 +208,7 @@ class PlainComparison(_BesidePlain):
         then says that rows are too few to tell.
         """
         loss = self.plain_average_precision - self.average_precision
-        increase = self.mcdp - self.plain_mcdp
+        increase = self.adjusted_mcdp - self.plain_adjusted_mcdp
         less_precise = loss > _N_ERRORS * self.average_precision_error
         less_fair = increase > _N_ERRORS * self.mcdp_error
         found = []
@@ -211,7 +234,8 @@ class PlainComparison(_BesidePlain):
         """Whether average precision may have been lost for a gap that may be noise."""
         few = self.n_rarer < _FEWEST_RARE and self.n_samples >= _FEWEST_ROWS
         less_precise = self.average_precision < self.plain_average_precision
-        no_fairer = self.mcdp > max(self.noise, self.plain_mcdp - self.mcdp_error)
+        least = max(self.noise, self.plain_adjusted_mcdp - self.mcdp_error)
+        no_fairer = self.adjusted_mcdp > least
         return few and less_precise and no_fairer
 
     @property
@@ -244,11 +268,16 @@ class RegressorComparison(_BesidePlain):
     mcdp, plain_mcdp : float
         MCDP(0) of the predictions of both, the largest over pairs of groups; with
         `control_features` the mean over strata, as in `PlainComparison`.
+    adjusted_mcdp, plain_adjusted_mcdp : float
+        The same, where the gap of a pair of groups is lowered by what its noise exceeds
+        that of the pair with the least noise. So a group of a few rows, whose gap is
+        mostly noise, does not hide those of the others. With two groups it is MCDP(0).
     mcdp_error : float
-        Standard error of the difference of the two.
+        Standard error of the difference of the two adjusted gaps.
     noise : float
-        The MCDP(0) that two groups of these sizes exceed in at most 5 % of samples if
-        their predictions have the same distribution.
+        The MCDP(0) that two groups exceed in at most 5 % of samples if their
+        predictions have the same distribution (for the pair with the least noise, and
+        all pairs together).
     max_mcdp : float or None
         Largest gap that the mitigator was asked for, None if it was asked for none.
     n_samples : int
@@ -266,6 +295,8 @@ class RegressorComparison(_BesidePlain):
     plain_r2: float
     mcdp: float
     plain_mcdp: float
+    adjusted_mcdp: float
+    plain_adjusted_mcdp: float
     mcdp_error: float
     noise: float
     max_mcdp: float | None
@@ -276,7 +307,7 @@ class RegressorComparison(_BesidePlain):
     def problems(self) -> list[str]:
         """What is worse than it should be by more than noise, one sentence for each."""
         loss = self.squared_error - self.plain_squared_error
-        increase = self.mcdp - self.plain_mcdp
+        increase = self.adjusted_mcdp - self.plain_adjusted_mcdp
         less_precise = loss > _N_ERRORS * self.squared_error_error
         found = []
         if increase > _N_ERRORS * self.mcdp_error or (less_precise and increase >= 0):
@@ -385,13 +416,13 @@ def _compare_gaps(
     plain_gap = mean_mcdp(old, groups, weights, strata)
     gap = mean_mcdp(new, groups, weights, strata)
     half_rows = {**plain_gap.half_rows, **gap.half_rows}.values()
-    n_tests = max(1, len(present) * (len(present) - 1) // 2) * gap.n_strata
-    noise = kolmogi(_LEVEL / n_tests) * gap.spread
     gaps = {
         "mcdp": gap.value,
         "plain_mcdp": plain_gap.value,
+        "adjusted_mcdp": gap.adjusted,
+        "plain_adjusted_mcdp": plain_gap.adjusted,
         "mcdp_error": math.hypot(_error(gap, plain_gap, weights), *half_rows),
-        "noise": min(1.0, float(noise)) if half_rows else math.nan,
+        "noise": gap.noise,
         "max_mcdp": max_mcdp,
         "n_samples": len(y),
         "group_sizes": dict(zip(present, sizes[sizes > 0].tolist(), strict=True)),
@@ -407,18 +438,18 @@ class _Estimate(NamedTuple):
 
 
 class _Gap(NamedTuple):
-    """MCDP(0), its derivative in the weight of each row, and the sizes of the groups.
+    """MCDP(0), and that adjusted for the sizes of groups.
 
-    `half_rows` is half a row as a share of each group, by stratum and group. Times
-    `spread`, a Brownian bridge is as the noise of groups of these sizes. `n_strata` is
-    the number of strata.
+    The derivative in the weight of each row is that of the adjusted gap. `half_rows` is
+    half a row as a share of each group that it compares, by stratum and group. `noise`
+    is the gap that the pair of groups with the least noise exceeds by chance.
     """
 
     value: float
+    adjusted: float
     derivative: Array
     half_rows: dict[tuple[int, int], float]
-    spread: float
-    n_strata: int = 1
+    noise: float
 
 
 def _error(first: _Estimate | _Gap, second: _Estimate | _Gap, weights: Array) -> float:
@@ -453,57 +484,86 @@ def mean_mcdp(
 
     Rows with the code -1 are in no stratum.
     """
-    found: dict[int, tuple[NDArray[np.intp], _Gap]] = {}
     grouped = (groups.codes >= 0) & (strata >= 0)
-    for stratum in np.unique(strata[grouped]).tolist():
-        rows = np.flatnonzero(grouped & (strata == stratum))
-        present = np.unique(groups.codes[rows])
-        if len(present) > 1:
-            gap = _largest_gap(scores[rows], groups.codes[rows], weights[rows])
-            found[stratum] = rows, gap
+    n_strata, n_groups = int(strata.max(initial=-1)) + 1, len(groups.labels)
+    cells = strata[grouped].astype(np.intp) * n_groups + groups.codes[grouped]
+    present = np.bincount(cells, minlength=n_strata * n_groups) > 0
+    present = present.reshape(n_strata, n_groups)
+    compared = {
+        stratum: np.flatnonzero(grouped & (strata == stratum))
+        for stratum in np.flatnonzero(present.sum(axis=1) > 1).tolist()
+    }
     derivative = np.zeros(len(scores))
-    if not found:
-        return _Gap(math.nan, derivative, {}, math.nan)
-    total = sum(weights[rows].sum() for rows, _ in found.values())
-    shares = {s: float(weights[rows].sum() / total) for s, (rows, _) in found.items()}
-    value = sum(shares[s] * gap.value for s, (_, gap) in found.items())
+    if not compared:
+        return _Gap(math.nan, math.nan, derivative, {}, math.nan)
+    n_groups = int(present.any(axis=0).sum())
+    n_tests = n_groups * (n_groups - 1) // 2 * len(compared)
+    critical = float(kolmogi(_LEVEL / n_tests))
+    gaps = {
+        stratum: _largest_gap(scores[rows], groups.codes[rows], weights[rows], critical)
+        for stratum, rows in compared.items()
+    }
+    total = sum(weights[rows].sum() for rows in compared.values())
+    shares = {s: float(weights[rows].sum() / total) for s, rows in compared.items()}
+    value, adjusted, noise = (
+        float(sum(shares[s] * getattr(gap, name) for s, gap in gaps.items()))
+        for name in ("value", "adjusted", "noise")
+    )
     half_rows = {}
-    for stratum, (rows, gap) in found.items():
-        derivative[rows] = (
-            shares[stratum] * gap.derivative + (gap.value - value) / total
+    for stratum, gap in gaps.items():
+        derivative[compared[stratum]] = (
+            shares[stratum] * gap.derivative + (gap.adjusted - adjusted) / total
         )
         for (_, group), half in gap.half_rows.items():
             half_rows[stratum, group] = shares[stratum] * half
-    spread = sum(shares[s] * gap.spread for s, (_, gap) in found.items())
-    return _Gap(value, derivative, half_rows, spread, len(found))
+    return _Gap(value, adjusted, derivative, half_rows, min(1.0, noise))
 
 
-def _largest_gap(scores: Array, codes: NDArray[np.integer], weights: Array) -> _Gap:
-    """MCDP(0), whose derivative is that of the gap at the threshold that attains it."""
-    derivative, present = np.zeros(len(scores)), np.unique(codes).tolist()
-    members = [np.flatnonzero(codes == group) for group in present]
-    totals = [weights[rows].sum() for rows in members]
-    thresholds = np.unique(scores)
-    highest, lowest = np.zeros(len(thresholds)), np.ones(len(thresholds))
-    for rows, total in zip(members, totals, strict=True):
-        ordered = rows[np.argsort(scores[rows])]
-        cdf = np.append(0.0, np.cumsum(weights[ordered]) / total)
-        cdf = cdf[np.searchsorted(scores[ordered], thresholds, side="right")]
+def _largest_gap(
+    scores: Array, codes: NDArray[np.integer], weights: Array, critical: float = 0.0
+) -> _Gap:
+    """MCDP(0), and the gap of the pair that is largest when adjusted for sizes.
+
+    The noise of a pair is `critical` times the square root of the sum of its inverse
+    sizes. The derivative is that of the gap at the threshold that attains it.
+    """
+    present = np.flatnonzero(np.bincount(codes))
+    codes = np.searchsorted(present, codes)
+    totals = np.bincount(codes, weights)
+    inverse_sizes = np.bincount(codes, weights**2) / totals**2
+    order = np.argsort(scores, kind="stable")
+    ends = np.flatnonzero(np.append(np.diff(scores[order]) > 0, True))
+    ordered_codes, ordered_weights = codes[order], weights[order]
+    firsts, seconds = np.triu_indices(len(present), 1)
+    step = 1 + len(firsts) * len(ends) // _MOST_COMPARISONS
+    highest, lowest = np.zeros(len(ends)), np.ones(len(ends))
+    cdfs = np.empty((len(present), len(ends[::step])))
+    for group, total in enumerate(totals):
+        own = np.where(ordered_codes == group, ordered_weights, 0.0)
+        cdf = np.cumsum(own)[ends] / total
         np.maximum(highest, cdf, out=highest)
         np.minimum(lowest, cdf, out=lowest)
-    best = int((highest - lowest).argmax())
-    below = scores <= thresholds[best]
-    shares = np.array([weights[rows] @ below[rows] for rows in members]) / totals
-    order = shares.argsort(kind="stable").tolist()
-    pair = order[-1], order[0]
-    inverse_sizes = {}
-    for place, sign in zip(pair, (1, -1), strict=True):
-        rows, total = members[place], totals[place]
-        derivative[rows] = sign * (below[rows] - shares[place]) / total
-        inverse_sizes[0, present[place]] = (
-            float(weights[rows] @ weights[rows]) / total**2
-        )
-    spread = math.sqrt(sum(inverse_sizes.values()))
-    half_rows = {group: size / 2 for group, size in inverse_sizes.items()}
-    value = float(highest[best] - lowest[best])
-    return _Gap(value, derivative, half_rows, spread)
+        cdfs[group] = cdf[::step]
+    noises = critical * np.sqrt(inverse_sizes[firsts] + inverse_sizes[seconds])
+    chosen, lowered = 0, 0.0
+    if len(firsts) > 1:
+        lower_by = noises - noises.min()
+        chosen = int((pdist(cdfs, "chebyshev") - lower_by).argmax())
+        lowered = float(lower_by[chosen])
+    pair = firsts[chosen], seconds[chosen]
+    differences = cdfs[pair[0]] - cdfs[pair[1]]
+    best = int(np.abs(differences).argmax())
+    below = scores <= scores[order[ends[::step][best]]]
+    derivative = np.zeros(len(scores))
+    for group, sign in zip(pair, (1, -1), strict=True):
+        rows = codes == group
+        share = weights[rows] @ below[rows] / totals[group]
+        sign = sign if differences[best] >= 0 else -sign
+        derivative[rows] = sign * (below[rows] - share) / totals[group]
+    return _Gap(
+        float((highest - lowest).max()),
+        float(abs(differences[best])) - lowered,
+        derivative,
+        {(0, int(present[group])): inverse_sizes[group] / 2 for group in pair},
+        float(noises.min()),
+    )

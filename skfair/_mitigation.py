@@ -56,6 +56,8 @@ from skfair.groups import (
     resolve_strata,
 )
 
+#: So many groups, of fewer than two rows on average, are no groups.
+_MANY_GROUPS = 20
 #: Metadata that mitigators request wherever they need groups.
 ROUTED = {"sensitive_features": True, "control_features": True}
 
@@ -145,6 +147,7 @@ class Mitigator(LinkedToSite):
                 X=X,
                 selector=self.sensitive_features,
             )
+            self._refuse_rows_as_groups(groups, X, sensitive_features)
             self._leaves_rows_out = bool((groups.codes < 0).any())
             strata = self._find_strata(control_features, X)
             groups, compared = within_strata(groups, strata, weights)
@@ -168,9 +171,34 @@ class Mitigator(LinkedToSite):
             strata if all_strata else compared,
         )
 
+    def _refuse_rows_as_groups(
+        self, groups: Groups, X: Any, sensitive_features: Any
+    ) -> None:
+        """Raise if nearly every row is a group of its own, as in a column of numbers.
+
+        A position names another column where columns were left out.
+        """
+        n_groups = int(np.count_nonzero(groups.sizes()))
+        if n_groups < _MANY_GROUPS or 2 * n_groups <= len(groups):
+            return
+        named = "sensitive_features"
+        if sensitive_features is None and not callable(self.sensitive_features):
+            named += f"={self.sensitive_features!r}"
+            names = getattr(self, "feature_names_in_", None)
+            if names is not None:
+                positions = positions_of(X, self.sensitive_features)
+                named += f" (of X {[str(names[i]) for i in positions]})"
+        raise ValueError(
+            f"{named} has {n_groups:,} groups in {len(groups):,} rows, expected groups "
+            "of several rows. A position names another column of X where columns are "
+            "left out before, as in BaggingClassifier(max_features=...), RFECV or "
+            "SequentialFeatureSelector: name columns of a DataFrame, or pass groups to "
+            "fit. encode_groups(..., bins=...) makes ranges of numbers."
+        )
+
     def _read_target(self, X: Any, y: Any, weights: Any) -> NDArray[Any]:
         """Set the classes, and return 1 for each row of the second class, else 0."""
-        y = _check_target(X, y)
+        y = check_target(X, y)
         check_classification_targets(y)
         self.classes_ = _find_classes(y, getattr(self, "estimator", None), weights)
         return np.asarray(y == self.classes_[1], dtype=np.intp)
@@ -290,7 +318,7 @@ class RegressorMitigator(MetaMitigator):
 
     def _read_target(self, X: Any, y: Any, weights: Any) -> NDArray[Any]:
         """Return the target as floats."""
-        y = _check_target(X, y)
+        y = check_target(X, y)
         if len(y) < 2:
             raise ValueError(f"y has n_samples={len(y)}, expected at least two rows.")
         if weights is not None and not weights.any():
@@ -324,7 +352,7 @@ def _indexable(X: Any) -> Any:
     return X
 
 
-def _check_target(X: Any, y: Any) -> NDArray[Any]:
+def check_target(X: Any, y: Any) -> NDArray[Any]:
     """Return y as an array with one value for each row of X."""
     check_consistent_length(X, y)
     y = column_or_1d(y, warn=True)
@@ -343,7 +371,8 @@ def _find_classes(
     if len(classes) > 2:
         raise ValueError(
             "Only binary classification is supported. The type of the target is "
-            f"{type_of_target(y)}, with the classes {classes[:5].tolist()}."
+            f"{type_of_target(y)}, with the classes {classes[:5].tolist()}. "
+            "skfair.postprocessing.DecisionPostProcessor decides among several classes."
         )
     if sample_weight is not None:
         weighted = np.unique(y[sample_weight > 0])
@@ -383,8 +412,8 @@ def within_strata(
     warning.
     """
     weighted = np.ones(len(groups), dtype=bool) if weights is None else weights > 0
-    kept = groups_to_compare(groups)
-    groups_to_compare(groups[weighted])
+    weighted_sizes = groups[weighted].sizes()
+    kept = groups_to_compare(keep_labels(groups, weighted_sizes > 0))
     if strata is None:
         return kept, None
     groups, n_groups, n_strata = kept, len(kept.labels), len(strata.labels)

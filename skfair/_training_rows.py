@@ -100,6 +100,18 @@ def units_of(weights: Floats) -> Floats:
     return weights if (weights % 1).any() else np.ones(len(weights))
 
 
+def weights_in_rows(weights: Floats | None) -> Floats | None:
+    """Scale weights so that they add up to the number of rows that tell as much.
+
+    Whole weights stay as they are. A fit with a penalty of its own then does not depend
+    on the unit of the weights.
+    """
+    if weights is None:
+        return None
+    floats = weights.astype(np.float64)
+    return np.asarray(floats * (floats.sum() / (floats @ units_of(floats))))
+
+
 def take_rows(values: Any, rows: NDArray[np.intp]) -> Any:
     """Take rows by position from a list, array, sparse matrix, series or dataframe."""
     if isinstance(values, np.ndarray | Groups):

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import types
 from pathlib import Path
+from unittest import mock
 
 # One test process runs on each core already; more threads would only wait. Libraries
 # read this when they are loaded.
@@ -131,10 +132,9 @@ def people(make_people):
 def counting():
     """Make constructors of reports that treat few rows as many.
 
-    Other sizes from which on a table is counted otherwise may be given by name.
+    Other sizes from which on a table is counted in bins may be given by name.
     """
-    from skfair.report import FairnessReport
-    from skfair.report._frame_inputs import Sizes, read_frame
+    from skfair.report import FairnessReport, _frame_inputs
     from skfair.report._inputs import make_audit
     from skfair.report._metrics import checked_options
     from skfair.report._words import DEFAULT_TITLE
@@ -148,16 +148,17 @@ def counting():
         return {name: given.get(name) for name in names}, checked_options(**options)
 
     def make(**sizes):
-        sizes = Sizes(**{"many_rows": 1, **sizes})
+        constants = {f"_{name.upper()}": size for name, size in sizes.items()}
 
         def from_frame(frame, **given):
             columns, options = split(given)
-            audits = read_frame(frame, options=options, sizes=sizes, **columns)
+            with mock.patch.multiple(_frame_inputs, MANY_ROWS=1, **constants):
+                audits = _frame_inputs.read_frame(frame, options=options, **columns)
             return FairnessReport._on(audits, DEFAULT_TITLE)
 
         def from_predictions(y_true, y_score=None, **given):
             rows, options = split({"y_true": y_true, "y_score": y_score, **given})
-            audit = make_audit(options=options, many_rows=sizes.many_rows, **rows)
+            audit = make_audit(options=options, many_rows=1, **rows)
             return FairnessReport._on([audit], DEFAULT_TITLE)
 
         return types.SimpleNamespace(

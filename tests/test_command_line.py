@@ -18,7 +18,7 @@ import skfair
 from skfair._cli._command_line import main
 from skfair.groups import CROSS, encode_groups
 from skfair.metrics import mcdp
-from skfair.report import FairnessReport
+from skfair.report import FairnessReport, verify_bundle
 
 pytest.importorskip("jinja2")
 pytest.importorskip("matplotlib")
@@ -405,15 +405,36 @@ def test_dates_that_are_none(audit, date):
     )
 
 
-@pytest.mark.slow
-def test_missing_scores_are_left_out(audit, table, tmp_path):
-    table.loc[:19, "p"] = None
+def test_rows_without_an_outcome_are_left_out_and_named(audit, table, tmp_path):
+    table.loc[:19, "y"] = None
     table.to_csv(tmp_path / "table.csv", index=False)
-    code, page, said = audit(f"{NUMBERS} --missing drop")
+    code, page, said = audit(f"{NUMBERS} --missing drop --permutations 0")
     assert code == 0
     assert "20 rows without p, y are left out" in said.err
-    assert json.loads(page)["n_rows"] == 180
+    summary = json.loads(page)
+    assert summary["n_rows"] == 180
+    assert summary["settings"]["left_out"] == {"n_rows": 20, "columns": ["p", "y"]}
+    text = "20 rows without a value of “p” or “y” are left out of every number."
+    assert summary["cautions"][0] == text
+    command = f"{GOOD} --missing drop --permutations 0 --bundle bundle"
+    code, page, said = audit(command)
+    for shown in (text, "180 rows (20 more left out)"):
+        assert shown in page
+        assert shown in (tmp_path / "bundle" / "page.html").read_text("utf-8")
+    assert verify_bundle(tmp_path / "bundle").ok
+    code, page, said = audit(command.replace("out.html", "out.md"))
+    assert "180 rows, 20 more left out." in (tmp_path / "out.md").read_text("utf-8")
     assert audit(f"{GOOD} --missing group")[0] == 2
+
+
+@pytest.mark.parametrize("column", ["y", "p"])
+def test_rows_that_are_alike(audit, table, tmp_path, column):
+    table[column] = 1
+    table.to_csv(tmp_path / "table.csv", index=False)
+    code, page, _ = audit(f"{NUMBERS} --permutations 0")
+    first = json.loads(page)["verdict"]["leads"][0]["text"].split(".")[0]
+    assert first.startswith("There is nothing to compare")
+    assert code == (4 if column == "p" else 0)
 
 
 def test_lines_of_messages_are_those_of_the_file(audit, tmp_path):

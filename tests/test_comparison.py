@@ -5,7 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from scipy.special import expit
+from scipy.special import expit, kolmogi
+from scipy.stats import ks_2samp
 from sklearn.metrics import average_precision_score
 
 from skfair._comparison import _largest_gap, average_precision, compare_with_plain
@@ -226,8 +227,13 @@ def test_a_group_of_one_row_is_noise():
     codes[0] = 2
     fair[0] = 0.0
     found = compare(y, plain, fair, Groups(codes, (0, 1, 2)))
-    assert found.mcdp_error >= 0.5
+    assert found.mcdp > 2 * found.adjusted_mcdp
+    assert found.mcdp_error < 0.1
     assert not found.problems
+    alone = compare(y, plain, fair, Groups((np.arange(500) == 0) + 0, (0, 1)))
+    assert alone.mcdp == alone.adjusted_mcdp
+    assert alone.mcdp_error >= 0.5
+    assert not alone.problems
 
 
 @pytest.mark.slow
@@ -266,8 +272,8 @@ def test_few_rows_of_the_rarer_class_show_no_gain():
         plain_average_precision=0.1,
         average_precision=0.05,
         average_precision_error=0.04,
-        plain_mcdp=0.2,
-        mcdp=0.17,  # lower by three quarters of a standard error
+        plain_adjusted_mcdp=0.2,
+        adjusted_mcdp=0.17,  # lower by three quarters of a standard error
         mcdp_error=0.04,
         noise=0.09,
         n_rarer=5,
@@ -277,7 +283,11 @@ def test_few_rows_of_the_rarer_class_show_no_gain():
     assert not few.shows_gain
     (caught,) = warned(few)
     assert problem in str(caught.message)
-    for enough in ({"n_rarer": 10}, {"mcdp": 0.15}, {"average_precision": 0.1}):
+    for enough in (
+        {"n_rarer": 10},
+        {"adjusted_mcdp": 0.15},
+        {"average_precision": 0.1},
+    ):
         assert replace(few, **enough).shows_gain
 
 
@@ -309,7 +319,29 @@ def test_a_thousand_groups_of_text_labels():
 def test_table_and_pickle():
     found = compare(*draw(100), max_mcdp=0.2)
     table = found.to_frame()
-    assert table.shape == (1, 10)
+    assert table.shape == (1, 12)
     assert table.loc[0, "plain_mcdp"] == found.plain_mcdp
     assert pickle.loads(pickle.dumps(found)) == found
     assert "group_sizes" not in repr(found)
+
+
+def test_gaps_are_adjusted_for_the_sizes_of_groups():
+    rng = np.random.default_rng(0)
+    codes = np.repeat([0, 1, 2], [600, 400, 10])
+    y, scores = rng.integers(0, 2, 1010), rng.random(1010) + 0.1 * (codes == 1)
+    scores[codes == 2] = 2.0
+    found = compare(y, scores, scores, Groups(codes, (0, 1, 2)))
+    sizes = np.array([600, 400, 10])
+    critical = kolmogi(0.05 / 3)
+    assert found.noise == pytest.approx(critical * np.sqrt(1 / 600 + 1 / 400))
+    adjusted = []
+    for first, second in ((0, 1), (0, 2), (1, 2)):
+        pair = np.isin(codes, (first, second))
+        gap = ks_2samp(scores[codes == first], scores[codes == second]).statistic
+        assert gap == mcdp(None, scores[pair] / 2, sensitive_features=codes[pair])
+        noise = critical * np.sqrt((1 / sizes[[first, second]]).sum())
+        adjusted.append(gap - (noise - found.noise))
+    assert found.mcdp == 1
+    assert found.adjusted_mcdp == pytest.approx(max(adjusted))
+    assert found.adjusted_mcdp == found.plain_adjusted_mcdp < 1
+    assert found.beyond_noise

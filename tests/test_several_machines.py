@@ -92,7 +92,7 @@ def of_column(mitigator, *args, **options):
 MITIGATORS = [
     of_column(MADDPostProcessor, LogisticRegression(), cv=2, ties="random"),
     of_column(MADDPostProcessor, LogisticRegression(), cv=2, max_mcdp=0.1),
-    of_column(MCDPReweighter, LogisticRegression(), max_iter=3),
+    of_column(MCDPReweighter, LogisticRegression(), strength=0.5, cv=2),
     of_column(DiffMCDPClassifier, hidden_layer_sizes=8, max_iter=20, dropout=0.2),
     UnawarePostProcessor(
         LogisticRegression(),

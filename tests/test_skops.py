@@ -23,19 +23,19 @@ from skfair.postprocessing import (
 )
 
 ESTIMATORS = [
-    MCDPReweighter(LogisticRegression(), max_iter=2),
+    MCDPReweighter(LogisticRegression(), strength=0.5, cv=2),
     DiffMCDPClassifier(hidden_layer_sizes=4, max_iter=5),
     MCDPBoostingClassifier(
         lightgbm.LGBMClassifier(n_estimators=3, n_jobs=1, verbose=-1)
     ),
-    MADDPostProcessor(LogisticRegression(), cv=2, calibrate=True),
+    MADDPostProcessor(LogisticRegression(), cv=2),
     MADDPostProcessor(LogisticRegression(), cv=2, max_mcdp=0.1),
     UnawarePostProcessor(
         LogisticRegression(), group_estimator=LogisticRegression(), strength=0.5, cv=2
     ),
     RepairedRegressor(Ridge(), cv=2),
     UnawareRegressor(Ridge(), group_estimator=LogisticRegression(), strength=0.5, cv=2),
-    ScoreRepairer(max_mcdp=0.1, calibrate=True),
+    ScoreRepairer(max_mcdp=0.1),
 ]
 
 

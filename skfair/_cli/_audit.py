@@ -6,6 +6,7 @@ import argparse
 import math
 import os
 import sys
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, Literal
 
@@ -55,8 +56,9 @@ from skfair.metrics._undefined import collected_reasons
 from skfair.report import FairnessReport, public_summary
 from skfair.report._bundle import check_folder
 from skfair.report._inputs import Options
-from skfair.report._metrics import KEYS, MEASURES
+from skfair.report._metrics import MEASURES
 from skfair.report._page._html import require_report_extra
+from skfair.report._summary import tell_left_out
 
 _EXAMPLE = """\
 example:
@@ -73,21 +75,6 @@ exit codes: 0, the report is written; 2, the arguments or the file are bad, and 
 line says why; 3, the report is written, and a metric is above its --limit or cannot
 be computed; 4, the report is written, but nothing could be compared; 130, interrupted.
 """
-
-#: Parameters of `FairnessReport.from_predictions` that have options of their names.
-_SETTINGS = (
-    "threshold",
-    "scale",
-    "min_group_size",
-    "impact_ratios",
-    "min_share",
-    "odds_ratio",
-    "proxy_limit",
-    "n_resamples",
-    "n_permutations",
-    "random_state",
-    "n_jobs",
-)
 
 
 def add_audit(commands: Any) -> None:
@@ -172,9 +159,8 @@ def _add_settings(audit: argparse.ArgumentParser) -> None:
         "--threshold",
         "--decision-threshold",
         type=float,
-        default=0.5,
-        help="least score that is a positive decision, with --scale rank the least "
-        "rank (default: %(default)s)",
+        help="least score that is a positive decision (default: 0.5); with --scale "
+        "rank the least rank (default: none, so that nothing is decided)",
     )
     for parameter, default, what in (
         ("min_group_size", 10, "groups with fewer rows are left out and named"),
@@ -371,7 +357,8 @@ def _report(
 
 def _read_settings(given: argparse.Namespace) -> dict[str, Any]:
     """Read and check the parameters of the report that have options of their names."""
-    settings = {name: getattr(given, name) for name in _SETTINGS}
+    options = {field.name for field in fields(Options)} - {"limit"}
+    settings = {name: value for name, value in vars(given).items() if name in options}
     settings["impact_ratios"] |= given.public_summary is not None
     if given.target == "number":
         _refuse_with_numbers(given)
@@ -384,7 +371,7 @@ def _refuse_with_numbers(given: argparse.Namespace) -> None:
     """Raise if an option has no meaning where numbers are predicted."""
     of_classes = {
         "--scale": given.scale != "probability",
-        "--threshold": given.threshold != Options.threshold,
+        "--threshold": given.threshold is not None,
         "--pos-label": given.pos_label is not None,
         "--group-probability": given.group_probability,
         "one of --y-score and --y-pred": given.y_score and given.y_pred,
@@ -400,6 +387,7 @@ def _check_engine(given: argparse.Namespace) -> None:
         "--group-probability": given.group_probability,
         "--target number": given.target == "number",
         "--decimal ','": given.decimal == ",",
+        "--thousands": given.thousands is not None,
     }
     for option, asked in in_memory.items():
         if asked:
@@ -414,7 +402,7 @@ def _read_limits(given: list[str]) -> tuple[dict[str, float], float | None]:
     for text in given:
         key, named, written = text.partition("=")
         if named:
-            check_choice("limit", key, KEYS)
+            check_choice("limit", key, tuple(MEASURES))
         try:
             value = float(written if named else text)
         except ValueError:
@@ -485,7 +473,9 @@ def _report_of_rows(
     table = read_columns(given.table, columns, given.form)
     record = input_record(given.table)
     in_proxy = given.proxy if given.missing == "drop" else []
-    table = without_missing(given, table, [*columns.values(), *in_proxy])
+    needed = [*columns.values(), *in_proxy]
+    complete = without_missing(given, table, needed)
+    n_without, table = len(table) - len(complete), complete
     known = [*given.sensitive, *given.control_features, *given.proxy]
     people = into_bins(table, known, bins)
     groups = {
@@ -509,6 +499,8 @@ def _report_of_rows(
             sample_weight=None if weight is None else table[weight],
             **settings,
         )
+    if n_without:
+        report.summary = tell_left_out(report.summary, n_without, needed)
     return report, record
 
 
@@ -573,6 +565,8 @@ def _report_of_counts(
             sample_weight=given.sample_weight,
             **settings,
         )
+    if n_without:
+        report.summary = tell_left_out(report.summary, n_without, values)
     return report, input_record(given.table)
 
 
@@ -612,7 +606,9 @@ def _beyond_limits(report: FairnessReport, limits: dict[str, float]) -> list[str
 
 
 def _says_nothing(report: FairnessReport) -> bool:
-    """Whether no metric of the report is defined, and none has bounds."""
+    """Whether nothing differs between rows, or no metric is defined or has bounds."""
+    if all(model["alike"] for model in report.summary["models"]):
+        return True
     values = report.to_frame()["value"]
     if report.summary["proxy"] is not None:
         values = pd.concat([values, report.to_frame("proxy")["estimate"]])

@@ -63,8 +63,8 @@ INSTEAD = {
         "CorrelationRemover": "skfair.postprocessing.UnawarePostProcessor(estimator)",
     },
     "skfair.frames": {
-        "mcdp": "mcdp_bounds(table, ...), or skfair.metrics.mcdp(None, "
-        "grouped_scores(table, ...))",
+        "mcdp": "skfair.metrics.mcdp(None, grouped_scores(table, ...)), or "
+        "skfair.metrics.metric_bounds(mcdp, grouped_histogram(table, ...))",
     },
 }
 

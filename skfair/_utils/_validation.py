@@ -184,7 +184,7 @@ def refuse_tables_elsewhere(values: Any, name: str) -> None:
             f"({type(values).__name__}). skfair.frames counts it where it is: "
             "skfair.frames.grouped_scores(table, y_score='<column>', "
             "sensitive_features='<column>') returns what metrics take in place of "
-            "rows, skfair.frames.mcdp_bounds serves any size, and "
+            "rows, skfair.frames.grouped_histogram serves any size, and "
             "skfair.report.FairnessReport.from_frame reports on a table."
         )
 

@@ -8,11 +8,9 @@ from typing import Any, get_args
 import numpy as np
 
 from skfair._utils._validation import Scale, check_choice
-from skfair.frames._batches import FinerBins
 from skfair.frames._query import (
     Counted,
     Table,
-    control_names,
     count_rows_by,
     names_of,
     open_table,
@@ -73,8 +71,8 @@ def grouped_histogram(
 
     See Also
     --------
-    mcdp_bounds : MCDP(0), exact after one to three passes.
-    to_sql : The aggregation as text, for a database that Python does not reach.
+    grouped_scores : Every distinct score, for exact values.
+    skfair.metrics.metric_bounds : Bounds of metrics, from the histogram.
 
     Examples
     --------
@@ -87,35 +85,12 @@ def grouped_histogram(
     MetricBounds(lower=1.0, upper=1.0)
     """
     n_bins = check_n_bins(n_bins)
-    table = open_scores(frame, y_score, sensitive_features, sample_weight)
-    return count_bins(table, n_bins)
+    rows = open_table(frame, sensitive_features, sample_weight, y_score=y_score)
+    table = Table(rows, names_of(sensitive_features), sample_weight, y_score)
+    return _histogram_of(count_rows_by(table, n_bins))
 
 
-def open_scores(
-    frame: Any,
-    y_score: str,
-    sensitive_features: Any,
-    sample_weight: str | None,
-    scale: Scale = "probability",
-    control_features: Any = None,
-) -> Table:
-    """Open a table of scores; groups are intersections of stratum and group."""
-    check_choice("scale", scale, get_args(Scale))
-    rows = open_table(
-        frame, sensitive_features, sample_weight, control_features, y_score=y_score
-    )
-    names = [*control_names(control_features), *names_of(sensitive_features)]
-    return Table(rows, names, sample_weight, y_score, scale=scale)
-
-
-def count_bins(
-    table: Table, n_bins: int, finer: FinerBins | None = None
-) -> GroupedHistogram:
-    """Count the rows of a table by group and bin."""
-    return histogram_of(count_rows_by(table, n_bins, finer=finer))
-
-
-def histogram_of(counted: Counted, entries: Any = slice(None)) -> GroupedHistogram:
+def _histogram_of(counted: Counted, entries: Any = slice(None)) -> GroupedHistogram:
     """Histogram of rows that were counted by bin, of all entries or some."""
     assert counted.n_bins is not None
     groups = counted.groups
@@ -207,7 +182,7 @@ def grouped_calibration(
     counted = count_rows_by(table, n_bins)
     positive = positive_rows(counted.classes[0], "y_true", pos_label)
     return GroupedCalibration(
-        histogram_of(counted, positive), histogram_of(counted, ~positive)
+        _histogram_of(counted, positive), _histogram_of(counted, ~positive)
     )
 
 
@@ -256,7 +231,6 @@ def grouped_scores(
     See Also
     --------
     grouped_histogram : Scores in bins, of any number of rows.
-    mcdp_bounds : MCDP(0) of any number of rows.
     skfair.statistics.GroupedScores : The statistic, and how it is made of arrays.
 
     Examples
@@ -267,8 +241,12 @@ def grouped_scores(
     >>> grouped_scores(frame, y_score="score", sensitive_features="sex")
     GroupedScores(2 entries; rows 'F': 2, 'M': 1)
     """
-    table = open_scores(frame, y_score, sensitive_features, sample_weight, scale)
-    counted = count_rows_by(table, None)
+    check_choice("scale", scale, get_args(Scale))
+    rows = open_table(frame, sensitive_features, sample_weight, y_score=y_score)
+    names = names_of(sensitive_features)
+    counted = count_rows_by(
+        Table(rows, names, sample_weight, y_score, scale=scale), None
+    )
     return GroupedScores.from_counts(
         counted.keys,
         sensitive_features=counted.groups,

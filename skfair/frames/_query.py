@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import sys
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from decimal import Decimal
-from functools import reduce
 from numbers import Real
-from operator import or_
 from os import PathLike
 from typing import Any
 
@@ -21,7 +20,6 @@ from skfair._utils._columns import floats_in, open_frame
 from skfair._utils._text import listed, shown
 from skfair._utils._types import Floats, Integers
 from skfair._utils._validation import LARGEST_WEIGHT, ROUNDING, SMALLEST_WEIGHT, Scale
-from skfair.frames._batches import FinerBins, PassSizes, Ranges, count_batches
 from skfair.groups import (
     Groups,
     check_hashable,
@@ -46,6 +44,8 @@ _FAULTS = {
 }
 #: Stands in place of the bin of a row of weight zero.
 _WEIGHTLESS = -6.0
+#: Scores, or ones minus scores, below this are in equal bins.
+_LEAST = 2.0**-40
 #: Columns of numbers of the cells.
 _NUMBERS = "key", "fault", "n_rows", "weight", "weight_squared", "low", "high"
 
@@ -55,6 +55,7 @@ class Table:
     """A table and its columns; rows are counted by groups, classes and strata.
 
     Scores of the scale "rank" may be any finite numbers, and are not counted in bins.
+    `narrow_ends` makes bins narrower towards 0 and 1, where scores may be crowded.
     """
 
     frame: Any  # of narwhals, lazy or not
@@ -64,7 +65,7 @@ class Table:
     classes: tuple[str, ...] = ()
     scale: Scale = "probability"
     control: Sequence[str] = ()
-    sizes: PassSizes = field(default_factory=PassSizes)
+    narrow_ends: bool = False
 
 
 @dataclass(frozen=True)
@@ -72,8 +73,7 @@ class Counted:
     """Rows of a table, counted by group, classes, and key: a bin, or a score.
 
     `groups` are intersections of the `attributes`, `strata` None where there are none.
-    Without scores, keys, lows and highs have no meaning. `n_bins` are those that keys
-    number, of the least width; None for scores.
+    Without scores, keys, lows and highs have no meaning. `n_bins` is None for scores.
     """
 
     groups: Groups
@@ -87,9 +87,6 @@ class Counted:
     highs: Floats
     strata: Groups | None
     n_bins: int | None
-    #: Counts rows of ranges of scores in finer bins, or by score (None), from rows that
-    #: were kept; returns None where the table must be read again.
-    count_again: Callable[[Ranges, int | None], Counted | None] | None = None
 
     def by_group(self, column: NDArray[Any]) -> NDArray[Any]:
         """Sum of a column in each group."""
@@ -185,19 +182,8 @@ def control_names(control_features: Any) -> list[str]:
     return names_of(control_features, "control_features")
 
 
-def count_rows_by(
-    table: Table,
-    n_bins: int | None,
-    ranges: Ranges | None = None,
-    finer: FinerBins | None = None,
-    undecided: Callable[[Counted], Ranges] | None = None,
-) -> Counted:
-    """Count rows by group and bin, or by group and score (None).
-
-    `ranges` of scores leave other rows out. With `finer` bins keys are numbers of
-    these; of another bin, that of the first part. `undecided` finds in some rows the
-    ranges that may be asked for next: the result can count some tables again by score.
-    """
+def count_rows_by(table: Table, n_bins: int | None) -> Counted:
+    """Count rows by group and bin, or by group and score (None)."""
     columns = {f"group_{i}": nw.col(name) for i, name in enumerate(table.sensitive)}
     columns |= {f"class_{i}": nw.col(name) for i, name in enumerate(table.classes)}
     columns |= {f"stratum_{i}": nw.col(name) for i, name in enumerate(table.control)}
@@ -206,65 +192,29 @@ def count_rows_by(
         columns["score"] = floats_in(table.frame, table.score)
     if table.weight is not None:
         columns["weight"] = floats_in(table.frame, table.weight)
-    rows = table.frame.select(**columns)
-    n_keys = n_bins if finer is None else finer.n_bins
-    of_duckdb = rows.implementation is nw.Implementation.DUCKDB and table.sizes.batch
-    if n_bins is not None and ranges is None and of_duckdb:
-        counted = _count_batches(rows, table, n_bins, n_keys, finer, undecided)
-        if counted is not None:
-            return counted
-    cells = _aggregate(rows, labels, table, n_bins, ranges, finer)
-    return _check_cells(cells, table, n_keys)
-
-
-def _count_batches(
-    rows: Any,
-    table: Table,
-    n_bins: int,
-    n_keys: int | None,
-    finer: FinerBins | None,
-    undecided: Callable[[Counted], Ranges] | None,
-) -> Counted | None:
-    """Count rows of DuckDB in this process; None if DuckDB must count."""
-
-    def read(cells: Any, n_keys: int | None = n_keys) -> Counted:
-        return _check_cells(nw.from_native(cells, eager_only=True), table, n_keys)
-
-    of_cells = None if undecided is None else lambda cells: undecided(read(cells))
-    counter = count_batches(rows, n_bins, finer, of_cells, table.sizes)
-    if counter is None:
-        return None
-
-    def count_again(ranges: Ranges, n_bins: int | None) -> Counted | None:
-        cells = counter.count_again(ranges, n_bins)
-        return None if cells is None else read(cells, n_bins)
-
-    return replace(read(counter.cells()), count_again=count_again)
+    cells = _aggregate(table.frame.select(**columns), labels, table, n_bins)
+    return _check_cells(cells, table, n_bins)
 
 
 def _aggregate(
-    rows: Any,
-    labels: list[str],
-    table: Table,
-    n_bins: int | None,
-    ranges: Ranges | None,
-    finer: FinerBins | None,
+    rows: Any, labels: list[str], table: Table, n_bins: int | None
 ) -> nw.DataFrame[Any]:
     """Run the query that counts rows by labels and key."""
     score, weight = nw.col("score"), nw.col("weight")
     names = [*labels, "key"]
-    rows = rows if ranges is None else _filter_scores(rows, ranges)
     key = nw.lit(0.0)
     if table.score is not None and table.scale == "probability":
-        key = score if n_bins is None else _bin_of(n_bins, finer)
+        place = _place_of(score) if table.narrow_ends else score
+        # A score beyond 0 or 1 by rounding has a bin of its own, which is joined with
+        # the next one afterwards. Equal bins are free of rounding on any engine.
+        key = score if n_bins is None else (place * n_bins).floor()
     aggregates = [nw.len().alias("n_rows")]
     if table.weight is not None:
         key = _unless_weight_is_faulty(key)
         rows = rows.with_columns(weight_squared=weight * weight)
         aggregates += [weight.sum(), nw.col("weight_squared").sum()]
-    if table.score is not None and ranges is None:  # else they are in range
+    if table.score is not None:
         key = _unless_score_is_faulty(key, table.scale)
-    if table.score is not None and (ranges is None or n_bins is not None):
         aggregates += [score.min().alias("low"), score.max().alias("high")]
     if table.scale == "rank":  # scores may be the numbers that stand for faults
         names.append("fault")
@@ -275,28 +225,11 @@ def _aggregate(
     return cells.collect() if isinstance(cells, nw.LazyFrame) else cells
 
 
-def _filter_scores(rows: Any, ranges: Ranges) -> Any:
-    """Leave rows out whose score is in none of some ranges."""
-    score = nw.col("score")
-    # One range around all of them leaves most rows out at less cost.
-    rows = rows.filter((score >= ranges[0][0]) & (score < ranges[-1][1]))
-    each = [(score >= low) & (score < high) for low, high in ranges]
-    return rows.filter(reduce(or_, each)) if len(ranges) > 1 else rows
-
-
-def _bin_of(n_bins: int, finer: FinerBins | None) -> nw.Expr:
-    """Compute the bin of a score, free of rounding on any engine.
-
-    A score beyond 0 or 1 by rounding has a bin of its own, which is joined with the
-    next one afterwards.
-    """
-    score = nw.col("score")
-    coarse = (score * n_bins).floor()
-    if finer is None:
-        return coarse
-    inside = (score >= finer.low) & (score < finer.high)
-    fine = nw.when(inside).then((score * finer.n_bins).floor())
-    return fine.otherwise(coarse * (finer.n_bins // n_bins))
+def _place_of(score: nw.Expr) -> nw.Expr:
+    """Weighted mean of a score and its logarithms from both ends, moved to [0, 1]."""
+    from_low = score.clip(_LEAST, 1.0).log(2) / -math.log2(_LEAST) + 1
+    from_high = (1 - score).clip(_LEAST, 1.0).log(2) / -math.log2(_LEAST) + 1
+    return (6 * score + from_low + 1 - from_high) / 8
 
 
 def _unless_score_is_faulty(key: nw.Expr, scale: Scale) -> nw.Expr:

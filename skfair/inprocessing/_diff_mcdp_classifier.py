@@ -14,7 +14,7 @@ from sklearn.utils import Tags, check_array, check_random_state
 
 from skfair._comparison import PlainComparison, compare_with_plain
 from skfair._mitigation import FittedTable, Mitigator
-from skfair._penalty._penalised_loss import PenalisedLoss, check_penalised_loss
+from skfair._penalty._penalised_loss import check_penalised_loss
 from skfair._penalty._smooth_gap import Objective
 from skfair._training_rows import (
     TrainingRows,
@@ -29,7 +29,7 @@ from skfair.inprocessing._network import (
     layer_sizes,
     predict_logits,
 )
-from skfair.inprocessing._training import TrainingOptions, train
+from skfair.inprocessing._training import check_training, train
 
 _REMEDY = (
     "Choose a smaller strength, or more steps and larger mini-batches, with "
@@ -78,8 +78,6 @@ class DiffMCDPClassifier(
         Which gap is penalised: the largest difference of the CDFs, the difference of
         the mean scores (DiffDP), or the area between the CDFs (DiffABCC). With more
         than two groups, it is the largest over pairs of groups.
-    alpha : float, default=0.0001
-        Weight of the L2 term, half the sum of all squared coefficients.
     learning_rate_init : float, default=0.001
         Learning rate of the first step.
     learning_rate : {"constant", "step"}, default="constant"
@@ -159,7 +157,8 @@ class DiffMCDPClassifier(
 
     Notes
     -----
-    Standardise the features. Parameters have the dtype of X: training in float32 takes
+    Standardise the features. Half of the sum of all squared coefficients counts 0.0001
+    in the loss. Parameters have the dtype of X: training in float32 takes
     half the time.
 
     Mini-batches have equally many rows of each group, as far as the group has them,
@@ -211,7 +210,6 @@ class DiffMCDPClassifier(
         strength: float = 0.2,
         temperature: float = 50.0,
         objective: Objective = "mcdp",
-        alpha: float = 1e-4,
         learning_rate_init: float = 1e-3,
         learning_rate: Literal["constant", "step"] = "constant",
         batch_size: int = 1024,
@@ -228,7 +226,6 @@ class DiffMCDPClassifier(
         self.strength = strength
         self.temperature = temperature
         self.objective = objective
-        self.alpha = alpha
         self.learning_rate_init = learning_rate_init
         self.learning_rate = learning_rate
         self.batch_size = batch_size
@@ -292,7 +289,11 @@ class DiffMCDPClassifier(
             If the rows held out show no gain: MCDP(0) is not lower than that of the
             plain network by half a standard error of the difference.
         """
-        loss, options = _check_parameters(self)
+        layer_sizes(self.hidden_layer_sizes)
+        check_flag("early_stopping", self.early_stopping)
+        check_validation_fraction(self)
+        check_training(self)
+        loss = check_penalised_loss(self)
         rng = check_random_state(self.random_state)
         rows = self._prepare(X, y, sensitive_features, control_features, sample_weight)
         rows = replace(rows, X=self._features(rows.X))
@@ -306,12 +307,12 @@ class DiffMCDPClassifier(
         rows, held_out = self._hold_out(rows, compares, rng)
         watched = held_out if self.early_stopping else None
         parameters, self.history_ = train(
-            [values.copy() for values in first], rows, watched, loss, options, rng
+            [values.copy() for values in first], rows, watched, loss, self, rng
         )
         self.comparison_: PlainComparison | None = None
         if held_out is not None and compares:
             unpenalised = replace(loss, strength=0.0)
-            plain, _ = train(first, rows, watched, unpenalised, options, rng)
+            plain, _ = train(first, rows, watched, unpenalised, self, rng)
             self.comparison_ = compare_with_plain(
                 held_out,
                 expit(predict_logits(held_out.X, plain)),
@@ -417,13 +418,3 @@ class DiffMCDPClassifier(
         tags.classifier_tags.multi_class = False
         tags.input_tags.sparse = True
         return tags
-
-
-def _check_parameters(
-    model: DiffMCDPClassifier,
-) -> tuple[PenalisedLoss, TrainingOptions]:
-    """Check the parameters, and return the loss and the options of the steps."""
-    layer_sizes(model.hidden_layer_sizes)
-    check_flag("early_stopping", model.early_stopping)
-    check_validation_fraction(model)
-    return check_penalised_loss(model), TrainingOptions.of(model)

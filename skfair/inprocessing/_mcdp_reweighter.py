@@ -1,53 +1,23 @@
-"""A classifier trained for a small gap between groups, by weights of its rows."""
+"""A classifier trained on fair scores, by weights of both labels of each row."""
 
 from __future__ import annotations
 
-import math
-from dataclasses import replace
-from typing import Any, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
-from sklearn.utils import check_random_state
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.utils import Bunch
 from sklearn.utils.metaestimators import available_if
 
-from skfair._comparison import compare_with_plain
-from skfair._mitigation import (
-    FittedTable,
-    MetaMitigator,
-    route_fit_params,
-    weight_keyword,
-)
-from skfair._penalty._penalised_loss import PenalisedLoss, check_penalised_loss
-from skfair._penalty._smooth_gap import Objective
-from skfair._training_rows import (
-    TrainingRows,
-    check_validation_fraction,
-    hold_out_if_possible,
-    params_of_rows,
-)
-from skfair._utils._progress import Progress
-from skfair._utils._validation import (
-    check_choice,
-    check_flag,
-    check_integer,
-    check_real,
-)
-from skfair.groups import Selector
-from skfair.inprocessing._reweighting import (
-    FORMS,
-    Form,
-    Round,
-    WeightedFits,
-    choose_round,
-    reweighting_rounds,
-)
-
-_REMEDY = (
-    "Choose a smaller strength, or an estimator whose scores of the rows that it is "
-    "fitted to are like those of new rows: regularise it"
-)
+from skfair._comparison import PlainComparison, compare_with_plain
+from skfair._mitigation import route_fit_params, weight_keyword
+from skfair._training_rows import TrainingRows, params_of_rows, take_rows
+from skfair._utils._types import Floats, Integers
+from skfair._utils._validation import count_rows
+from skfair.postprocessing._held_out import Fold, fit_all
+from skfair.postprocessing._score_map import Performance
+from skfair.postprocessing._unaware_post_processor import GroupPredictor
 
 
 def _estimator_has(method: str) -> Any:
@@ -61,25 +31,26 @@ def _estimator_has(method: str) -> Any:
 
 
 class MCDPReweighter(
-    MetaMitigator,
+    GroupPredictor,
     ClassifierMixin,  # type: ignore[misc]
     MetaEstimatorMixin,  # type: ignore[misc]
     BaseEstimator,  # type: ignore[misc]
 ):
-    r"""Classifier trained so that the groups' scores have similar distributions.
+    r"""Classifier trained on scores that have similar distributions in all groups.
 
-    It fits `estimator`, then reweights the rows and fits it again, in rounds. With the
-    weights, its log-loss has the gradient of
+    It computes fair scores of the training rows, as `UnawarePostProcessor` does, and
+    fits `estimator` once to reproduce them: to every row twice, with the second class
+    and the weight q, and with the first class and the weight 1 - q, where q is the fair
+    score of the row. The result is one ordinary classifier, which needs no groups and
+    no second model at prediction.
+
+    Fair scores approximate the smallest value of
 
     .. math::
-        \frac{1}{N} \sum_i \ell(p_i, y_i)
+        \frac{1}{N} \sum_i \ell(q_i, y_i)
         + \lambda \max_{t, g, h} \left| F_g(t) - F_h(t) \right|
 
-    with smooth CDFs F of the groups' scores. It keeps the round with the least loss on
-    held-out rows, and compares it there with the plain classifier.
-
-    With `control_features` the gap is the mean of the gaps within strata: departments,
-    or the true labels.
+    with the log-loss :math:`\ell` and the CDFs F of the groups' scores.
 
     Groups are needed in `fit` only. A column of X that `sensitive_features` names is a
     feature as well, unless `drop_sensitive` is True: then predictions use the group.
@@ -89,38 +60,20 @@ class MCDPReweighter(
     estimator : classifier
         A binary classifier with `predict_proba` whose `fit` takes `sample_weight`, or a
         pipeline that ends with one.
-    strength : float, default=0.3
+    group_estimator : classifier, default=None
+        Classifier with `predict_proba` that predicts the group from the same features.
+        It is fitted to the positions of the groups in `groups_`. In a
+        :class:`~sklearn.frozen.FrozenEstimator` its classes must be the groups. None is
+        a clone of `estimator`.
+    strength : float or "auto", default="auto"
         Weight of the gap, at least 0; 0 is the plain classifier. :math:`\lambda` is
         `strength` times :math:`4 \pi (1 - \pi)`, with the share :math:`\pi` of rows of
         the second class: for rare positives the log-loss is small, and the same
-        `strength` has about the same effect. On Adult with 0.5 to 50 % positives, 0.3
-        reduced MCDP(0) to 27 to 61 % of its value.
-    temperature : float, default=50.0
-        Steepness of the sigmoids that smooth the CDFs, above 0. The larger it is, the
-        closer the smoothed CDFs are to the true ones. Of 5, 10, 20, 50 and 100, the
-        values 50 and 100 gave the best trade-offs.
-    objective : {"mcdp", "dp", "abcc"}, default="mcdp"
-        Which gap is penalised: the largest difference of the CDFs, the difference of
-        the mean scores, or the area between the CDFs. With more than two groups, it is
-        the largest over pairs of groups.
-    form : {"two_label", "sample_weight"}, default="two_label"
-        With ``"two_label"``, the training data contain every row twice, once with each
-        label. With ``"sample_weight"``, every row keeps its label and has one weight
-        from 0 to 10, which costs less but leaves a much larger gap.
-    max_iter : int, default=10
-        Largest number of rounds, at least 2. Each round is a fit, the first one without
-        reweighting.
-    averaging : bool, default=True
-        Whether a round uses the mean of the weights of all rounds so far. With only the
-        latest weights, the gap can oscillate.
-    validation_fraction : float in (0, 1) or None, default=0.2
-        Share of the rows, stratified by group and class, that is held out. The
-        reweighted round with the smallest penalised loss on these rows is kept, and
-        compared on them with the plain classifier. With None, and of fewer than 200
-        rows, none are held out, the last round is kept, and nothing is compared.
-    tol : float, default=0.0001
-        Training stops after a round that changes the scores by at most this much on
-        average.
+        `strength` has about the same effect. ``"auto"`` chooses by what the fair scores
+        of 20 strengths reach on held-out rows, as in `UnawarePostProcessor`.
+    cv : int, cross-validation generator or iterable, default=5
+        How rows are held out. An int makes that many folds, stratified by class and
+        group.
     sensitive_features : str, int, list of str, list of int, or callable, default=None
         Column of X with the groups, several columns for their intersection, or a
         function of X that returns the groups. Groups given to `fit` take precedence. A
@@ -134,33 +87,30 @@ class MCDPReweighter(
         to `fit` take precedence. None compares groups among all rows. A column stays a
         feature.
     random_state : int, RandomState instance or None, default=None
-        Random numbers for the rows held out. `estimator` has a `random_state` of its
-        own.
-    verbose : bool, default=False
-        Whether to print a line after each round, to the standard error stream.
+        Shuffles rows before they are assigned to folds. None keeps their order.
+    n_jobs : int, default=None
+        Number of folds fitted in parallel.
 
     Attributes
     ----------
     estimator_ : classifier
-        The fitted classifier of the round that is kept: the plain one if the comparison
-        shows no gain.
+        The fitted classifier.
     sample_weight_ : ndarray of shape (n_samples, 2)
         The weights it was fitted with: of each row with the first and with the second
-        of `classes_`, times the weights given to `fit`. 0 for rows held out.
-    history_ : DataFrame of `n_iter_` rows
-        Columns ``round``, 0 for the plain fit; on the training rows the mean log-loss
-        ``loss``, the ``gap``, the score ``threshold`` where it is largest and the
-        ``penalised_loss``, which is the loss plus :math:`\lambda` times the gap; with
-        rows held out the same four on these rows, named ``validation_loss`` and so on;
-        and ``kept``, True for the round that is kept.
+        of `classes_`, times the weights given to `fit`. 0 for rows that were never held
+        out.
+    strength_ : float
+        The strength, given or chosen.
+    path_ : DataFrame
+        What the fair scores of each strength reach on held-out rows: for ``"auto"`` all
+        strengths tried, else 0 and `strength`. It has the columns of the
+        ``cv_results_`` of a search, with the metrics ``average_precision`` and
+        ``neg_mcdp``, as in `UnawarePostProcessor`. Empty if no groups are given.
     comparison_ : PlainComparison or None
-        Average precision and MCDP(0) (within strata, if there are any) of the
-        reweighted and of the plain classifier on the rows held out:
-        `average_precision`, `plain_average_precision`, `mcdp`, `plain_mcdp`, the
-        standard errors of both differences, and `problems`, what is worse by more than
-        noise; `to_frame` makes a table. None if nothing is compared.
-    n_iter_ : int
-        Number of rounds.
+        Average precision and MCDP(0) (within strata, if there are any) of a classifier
+        that was fitted to the fair scores of all folds but one, and of the plain
+        classifier, on the fold left out, with standard errors. None if no groups are
+        given.
     groups_ : tuple of length n_groups
         Labels of the groups; empty if no groups are given.
     strata_ : tuple of length n_strata
@@ -173,40 +123,39 @@ class MCDPReweighter(
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the features, if all are strings.
 
+    Warns
+    -----
+    skfair.exceptions.MitigationWarning
+        In `fit`, if the fold left out shows no gain, and if ``strength="auto"`` changes
+        nothing.
+
     See Also
     --------
-    DiffMCDPClassifier : Minimises such a loss with a neural network.
-    skfair.postprocessing.MADDPostProcessor : Repairs scores; prediction needs groups.
+    skfair.postprocessing.UnawarePostProcessor : Predicts the fair scores themselves.
+    MCDPBoostingClassifier : A penalty in the training of LightGBM and XGBoost.
+    DiffMCDPClassifier : A penalty in the training of a neural network.
     skfair.metrics.mcdp : The metric that becomes small.
-    MCDPBoostingClassifier : The same penalty, for LightGBM and XGBoost.
-    skfair.postprocessing.UnawarePostProcessor : Changes scores, not the training.
 
     Notes
     -----
-    With the residual :math:`r = y - p - s`, where s is the derivative of the penalty in
-    the row's log-odds, a row has the weight :math:`h p + \max(r, 0) / (1 - p)` with
-    label 1 and :math:`h (1 - p) + \max(-r, 0) / p` with label 0. At the scores p the
-    weighted log-loss then has the gradient of the penalised loss. This is true for
-    every :math:`h \geq 0`, the weight of a proximal term that keeps new scores near p.
-    It grows with :math:`|s|`, which is large in small groups. A fixed point of logistic
-    regression without a penalty of its own is a stationary point of the penalised loss.
-
-    MCDP does not change under increasing maps. Scores crowd near 0 where positives are
-    rare, so the smooth gap is that of :math:`\mathrm{expit}((\mathrm{logit}(p) - m) /
-    b)`, with m and b from the quartiles of the plain classifier's scores (of a stratum,
-    for the gap within it). Its maximum
-    over thresholds is a soft maximum, which is below MCDP(0). ``"dp"`` and ``"abcc"``
-    use the scores themselves.
+    The expected log-loss of rows that have both labels, with weights q and 1 - q, is
+    least at q. So the classifier approaches the fair scores as far as its class allows:
+    a logistic regression follows them only where they are nearly linear. Fair scores of
+    a row are made from predictions by classifiers that were not fitted to the row, so
+    that the classifier learns what holds for new rows.
 
     Without metadata routing, the last step of a pipeline gets the weights, as
     ``clf__sample_weight``; so does that of a nested pipeline. With routing, call
-    ``set_fit_request(sample_weight=True)`` on the last step. With ``"two_label"`` all
-    steps see every row twice, which matters for parameters that count rows, such as
-    `min_samples_leaf`. Classifiers that reproduce their training labels, such as trees
-    of unlimited depth, cannot be reweighted: `fit` keeps the plain one and warns.
+    ``set_fit_request(sample_weight=True)`` on the last step. All steps see every row
+    twice, which matters for parameters that count rows, such as `min_samples_leaf`.
 
-    Fitting costs at most `max_iter` fits to the rows that are not held out, all but the
-    first of them to every row twice: 15.2 times a plain fit by default.
+    Costs: with k folds k fits of `estimator` and k of `group_estimator`, one fit for
+    the comparison, and one for each strength. The last two see every row twice.
+
+    The plain classifier in `comparison_` has not seen the rows of the fold left out.
+    The other one has not either, but fair scores of other rows were made by classifiers
+    that have: of estimators that reproduce their training labels, such as trees of
+    unlimited depth, `comparison_` is too favourable.
 
     References
     ----------
@@ -224,153 +173,75 @@ class MCDPReweighter(
     >>> X = rng.normal(size=(1000, 2))
     >>> X[:, 1] += 1.5 * sex  # a proxy of sex
     >>> y = X.sum(axis=1) + rng.normal(size=1000) > 1
-    >>> def gap(strength):
-    ...     model = MCDPReweighter(
-    ...         LogisticRegression(), strength=strength, random_state=0
-    ...     )
-    ...     model.fit(X, y, sensitive_features=sex)
+    >>> model = MCDPReweighter(LogisticRegression(), strength=2.0)
+    >>> model = model.fit(X, y, sensitive_features=sex)
+    >>> def gap(model):
     ...     return mcdp(y, model.predict_proba(X)[:, 1], sensitive_features=sex)
-    >>> gap(0) > 0.4, gap(2.0) < 0.2
-    (True, True)
+    >>> gap(model) < 0.15
+    True
+
+    Another strength costs one fit:
+
+    >>> gap(model.with_strength(0, X)) > 0.4
+    True
 
     Equal opportunity at every threshold is a small gap among the positives:
 
     >>> from skfair.groups import encode_groups
     >>> positives = encode_groups(np.where(y, "positive", None), missing="drop")
-    >>> model = MCDPReweighter(LogisticRegression(), random_state=0)
     >>> model = model.fit(X, y, sensitive_features=sex, control_features=positives)
     >>> model.strata_
     ('positive',)
     """
 
-    history_ = FittedTable()
+    _performance: ClassVar[Performance] = "average_precision"
+    comparison_: PlainComparison | None
 
-    def __init__(
-        self,
-        estimator: Any,
-        *,
-        strength: float = 0.3,
-        temperature: float = 50.0,
-        objective: Objective = "mcdp",
-        form: Form = "two_label",
-        max_iter: int = 10,
-        averaging: bool = True,
-        validation_fraction: float | None = 0.2,
-        tol: float = 1e-4,
-        sensitive_features: Selector | None = None,
-        drop_sensitive: bool = False,
-        control_features: Selector | None = None,
-        random_state: Any = None,
-        verbose: bool | int = False,
-    ) -> None:
-        self.estimator = estimator
-        self.strength = strength
-        self.temperature = temperature
-        self.objective = objective
-        self.form = form
-        self.max_iter = max_iter
-        self.averaging = averaging
-        self.validation_fraction = validation_fraction
-        self.tol = tol
-        self.sensitive_features = sensitive_features
-        self.drop_sensitive = drop_sensitive
-        self.control_features = control_features
-        self.random_state = random_state
-        self.verbose = verbose
-
-    def fit(
-        self,
-        X: Any,
-        y: Any,
-        *,
-        sensitive_features: Any = None,
-        control_features: Any = None,
-        sample_weight: ArrayLike | None = None,
-        **fit_params: Any,
+    def with_strength(
+        self, strength: float | Literal["auto"], X: Any, **fit_params: Any
     ) -> Self:
-        """Fit the classifier, and reweight and fit it again in rounds.
+        """Copy of the fitted model with another strength.
+
+        `estimator` is fitted once more, and nothing else.
 
         Parameters
         ----------
+        strength : float or "auto"
+            As the parameter of the same name.
         X : array-like of shape (n_samples, n_features)
-            Training data, in any form that `estimator` takes.
-        y : array-like of shape (n_samples,)
-            Class of each row, one of two.
-        sensitive_features : array-like of shape (n_samples,) or \
-(n_samples, n_columns), or Groups, default=None
-            Group of each row. It takes precedence over the parameter of the same name.
-            Rows without a group in a `Groups` count in the log-loss only.
-        control_features : array-like of shape (n_samples,) or \
-(n_samples, n_columns), or Groups, default=None
-            Stratum of each row. The gap is then the mean of the gaps within strata, by
-            the weight of their rows. It takes precedence over the parameter of the same
-            name. The true label is a stratum, too; rows without a stratum in a `Groups`
-            count in the log-loss only, see the example.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Non-negative weights of the rows in the log-loss and in the CDFs. The
-            classifier is fitted with their products with the weights of a round.
+            The training data given to `fit`, rows in the same order.
         **fit_params : dict
-            Passed to the `fit` method of `estimator`, or routed to it if metadata
-            routing is enabled. Values with n_samples entries are indexed like the rows.
+            Those given to `fit`.
 
         Returns
         -------
-        self : MCDPReweighter
+        MCDPReweighter
+            Fitted. This model stays as it is.
 
         Raises
         ------
+        sklearn.exceptions.NotFittedError
+            If called before `fit`.
         ValueError
-            If y does not have two classes, if lengths differ, if fewer than two groups
-            have weight (in every stratum), if a parameter is out of range, and if
-            scores become NaN.
-        TypeError
-            If `estimator` has no `predict_proba`, or takes no sample weights.
+            If the strength is out of range, if X has other rows than in `fit`, or if
+            `fit` was given no groups.
 
         Warns
         -----
-        UserWarning
-            If strata, or groups, cannot be compared and are left out of the gap. If no
-            groups are given and `strength` is not 0: the classifier is fitted
-            without reweighting. If rows cannot be held out, since a part would have a
-            single class or group.
-        MitigationWarning
-            If the rows held out show no gain: MCDP(0) is not lower than that of the
-            plain classifier by half a standard error of the difference.
+        skfair.exceptions.MitigationWarning
+            As in `fit`.
         """
-        self._check_estimator()
-        loss = _check_parameters(self)
-        keyword = weight_keyword(self.estimator)
-        rows = self._prepare(X, y, sensitive_features, control_features, sample_weight)
-        params = route_fit_params(self, sensitive_features, fit_params).estimator.fit
-        if rows.sample_weight is not None:
-            params = {**params, keyword: rows.sample_weight}
-        max_iter, parts = self.max_iter, None
-        loss = loss.for_labels(rows.y, rows.weights)
-        if not (self.strength and self.groups_):
-            loss, max_iter = replace(loss, strength=0.0), 1
-        elif self.validation_fraction is not None:
-            rng = check_random_state(self.random_state)
-            parts = hold_out_if_possible(rows, self.validation_fraction, rng)
-        self.sample_weight_ = np.zeros((len(rows), 2))
-        train, held_out = np.arange(len(rows)), None
-        if parts is not None:
-            train, held_out = parts[0], rows.take(parts[1])
-            params = params_of_rows(params, train, len(rows))
-            rows = rows.take(train)
-        fits = WeightedFits(
-            self.estimator, keyword, params, self.form, rows, self.classes_
-        )
-        rounds = reweighting_rounds(
-            fits, held_out, loss, self.averaging, max_iter, self.tol
-        )
-        progress = Progress("MCDPReweighter", bool(self.verbose))
-        with self._tip_to_drop(X):
-            plain, kept, history = choose_round(rounds, progress)
-        kept = self._keep_round(plain, kept, held_out)
-        self.history_ = history.assign(kept=history["round"] == kept.number)
-        self.estimator_, self.n_iter_ = kept.estimator, len(history)
-        self.sample_weight_[train] = kept.weights * rows.weights[:, None]
-        return self
+        model = self._copy_with(strength=strength)
+        if count_rows(X) != len(self._all_rows):
+            raise ValueError(
+                f"X has n_samples={count_rows(X)}, expected the "
+                f"{len(self._all_rows)} rows given to fit."
+            )
+        X = self._check_predict_input(X, "estimator_")
+        weights = self._all_rows.sample_weight
+        params = model._route(None, fit_params, weights).estimator.fit
+        model._fit_to_fair_scores(X, params)
+        return model
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Predict classes with the fitted classifier.
@@ -432,31 +303,75 @@ class MCDPReweighter(
         """
         return self._respond("decision_function", X)
 
-    def _keep_round(
-        self, plain: Round, kept: Round, held_out: TrainingRows | None
-    ) -> Round:
-        """Compare a round with the plain one on held-out rows, and return it."""
-        self.comparison_ = None
-        if held_out is None or plain.held_out is None or kept.held_out is None:
-            return kept
-        self.comparison_ = compare_with_plain(
-            held_out, plain.held_out[0], kept.held_out[0]
-        )
-        self.comparison_.warn(self, _REMEDY)
-        return kept
-
     def _respond(self, method: str, X: Any) -> NDArray[Any]:
         """Call a method of the fitted classifier."""
         X = self._check_predict_input(X, "estimator_")
         return np.asarray(getattr(self.estimator_, method)(X))
 
+    def _check_parameters(self) -> None:
+        """Raise unless the parameters are valid, and the estimator takes weights."""
+        super()._check_parameters()
+        weight_keyword(self.estimator)
 
-def _check_parameters(model: MCDPReweighter) -> PenalisedLoss:
-    """Check the parameters, and return the loss."""
-    loss = check_penalised_loss(model)
-    check_choice("form", model.form, FORMS)
-    check_flag("averaging", model.averaging)
-    check_validation_fraction(model)
-    check_integer("max_iter", model.max_iter, 2)
-    check_real("tol", model.tol, 0, math.inf, closed="left")
-    return loss
+    def _route(
+        self,
+        sensitive_features: Any,
+        fit_params: dict[str, Any],
+        weights: NDArray[Any] | None,
+    ) -> Bunch:
+        """Route the metadata given to `fit`; the classifier gets the weights."""
+        routed = route_fit_params(self, sensitive_features, fit_params)
+        if weights is not None:
+            keyword = weight_keyword(self.estimator)
+            routed.estimator.fit = {**routed.estimator.fit, keyword: weights}
+        return routed
+
+    def _keep_plain(self, estimator: Any, rows: TrainingRows) -> None:
+        """Predict with a classifier that was fitted to all rows."""
+        self.estimator_ = estimator
+        weights = np.column_stack([1 - rows.y, rows.y]) * rows.weights[:, None]
+        self.sample_weight_: Floats = weights
+
+    def _use_strength(
+        self,
+        rows: TrainingRows,
+        params: dict[str, Any],
+        folds: list[Fold],
+        group_folds: list[Fold],
+    ) -> None:
+        """Fit the classifier to the fair scores of `strength_`."""
+        self._all_rows = TrainingRows(None, rows.y, rows.groups, rows.sample_weight)
+        self._fit_to_fair_scores(rows.X, params)
+
+    def _fit_to_fair_scores(self, X: Any, params: dict[str, Any]) -> None:
+        """Fit to fair scores of held-out rows; compare a fit without one fold."""
+        rows, plain = self._rows, self._rows.scores
+        if not self.strength_:
+            target = self.classes_[self._all_rows.y]
+            self._keep_plain(fit_all(self.estimator, X, target, params), self._all_rows)
+            self.comparison_ = compare_with_plain(rows, plain, plain)
+            return
+        # One map for all rows: those fitted without a fold differ by noise.
+        fair = self._path.whole.at(self.strength_)(rows.scores, rows.q).clip(0, 1)
+        weights = np.column_stack([1 - fair, fair]) * rows.weights[:, None]
+        self.sample_weight_ = np.zeros((len(self._all_rows), 2))
+        self.sample_weight_[rows.positions] = weights
+        self.estimator_ = self._fit_twice(X, rows.positions, params)
+        left_out, _ = self._path.parts[0]
+        tested = rows.take(left_out)
+        others = np.delete(rows.positions, left_out)
+        model = self._fit_twice(X, others, params)
+        scores = model.predict_proba(take_rows(X, tested.positions))[:, 1]
+        self.comparison_ = compare_with_plain(tested, tested.scores, scores)
+        self.comparison_.warn(
+            self, "Choose a smaller strength, or an estimator that follows fair scores"
+        )
+
+    def _fit_twice(self, X: Any, chosen: Integers, params: dict[str, Any]) -> Any:
+        """Fit a clone to some rows twice, with each label and its weights."""
+        twice = np.tile(chosen, 2)
+        keyword = weight_keyword(self.estimator)
+        params = params_of_rows(params, twice, len(self._all_rows))
+        params[keyword] = self.sample_weight_[chosen].T.ravel()
+        y = np.repeat(self.classes_, len(chosen))
+        return clone(self.estimator).fit(take_rows(X, twice), y, **params)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import islice
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -31,40 +30,26 @@ from skfair.inprocessing._network import (
 #: without a smaller loss after which training stops.
 _VALIDATION_INTERVAL = 20
 _PATIENCE = 10
+#: Weight of the L2 term, half the sum of all squared coefficients.
+_DECAY = 1e-4
 
 
-@dataclass(frozen=True)
-class TrainingOptions:
-    """Parameters of `DiffMCDPClassifier` that concern its steps."""
+def check_training(network: Any) -> None:
+    """Raise unless the parameters of a classifier that concern its steps are valid."""
+    rate = network.learning_rate_init
+    check_choice("learning_rate", network.learning_rate, ("constant", "step"))
+    check_integer("max_iter", network.max_iter, 1)
+    check_integer("batch_size", network.batch_size, 1)
+    check_real("learning_rate_init", rate, 0, math.inf, closed="neither")
+    check_real("dropout", network.dropout, 0, 1, closed="left")
 
-    max_iter: int
-    batch_size: int
-    learning_rate_init: float
-    learning_rate: str
-    alpha: float
-    dropout: float
 
-    @classmethod
-    def of(cls, model: Any) -> Self:
-        """Check the parameters of a classifier, and return them."""
-        rate = model.learning_rate_init
-        check_choice("learning_rate", model.learning_rate, ("constant", "step"))
-        return cls(
-            max_iter=check_integer("max_iter", model.max_iter, 1),
-            batch_size=check_integer("batch_size", model.batch_size, 1),
-            learning_rate_init=check_real(
-                "learning_rate_init", rate, 0, math.inf, closed="neither"
-            ),
-            learning_rate=model.learning_rate,
-            alpha=check_real("alpha", model.alpha, 0, math.inf, closed="left"),
-            dropout=check_real("dropout", model.dropout, 0, 1, closed="left"),
-        )
-
-    def rate(self, step: int) -> float:
-        """Learning rate of a step, the first of which is 0."""
-        if self.learning_rate == "constant":
-            return self.learning_rate_init
-        return float(self.learning_rate_init * 0.1 ** (3 * step // self.max_iter))
+def learning_rate_of(network: Any, step: int) -> float:
+    """Learning rate of a step, the first of which is 0."""
+    rate = float(network.learning_rate_init)
+    if network.learning_rate == "constant":
+        return rate
+    return rate * float(0.1 ** (3 * step // network.max_iter))
 
 
 @np.errstate(over="ignore", invalid="ignore")  # _check_finite raises instead
@@ -73,7 +58,7 @@ def train(
     rows: TrainingRows,
     held_out: TrainingRows | None,
     loss: PenalisedLoss,
-    options: TrainingOptions,
+    network: Any,
     rng: np.random.RandomState,
 ) -> tuple[Parameters, pd.DataFrame]:
     """Return the trained parameters and a history with one row per step.
@@ -87,13 +72,13 @@ def train(
     best = parameters
     # Where a gap is penalised, mini-batches have equally many rows of each cell.
     cells = rows.cells if loss.strength else np.zeros(len(rows.y), dtype=np.intp)
-    batches = mini_batches(cells, options.batch_size, rng)
-    for step, (chosen, factors) in enumerate(islice(batches, options.max_iter), 1):
+    batches = mini_batches(cells, network.batch_size, rng)
+    for step, (chosen, factors) in enumerate(islice(batches, network.max_iter), 1):
         record, gradients = batch_gradients(
-            parameters, rows.take(chosen), factors, loss, options, rng
+            parameters, rows.take(chosen), factors, loss, network, rng
         )
-        optimizer.step(gradients, options.rate(step - 1))
-        _check_finite(record["penalised_loss"], parameters, step, options)
+        optimizer.step(gradients, learning_rate_of(network, step - 1))
+        _check_finite(record["penalised_loss"], parameters, step, network)
         steps.append({"step": step, **record})
         if held_out is None or step % _VALIDATION_INTERVAL:
             continue
@@ -114,7 +99,7 @@ def batch_gradients(
     rows: TrainingRows,
     factors: Array,
     loss: PenalisedLoss,
-    options: TrainingOptions,
+    network: Any,
     rng: np.random.RandomState | None = None,
 ) -> tuple[dict[str, float], Parameters]:
     """Return the losses of a mini-batch, and the gradient of the penalised loss.
@@ -122,7 +107,7 @@ def batch_gradients(
     The gradient has the shapes of the parameters. Rows are weighted by `factors`, with
     which means over the batch estimate means over all rows.
     """
-    activations = forward(rows.X, parameters, options.dropout, rng)
+    activations = forward(rows.X, parameters, network.dropout, rng)
     logits = activations[-1][:, 0].astype(np.float64)
     scores = expit(logits)
     shares = factors * rows.weights / len(factors)
@@ -131,12 +116,12 @@ def batch_gradients(
     gap = _penalised_gap(scores, rows, loss)
     if gap is not None:
         slopes += loss.strength * gap.gradient * scores * (1 - scores)
-    gradients = backward(activations, parameters, slopes, options.dropout)
+    gradients = backward(activations, parameters, slopes, network.dropout)
     penalty = 0.0 if gap is None else loss.strength * gap.value
     decay = 0.0
     for coefs, gradient in zip(parameters[::2], gradients[::2], strict=True):
-        gradient += options.alpha * coefs
-        decay += options.alpha / 2 * float(np.vdot(coefs, coefs))
+        gradient += _DECAY * coefs
+        decay += _DECAY / 2 * float(np.vdot(coefs, coefs))
     record = {
         "loss": log_loss,
         "gap": np.nan if gap is None else gap.value,
@@ -171,7 +156,7 @@ def _validation_loss(
 
 
 def _check_finite(
-    penalised_loss: float, parameters: Parameters, step: int, options: TrainingOptions
+    penalised_loss: float, parameters: Parameters, step: int, network: Any
 ) -> None:
     """Raise if a step has made the loss or a parameter NaN or infinite."""
     if np.isfinite(penalised_loss) and all(np.isfinite(v).all() for v in parameters):
@@ -180,7 +165,7 @@ def _check_finite(
         f"Training stopped in step {step}, penalised loss {penalised_loss}: scores "
         "or parameters are NaN or infinite. If features have very large values, "
         "standardise X; otherwise choose a smaller learning rate, got "
-        f"learning_rate_init={options.learning_rate_init!r}."
+        f"learning_rate_init={network.learning_rate_init!r}."
     )
 
 

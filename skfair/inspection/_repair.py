@@ -40,7 +40,7 @@ class RepairDisplay(Display):
 
     Parameters
     ----------
-    losses : DataFrame of n_levels rows
+    losses : DataFrame of 101 rows
         Columns ``repair_level`` or ``max_mcdp``, ``total_loss``, ``accuracy_loss`` and
         ``fairness_loss``.
     repair_level : float or None
@@ -89,9 +89,11 @@ class RepairDisplay(Display):
     >>> from skfair.inspection import RepairDisplay
     >>> from skfair.postprocessing import MADDPostProcessor
     >>> X, y = make_biased_classification(
-    ...     group_sizes={"sex": {0: 0.4, 1: 0.6}}, random_state=0
+    ...     score_shifts={"group": {"b": 1.0}}, random_state=0
     ... )
-    >>> model = MADDPostProcessor(LogisticRegression(), sensitive_features="sex")
+    >>> model = MADDPostProcessor(
+    ...     LogisticRegression(), sensitive_features="group", drop_sensitive=True
+    ... )
     >>> display = RepairDisplay.from_estimator(model.fit(X, y), X)
     >>> display.repair_level == model.repair_level_
     True
@@ -238,8 +240,7 @@ class RepairDisplay(Display):
         if sensitive_features is None:
             sensitive_features = model.sensitive_features
         after, groups, _ = _inputs.estimator_response(model, X, sensitive_features)
-        features = model._check_predict_input(X, "estimator_")
-        before = model.estimator_.predict_proba(features)[:, 1]
+        before = np.mean(model._predict_by_each(X), axis=0)
         first, second = (
             _inputs.comparable_scores(None, scores, groups)
             for scores in (before, after)

@@ -9,7 +9,7 @@ from itertools import permutations
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import ndtr, ndtri, stdtr, stdtrit
+from scipy.special import ndtr, ndtri
 
 from skfair._utils._types import Floats, Integers
 from skfair.groups import Codes, Groups
@@ -21,9 +21,21 @@ from skfair.statistics._grouped_scores import gap_between
 
 #: Parts that are left out one after the other for the error of a performance.
 N_PARTS = 30
+#: Rows that are added for the largest loss of one.
+_N_ADDED = 3
 
-#: A performance of some rows, by position.
-Performance = Callable[[Integers], float]
+
+class Model(NamedTuple):
+    """A model as it is tested.
+
+    `performance` returns a number, or several, from positions of rows, first those of
+    the true labels, then those of the responses of the model. `scores` have the gap,
+    and `responses` are numbers in the order of what the performance is computed from.
+    """
+
+    performance: Callable[[Integers, Integers], Any]
+    scores: Floats
+    responses: Floats
 
 
 class PairedTest(NamedTuple):
@@ -35,6 +47,41 @@ class PairedTest(NamedTuple):
 
     bound: float
     pvalue: float
+
+
+class Moments(NamedTuple):
+    """Mean, variance and third central moment of a mean with uncertain weights.
+
+    The weights are those of Gaffke's bound of the mean of bounded numbers: uniform on
+    the simplex, over all rows and another row that is as bad as a row can be. Of
+    hits and misses the bound is that of Clopper and Pearson. Moments of independent
+    groups add up, as in melded intervals of Fay, Proschan and Brittain.
+    """
+
+    mean: Any
+    variance: Any
+    third: Any
+
+    def upper_bound(self, level: float) -> Any:
+        """Quantile of a gamma distribution that has these moments."""
+        error, third = self._error_and_third()
+        root = 1 + third * (ndtri(level) - third)
+        return self.mean + error * (root * root * root - 1) / (3 * third)
+
+    def pvalue(self, limit: float) -> Any:
+        """Probability that the same distribution is above a limit."""
+        error, third = self._error_and_third()
+        root = np.cbrt(1 + 3 * third * (limit - self.mean) / error)
+        return ndtr(-(root - 1) / third - third)
+
+    def _error_and_third(self) -> tuple[Any, Any]:
+        """Return the standard deviation and a sixth of the skewness, both above 0.
+
+        By Wilson and Hilferty the cube root of a gamma variable is about normal.
+        """
+        variance = np.maximum(self.variance, 1e-200)
+        error = np.sqrt(variance)
+        return error, np.maximum(self.third / (6 * variance * error), 1e-6)
 
 
 def random_parts(cells: Codes, n_parts: int = N_PARTS) -> list[Integers]:
@@ -54,24 +101,72 @@ def subsets(parts: list[Integers]) -> list[Integers]:
     return [rows, *(np.setdiff1d(rows, part, assume_unique=True) for part in parts)]
 
 
+def changes_by_a_row(
+    model: Model, codes: Integers, weights: Floats, rows: Integers
+) -> Floats:
+    """Find how another row moves a performance, by true label and by response.
+
+    True labels are the first and the last in order, responses the least and the
+    largest. The change is a third of that by three such rows: so many may be missed
+    with a probability of .05, and the first may move an average precision far more.
+    """
+    of_rows, own = weights[rows], model.responses[rows]
+    size = of_rows @ of_rows / of_rows.sum()
+    n_rows = of_rows.sum() / size
+    before, changes = model.performance(rows, rows), []
+    for code in codes[rows].min(), codes[rows].max():
+        labelled = rows[codes[rows] == code]
+        # A row of this label with about the mean weight, each row by its weight.
+        label = labelled[np.abs(weights[labelled] - size).argmin()]
+        for end in rows[own.argmin()], rows[own.argmax()]:
+            added = (np.append(rows, [i] * _N_ADDED) for i in (label, end))
+            changes.append(model.performance(*added) - before)
+    scale = (n_rows + _N_ADDED) / (n_rows + 1) / _N_ADDED
+    return np.asarray(np.reshape(changes, (2, 2, -1)) * scale)
+
+
+def worst_loss(changes: Floats, of_baseline: Floats) -> Floats:
+    """Find how far another row may lower performances beside those of the baseline.
+
+    The row has the best response of the baseline, and the worst one of the model.
+    """
+    losses = of_baseline.max(axis=1) - changes.min(axis=1)
+    return np.asarray(losses.max(axis=0).clip(0))
+
+
+def loss_moments(
+    difference: float, variance: float, third: float, worst: float
+) -> Moments:
+    """Moments of a loss, the difference from a baseline's performance times -1.
+
+    The variance and the third central moment are those of the loss, whose third moment
+    is doubled as Gaffke's bound does; below 0 it does not count.
+    """
+    return Moments(
+        worst - difference, variance + worst**2, 2 * (max(third, 0.0) + worst**3)
+    )
+
+
 def performance_test(
-    values: Floats, baseline: Floats, margin: float, level: float
+    values: Floats, baseline: Floats, worst: float, margin: float, level: float
 ) -> PairedTest:
     """Test that a performance is lower than the baseline's by no more than a margin.
 
-    Values are those of `subsets`, whose spread is the jackknife's error. The
-    bound is the lower one of the difference.
+    Values are those of `subsets`, whose spread is the jackknife's error, and `worst` is
+    `worst_loss`. The bound is the lower one of the difference.
     """
     difference, *others = values - baseline
     n_parts = len(others)
-    error = math.sqrt((n_parts - 1) * np.var(others))
-    if math.isnan(difference) or n_parts < 2:
+    if math.isnan(difference + worst) or n_parts < 2:
         return PairedTest(math.nan, math.nan)
-    bound = difference - float(stdtrit(n_parts - 1, level)) * error
-    excess = difference + margin
-    if error <= 0:
-        return PairedTest(bound, 0.0 if excess > 0 else 1.0)
-    return PairedTest(bound, float(stdtr(n_parts - 1, -excess / error)))
+    losses = (n_parts - 1) / n_parts * (others - np.mean(others))
+    if n_parts < 4 or (worst <= 0 and not losses.any()):
+        return PairedTest(-math.inf, 1.0)
+    # The variance is that of Student's distribution, the third moment is unbiased.
+    variance = n_parts / (n_parts - 3) * (losses @ losses)
+    third = n_parts**2 / ((n_parts - 1) * (n_parts - 2)) * float((losses**3).sum())
+    loss = loss_moments(difference, variance, third, worst)
+    return PairedTest(-float(loss.upper_bound(level)), float(loss.pvalue(margin)))
 
 
 #: Stands for the code of a group in a `Place`: all rows that have a group.
@@ -133,13 +228,11 @@ def gap_test(
     of means, and all of them must be rejected, so that the largest p-value has the
     level of each. The bound is the upper one of the difference.
     """
-    worst_bound = worst_z = -math.inf
-    quantile = float(ndtri(level))
-    for mean, variance in _paired_differences(scores, baseline, place, codes, weights):
-        error = np.sqrt(variance)
-        worst_bound = max(worst_bound, float((mean + quantile * error).max()))
-        worst_z = max(worst_z, float((mean / error).max()))
-    return PairedTest(worst_bound, float(ndtr(worst_z)))
+    bound, pvalue = -math.inf, 0.0
+    for difference in _paired_differences(scores, baseline, place, codes, weights):
+        bound = max(bound, float(difference.upper_bound(level).max()))
+        pvalue = max(pvalue, float(difference.pvalue(0.0).max()))
+    return PairedTest(bound, pvalue)
 
 
 def gap_interval(
@@ -161,77 +254,83 @@ def gap_interval(
     def upper(own: Floats, other: Floats) -> float:
         of_place = other[finding], codes[finding], weights[finding]
         place = largest_gap_place(*of_place, multigroup)
-        given = place, codes[rows], weights[rows], (1 + level) / 2
-        return gap_test(own[rows], other[rows], *given).bound
+        differences = _paired_differences(
+            own[rows], other[rows], place, codes[rows], weights[rows]
+        )
+        return max(
+            float(each.upper_bound((1 + level) / 2).max()) for each in differences
+        )
 
     return -upper(baseline, scores), upper(scores, baseline)
 
 
 def _paired_differences(
     scores: Floats, baseline: Floats, place: Place, codes: Codes, weights: Floats
-) -> Iterator[tuple[Floats, Floats]]:
-    """Gap at each score minus that of the baseline, and the variance, of each pair."""
+) -> Iterator[Moments]:
+    """Gap of each pair at each score minus that of the baseline, with its noise."""
     order = np.argsort(scores, kind="stable")
     # Of equal scores the last row has all of them at or below it.
     ends = np.flatnonzero(np.append(np.diff(scores[order]) > 0, True))
     below = baseline <= place.threshold
     present = np.unique(codes).tolist()
-    sizes = {group: weights[codes == group].sum() for group in present}
-    total = sum(sizes.values())
+    sizes = np.array([weights[codes == group].sum() for group in present])
 
-    def factors(high: int, low: int) -> list[float]:
+    def factors(high: int, low: int) -> Floats:
         """Return the factor of each group in the gap of two, one perhaps everyone."""
         everyone = (high == EVERYONE) - (low == EVERYONE)
-        return [
-            (group == high) - (group == low) + everyone * sizes[group] / total
-            for group in present
-        ]
+        pair = [float(group == high) - (group == low) for group in present]
+        return np.asarray(np.array(pair) + everyone * sizes / sizes.sum())
 
-    cdfs, found, gap = [], [], 0.0
-    for group, own in zip(present, factors(place.high, place.low), strict=True):
-        of_group = weights * (codes == group)
-        n_rows = sizes[group] ** 2 / float(of_group @ of_group)
-        share = of_group @ below / sizes[group]
-        cdf, both = (
-            np.cumsum((of_group * values)[order])[ends] / sizes[group]
-            for values in (1, below)
-        )
-        gap += own * share
-        cdfs.append(cdf)
-        found.append((own, share, both, n_rows))
-
-    @functools.cache
-    def variance(i: int, factor: float) -> Any:
-        """Variance of the part of a group, a number where it does not count."""
-        own, share, both, n_rows = found[i]
-        cdf, both = (cdfs[i], both) if factor else (0.0, 0.0)
-        mean = factor * cdf - own * share
-        square = factor**2 * cdf - 2 * factor * own * both + own**2 * share
-        return _variance_of_mean(mean, square, n_rows)
+    of_groups = []
+    for group, size, own in zip(
+        present, sizes, factors(place.high, place.low), strict=True
+    ):
+        shares = weights * (codes == group) / size
+        cdf, both = (np.cumsum((shares * of)[order])[ends] for of in (1, below))
+        args = own, cdf, both, shares @ below, 1 / (shares @ shares)
+        of_groups.append(functools.cache(functools.partial(_moments, *args)))
 
     pairs: Iterator[tuple[int, int]] = permutations(present, 2)
     if EVERYONE in place[1:]:
         pairs = ((a, b) for g in present for a, b in ((g, EVERYONE), (EVERYONE, g)))
-    for high, low in pairs:
-        counts = [(i, one) for i, one in enumerate(factors(high, low))]
-        mean = sum(one * cdfs[i] for i, one in counts if one)
-        yield mean - gap, sum(variance(i, one) for i, one in counts)
+    for pair in pairs:
+        parts = [
+            of_group(float(factor))
+            for of_group, factor in zip(of_groups, factors(*pair), strict=True)
+        ]
+        mean, variance, third, least = (sum(part) for part in zip(*parts, strict=True))
+        yield Moments(mean, variance, np.maximum(third, least))
 
 
-def _variance_of_mean(first: Any, second: Any, n_rows: float) -> Any:
-    """Variance of a mean of differences in [-1, 1], from the means of both powers.
+def _moments(
+    own: float, cdf: Floats, both: Floats, share: float, n_rows: float, factor: float
+) -> tuple[Any, Any, Any, Any]:
+    """Moments of the part of a group in a difference of gaps, as `Moments` has them.
 
-    Two rows, 1 and -1, are added: a group whose rows all agree would have no noise.
+    A row counts `factor` if its score is low, less `own` if the baseline's is. Last is
+    the part of the third moment that the added row has, which counts the most.
     """
-    mean, square = n_rows * first / (n_rows + 2), (n_rows * second + 2) / (n_rows + 2)
-    return (square - mean**2) / n_rows
+    if not factor:
+        cdf = both = np.zeros(1)
+    worst, n_all = max(factor, 0.0) + max(-own, 0.0), n_rows + 1
+    mean, square, cube = (
+        (n_rows * (low_alone + baseline_alone + both_low) + worst**power) / n_all
+        for power in (1, 2, 3)
+        for low_alone in [factor**power * (cdf - both)]
+        for baseline_alone in [(-own) ** power * (share - both)]
+        for both_low in [(factor - own) ** power * both]
+    )
+    variance, added = (square - mean * mean) / (n_all + 1), worst - mean
+    scale = 2 / ((n_all + 1) * (n_all + 2))
+    third = scale * (cube - mean * (3 * square - 2 * mean * mean))
+    return mean, variance, third, scale * added * added * added / n_all
 
 
 def holm(pvalues: Floats) -> Floats:
     """Adjust p-values of several hypotheses by Holm's method; nan counts as 1."""
-    given = np.where(np.isnan(pvalues), 1.0, pvalues)
-    order = np.argsort(given, kind="stable")
-    factors = len(given) - np.arange(len(given))
-    adjusted = np.empty_like(given)
-    adjusted[order] = np.minimum(1, np.maximum.accumulate(factors * given[order]))
+    defined = np.where(np.isnan(pvalues), 1.0, pvalues)
+    order = np.argsort(defined, kind="stable")
+    factors = len(defined) - np.arange(len(defined))
+    adjusted = np.empty_like(defined)
+    adjusted[order] = np.minimum(1, np.maximum.accumulate(factors * defined[order]))
     return adjusted

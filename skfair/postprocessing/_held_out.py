@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import numbers
-from dataclasses import fields, replace
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, clone, is_regressor
+from sklearn.base import clone, is_regressor
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import check_cv
 from sklearn.utils import check_random_state, column_or_1d
@@ -17,8 +17,17 @@ from sklearn.utils import check_random_state, column_or_1d
 from skfair._training_rows import Split, TrainingRows, cross_fit
 from skfair._utils._types import Floats, Integers
 from skfair._utils._validation import check_integer, check_numbers
-from skfair.groups import Groups
 from skfair.model_selection._group_stratified_k_fold import stratified_splits
+from skfair.postprocessing._score_repairer import (
+    LinearCDF,
+    distributions,
+    ends_of,
+    interpolate,
+    row_counts,
+)
+
+#: Scores of everyone and the heights of their CDF there, which both increase.
+Heights: TypeAlias = tuple[Floats, Floats]
 
 
 class Fold(NamedTuple):
@@ -108,7 +117,7 @@ def label_probabilities(model: Any, X: Any, labels: list[Any] | None) -> Floats:
     if labels is None:
         predicted = column_or_1d(model.predict(X))
         predicted = check_numbers(predicted, f"{type(model).__name__}.predict")
-        return to_40_digits(predicted)[:, None]
+        return predicted[:, None]
     found = np.asarray(model.predict_proba(X), dtype=np.float64)
     classes = np.asarray(model.classes_).tolist()
     if found.ndim != 2 or found.shape[1] != len(classes) or len(classes) < 2:
@@ -118,18 +127,9 @@ def label_probabilities(model: Any, X: Any, labels: list[Any] | None) -> Floats:
             "every training part of cv needs rows of two classes and of two groups."
         )
     columns = [classes.index(label) if label in classes else -1 for label in labels]
+    check_numbers(found.ravel(), f"{type(model).__name__}.predict_proba")
     padded = np.column_stack([found, np.zeros(len(found))])
     return np.clip(padded[:, columns], 0, 1)
-
-
-def to_40_digits(predicted: Floats) -> Floats:
-    """Return numbers to 40 binary digits, so that equal ones do not differ by rounding.
-
-    Products of matrices, for instance, give equal rows predictions that differ by
-    rounding, and a repair would take them for two.
-    """
-    digits, exponents = np.frexp(predicted)
-    return np.asarray(np.ldexp(np.rint(np.ldexp(digits, 40)), exponents - 40))
 
 
 def mean_probabilities(models: list[Any], X: Any, labels: list[Any] | None) -> Floats:
@@ -156,57 +156,6 @@ def fit_all(estimator: Any, X: Any, y: Any, fit_params: dict[str, Any]) -> Any:
     return clone(estimator).fit(X, y, **fit_params)
 
 
-class MeanVote(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """Classifier that averages the probabilities of fitted binary classifiers."""
-
-    def __init__(self, estimators: list[Any]) -> None:
-        self.estimators = estimators
-
-    @property
-    def classes_(self) -> NDArray[Any]:
-        """Class labels."""
-        return np.asarray(self.estimators[0].classes_)
-
-    def fit(self, X: Any, y: Any) -> Self:
-        """Do nothing: the members are fitted."""
-        return self
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return True
-
-    def predict_proba(self, X: Any) -> Floats:
-        """Average the probabilities of the members."""
-        probabilities = [member.predict_proba(X) for member in self.estimators]
-        return np.asarray(np.mean(probabilities, axis=0))
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Predict the class with the larger mean probability."""
-        return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
-
-
-def average_repeats(folds: list[Fold], n_samples: int) -> list[Fold]:
-    """Join repeated splits into one fold of all rows; return other splits as they are.
-
-    Its model is the mean of one model of each repeat. Each row is scored by the mean of
-    as many models that were not trained on it, so that these scores are distributed as
-    those of new rows.
-    """
-    repeats: list[list[Fold]] = [[]]
-    for fold in folds:
-        if sum(len(other.rows) for other in repeats[-1]) >= n_samples:
-            repeats.append([])
-        repeats[-1].append(fold)
-    scores = np.full((len(repeats), n_samples), np.nan)
-    for row, repeat in zip(scores, repeats, strict=True):
-        for fold in repeat:
-            row[fold.rows] = fold.probabilities[:, 1]
-    if len(repeats) == 1 or np.isnan(scores).any():
-        return folds
-    members, mean = [repeat[0].model for repeat in repeats], scores.mean(axis=0)
-    probabilities = np.column_stack([1 - mean, mean])
-    return [Fold(MeanVote(members), np.arange(n_samples), probabilities)]
-
-
 def cells_to_repair(rows: TrainingRows) -> NDArray[np.integer]:
     """Code of each row's group, or with several strata of its stratum and group.
 
@@ -217,22 +166,79 @@ def cells_to_repair(rows: TrainingRows) -> NDArray[np.integer]:
     return rows.cells if several else rows.codes
 
 
-def held_out_rows(fold: Fold, rows: TrainingRows) -> TrainingRows:
-    """Rows of a fold that have weight and a map, with their scores."""
-    own = replace(rows, X=None).take(fold.rows)
-    chosen = (cells_to_repair(own) >= 0) & (own.weights > 0)
-    return replace(own, scores=fold.probabilities[:, -1]).take(chosen)
+def held_out_rows(
+    folds: list[Fold], rows: TrainingRows
+) -> tuple[TrainingRows, Integers]:
+    """Return the rows held out that have weight and a map, with their scores.
+
+    Also return the position of the fold of each.
+    """
+    fold_of_row = np.repeat(np.arange(len(folds)), [len(fold.rows) for fold in folds])
+    held_out = replace(rows, X=None).take(np.concatenate([one.rows for one in folds]))
+    scores = np.concatenate([fold.probabilities[:, -1] for fold in folds])
+    held_out = replace(held_out, scores=scores)
+    chosen = (cells_to_repair(held_out) >= 0) & (held_out.weights > 0)
+    return held_out.take(chosen), fold_of_row[chosen]
 
 
-def join_rows(parts: list[TrainingRows]) -> TrainingRows:
-    """Rows of several parts, which have the same groups, together."""
-    first = parts[0]
+@dataclass(frozen=True, eq=False)
+class CommonScale:
+    """CDF of everyone by all models together, and that by each of them.
 
-    def join(name: str) -> Any:
-        values = [getattr(part, name) for part in parts]
-        if isinstance(values[0], Groups):
-            codes = np.concatenate([value.codes for value in values])
-            return replace(values[0], codes=codes)
-        return None if values[0] is None else np.concatenate(values)
+    Models of different folds may spread their scores more or less: one map suits them
+    all on the scale of everyone's scores together. A score keeps its height.
+    """
 
-    return replace(first, **{part.name: join(part.name) for part in fields(first)})
+    everyone: Heights
+    by_model: list[Heights]
+
+    @classmethod
+    def of(cls, rows: TrainingRows, fold_of_row: Integers, scale: str) -> Self:
+        """Return the scale of models that have each scored the rows of one fold."""
+        n_models = int(fold_of_row.max()) + 1
+        by_model = [
+            _heights(rows.take(fold_of_row == k), scale, (k + 0.5) / n_models)
+            for k in range(n_models)
+        ]
+        return cls(_heights(rows, scale), by_model)
+
+    def rescaled(self, rows: TrainingRows, fold_of_row: Integers) -> TrainingRows:
+        """Return the rows that the models have scored, on the common scale."""
+        scores = np.array(rows.scores)
+        for model in range(len(self.by_model)):
+            own = fold_of_row == model
+            scores[own] = self.from_model(model, scores[own])
+        return replace(rows, scores=scores)
+
+    def from_model(self, model: int, scores: Floats) -> Floats:
+        """Return scores of one model on the common scale."""
+        return _rescale(scores, self.by_model[model], self.everyone)
+
+    def to_model(self, model: int, scores: Floats) -> Floats:
+        """Return scores of the common scale on that of one model."""
+        return _rescale(scores, self.everyone, self.by_model[model])
+
+
+def _heights(rows: TrainingRows, scale: str, place: float = 0.5) -> Heights:
+    """Scores of everyone, and the heights of their CDF there.
+
+    Rows of two folds that have different places in [0, 1] share no height, so that they
+    do not come to share a score on another scale.
+    """
+    statistic = distributions(rows)
+    cdf = LinearCDF.of(statistic, None, ends_of(scale, statistic.scores))
+    heights = cdf.middle
+    if len(heights) == 1:  # a model that predicts one number, as those of other folds
+        return cdf.scores, heights
+    if scale == "real":
+        # Ends correspond to ends, and slopes of 1 beyond them to each other.
+        heights[[0, -1]] = 0, 1
+    # At most half a row up or down; a whole weight counts as so many rows.
+    shift = (2 * place - 1) / row_counts(statistic).sum()
+    return cdf.scores, heights + 2 * shift * heights * (1 - heights)
+
+
+def _rescale(scores: Floats, own: Heights, other: Heights) -> Floats:
+    """Scores that have the same height in another CDF of everyone; no order changes."""
+    seen = np.clip(scores, own[0][0], own[0][-1])
+    return np.interp(interpolate(seen, *own), other[1], other[0]) + (scores - seen)

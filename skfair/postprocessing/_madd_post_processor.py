@@ -2,47 +2,64 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
-from typing import Any, Literal, Self
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike, NDArray
+from scipy.stats import sem
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
-from sklearn.metrics import accuracy_score
+from sklearn.metrics import accuracy_score, log_loss
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from skfair._comparison import PlainComparison
-from skfair._mitigation import FittedTable, route_fit_params
-from skfair._training_rows import TrainingRows
-from skfair._utils._types import Floats
-from skfair._utils._validation import (
-    check_choice,
-    check_integer,
-    check_real,
-    check_scores,
+from skfair._comparison import PlainComparison, compare_with_plain
+from skfair._mitigation import (
+    FittedTable,
+    groups_to_compare,
+    route_fit_params,
+    within_strata,
 )
-from skfair.groups import Selector
-from skfair.postprocessing._calibration import BetaCalibration
-from skfair.postprocessing._group_repairer import GroupRepairer
-from skfair.postprocessing._held_out import (
-    MeanVote,
-    average_repeats,
-    fit_all,
-    held_out_rows,
-    join_rows,
-    label_probabilities,
+from skfair._training_rows import TrainingRows, units_of
+from skfair._utils._arithmetic import quotients
+from skfair._utils._types import Floats, Integers
+from skfair._utils._validation import check_choice, check_real, check_scores
+from skfair.groups import Selector, rows_by_code
+from skfair.metrics import madd, mcdp
+from skfair.metrics._confidence._noise import supremum_quantile
+from skfair.postprocessing._group_repairer import (
+    GroupRepairer,
+    changes_the_gap,
+    remedy_of,
+    repair_held_out,
+    tie_problem,
+    warn_of_problem,
 )
-from skfair.postprocessing._judgement import judge_classifier, repair_held_out
-from skfair.postprocessing._linear_cdf import distributions, tied_shares
-from skfair.postprocessing._repair_losses import (
-    LossOptions,
-    RepairGrid,
-    choose_level,
-    gap_losses,
-    parts_of,
-    repair_losses,
+from skfair.postprocessing._held_out import fit_all, label_probabilities
+from skfair.postprocessing._score_repairer import (
+    GroupCDFs,
+    LinearCDF,
+    Mixture,
+    Path,
+    ScoreRepairer,
+    TargetBand,
+    check_repair_options,
+    distributions,
+    has_ties,
+    repaired_at,
 )
-from skfair.postprocessing._score_repairer import ScoreRepairer, check_repair_options
+from skfair.statistics import GroupedScores
+
+#: Levels, or largest gaps, whose losses are computed.
+_N_LEVELS = 101
+#: Share of the average precision above the base rate that a repair may cost before the
+#: user is warned, and of all average precision where the level is chosen.
+_SHARE_LOST, _SHARE_LOST_BY_CHOICE = 0.5, 0.1
+#: Rows for each stratum from which on strata of one class each are no chance.
+_ROWS_OF_LABELS = 10
 
 
 class MADDPostProcessor(
@@ -83,20 +100,8 @@ class MADDPostProcessor(
         Largest MCDP(0) allowed between any two groups, in place of a level: the
         distributions are moved only where they are further apart, see `ScoreRepairer`.
         None repairs by `repair_level`.
-    confidence : float in (0, 1) or None, default=None
-        Probability with which the true gap, that of infinitely many new rows, is at
-        most `max_mcdp`, see `ScoreRepairer`. It is `repairer_` that tells what is
-        certified. The bound is proven for a `FrozenEstimator`. Averages of the models
-        of folds keep it in simulations if these models are alike, as those of logistic
-        regression are. It may fail where they differ, as trees do, and of a model
-        fitted again to all rows, with ``ensemble=False``.
     theta : float in [0, 1], default=0.5
         Weight of the fairness loss.
-    n_levels : int, default=101
-        Number of levels, from 0 to 1, at which the losses are computed, or of gaps,
-        from 0 to the one without repair, if `max_mcdp` is given.
-    bandwidth : float in (0, 1] or "auto", default="auto"
-        Bandwidth of MADD, see `skfair.metrics.madd`.
     accuracy_loss : {"zero_one", "log_loss"} or callable, default="zero_one"
         A callable is ``loss(y_true, y_score)``, smaller for better, with classes 0 and
         1, and ``sample_weight=`` if there are weights.
@@ -111,17 +116,9 @@ class MADDPostProcessor(
     cv : int, cross-validation generator or iterable, default=5
         How rows are held out. An int makes that many folds, stratified by class and
         group.
-    ensemble : bool or "auto", default="auto"
-        Whether to average several models, as described in the notes. ``"auto"`` is
-        True, except where more than a fifth of the rows of a group share a score, `cv`
-        does not repeat its splits and no `confidence` is asked for.
     ties : {"mid", "random"}, default="mid"
         Whether rows that share a score stay together, see `ScoreRepairer`. `fit` warns
         where that keeps most of the disparity.
-    calibrate : bool, default=False
-        Whether to turn repaired scores into probabilities, by one increasing map for
-        all groups that is fitted to held-out rows, see `ScoreRepairer`. It changes
-        neither average precision nor MCDP(0); `threshold` applies to what it returns.
     unknown_groups : {"raise", "pooled"}, default="raise"
         How predictions treat rows whose group is missing or was absent in `fit`: raise,
         or leave their scores as they are, as if they had the distribution of everyone.
@@ -147,30 +144,25 @@ class MADDPostProcessor(
 
     Attributes
     ----------
-    estimator_ : classifier
-        The fitted model without repair; for an ensemble, the mean of its models.
-    repairer_ : ScoreRepairer or None
-        The repair learnt on all held-out scores, for an ensemble on a common scale, see
-        the notes; None without groups.
     estimators_ : list
-        The models whose scores are repaired and then averaged, a single one without
-        ensemble.
+        The models of the folds, whose scores are repaired and then averaged; a single
+        one if it is frozen or no groups are given.
+    repairer_ : ScoreRepairer or None
+        The repair learnt on all held-out scores, on the common scale of the models, see
+        the notes; None without groups.
     repair_level_ : float or None
         Level of repair, given or chosen; None if `max_mcdp` is given.
     standard_error_ : float or None
         Standard error of the least total loss; None if a level or `max_mcdp` is given.
-    losses_ : DataFrame of n_levels rows, or None
-        Losses at each level, in the columns ``repair_level`` (``max_mcdp`` if that is
-        given), ``total_loss``, ``accuracy_loss`` and ``fairness_loss``; None without
-        groups. Of several strata they are means by weight; of a single one the fairness
-        loss is that within it.
-    calibrator_ : BetaCalibration or None
-        The map from repaired scores to probabilities, see `ScoreRepairer`; None
-        without `calibrate` or without groups.
+    losses_ : DataFrame of 101 rows, or None
+        Losses at levels from 0 to 1, or at gaps from 0 to the one without repair, in
+        the columns ``repair_level`` (``max_mcdp`` if that is given), ``total_loss``,
+        ``accuracy_loss`` and ``fairness_loss``; None without groups. Of several strata
+        they are means by weight; of a single one the fairness loss is that within it.
     comparison_ : PlainComparison or None
         Average precision and MCDP(0) (within strata, if there are any) of repaired and
         of plain scores on held-out rows, with standard errors; None without groups.
-        Those of an ensemble are on the common scale of its models, see the notes.
+        Those of several models are on their common scale, see the notes.
         Each row is repaired by what the other folds tell, or the other parts of the
         rows that a frozen model scored; of more than 100,000 rows, at most as many are
         held out. The gap of few rows is partly noise, which `expected_mcdp` tells of
@@ -199,11 +191,7 @@ class MADDPostProcessor(
     Choice of the level: ``"auto"`` takes the least level whose total loss is within one
     standard error of the minimum, so that sampling noise does not add to the repair.
     The standard error is that of a mean over the folds, or over five equal parts of
-    the rows that a single model scored. The level is at most ``1 - 1.5 (m / D)**2``,
-    rounded to one of the levels, where D is the distance of the CDFs of a group and
-    all other rows, and m the mean of this distance between samples of one distribution
-    (the group with the least ``m / D`` counts). A gap of few rows is partly noise, and
-    a repair of that noise is a gap of new rows.
+    the rows that a single model scored.
 
     Prediction of the fairness loss: repaired scores of group g follow
     ``(1 - level) * F_g + level * F``, so MADD and MCDP are predicted as ``1 - level``
@@ -221,20 +209,17 @@ class MADDPostProcessor(
     95 % for all groups at once (a single such group with all other rows, which two
     groups are anyway). If there is none, the fairness loss is 0.
 
-    Ensembles: ``ensemble=True`` keeps the model of every fold, repairs the scores of
-    each by the one map learnt on the rows that all folds held out, and averages the
-    repaired scores. Models of different folds may be more or less sure of themselves:
-    the map is learnt and applied on the scale on which the scores of everyone have the
-    same distribution for each of them. If more than a
-    fifth of the rows of a group share a score and `cv` repeats its splits, as
-    `RepeatedStratifiedKFold` does, it keeps one model of each repeat, averages their
-    scores, and learns one repair on averages of as many held-out scores.
-    ``ensemble=False`` fits one model to all rows and repairs it by the held-out scores
-    of the models of the folds, whose distribution differs a little. MCDP(0) of the
-    ensemble and of the refitted model after full repair: boosting 0.032 and 0.040 on
-    Adult, 0.078 and 0.097 on Bank. Models whose rows share scores, such as trees,
-    forests and neighbours, need repeated splits and ``ties="random"``: forests 0.020 on
-    Adult and 0.056 on Bank; refitted forests 0.024 and 0.050, but less accurate.
+    Several models: the scores of the model of each fold are repaired by the one map
+    learnt on the rows that all folds held out, and the repaired scores are averaged.
+    Models of different folds may be more or less sure of themselves: the map is learnt
+    and applied on the scale on which the scores of everyone have the same distribution
+    for each of them. Models whose rows share scores, such as trees, forests and
+    neighbours, need ``ties="random"``.
+
+    Probabilities: repaired scores are not calibrated. Where probabilities are needed,
+    put a `~sklearn.calibration.CalibratedClassifierCV` around the fitted model, in a
+    `~sklearn.frozen.FrozenEstimator`; one increasing map for all groups changes neither
+    average precision nor MCDP(0).
 
     References
     ----------
@@ -277,17 +262,12 @@ class MADDPostProcessor(
         *,
         repair_level: float | Literal["auto"] = "auto",
         max_mcdp: float | None = None,
-        confidence: float | None = None,
         theta: float = 0.5,
-        n_levels: int = 101,
-        bandwidth: float | Literal["auto"] = "auto",
         accuracy_loss: str | Callable[..., float] = "zero_one",
         fairness: str | Callable[..., float] = "madd",
         threshold: float = 0.5,
         cv: Any = 5,
-        ensemble: bool | Literal["auto"] = "auto",
         ties: Literal["mid", "random"] = "mid",
-        calibrate: bool = False,
         unknown_groups: Literal["raise", "pooled"] = "raise",
         sensitive_features: Selector | None = None,
         drop_sensitive: bool = False,
@@ -298,17 +278,12 @@ class MADDPostProcessor(
         self.estimator = estimator
         self.repair_level = repair_level
         self.max_mcdp = max_mcdp
-        self.confidence = confidence
         self.theta = theta
-        self.n_levels = n_levels
-        self.bandwidth = bandwidth
         self.accuracy_loss = accuracy_loss
         self.fairness = fairness
         self.threshold = threshold
         self.cv = cv
-        self.ensemble = ensemble
         self.ties = ties
-        self.calibrate = calibrate
         self.unknown_groups = unknown_groups
         self.sensitive_features = sensitive_features
         self.drop_sensitive = drop_sensitive
@@ -360,7 +335,7 @@ class MADDPostProcessor(
         ------
         ValueError
             If y does not have two classes, on wrong lengths, on fewer than two groups,
-            and on parameters out of range.
+            on strata that tell the class, and on parameters out of range.
         TypeError
             If `estimator` has no `predict_proba`.
 
@@ -371,10 +346,10 @@ class MADDPostProcessor(
             strata or groups cannot be compared, and are left out.
         skfair.exceptions.MitigationWarning
             If held-out rows show no gain, or show that the repair is worse than no
-            repair, that it misses `max_mcdp` by more than noise, that `max_mcdp` does
-            not hold with the probability `confidence`, that shared scores keep most of
-            the disparity, or that the level chosen or `max_mcdp` costs more than half
-            of what average precision exceeds the share of positive rows by.
+            repair, that it misses `max_mcdp` by more than noise, that shared scores
+            keep most of the disparity, or that the level chosen costs more than a tenth
+            of average precision, or it or `max_mcdp` more than half of what average
+            precision exceeds the share of positive rows by. If level 0 is chosen.
         """
         self._check_estimator()
         self._check_parameters()
@@ -383,21 +358,27 @@ class MADDPostProcessor(
         routed = route_fit_params(
             self, sensitive_features, fit_params, rows.sample_weight
         )
-        for_fit, labels = routed.estimator.fit, self.classes_[rows.y]
+        labels = self.classes_[rows.y]
         if not self.groups_:
-            return self._keep_plain(fit_all(self.estimator, rows.X, labels, for_fit))
-        folds = self._predict_held_out(X, rows, labels, self.classes_.tolist(), routed)
-        held_out = [held_out_rows(fold, rows) for fold in folds]
-        averages = self.ensemble
-        if averages and len(folds) > 1 and share_scores(held_out):
-            folds = average_repeats(folds, len(rows))
-            held_out = [held_out_rows(fold, rows) for fold in folds]
-            # A refit has scores of its own, of which held-out rows tell little.
-            averages = averages is True or self.confidence is not None
-        self.estimators_ = [fold.model for fold in folds]
-        if len(folds) > 1 and not averages:
-            self.estimators_ = [fit_all(self.estimator, rows.X, labels, for_fit)]
-        self._learn_repair(held_out, len(rows))
+            model = fit_all(self.estimator, rows.X, labels, routed.estimator.fit)
+            return self._leave_plain(model)
+        self._refuse_labels_as_strata(rows)
+        classes = self.classes_.tolist()
+        held_out, part_of_row = self._score_held_out(X, rows, labels, classes, routed)
+        grids = grids_of(held_out, self)
+        self._choose_amount(grids, part_of_row, len(rows))
+        repairer = ScoreRepairer(
+            1.0 if self.repair_level_ is None else self.repair_level_,
+            max_mcdp=self.max_mcdp,
+            ties=self.ties,
+            unknown_groups=self.unknown_groups,
+            random_state=self.random_state,
+        )
+        tested, repaired = repair_held_out(held_out, part_of_row, repairer)
+        repairer._learn_rows(held_out, warn=False)
+        repairer._left_rows_out = self._leaves_rows_out
+        self.repairer_ = repairer
+        self._compare(grids, tested, repaired)
         return self
 
     def _check_parameters(self) -> None:
@@ -409,77 +390,132 @@ class MADDPostProcessor(
         check_repair_options(self, self.repair_level, default="auto")
         check_real("theta", self.theta, 0, 1)
         check_real("threshold", self.threshold, 0, 1)
-        check_integer("n_levels", self.n_levels, 2)
         if not callable(self.accuracy_loss):
             check_choice("accuracy_loss", self.accuracy_loss, ("zero_one", "log_loss"))
         if not callable(self.fairness):
             check_choice("fairness", self.fairness, ("madd", "mcdp"))
-        check_choice("ensemble", self.ensemble, (True, False, "auto"))
 
-    def _keep_plain(self, estimator: Any) -> Self:
+    def _leave_plain(self, model: Any) -> Self:
         """Predict with one fitted classifier, without repair."""
-        self.estimator_, self.estimators_ = estimator, [estimator]
-        self.repairer_ = None
+        self.estimators_ = [model]
+        self.repairer_: ScoreRepairer | None = None
         self.losses_ = None
         self.standard_error_: float | None = None
         self.repair_level_: float | None = 0.0
-        self.calibrator_: BetaCalibration | None = None
         self.comparison_: PlainComparison | None = None
         return self
 
-    def _learn_repair(self, folds: list[TrainingRows], n_samples: int) -> None:
-        """Learn the level and the repair, one for the models of all folds."""
-        folds = self._put_on_common_scale(folds, "probability")
-        rows, parts = join_rows(folds), parts_of(folds)
-        options = LossOptions(*(getattr(self, name) for name in LossOptions._fields))
-        grids = RepairGrid.by_stratum(rows, options)
-        self._choose_amount(grids, parts, n_samples, options)
-        repairer = ScoreRepairer(
-            1.0 if self.repair_level_ is None else self.repair_level_,
-            max_mcdp=self.max_mcdp,
-            confidence=self.confidence,
-            ties=self.ties,
-            unknown_groups=self.unknown_groups,
-            random_state=self.random_state,
-        )
-        held_out, repaired = repair_held_out(rows, parts, repairer)
-        self.calibrator_ = None
-        if self.calibrate:
-            self.calibrator_ = BetaCalibration.fit(
-                repaired, held_out.y == 1, held_out.sample_weight
+    def _refuse_labels_as_strata(self, rows: TrainingRows) -> None:
+        """Raise if strata tell the label, which is not known at prediction."""
+        if rows.strata is None or len(self.strata_) < 2:
+            return
+        chosen = rows.strata.codes >= 0
+        counts = np.zeros((len(rows.strata.labels), 2), dtype=np.intp)
+        np.add.at(counts, (rows.strata.codes[chosen], rows.y[chosen]), 1)
+        pure = (counts > 0).sum(axis=1) <= 1
+        many = counts.sum() >= _ROWS_OF_LABELS * (counts.sum(axis=1) > 0).sum()
+        if pure.all() and many and counts.any(axis=0).all():
+            raise ValueError(
+                "control_features tells the class of each row, of which each stratum "
+                "has one: predictions would need the class that they predict. For "
+                "equal opportunity give the positives as a single stratum, "
+                "encode_groups(np.where(y == "
+                f"{self.classes_.tolist()[1]!r}, 'positive', None), missing='drop')."
             )
-        self.repairer_ = repairer
-        if rows.strata is None:
-            repairer._learn(grids[0].groups)
-        else:
-            repairer._learn_rows(rows, warn=False)
-        repairer._left_rows_out = self._leaves_rows_out
-        self.estimator_ = self.estimators_[0]
-        if len(self.estimators_) > 1:
-            self.estimator_ = MeanVote(self.estimators_)
-        self.comparison_ = judge_classifier(self, grids, held_out, repaired)
-        repairer._warn_of_gap(self)
 
     def _choose_amount(
-        self,
-        grids: list[RepairGrid],
-        parts: list[NDArray[np.intp]],
-        n_samples: int,
-        options: LossOptions,
+        self, grids: list[RepairGrid], part_of_row: Integers, n_samples: int
     ) -> None:
         """Compute the losses of all levels, and choose one unless it is given."""
-        self.standard_error_ = None
+        self.standard_error_ = self.repair_level_ = None
+        steps = np.linspace(0, 1, _N_LEVELS)
         if self.max_mcdp is not None:
-            self.losses_ = gap_losses(grids, self.n_levels, options)
-            self.repair_level_ = None
+            largest = max(grid.groups.largest_gap() for grid in grids)
+            self.losses_ = mean_losses(grids, largest * steps, self, "max_mcdp")
             return
-        levels = np.arange(self.n_levels) / (self.n_levels - 1)
-        self.losses_ = repair_losses(grids, levels, options)
-        if self.repair_level == "auto":
-            choice = choose_level(self.losses_, grids, parts, n_samples, options)
-            self.repair_level_, self.standard_error_ = choice
-        else:
+        losses = self.losses_ = mean_losses(grids, steps, self, "repair_level")
+        if self.repair_level != "auto":
             self.repair_level_ = float(self.repair_level)
+            return
+        least = steps[int(losses["total_loss"].to_numpy().argmin())]
+        error = standard_error_at(least, grids, part_of_row, n_samples, self)
+        within = losses["total_loss"] <= losses["total_loss"].min() + error
+        self.repair_level_ = float(losses["repair_level"][within].iloc[0])
+        self.standard_error_ = error
+
+    def _compare(
+        self, grids: list[RepairGrid], rows: TrainingRows, repaired: Floats
+    ) -> None:
+        """Compare repaired with plain scores, and warn of what went wrong."""
+        asked, differing = self.max_mcdp, grids[0].differing
+        comparison = compare_with_plain(rows, rows.scores, repaired, max_mcdp=asked)
+        self.comparison_ = judged = comparison
+        ties = tie_problem(self, rows, comparison)
+        if self.repair_level == "auto" and self.repair_level_ == 0:
+            warn_of_problem(self, self._nothing_chosen(grids, ties))
+        if not changes_the_gap(comparison, rows, repaired):
+            return
+        if rows.strata is None and differing.any() and not differing.all():
+            # A group of a few rows has a large gap, whatever is done to it.
+            part = rows_compared(rows, differing)
+            scores = rows_compared(replace(rows, scores=repaired), differing).scores
+            judged = compare_with_plain(part, part.scores, scores, max_mcdp=asked)
+        if not any(grid.differing.any() for grid in grids):
+            warn_of_problem(self, f"no gain is shown: {_no_difference(comparison)}")
+        elif not judged.shows_gain:
+            judged.warn(self, remedy_of(ties))
+        elif ties is not None:
+            warn_of_problem(self, ties)
+        else:
+            comparison.warn(self, remedy_of(ties))
+            warn_of_problem(self, self._loss_problem(rows))
+
+    def _nothing_chosen(self, grids: list[RepairGrid], ties: str | None) -> str:
+        """Say why level 0 is chosen, and what to type in its place."""
+        comparison = self.comparison_
+        assert comparison is not None
+        if any(grid.differing.any() for grid in grids):
+            reason = (
+                "no level lowers the total loss by more than its standard error "
+                f"({self.standard_error_:.3f}), MCDP(0) stays "
+                f"{comparison.plain_mcdp:.3f}"
+            )
+        else:
+            reason = _no_difference(comparison)
+        remedy = "Type repair_level=1, a larger theta or max_mcdp=0.05 to repair "
+        return (
+            f"repair_level='auto' chooses 0, which leaves scores as they are: {reason}."
+            f" {ties or remedy + 'nevertheless'}"
+        )
+
+    def _loss_problem(self, rows: TrainingRows) -> str | None:
+        """Return a warning if the repair costs much of the model's skill, else None."""
+        comparison, level = self.comparison_, self.repair_level_
+        assert comparison is not None
+        asked = f"max_mcdp={self.max_mcdp}"
+        plain = comparison.plain_average_precision
+        loss = plain - comparison.average_precision
+        gain = plain - np.average(rows.y, weights=rows.sample_weight)
+        largest = _SHARE_LOST * gain
+        if self.max_mcdp is None:
+            if self.repair_level != "auto":
+                return None
+            asked = f"repair_level={level:.3g}"
+            largest = min(largest, _SHARE_LOST_BY_CHOICE * plain)
+        if not loss > max(largest, 2 * comparison.average_precision_error):
+            return None
+        reason = ""
+        if loss > _SHARE_LOST * gain:
+            reason = (
+                ": most of what the classifier knows is the difference between the "
+                "groups"
+            )
+        return (
+            f"average precision falls from {plain:.3f} to "
+            f"{comparison.average_precision:.3f} (by {loss / plain:.0%}) at {asked}, "
+            f"MCDP(0) from {comparison.plain_mcdp:.3f} to {comparison.mcdp:.3f}{reason}"
+            ". Set a lower theta, a lower repair_level or a larger max_mcdp"
+        )
 
     def expected_mcdp(self, n_samples: int | Mapping[Hashable, int]) -> float:
         """Return the MCDP(0) to expect of a sample of new rows, its noise included.
@@ -493,7 +529,7 @@ class MADDPostProcessor(
         Returns
         -------
         float
-            Mean of simulated samples; that of an ensemble is on the common scale.
+            Mean of simulated samples; that of several models is on the common scale.
 
         Raises
         ------
@@ -502,7 +538,7 @@ class MADDPostProcessor(
         ValueError
             If nothing is repaired, and as in `ScoreRepairer.expected_mcdp`.
         """
-        check_is_fitted(self, "estimator_")
+        check_is_fitted(self, "estimators_")
         if self.repairer_ is None:
             raise ValueError("The classifier is the plain one: nothing is repaired.")
         return self.repairer_.expected_mcdp(n_samples)
@@ -527,7 +563,7 @@ class MADDPostProcessor(
         Returns
         -------
         ndarray of shape (n_samples, 2)
-            Repaired scores of `classes_`, which are probabilities if `calibrate`.
+            Repaired scores of `classes_`.
 
         Raises
         ------
@@ -537,16 +573,18 @@ class MADDPostProcessor(
             If no groups are given, on wrong lengths, and on groups that are missing or
             were absent in `fit`, unless `unknown_groups` is ``"pooled"``.
         """
-        features = self._check_predict_input(X, "estimator_")
+        plain = self._predict_by_each(X)
+        scores = self._repaired(X, plain, sensitive_features, control_features)
+        return np.column_stack([1 - scores, scores])
+
+    def _predict_by_each(self, X: Any) -> list[Floats]:
+        """Plain scores of each model."""
+        features = self._check_predict_input(X, "estimators_")
         labels = self.classes_.tolist()
-        predicted = [
+        return [
             check_scores(label_probabilities(model, features, labels)[:, 1], "scores")
             for model in self.estimators_
         ]
-        scores = self._repaired(X, predicted, sensitive_features, control_features)
-        if self.calibrator_ is not None:
-            scores = self.calibrator_(scores)
-        return np.column_stack([1 - scores, scores])
 
     def predict(
         self, X: Any, *, sensitive_features: Any = None, control_features: Any = None
@@ -623,11 +661,373 @@ class MADDPostProcessor(
         return float(accuracy_score(y, predicted, sample_weight=sample_weight))
 
 
-def share_scores(parts: list[TrainingRows]) -> bool:
-    """Whether more than a fifth of the rows of a group share a score.
+def _no_difference(comparison: PlainComparison) -> str:
+    """Say that there is no gap to repair."""
+    return (
+        "no group differs from all others by more than sampling noise (MCDP(0) is "
+        f"{comparison.mcdp:.3f}, the plain classifier's is {comparison.plain_mcdp:.3f},"
+        f" sampling noise {comparison.noise:.3f}), so that a repair may widen the gap "
+        "of new rows"
+    )
 
-    Averages of several models then have another distribution than each model's scores.
+
+class RepairGrid(NamedTuple):
+    """Rows of a stratum, or all, and the CDFs of their groups and of everyone.
+
+    `members` are the positions of each group's rows in the order of their scores, and
+    `differing` says which groups the fairness loss compares. The rows are those at some
+    `positions`; distributions and fairness are those of the `measured` ones among them,
+    of all if that is None.
     """
-    # Measured on Adult and Bank: below 0.14 (boosting, shallow trees) the ensemble is
-    # fairer, above 0.24 (forests, neighbours) a refit with ties at random is.
-    return bool((tied_shares(distributions(join_rows(parts))) > 0.2).any())
+
+    rows: TrainingRows
+    statistic: GroupedScores
+    groups: GroupCDFs
+    members: list[NDArray[np.intp]]
+    differing: NDArray[np.bool_]
+    positions: Any = slice(None)
+    measured: NDArray[np.intp] | None = None
+
+    @classmethod
+    def of(
+        cls,
+        rows: TrainingRows,
+        model: Any,
+        positions: Any = slice(None),
+        measured: NDArray[np.intp] | None = None,
+    ) -> Self:
+        """Return the distributions of rows, smoothed as the repair smooths them."""
+        learning = rows if measured is None else rows.take(measured)
+        statistic = distributions(learning)
+        groups = GroupCDFs.of(statistic, smooth=model.max_mcdp is not None)
+        members = rows_by_code(rows.groups.codes, len(rows.groups.labels))
+        members = [part[np.argsort(rows.scores[part])] for part in members]
+        differing = _differing(learning, groups)
+        return cls(rows, statistic, groups, members, differing, positions, measured)
+
+    def fair_rows(self, scores: Floats) -> TrainingRows:
+        """Return the rows on which fairness is measured, with some scores."""
+        rows = replace(self.rows, scores=scores)
+        return rows if self.measured is None else rows.take(self.measured)
+
+
+def grids_of(rows: TrainingRows, model: Any) -> list[RepairGrid]:
+    """Return a grid of each stratum that has two groups, one without strata.
+
+    A single stratum is where the maps of all rows are learnt and measured.
+    """
+    groups, strata = within_strata(
+        rows.groups, rows.strata, rows.sample_weight, warn=False
+    )
+    if strata is None or rows.strata is None:
+        return [RepairGrid.of(rows, model)]
+    single, rows = len(rows.strata.labels) == 1, replace(rows, groups=groups)
+    if single:
+        positions = np.flatnonzero(groups.codes >= 0)
+        measured = np.flatnonzero(strata.codes[positions] >= 0)
+        return [RepairGrid.of(rows.take(positions), model, positions, measured)]
+    grids = []
+    for positions in rows_by_code(np.where(groups.codes < 0, -1, strata.codes)):
+        part = rows.take(positions)
+        part = replace(part, groups=groups_to_compare(part.groups))
+        grids.append(RepairGrid.of(part, model, positions))
+    return grids
+
+
+def mean_losses(
+    grids: list[RepairGrid], amounts: Floats, model: Any, name: str
+) -> pd.DataFrame:
+    """Losses of each amount of repair, equations 15 to 19; and their mean over strata.
+
+    Amounts are levels, or the largest gaps allowed; `name` is that of their column.
+    """
+    losses = [_losses(grid, amounts, model) for grid in grids]
+    mean = np.tensordot(_shares(grids), np.stack(losses), 1)
+    names = ["total_loss", "accuracy_loss", "fairness_loss"]
+    return pd.DataFrame({name: amounts} | dict(zip(names, mean, strict=True)))
+
+
+def _shares(grids: list[RepairGrid]) -> Floats:
+    """Share of each stratum in the weight of all."""
+    weights = np.array([grid.rows.weights.sum() for grid in grids])
+    return np.asarray(weights / weights.sum())
+
+
+def _losses(grid: RepairGrid, amounts: Floats, model: Any) -> Floats:
+    """Total loss, accuracy loss and fairness loss of each amount of repair."""
+    accuracy = _accuracy_losses(grid, amounts, model)
+    fairness = _fairness_losses(grid, amounts, model)
+    for name, losses in {"accuracy_loss": accuracy, "fairness": fairness}.items():
+        if not np.isfinite(losses).all():
+            raise ValueError(
+                f"{name} gives {losses[~np.isfinite(losses)][0]} on "
+                f"{len(grid.rows.scores)} rows of the groups "
+                f"{list(grid.rows.groups.labels)}, expected a number."
+            )
+    total = (1 - model.theta) * accuracy + model.theta * fairness
+    return np.stack([total, accuracy, fairness])
+
+
+def _differing(rows: TrainingRows, groups: GroupCDFs) -> NDArray[np.bool_]:
+    """Whether the scores of each group differ from all others' beyond sampling noise.
+
+    By the bound of Dvoretzky, Kiefer, Wolfowitz and Massart at 95 %, for all groups at
+    once.
+    """
+    # With two groups both tests are the same.
+    n_tests = 1 if len(groups.cdfs) == 2 else len(groups.cdfs)
+    noise = supremum_quantile(0.05 / n_tests) * _spreads(rows, groups)
+    return np.asarray(groups.distances() > noise)
+
+
+def _spreads(rows: TrainingRows, groups: GroupCDFs) -> Floats:
+    """Noise of each group's distance from everyone, in units of a Brownian bridge."""
+    sums, squares = (
+        np.bincount(rows.codes, values, len(groups.cdfs))
+        for values in (rows.weights, rows.weights * units_of(rows.weights))
+    )
+    own_rows = sums**2 / squares
+    other_rows = (sums.sum() - sums) ** 2 / np.maximum(squares.sum() - squares, 1e-300)
+    return np.asarray((1 - groups.shares) * np.sqrt(1 / own_rows + 1 / other_rows))
+
+
+def standard_error_at(
+    amount: float,
+    grids: list[RepairGrid],
+    part_of_row: Integers,
+    n_samples: int,
+    model: Any,
+) -> float:
+    """Find the standard error of the total loss at one amount of repair.
+
+    It is that of a mean over parts of the rows; 0 if fewer than two parts have a loss.
+    Each of the `n_samples` rows is in one part or in several. Strata are independent.
+    """
+    errors = [_standard_error(grid, amount, part_of_row, model) for grid in grids]
+    # Repeated splits hold the same rows out again: they do not add rows.
+    repeats = max(1, len(part_of_row) / n_samples)
+    return float(np.linalg.norm(_shares(grids) * errors) * np.sqrt(repeats))
+
+
+def _standard_error(
+    grid: RepairGrid, amount: float, part_of_row: Integers, model: Any
+) -> float:
+    """Find the standard error of the mean loss of a grid, over parts of its rows."""
+    repaired = next(_repaired(grid, np.array([amount]), model))
+    rows = replace(grid.rows, scores=repaired)
+    parts, losses = part_of_row[grid.positions], []
+    measured = np.full(len(parts), grid.measured is None)
+    if grid.measured is not None:
+        measured[grid.measured] = True
+    for part in range(int(part_of_row.max()) + 1):
+        own = fair = rows.take(parts == part)
+        if grid.measured is not None:
+            fair = rows.take((parts == part) & measured)
+        rows_by_class = np.bincount(own.y, minlength=2)
+        if not (rows_by_class.all() and fair.groups.sizes().all()):
+            continue
+        # A callable may need more rows than a part has; all rows gave a number.
+        with suppress(ValueError):
+            loss = _loss_without_repair(own, fair, grid.differing, model)
+            losses += [loss] if np.isfinite(loss) else []
+    return float(sem(losses)) if len(losses) > 1 else 0.0
+
+
+def _loss_without_repair(
+    rows: TrainingRows,
+    fair_rows: TrainingRows,
+    differing: NDArray[np.bool_],
+    model: Any,
+) -> float:
+    """Total loss of scores as they are; fairness is that of some of the rows."""
+    if model.accuracy_loss == "zero_one":
+        wrong = (rows.scores >= model.threshold) != rows.y
+        accuracy = float(np.average(wrong, weights=rows.sample_weight))
+    else:
+        loss = _accuracy_loss(model)
+        accuracy = loss(rows.y, rows.scores, **_weight_keywords(rows))
+    if callable(model.fairness):
+        fairness = model.fairness(fair_rows.y, fair_rows.scores, **_labelled(fair_rows))
+    else:
+        compared = rows_compared(fair_rows, differing)
+        statistic = distributions(compared) if differing.any() else None
+        fairness = 0.0 if statistic is None else _fairness_loss(statistic, model)
+    return float((1 - model.theta) * accuracy + model.theta * fairness)
+
+
+def _accuracy_losses(grid: RepairGrid, amounts: Floats, model: Any) -> Floats:
+    """Zero-one loss of all levels at once, any other loss level by level."""
+    if model.accuracy_loss == "zero_one":
+        return _error_rates(grid, amounts, model)
+    loss, rows = _accuracy_loss(model), grid.rows
+    weights = _weight_keywords(rows)
+    return _one_by_one(grid, amounts, model, lambda s: loss(rows.y, s, **weights))
+
+
+def _weight_keywords(rows: TrainingRows) -> dict[str, Any]:
+    """Keyword of the weights for a metric, none without weights."""
+    if rows.sample_weight is None:
+        return {}
+    return {"sample_weight": rows.sample_weight}
+
+
+def _accuracy_loss(model: Any) -> Callable[..., float]:
+    """Loss of labels and scores, other than the zero-one loss."""
+    loss: Callable[..., float] = model.accuracy_loss
+    return loss if callable(loss) else log_loss
+
+
+def _fairness_losses(grid: RepairGrid, amounts: Floats, model: Any) -> Floats:
+    """Loss of a callable; else the loss without repair times the MCDP that is left."""
+    fairness = model.fairness
+    if callable(fairness):
+        fair = grid.fair_rows(grid.rows.scores)
+        labelled = _labelled(fair)
+
+        def loss_of(scores: Floats) -> float:
+            return float(fairness(fair.y, grid.fair_rows(scores).scores, **labelled))
+
+        return _one_by_one(grid, amounts, model, loss_of)
+    if not grid.differing.any():
+        return np.zeros(len(amounts))
+    statistic = grid.statistic
+    if not grid.differing.all():
+        rows = grid.fair_rows(grid.rows.scores)
+        statistic = distributions(rows_compared(rows, grid.differing))
+    loss = _fairness_loss(statistic, model)
+    tied = model.ties == "mid" and has_ties(grid.statistic)
+    if not tied and model.max_mcdp is None:
+        return np.asarray(loss * (1 - amounts))
+    plain = float(mcdp(None, statistic))
+    left = np.minimum(amounts, plain)
+    if tied:
+
+        def gap(scores: Floats) -> float:
+            compared = rows_compared(grid.fair_rows(scores), grid.differing)
+            return float(mcdp(None, distributions(compared)))
+
+        left = _one_by_one(grid, amounts, model, gap)
+    return np.asarray(loss * left / plain if plain else np.zeros(len(left)))
+
+
+def _fairness_loss(statistic: GroupedScores, model: Any) -> float:
+    """Fairness loss of the groups compared, other than a callable."""
+    if model.fairness == "mcdp":
+        return float(mcdp(None, statistic))
+    return float(madd(None, statistic, bandwidth="auto")) / 2
+
+
+def _labelled(rows: TrainingRows) -> dict[str, Any]:
+    """Keywords for callables of other libraries, which expect a label by row."""
+    labels = pd.Series(list(rows.groups.labels), dtype=object).to_numpy()
+    return {**_weight_keywords(rows), "sensitive_features": labels[rows.groups.codes]}
+
+
+def rows_compared(rows: TrainingRows, differing: NDArray[np.bool_]) -> TrainingRows:
+    """Keep the rows of groups that differ; of a single one also all others together."""
+    kept = np.flatnonzero(differing)
+    labels = tuple(rows.groups.labels[group] for group in kept)
+    codes = np.full(len(differing), -1 if len(kept) > 1 else 1)
+    codes[kept] = np.arange(len(kept))
+    if len(kept) == 1:
+        labels = (*labels, ("all others",))
+    groups = replace(rows.groups, labels=labels, codes=codes[rows.groups.codes])
+    return replace(rows, groups=groups).take(groups.codes >= 0)
+
+
+def _error_rates(grid: RepairGrid, amounts: Floats, model: Any) -> Floats:
+    """Zero-one loss of all levels, by two look-ups in the sorted scores of each group.
+
+    A repaired score reaches the threshold exactly where the height of the score in
+    its group reaches that of the threshold in the repaired distribution.
+    """
+    rows = grid.rows
+    errors, weights = np.zeros(len(amounts)), rows.weights
+    leasts = _targets_at(grid, amounts, model)
+    for members, cdf, least in zip(grid.members, grid.groups.cdfs, leasts, strict=True):
+        for positive in (0, 1):
+            chosen = members[rows.y[members] == positive]
+            running = np.append(0, np.cumsum(weights[chosen]))
+            below = _weight_below(
+                cdf, rows.scores[chosen], running, least, model.ties == "random"
+            )
+            errors += below if positive else running[-1] - below
+    return np.asarray(errors / weights.sum())
+
+
+def _targets_at(grid: RepairGrid, amounts: Floats, model: Any) -> list[Floats]:
+    """Height of each group's target just below the threshold, at each amount.
+
+    Targets and repaired scores are linear between the ends of the steps of the CDF of
+    everyone. The first of these at which repaired scores reach the threshold is found
+    by bisection, for all amounts at once.
+    """
+    threshold, is_gap = model.threshold, model.max_mcdp is not None
+    below = np.full(len(amounts), -1)
+    reached = np.full(len(amounts), 2 * len(grid.groups.pooled.scores) - 1)
+    while (reached - below > 1).any():
+        middle = np.maximum((below + reached) // 2, 0)
+        reaches = _at_ends(grid.groups, amounts, middle, is_gap)[0] >= threshold
+        below, reached = np.where(reaches, (below, middle), (middle, reached))
+    left, lower = _at_ends(grid.groups, amounts, np.maximum(below, 0), is_gap)
+    right, upper = _at_ends(grid.groups, amounts, reached, is_gap)
+    rise = np.where(below < 0, 0, right - left)  # no score is below the first end
+    share = quotients(threshold - left, rise, 1.0)
+    return list((1 - share) * lower + share * upper)
+
+
+def _at_ends(
+    groups: GroupCDFs, amounts: Floats, ends: NDArray[np.intp], is_gap: bool
+) -> tuple[Floats, Floats]:
+    """For each amount, repaired score and heights of targets at one end of a step."""
+    scores, upper = groups.pooled.scores[ends // 2], ends % 2 == 1
+    heights = np.stack([cdf.ends_at(scores, upper) for cdf in groups.cdfs])
+    path: Path
+    if is_gap:
+        path = TargetBand.at(groups, scores, heights, amounts)
+        scores = path.scores
+    else:
+        path = Mixture(amounts, groups.pooled.ends_at(scores, upper))
+    return scores, np.stack([path.target(row, i) for i, row in enumerate(heights)])
+
+
+def _weight_below(
+    cdf: LinearCDF, scores: Floats, running: Floats, least: Floats, splits_ties: bool
+) -> Floats:
+    """Weight of the sorted scores below each height; expected, if ties are split."""
+    if not splits_ties:
+        knots = np.searchsorted(cdf.middle, least)
+        cuts = np.append(cdf.scores, np.inf)[knots]
+        return np.asarray(running[np.searchsorted(scores, cuts)])
+    sides = [np.searchsorted(scores, cdf.scores, side) for side in ("left", "right")]
+    # A row at the least height reaches it, so the weight just below counts.
+    at_ends = running[np.stack(sides, axis=1).ravel()]
+    return np.interp(np.nextafter(least, -1), cdf.ends, at_ends)
+
+
+def _one_by_one(
+    grid: RepairGrid, amounts: Floats, model: Any, loss: Callable[[Floats], float]
+) -> Floats:
+    """Loss of the scores repaired by each amount."""
+    return np.array([float(loss(scores)) for scores in _repaired(grid, amounts, model)])
+
+
+def _repaired(grid: RepairGrid, amounts: Floats, model: Any) -> Iterator[Floats]:
+    """Yield the scores repaired by each amount."""
+    scores, random = grid.rows.scores, None
+    if model.ties == "random":
+        random = check_random_state(model.random_state)
+    heights = [
+        cdf.heights_of(scores[chosen], random)
+        for cdf, chosen in zip(grid.groups.cdfs, grid.members, strict=True)
+    ]
+    path: Path
+    for amount in amounts:
+        if model.max_mcdp is not None:
+            path = TargetBand.within(grid.groups, amount)
+        else:
+            path = Mixture(amount, grid.groups.pooled.ends)
+        repaired = np.array(scores)
+        for group, chosen in enumerate(grid.members):
+            repaired[chosen] = repaired_at(grid.groups, path, group, heights[group])
+        yield np.clip(repaired, 0, 1) if path.moves else scores

@@ -8,20 +8,20 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, RegressorMixin
 from sklearn.metrics import r2_score
 
-from skfair._comparison import RegressorComparison
+from skfair._comparison import RegressorComparison, compare_regressors
 from skfair._mitigation import RegressorMitigator, route_fit_params
 from skfair._utils._types import Floats
 from skfair._utils._validation import ParameterError
 from skfair.groups import Selector
-from skfair.postprocessing._group_repairer import GroupRepairer
-from skfair.postprocessing._held_out import (
-    fit_all,
-    held_out_rows,
-    join_rows,
-    label_probabilities,
+from skfair.postprocessing._group_repairer import (
+    GroupRepairer,
+    changes_the_gap,
+    remedy_of,
+    repair_held_out,
+    tie_problem,
+    warn_of_problem,
 )
-from skfair.postprocessing._judgement import judge_regressor, repair_held_out
-from skfair.postprocessing._repair_losses import parts_of
+from skfair.postprocessing._held_out import fit_all, label_probabilities
 from skfair.postprocessing._score_repairer import ScoreRepairer
 
 
@@ -240,16 +240,20 @@ class RepairedRegressor(
             self.repairer_ = None
             self.comparison_: RegressorComparison | None = None
             return self
-        folds = self._predict_held_out(X, rows, rows.y, None, routed)
-        self.estimators_ = [fold.model for fold in folds]
-        held_out = [held_out_rows(fold, rows) for fold in folds]
-        held_out = self._put_on_common_scale(held_out, "real")
-        found = join_rows(held_out)
-        tested, repaired = repair_held_out(found, parts_of(held_out), repairer)
-        repairer._learn_rows(found, warn=False)
+        held_out, part_of_row = self._score_held_out(X, rows, rows.y, None, routed)
+        tested, repaired = repair_held_out(held_out, part_of_row, repairer)
+        repairer._learn_rows(held_out, warn=False)
         repairer._left_rows_out = self._leaves_rows_out
         self.repairer_ = repairer
-        self.comparison_ = judge_regressor(self, repairer, tested, repaired)
+        asked = repairer.max_mcdp
+        comparison = compare_regressors(tested, tested.scores, repaired, max_mcdp=asked)
+        self.comparison_ = comparison
+        if changes_the_gap(comparison, tested, repaired):
+            problem = tie_problem(repairer, tested, comparison)
+            if problem is None or not comparison.shows_gain:
+                comparison.warn(self, remedy_of(problem))
+            else:
+                warn_of_problem(self, problem)
         return self
 
     def _make_repairer(self) -> ScoreRepairer:

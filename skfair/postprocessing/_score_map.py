@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import expit, logit
 
-from skfair._comparison import mean_mcdp
+from skfair._comparison import average_precision, mean_mcdp
 from skfair._penalty._penalised_loss import clip_scores
 from skfair._training_rows import Array, TrainingRows, units_of
 from skfair._utils._arithmetic import quotients
 from skfair._utils._types import Floats, Integers
-from skfair.model_selection._candidates import standard_error
+from skfair.model_selection._rules import standard_error
 
 #: How a path measures what a model predicts: a probability, or a number.
 Performance: TypeAlias = Literal["average_precision", "r2"]
@@ -57,12 +57,13 @@ class PredictedRows(TrainingRows):
     """Rows with predictions by models that were not fitted to them.
 
     `scores` are predicted numbers, or probabilities of the second class, `q` those of
-    each group, shape (n_samples, n_groups), and `folds` says which rows were held out
-    together.
+    each group, shape (n_samples, n_groups), `folds` says which rows were held out
+    together, and `positions` where they are among the rows given to `fit`.
     """
 
     q: Any = None
     folds: Any = None
+    positions: Any = None
 
 
 class Calibration(NamedTuple):
@@ -207,7 +208,7 @@ def fit_maps(parts: list[PredictedRows], performance: Performance) -> list[MapPa
     its solution is a `ScoreMap`. The multipliers add up to the strength. Each part of
     the rows has its own path; all are found together.
     """
-    paths, grouped, costs, ridges = [], [], [], []
+    paths, grouped, costs, ridges, allowed = [], [], [], [], []
     for rows in parts:
         own, plain = _plain_map(rows, performance)
         paths.append(MapPath((0.0,), [plain]))
@@ -216,8 +217,9 @@ def fit_maps(parts: list[PredictedRows], performance: Performance) -> list[MapPa
             costs.append(_costs(rows, plain.thresholds, performance))
             n_rows = rows.weights.sum() ** 2 / (rows.weights @ units_of(rows.weights))
             ridges.append(_RIDGE_BY_ROW / n_rows)
+            allowed.append(_allowances(rows))
     changing = [i for i, path in enumerate(paths) if len(path.maps[0].thresholds) > 1]
-    for found in _close_gaps(grouped, ridges) if grouped else ():
+    for found in _close_gaps(grouped, ridges, np.array(allowed)) if grouped else ():
         for i, factors, cost in zip(changing, found, costs, strict=True):
             path, plain = paths[i], paths[i].maps[0]
             factors = factors[:, : len(cost)]
@@ -253,6 +255,23 @@ def _plain_map(
     return rows, ScoreMap(thresholds, shares, none, calibration)
 
 
+def _allowances(rows: PredictedRows) -> Array:
+    """How far the rate of each group may be beyond the limit: by a row of the group.
+
+    It is 0 for the two largest groups. With the noise of a group in its place, groups
+    of 20 to 150 rows kept gaps that new rows have, too (four tables).
+    """
+    grouped = rows.cells >= 0
+    codes, weights = rows.codes[grouped], rows.weights[grouped]
+    n_groups = rows.q.shape[1]
+    totals = np.bincount(codes, weights, n_groups)
+    squares = np.bincount(codes, weights * units_of(weights), n_groups)
+    inverse_sizes = quotients(squares, totals**2)
+    present = totals > 0
+    second = np.sort(inverse_sizes[present])[:2].max(initial=0)
+    return np.where(present, np.maximum(inverse_sizes - second, 0), 0)
+
+
 def _costs(rows: PredictedRows, thresholds: Array, performance: Performance) -> Array:
     """Cost of a unit of the factors at each threshold, in the unit of the strength."""
     if performance == "r2":
@@ -280,15 +299,17 @@ def _thresholds(rows: PredictedRows) -> Array:
 
 
 def _close_gaps(
-    parts: list[tuple[PredictedRows, Array]], ridges: list[float]
+    parts: list[tuple[PredictedRows, Array]], ridges: list[float], allowed: Array
 ) -> Iterator[Array]:
     """Yield factors at which the gap is at most 0.95, 0.9, ... 0 of the plain one.
 
     At each threshold, groups whose rate of passing is farthest from the others' get
     factors, which add up to 0. Newton steps find them, with the slopes of the rates as
     if q were true, which are symmetric. A threshold whose gap has grown keeps its
-    former factors. Arrays begin with an axis of parts.
+    former factors. Arrays begin with an axis of parts. The gap of a group is what it
+    has beyond what is `allowed` for its size.
     """
+    allowed = allowed[:, :, None]
     thresholds, spacing, moment, deviation = _stack_parts(parts)
     n_groups, smoothing = moment.shape[1], _WIDTH * spacing
     rates = _rates_of_passing([rows for rows, _ in parts], thresholds)
@@ -304,17 +325,18 @@ def _close_gaps(
     kept = factors = np.zeros((len(parts), n_groups, _N_THRESHOLDS))
     width = smoothing
     rate, slopes = rates(factors, width)
-    kept_gap = np.ptp(rate, axis=1, keepdims=True)
+    highest, lowest = (rate - allowed).max(axis=1), (rate + allowed).min(axis=1)
+    kept_gap = (highest - lowest)[:, None]
     plain_gap = kept_gap.max(axis=2, keepdims=True)
     for share in np.linspace(1, 0, _N_STEPS + 1)[1:]:
         limit = np.where(plain_gap > 1e-9, share * plain_gap, 1.0)
         for _ in range(_N_NEWTON):
-            middle = (rate.max(axis=1) + rate.min(axis=1)) / 2
-            excess = rate - middle[:, None]
-            outside = np.where(np.abs(excess) > limit / 2, np.sign(excess), 0)
+            excess = rate - (highest + lowest)[:, None] / 2
+            beyond = np.abs(excess) > limit / 2 + allowed
+            outside = np.where(beyond, np.sign(excess), 0)
             side = np.where(factors != 0, np.sign(factors), outside)
             center = _centers(side != 0)
-            missing = excess - side * limit / 2 - ridge * factors
+            missing = excess - side * (limit / 2 + allowed) - ridge * factors
             # Any number on the diagonal serves for what is projected out.
             slopes = center @ (slopes + least) @ center
             slopes += level * (np.eye(n_groups) - center)
@@ -328,7 +350,8 @@ def _close_gaps(
             factors = factors[..., 0].swapaxes(1, 2)
             width = np.hypot(smoothing, _WIDTH_OF_CHANGE * size(factors))
             rate, slopes = rates(factors, width)
-        gap = np.ptp(rate, axis=1, keepdims=True)
+            highest, lowest = (rate - allowed).max(axis=1), (rate + allowed).min(axis=1)
+        gap = (highest - lowest)[:, None]
         falls = gap <= np.maximum(limit, kept_gap)
         kept, kept_gap = np.where(falls, factors, kept), np.where(falls, gap, kept_gap)
         yield kept
@@ -522,16 +545,16 @@ def _record(
     performance: Performance,
 ) -> dict[str, Any]:
     """One row of the table of strengths."""
-    order = np.argsort(scores)
+    order: Integers = np.argsort(scores)
     parts = [order[folds[order] == fold] for fold in range(folds.max() + 1)]
     pooled, *by_fold = [
         _measure(rows, scores, part, performance) for part in (order, *parts)
     ]
     record: dict[str, Any] = {"params": {"strength": strength}, "strength": strength}
-    for position, name in enumerate((performance, "neg_mcdp")):
-        values = np.array([values[position] for values in by_fold])
+    for name in pooled:
+        values = np.array([values[name] for values in by_fold])
         defined = values[~np.isnan(values)]
-        record[f"mean_test_{name}"] = pooled[position]
+        record[f"mean_test_{name}"] = pooled[name]
         record[f"std_test_{name}"] = defined.std() if len(defined) else np.nan
         for fold, value in enumerate(values):
             record[f"split{fold}_test_{name}"] = value
@@ -540,32 +563,26 @@ def _record(
 
 def _measure(
     rows: PredictedRows, scores: Floats, chosen: Integers, performance: Performance
-) -> tuple[float, float]:
+) -> dict[str, float]:
     """Average precision or R2, and minus MCDP(0), nan where they are undefined.
 
     They are of the rows chosen, in the order of their scores. MCDP within strata is
-    their mean.
+    their mean. With several groups it is also adjusted for their sizes.
     """
-    y, scores = rows.y[chosen], scores[chosen]
-    weights, codes = rows.weights[chosen], rows.codes[chosen]
-    last = np.append(scores[1:] > scores[:-1], True)  # row of each distinct score
-
-    def cumulated(members: NDArray[np.bool_]) -> Array:
-        return np.asarray(np.cumsum(weights * members)[last])
-
+    y, scores, weights = rows.y[chosen], scores[chosen], rows.weights[chosen]
     if performance == "r2":
         reached = _r2(y, scores, weights)
     else:
-        reached = _average_precision(*(cumulated(y == label) for label in (1, 0)))
-    if rows.strata is not None:
-        strata = rows.strata.codes[chosen]
-        gap = mean_mcdp(scores, rows.groups[chosen], weights, strata).value
-        return reached, -gap
-    groups = range(len(rows.groups.labels))
-    totals = np.array([cumulated(codes == group) for group in groups])
-    if not totals[:, -1].all():
-        return reached, math.nan
-    return reached, -float(np.ptp(totals / totals[:, -1:], axis=0).max())
+        reached = average_precision(y, scores, weights).value
+    strata, groups = rows.strata, rows.groups[chosen]
+    codes: Integers = np.zeros(len(y), np.intp)
+    codes = codes if strata is None else strata.codes[chosen].astype(np.intp)
+    gap = mean_mcdp(scores, groups, weights, codes)
+    whole = strata is not None or groups.sizes().all()
+    measured = {performance: reached, "neg_mcdp": -gap.value if whole else math.nan}
+    if len(groups.labels) > 2:
+        measured["neg_adjusted_mcdp"] = -gap.adjusted
+    return measured
 
 
 def _r2(y: Array, predicted: Array, weights: Array) -> float:
@@ -578,18 +595,6 @@ def _r2(y: Array, predicted: Array, weights: Array) -> float:
     )
 
 
-def _average_precision(positive: Array, negative: Array) -> float:
-    """Average precision from the weights of both classes up to each distinct score."""
-    if not (positive[-1] and negative[-1]):
-        return math.nan
-    everyone = positive + negative
-    found, selected = (
-        total[-1] - np.append(0.0, total[:-1]) for total in (positive, everyone)
-    )
-    hits = np.diff(positive, prepend=0.0)
-    return float(hits @ (found / selected) / positive[-1])
-
-
 def choose_strength(
     table: pd.DataFrame, performance: Performance, max_mcdp: float | None = None
 ) -> int:
@@ -600,7 +605,10 @@ def choose_strength(
     share of the plain performance (of the first row), and keeps it too: their MCDP
     differs by no more than a standard error.
     """
-    gap = -table["mean_test_neg_mcdp"].to_numpy(dtype=np.float64)
+    name = "neg_adjusted_mcdp"
+    if f"mean_test_{name}" not in table:
+        name = "neg_mcdp"
+    gap = -table[f"mean_test_{name}"].to_numpy(dtype=np.float64)
     if np.isnan(gap).all():
         return 0
     if max_mcdp is not None:
@@ -609,6 +617,6 @@ def choose_strength(
     reached = table[f"mean_test_{performance}"].to_numpy(dtype=np.float64)
     kept = reached >= KEPT[performance] * reached[0]
     fairest = int(np.where(kept, gap, np.inf).argmin())
-    folds = table.filter(regex=r"^split\d+_test_neg_mcdp$").shape[1]
-    error = standard_error(table, "neg_mcdp", fairest) if folds > 1 else 0.0
+    folds = table.filter(regex=rf"^split\d+_test_{name}$").shape[1]
+    error = standard_error(table, name, fairest) if folds > 1 else 0.0
     return int((kept & (gap <= gap[fairest] + np.nan_to_num(error))).argmax())

@@ -5,27 +5,25 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, NamedTuple, Self, TypeAlias
 
 import numpy as np
 import pandas as pd
+from numpy.random import RandomState
 from numpy.typing import ArrayLike, NDArray
+from scipy.ndimage import gaussian_filter1d
+from scipy.special import logit
 from sklearn.base import BaseEstimator, TransformerMixin, clone
-from sklearn.utils import (
-    Tags,
-    check_consistent_length,
-    check_random_state,
-    column_or_1d,
-)
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils import Tags, check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skfair._mitigation import ROUTED, LinkedToSite, labels_text, within_strata
 from skfair._training_rows import TrainingRows
+from skfair._utils._columns import drop_columns, positions_of, select_columns
 from skfair._utils._types import Floats
 from skfair._utils._validation import (
     ParameterError,
     check_choice,
-    check_flag,
     check_integer,
     check_real,
     check_scores,
@@ -34,47 +32,46 @@ from skfair._utils._validation import (
 )
 from skfair._utils._warnings import warn_user, warns_if_reordered
 from skfair.exceptions import MitigationWarning
-from skfair.frames._to_sql import check_names
 from skfair.groups import (
     MISSING_LABEL,
     Groups,
+    Selector,
     encode_groups,
     recode,
     resolve_groups,
     resolve_strata,
     rows_by_code,
 )
+from skfair.metrics._confidence._noise import supremum_quantile
 from skfair.metrics._inputs import in_place_of_rows
-from skfair.postprocessing._calibration import BetaCalibration
-from skfair.postprocessing._linear_cdf import (
-    GroupCDFs,
-    LinearCDF,
-    Mixture,
-    Path,
-    TargetBand,
-    distributions,
-    ends_of,
-    interpolate,
-    repaired_at,
-    spread_in_bins,
-    takes_smooth,
-)
-from skfair.postprocessing._repair_sql import (
-    Knots,
-    labels_by_column,
-    table_of_pieces,
-    thin_knots,
-    write_map,
-    write_query,
-)
 from skfair.statistics import GroupedHistogram, GroupedScores
-from skfair.statistics._grouped_scores import check_probabilities
+from skfair.statistics._grouped_scores import (
+    SortedScores,
+    check_probabilities,
+    sort_scores,
+)
 
 #: Samples that are simulated for an expected gap, and scores at which CDFs are then
 #: compared.
 _N_DRAWS, _N_POINTS = 300, 4000
+#: Heights that are held in memory at once, of all groups together.
+_MAX_HEIGHTS = 4_000_000
+#: Halvings of the interval that holds the lower edge of the band.
+_N_HALVINGS = 50
+#: A smoothed CDF is used where it is at most so many 1 / sqrt(n) from the exact one.
+_LARGEST_CHANGE = 0.7
+#: Points of the grid on which a CDF is smoothed, for each standard deviation of the
+#: kernel, and standard deviations at which the kernel ends.
+_FINENESS, _REACH = 8, 5
+#: Changes of heights and scores below this are rounding.
+_ROUNDING = 1e-9
 #: What an error about scores that are no probabilities adds.
 _TAKES_ANY = " With scale='real' scores may be any finite numbers."
+#: Share of the largest gap by which a certified repair aims lower at least, if ties
+#: leave too much: one over this number.
+_N_AIMS = 20
+#: Scores of one group, and their repaired values, between which the map is linear.
+Knots: TypeAlias = tuple[Floats, Floats]
 
 
 class ScoreRepairer(
@@ -133,10 +130,6 @@ class ScoreRepairer(
         tree: ``"mid"`` keeps them together, at the middle of their step in the CDF;
         ``"random"`` draws a height within the step for each row. Only the latter can
         make the distributions of scores with few distinct values alike.
-    calibrate : bool, default=False
-        Whether to turn the repaired scores into probabilities, by one increasing map
-        for all groups that is fitted to the labels given to `fit`. It changes neither
-        the order of scores nor MCDP(0).
     scale : {"probability", "real"}, default="probability"
         ``"real"`` takes any finite scores. A score below or above all those seen in
         `fit` is then changed by as much as the least or the largest of them.
@@ -144,8 +137,12 @@ class ScoreRepairer(
     unknown_groups : {"raise", "pooled"}, default="raise"
         How `transform` treats rows whose group is missing or was absent in `fit`:
         raise, or use the distribution of everyone as theirs, which leaves their scores
-        as they are (`calibrate` maps them as all others). It may be set after `fit`.
-        Rows with a missing group are never refused if `fit` has left such rows out.
+        as they are. It may be set after `fit`. Rows with a missing group are never
+        refused if `fit` has left such rows out.
+    sensitive_features : str, int, list of str, list of int, or callable, default=None
+        Column of a table of scores with the groups, several for their intersection, or
+        a function of the table that returns the groups. The keyword of the methods is
+        used in its place if it is given.
     random_state : int, RandomState instance or None, default=None
         Seed of ``ties="random"``. An int gives the same result at every call, and so
         the same draw to every row that is scored in a call of its own: rows that share
@@ -169,15 +166,11 @@ class ScoreRepairer(
         CDFs below are theirs then, and empty here.
     cdfs_ : tuple of length n_groups
         CDF of each group, as arrays ``scores``, ``low`` and ``high``: at each distinct
-        score the CDF rises from ``low`` to ``high``, in between it is linear. CDFs of
-        small groups are shrunk to that of everyone, see the notes.
+        score the CDF rises from ``low`` to ``high``, in between it is linear.
     pooled_cdf_ : tuple of arrays or None
         The CDF of everyone, in the same form; None with several strata.
     repaired_scores_ : tuple of length n_groups
         Repaired value of each score in ``cdfs_[g].scores``, with ``ties="mid"``.
-    calibrator_ : BetaCalibration or None
-        The map to probabilities, a function of an array of repaired scores, with its
-        ``slope_0``, ``slope_1`` and ``intercept``; None without `calibrate`.
 
     See Also
     --------
@@ -194,36 +187,17 @@ class ScoreRepairer(
     With ``ties="mid"`` a score that was not seen in `fit` is repaired by linear
     interpolation between its neighbours.
 
-    Small groups: for a group of n rows, at most 100, :math:`F_g` is replaced by
-    :math:`w F_g + (1 - w) F`, where :math:`w = e n / (n + 10)`, as if ten rows of
-    everyone were added. The evidence e is 0 where the distance of the group's CDF from
-    that of all other rows is at most the mean distance of samples of one distribution,
-    1 where it is what 5 % of such samples exceed or more, and linear in between. So 20
-    rows that differ no more than samples of one distribution do in the mean keep their
-    scores, and 20 rows that differ clearly are moved by two thirds of the way. Between
-    100 and 200 rows w rises to 1.
-
     Largest gap: the CDF of a group of n rows is smoothed by a normal kernel in the
     log-odds, whose standard deviation is that of the log-odds times
     :math:`n^{-1/3}`. Where this moves it by more than :math:`0.7 / \sqrt{n}`, many
-    rows share scores, and the exact CDF is taken. At each score x let S be the largest
-    distance between two of these CDFs. All of them are clipped to the band ``[u, u +
-    b]``, whose lower edge u keeps the mean of the CDFs, by weight, as it was. Its width
-    is
-
-    .. math:: b = S / (1 + (S / c)^k)^{1 / k}
-
-    with c such that b is `max_mcdp` where S is largest. With m the mean of the largest
-    distance between samples of one distribution (Kolmogorov's), k is the largest S
-    divided by 2 m, and at least 1. So many rows are clipped to
-    nearly ``min(S, max_mcdp)``. With few rows smaller gaps shrink, too: of many
-    thresholds at the limit, noise would lift some above it. For groups of few rows the
-    band is narrower by what shrinking may leave (at most ``b / 2`` on either side). If
-    S is nowhere above `max_mcdp`, scores stay as they are.
+    rows share scores, and the exact CDF is taken. At each score all of these CDFs are
+    clipped to a band ``[u, u + max_mcdp]``, whose lower edge u keeps the mean of the
+    CDFs, by weight, as it was. If two CDFs are nowhere further apart than `max_mcdp`,
+    scores stay as they are.
 
     All clipped CDFs :math:`G_g` increase. The scores :math:`F_g^{-1}(G_g(x))` of all
     groups are repaired to one value, their mean by weight. With ``max_mcdp=0`` this is
-    the barycentre of the groups' distributions [3]_. If scores are the probabilities
+    the barycentre of the groups' distributions [2]_. If scores are the probabilities
     of each group, and there are two large groups, hardly any other thresholds of the
     groups whose selection rates differ by at most `max_mcdp` decide better than one
     threshold of the repaired scores, whatever the costs of a false positive and a false
@@ -237,18 +211,12 @@ class ScoreRepairer(
     nothing of that. The gap aimed at is smaller than `max_mcdp` by this noise of the
     two smallest groups, and by a row of each; CDFs are not smoothed.
 
-    Probabilities: with a and b positive, fitted by log-loss,
-    ``logit(q) = a * log(p) - b * log(1 - p) + c`` [2]_.
-
     References
     ----------
     .. [1] Verger, Fan, Lalle, Bouchet, Luengo. "A Comprehensive Study on Evaluating
        and Mitigating Algorithmic Unfairness with the MADD Metric". Journal of
        Educational Data Mining 16(1), 2024. Equations 11 to 14.
-    .. [2] Kull, Silva Filho, Flach. "Beta calibration: a well-founded and easily
-       implemented improvement on logistic calibration for binary classifiers".
-       AISTATS 2017.
-    .. [3] Chzhen, Denis, Hebiri, Oneto, Pontil. "Fair Regression with Wasserstein
+    .. [2] Chzhen, Denis, Hebiri, Oneto, Pontil. "Fair Regression with Wasserstein
        Barycenters". NeurIPS 2020.
 
     Examples
@@ -288,6 +256,27 @@ class ScoreRepairer(
     0.44
     0.0
 
+    In a pipeline, behind a classifier that was fitted to other rows:
+
+    >>> import pandas as pd
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import FunctionTransformer
+    >>> from skfair.datasets import make_biased_classification
+    >>> X, y = make_biased_classification(
+    ...     4000, score_shifts={"group": {"b": 1.0}}, random_state=0
+    ... )
+    >>> def scores_and_groups(X, model):
+    ...     scores = model.predict_proba(X.drop(columns="group"))[:, 1]
+    ...     return pd.DataFrame({"score": scores, "group": X["group"]})
+    >>> model = LogisticRegression().fit(X[:2000].drop(columns="group"), y[:2000])
+    >>> fair = make_pipeline(
+    ...     FunctionTransformer(scores_and_groups, kw_args={"model": model}),
+    ...     ScoreRepairer(sensitive_features="group"),
+    ... )
+    >>> fair.fit_transform(X[2000:]).shape
+    (2000, 1)
+
     Salaries that a regressor predicts:
 
     >>> salaries, sex = [30.0, 34.0, 42.0, 50.0] * 50, ["F", "F", "M", "M"] * 50
@@ -300,8 +289,6 @@ class ScoreRepairer(
     __metadata_request__fit: ClassVar = ROUTED
     __metadata_request__transform: ClassVar = ROUTED
 
-    calibrator_: BetaCalibration | None
-
     def __init__(
         self,
         repair_level: float = 1.0,
@@ -309,18 +296,18 @@ class ScoreRepairer(
         max_mcdp: float | None = None,
         confidence: float | None = None,
         ties: Literal["mid", "random"] = "mid",
-        calibrate: bool = False,
         scale: Literal["probability", "real"] = "probability",
         unknown_groups: Literal["raise", "pooled"] = "raise",
+        sensitive_features: Selector | None = None,
         random_state: Any = None,
     ) -> None:
         self.repair_level = repair_level
         self.max_mcdp = max_mcdp
         self.confidence = confidence
         self.ties = ties
-        self.calibrate = calibrate
         self.scale = scale
         self.unknown_groups = unknown_groups
+        self.sensitive_features = sensitive_features
         self.random_state = random_state
 
     @warns_if_reordered
@@ -337,17 +324,18 @@ class ScoreRepairer(
 
         Parameters
         ----------
-        scores : array-like of shape (n_samples,), GroupedScores or GroupedHistogram
+        scores : array-like of shape (n_samples,) or (n_samples, 1), a table, \
+GroupedScores or GroupedHistogram
             Probabilities of the positive class, in [0, 1], or with ``scale="real"`` any
             finite numbers, on rows that the model was not trained on: its scores on
-            training rows are distributed differently. A statistic of such rows takes
-            the place of all other arguments, which must be None: `GroupedScores` gives
-            the map that the rows give, and `GroupedHistogram` one between whose knots,
-            the least and the largest score of each bin and group, scores are taken to
-            be spread evenly.
-        y : array-like of shape (n_samples,), default=None
-            Labels of two classes; scores are probabilities of the second, in sorted
-            order. Only `calibrate` uses them.
+            training rows are distributed differently. A table has one column beside
+            those that the parameter `sensitive_features` names. A statistic of such
+            rows takes the place of all other arguments, which must be None:
+            `GroupedScores` gives the map that the rows give, and `GroupedHistogram` one
+            between whose knots, the least and the largest score of each bin and group,
+            scores are taken to be spread evenly.
+        y : object, default=None
+            Ignored.
         sensitive_features : array-like of shape (n_samples,) or \
 (n_samples, n_columns), or Groups
             Group of each row; several columns stand for their intersection.
@@ -367,8 +355,8 @@ class ScoreRepairer(
         ------
         ValueError
             On scores outside [0, 1], wrong lengths, missing groups, parameters out of
-            range, `max_mcdp` beside a level, `calibrate` without labels of two classes,
-            if no stratum has two groups, or on other arguments beside a statistic.
+            range, `max_mcdp` beside a level, if no stratum has two groups, or on other
+            arguments beside a statistic.
 
         Warns
         -----
@@ -389,16 +377,18 @@ class ScoreRepairer(
             )
             self._learn_statistic(self._check_statistic(given))
         else:
-            values = self._check_scores(scores)
-            groups = resolve_groups(sensitive_features, n_samples=len(values))
+            values = self._check_scores(self._scores_in(scores, reset=True))
+            groups = resolve_groups(
+                sensitive_features,
+                n_samples=len(values),
+                X=scores,
+                selector=self.sensitive_features,
+            )
             strata = None
             if control_features is not None:
                 strata = resolve_strata(control_features, n_samples=len(values))
             weights = check_weights(sample_weight, len(values))
-            rows = TrainingRows(None, y, groups, weights, strata, values)
-            rows = self._learn_rows(rows)
-            if self.calibrate:
-                self.calibrator_ = self._fit_calibrator(rows)
+            self._learn_rows(TrainingRows(None, None, groups, weights, strata, values))
         self._warn_of_gap(self)
         return self
 
@@ -418,11 +408,8 @@ class ScoreRepairer(
                 MitigationWarning,
             )
 
-    def _learn_rows(self, rows: TrainingRows, warn: bool = True) -> TrainingRows:
-        """Learn from rows, and return them with the code -1 where groups are left out.
-
-        With `warn` the user is told which strata and groups are left out.
-        """
+    def _learn_rows(self, rows: TrainingRows, warn: bool = True) -> None:
+        """Learn from rows; with `warn` tell which strata and groups are left out."""
         left_rows_out, strata = bool((rows.codes < 0).any()), rows.strata
         if strata is None:
             self._learn_statistic(distributions(rows))
@@ -430,7 +417,7 @@ class ScoreRepairer(
             groups, kept = within_strata(rows.groups, strata, rows.sample_weight, warn)
             assert kept is not None
             rows = replace(rows, groups=groups)
-            bare = replace(rows, y=None, strata=None)
+            bare = replace(rows, X=None, y=None, strata=None)
             weighted = np.where(rows.weights > 0, kept.codes, -1)
             found = [distributions(bare.take(part)) for part in rows_by_code(weighted)]
             if len(strata.labels) == 1:
@@ -440,13 +427,13 @@ class ScoreRepairer(
             present = {strata.labels[code] for code in np.flatnonzero(strata.sizes())}
             self._left_out: set[Hashable] = present.difference(self.strata_)
         self._left_rows_out = left_rows_out
-        return rows
 
     def _learn_statistic(self, statistic: GroupedScores) -> Self:
         """Learn from the scores of the groups."""
         ends = ends_of(self.scale, statistic.scores)
-        smooth = self.scale == "probability"
-        smooth &= takes_smooth(self.max_mcdp, self.confidence)
+        # Certificates hold for exact CDFs.
+        smooth = self.max_mcdp is not None and self.confidence is None
+        smooth &= self.scale == "probability"
         return self._learn(GroupCDFs.of(statistic, ends=ends, smooth=smooth))
 
     def _learn(self, learnt: GroupCDFs) -> Self:
@@ -454,7 +441,6 @@ class ScoreRepairer(
         self.groups_, self._learnt, self._left_rows_out = learnt.labels, learnt, False
         self.strata_: tuple[Hashable, ...] = ()
         self.stratum_repairers_: dict[Hashable, ScoreRepairer] = {}
-        self.calibrator_ = None
         self.cdfs_: tuple[LinearCDF, ...] = learnt.cdfs
         self.pooled_cdf_: LinearCDF | None = learnt.pooled
         self.repair_level_ = None
@@ -462,20 +448,37 @@ class ScoreRepairer(
             self.repair_level_ = float(self.repair_level)
             self._path: Path = Mixture(self.repair_level_, learnt.pooled.ends)
         else:
-            noise, rows = 0.0, 0.0
-            if self.confidence is not None:
-                noise, rows = learnt.noise(1 - self.confidence)
-            aim = max(0.0, self.max_mcdp - noise - rows)
-            self._path = TargetBand.within(learnt, aim)
-        self.repaired_scores_: tuple[Floats, ...] = tuple(
-            repaired_at(learnt, self._path, group, cdf.middle)
-            for group, cdf in enumerate(self.cdfs_)
-        )
+            self._path = TargetBand.within(learnt, self.max_mcdp)
+        self._set_repaired_scores()
         self.certified_mcdp_: float | None = None
         if self.max_mcdp is not None and self.confidence is not None:
-            left = float(np.ptp(self._cdfs_after(), axis=0).max())
-            self.certified_mcdp_ = min(1.0, left + noise)
+            self._certify(self.max_mcdp, 1 - self.confidence)
         return self
+
+    def _set_repaired_scores(self) -> None:
+        """Repair the scores of the knots of each group's CDF."""
+        self.repaired_scores_: tuple[Floats, ...] = tuple(
+            repaired_at(self._learnt, self._path, group, cdf.middle)
+            for group, cdf in enumerate(self.cdfs_)
+        )
+
+    def _certify(self, max_mcdp: float, level: float) -> None:
+        """Aim at a gap that leaves room for noise, and for rows that share scores.
+
+        Increasing maps keep the heights of the CDFs, so that any of them may be chosen
+        by the same rows.
+        """
+        noise, rows = self._learnt.noise(level)
+        aim = max(0.0, max_mcdp - noise - rows)
+        while True:
+            self._path = TargetBand.within(self._learnt, aim)
+            self._set_repaired_scores()
+            left = float(np.ptp(self._cdfs_after(), axis=0).max())
+            excess = left + noise - max_mcdp
+            if excess <= 0 or aim == 0:
+                break
+            aim = max(0.0, aim - max(excess, max_mcdp / _N_AIMS))
+        self.certified_mcdp_ = min(1.0, left + noise)
 
     def _cdfs_after(self) -> Floats:
         """Heights of the CDFs of the repaired rows, one row a group, at many scores."""
@@ -502,7 +505,7 @@ class ScoreRepairer(
         """Learn from each of several strata by itself."""
         self.groups_, self.strata_, self._left_rows_out = groups, strata, False
         # All strata together have the confidence asked for.
-        options: dict[str, Any] = {"calibrate": False}
+        options: dict[str, Any] = {}
         if self.confidence is not None:
             options["confidence"] = 1 - (1 - self.confidence) / len(strata)
         self.stratum_repairers_ = {
@@ -511,7 +514,7 @@ class ScoreRepairer(
         }
         self.repair_level_ = None if self.max_mcdp is not None else self.repair_level
         self.cdfs_, self.repaired_scores_, self.pooled_cdf_ = (), (), None
-        self.calibrator_, self.certified_mcdp_ = None, None
+        self.certified_mcdp_ = None
         if self.confidence is not None:
             repairers = self.stratum_repairers_.values()
             self.certified_mcdp_ = max(own.certified_mcdp_ or 0.0 for own in repairers)
@@ -520,10 +523,6 @@ class ScoreRepairer(
         self, statistic: GroupedScores | GroupedHistogram
     ) -> GroupedScores:
         """Return a statistic that is given in place of rows as one of scores."""
-        if self.calibrate:
-            raise ValueError(
-                "calibrate=True needs the labels of rows, which a statistic has not."
-            )
         if not statistic.counts.any():
             raise ValueError("scores is a statistic of 0 rows, expected at least one.")
         if isinstance(statistic, GroupedHistogram):
@@ -531,6 +530,23 @@ class ScoreRepairer(
         if self.scale == "probability":
             check_probabilities(statistic, "scores", _TAKES_ANY)
         return statistic
+
+    def _scores_in(self, table: Any, *, reset: bool) -> Any:
+        """Return scores, of a table those in its only column that holds no groups."""
+        if not hasattr(table, "shape"):
+            table = np.asarray(table)
+        if len(table.shape) != 2:
+            return table
+        validate_data(self, table, reset=reset, skip_check_array=True)
+        selector, rest = self.sensitive_features, table
+        if selector is not None and not callable(selector):
+            rest = drop_columns(table, positions_of(table, selector))
+        if rest.shape[1] != 1:
+            raise ValueError(
+                f"scores has {rest.shape[1]} columns beside those that "
+                f"sensitive_features={selector!r} names, expected one column of scores."
+            )
+        return select_columns(rest, 0, "scores")
 
     def _check_scores(self, scores: Any) -> Floats:
         """Return scores as floats that are on the scale."""
@@ -541,47 +557,31 @@ class ScoreRepairer(
     def _check_parameters(self) -> None:
         """Raise unless the parameters are valid."""
         check_choice("scale", self.scale, ("probability", "real"))
-        if self.scale == "real" and self.calibrate:
-            raise ParameterError(
-                "calibrate",
-                f"must be False with scale='real', got {self.calibrate!r}: it makes "
-                "probabilities.",
-            )
         level = check_real("repair_level", self.repair_level, 0, 1)
         check_repair_options(self, level, default=1)
-
-    def _fit_calibrator(self, rows: TrainingRows) -> BetaCalibration:
-        """Fit the map from repaired scores to probabilities by rows with weight."""
-        if rows.y is None:
-            raise ValueError("calibrate=True needs labels: y is None.")
-        check_consistent_length(rows.scores, rows.y)
-        chosen = (rows.codes >= 0) & (rows.weights > 0)
-        if rows.strata is not None and self.stratum_repairers_:
-            chosen &= rows.strata.codes >= 0
-        rows = replace(rows, y=column_or_1d(rows.y)).take(chosen)
-        classes = np.unique(rows.y)
-        if len(classes) != 2:
-            raise ValueError(
-                f"calibrate=True needs labels of two classes, got y with "
-                f"{len(classes)}: {classes[:5].tolist()}."
-            )
-        repaired = self._repair(rows.scores, rows.groups, rows.strata)
-        return BetaCalibration.fit(repaired, rows.y == classes[1], rows.sample_weight)
+        if self.confidence is not None:
+            name, value = "confidence", self.confidence
+            check_real(name, value, 0, 1, closed="neither", alternative="None or ")
+            if self.max_mcdp is None:
+                raise ParameterError(
+                    name, f"is that of max_mcdp, which is None; got {value!r}."
+                )
 
     @warns_if_reordered
     def transform(
         self,
         scores: ArrayLike,
         *,
-        sensitive_features: Any,
+        sensitive_features: Any = None,
         control_features: Any = None,
     ) -> Floats:
         """Repair scores.
 
         Parameters
         ----------
-        scores : array-like of shape (n_samples,)
-            Scores in [0, 1], or any finite ones with ``scale="real"``.
+        scores : array-like of shape (n_samples,) or (n_samples, 1), or a table
+            Scores in [0, 1], or any finite ones with ``scale="real"``. A table has one
+            column beside those that the parameter `sensitive_features` names.
         sensitive_features : array-like of shape (n_samples,) or \
 (n_samples, n_columns), or Groups
             Group of each row.
@@ -592,7 +592,7 @@ class ScoreRepairer(
 
         Returns
         -------
-        ndarray of shape (n_samples,)
+        ndarray of shape (n_samples,), or (n_samples, 1) of a column or a table
             Repaired scores, in [0, 1] for probabilities; a DataFrame of one column if
             `set_output` asks for it.
 
@@ -606,12 +606,14 @@ class ScoreRepairer(
             `unknown_groups` is ``"pooled"``.
         """
         check_is_fitted(self)
-        values = self._check_scores(scores)
+        values = self._check_scores(self._scores_in(scores, reset=False))
+        if sensitive_features is None and self.sensitive_features is not None:
+            sensitive_features = select_columns(scores, self.sensitive_features)
         groups, strata = self._read_groups(
             sensitive_features, control_features, len(values), self.unknown_groups
         )
         repaired = self._repair(values, groups, strata)
-        return repaired if self.calibrator_ is None else self.calibrator_(repaired)
+        return repaired if np.ndim(scores) == 1 else repaired[:, None]
 
     def _read_groups(
         self, groups: Any, strata: Any, n_samples: int, unknown_groups: str
@@ -681,7 +683,7 @@ class ScoreRepairer(
         scores: ArrayLike,
         y: Any = None,
         *,
-        sensitive_features: Any,
+        sensitive_features: Any = None,
         control_features: Any = None,
         sample_weight: ArrayLike | None = None,
     ) -> Floats:
@@ -689,11 +691,11 @@ class ScoreRepairer(
 
         Parameters
         ----------
-        scores : array-like of shape (n_samples,)
-            Scores in [0, 1], or any finite ones with ``scale="real"``.
-        y : array-like of shape (n_samples,), default=None
-            Labels of two classes; scores are probabilities of the second, in sorted
-            order. Only `calibrate` uses them.
+        scores : array-like of shape (n_samples,) or (n_samples, 1), or a table
+            Scores in [0, 1], or any finite ones with ``scale="real"``. A table has one
+            column beside those that the parameter `sensitive_features` names.
+        y : object, default=None
+            Ignored.
         sensitive_features : array-like of shape (n_samples,) or \
 (n_samples, n_columns), or Groups
             Group of each row.
@@ -705,7 +707,7 @@ class ScoreRepairer(
 
         Returns
         -------
-        ndarray of shape (n_samples,)
+        ndarray of shape (n_samples,), or (n_samples, 1) of a column or a table
             Repaired scores, in [0, 1] for probabilities.
 
         Raises
@@ -821,8 +823,7 @@ class ScoreRepairer(
             with ``scale="real"`` the scores seen in `fit`: below and above them, scores
             are changed by as much as the least and the largest one. In between, the
             repaired score is ``repaired_from + (score - score_from) / (score_to -
-            score_from) * (repaired_to - repaired_from)``, without the map to
-            probabilities of `calibrator_`.
+            score_from) * (repaired_to - repaired_from)``.
 
         Raises
         ------
@@ -846,94 +847,18 @@ class ScoreRepairer(
         4     M         0.4       0.8            0.3          0.7
         5     M         0.8       1.0            0.7          1.0
         """
-        return table_of_pieces(self.groups_, self._knots(tol))
-
-    def to_sql(
-        self,
-        table: str,
-        *,
-        y_score: str,
-        sensitive_features: str | list[str],
-        name: str = "repaired_score",
-        tol: float = 0.0,
-        quote: Literal['"', "`"] = '"',
-    ) -> str:
-        """Write a SQL query that repairs the scores of a table where they are.
-
-        Parameters
-        ----------
-        table : str
-            Table to read, as it is written in SQL: ``sales.predictions``, or for
-            DuckDB ``'predictions/*.parquet'`` in quotation marks.
-        y_score : str
-            Name of the column of scores, of floats.
-        sensitive_features : str or list of str
-            Name of the column of groups; for an intersection several, in the order
-            given to `fit`.
-        name : str, default="repaired_score"
-            Name of the column of repaired scores.
-        tol : float in [0, 1], default=0.0
-            How far the map may be from that of `transform`, as in `to_frame`. Each of
-            its linear pieces is a branch of a ``CASE`` of about 160 characters, and
-            engines evaluate one branch after the other: choose 0.001 or so for more
-            than a few hundred pieces, or join the table of `to_frame`.
-        quote : {'"', "`"}, default='"'
-            Quotation mark of names of columns: a double one in standard SQL, a
-            backtick in BigQuery, Spark, Databricks and MySQL.
-
-        Returns
-        -------
-        str
-            A query of all columns of the table and of the repaired scores, which are
-            those of `transform` up to rounding and `tol`. They are NULL where
-            `transform` raises: where a score is NULL, NaN, infinite, or no probability
-            by more than rounding if it should be one, or, with
-            ``unknown_groups="raise"``, a group is NULL or was absent in `fit`. With
-            `calibrate`, scores before it are a column, too, with ``uncalibrated_``
-            before its name. Labels are written so that no text of theirs is read as
-            SQL.
-
-        Raises
-        ------
-        sklearn.exceptions.NotFittedError
-            If called before `fit`.
-        TypeError
-            If names are no text.
-        ValueError
-            With ``ties="random"``, which is no map, with several strata (take
-            `stratum_repairers_`), if `tol` or `quote` is out of range, if groups are
-            intersections of another number of columns, and for labels that are neither
-            text, numbers nor booleans.
-
-        Examples
-        --------
-        >>> from skfair.postprocessing import ScoreRepairer
-        >>> repairer = ScoreRepairer(0).fit([0.2, 0.6], sensitive_features=["F", "F"])
-        >>> print(repairer.to_sql("loans", y_score="p", sensitive_features="sex"))
-        SELECT
-          *,
-          CASE WHEN "p" >= -1.0e-12 AND "p" <= 1.000000000001e+00 THEN CASE
-            WHEN "sex" = 'F' THEN CASE
-              WHEN "p" <= 0 THEN 0.0e+00
-              WHEN "p" < 1.0e+00 THEN 0.0e+00 + 1.0e+00 * (("p" - 0.0e+00) / 1.0e+00)
-              ELSE 1.0e+00
-            END
-          END END AS "repaired_score"
-        FROM loans
-        """
-        check_choice("quote", quote, ('"', "`"))
-        check_names(table, y_score, name)
-        expression = write_map(
-            self.groups_,
-            self._knots(tol),
-            y_score,
-            sensitive_features,
-            quote,
-            self.unknown_groups == "pooled",
-            self._left_rows_out,
-            real=self.scale == "real",
+        knots, columns = self._knots(tol), labels_by_column(self.groups_)
+        names = [f"group_{i}" for i in range(len(columns))]
+        table = pd.DataFrame(
+            dict(zip(names if len(names) > 1 else ["group"], columns, strict=True))
         )
-        return write_query(table, name, quote, expression, self.calibrator_)
+        n_pieces = [len(x) - 1 for x, _ in knots]
+        table = table.iloc[np.repeat(np.arange(len(knots)), n_pieces)]
+        for part, name in enumerate(("score", "repaired")):
+            values = [of_group[part] for of_group in knots]
+            table[f"{name}_from"] = np.concatenate([ends[:-1] for ends in values])
+            table[f"{name}_to"] = np.concatenate([ends[1:] for ends in values])
+        return table.reset_index(drop=True)
 
     def _knots(self, tol: Any) -> list[Knots]:
         """Scores and repaired scores of each group, as few as `tol` allows."""
@@ -990,23 +915,9 @@ def check_repair_options(repair: Any, level: Any, default: Any) -> None:
     `max_mcdp` is None, or given while the level has its default.
     """
     check_choice("ties", repair.ties, ("mid", "random"))
-    check_flag("calibrate", repair.calibrate)
     check_choice("unknown_groups", repair.unknown_groups, ("raise", "pooled"))
-    max_mcdp, confidence = repair.max_mcdp, repair.confidence
-    if confidence is not None:
-        check_real(
-            "confidence",
-            confidence,
-            0,
-            1,
-            closed="neither",
-            alternative="None or ",
-        )
+    max_mcdp = repair.max_mcdp
     if max_mcdp is None:
-        if confidence is not None:
-            raise ParameterError(
-                "confidence", f"is that of max_mcdp, which is None; got {confidence!r}."
-            )
         return
     check_real("max_mcdp", max_mcdp, 0, 1, alternative="None or ")
     if level != default:
@@ -1022,6 +933,38 @@ def thinned(arrays: Iterable[Floats]) -> Iterator[Floats]:
     for array in arrays:
         places = np.linspace(0, len(array) - 1, min(len(array), _N_POINTS))
         yield array[places.astype(np.intp)]
+
+
+def labels_by_column(groups: tuple[Hashable, ...]) -> list[tuple[Any, ...]]:
+    """Labels by column: those of an intersection are tuples."""
+    if all(isinstance(label, tuple) for label in groups):
+        return list(zip(*groups, strict=True))
+    return [groups]
+
+
+def thin_knots(scores: Floats, repaired: Floats, tol: float) -> Knots:
+    """Leave knots out of an increasing map that then changes by `tol` at most.
+
+    At most ``2 / tol + 1`` pieces are left: two in a row rise by more than `tol`.
+    """
+    if not tol:
+        return scores, repaired
+    x, y = scores.tolist(), repaired.tolist()
+    kept, start, last = [0], 0, len(x) - 1
+    while start < last:
+        # Slopes of the lines from the start that miss no knot so far by more than tol.
+        least, largest = -math.inf, math.inf
+        end = knot = start + 1
+        while knot <= last and least <= largest:
+            width, rise = x[knot] - x[start], y[knot] - y[start]
+            if least <= rise / width <= largest:
+                end = knot
+            least = max(least, (rise - tol) / width)
+            largest = min(largest, (rise + tol) / width)
+            knot += 1
+        kept.append(end)
+        start = end
+    return scores[kept], repaired[kept]
 
 
 def strata_to_repair(
@@ -1056,3 +999,383 @@ def check_known_groups(
             f"fit, {list(known)}. After set_params(unknown_groups='pooled') such rows "
             "keep their scores."
         )
+
+
+class LinearCDF(NamedTuple):
+    """CDF that is piecewise linear between two ends, with a knot at each score.
+
+    It rises from 0 at the lower end to 1 at the upper end, which are 0 and 1 for
+    probabilities, else the least and the largest score of everyone. The i-th of n rows,
+    in order, has the height (i - 1/2) / n; rows that share a score make a vertical step
+    there, from `low` to `high`, which are equal for one row.
+    """
+
+    scores: Floats
+    low: Floats
+    high: Floats
+
+    @classmethod
+    def of(
+        cls,
+        statistic: GroupedScores,
+        group: int | None,
+        ends: tuple[float, float] = (0.0, 1.0),
+    ) -> Self:
+        """CDF of a group that has rows, or of everyone."""
+        scores, weights = statistic.of_group(group)
+        part = slice(None) if group is None else group
+        total = statistic.totals[part].sum()
+        count = row_counts(statistic)[part].sum()
+        shares = weights / total
+        upper = np.cumsum(weights) / total
+        half_row = np.minimum(shares, 1 / count) / 2
+        high = np.clip(upper - half_row, 0, 1)
+        # Rounding must not make a step, up or down, of a single row.
+        low = np.where(shares > 2 * half_row, upper - shares + half_row, high)
+        low = np.clip(low, 0, high)
+        # The half rows at both ends are interpolated up to heights of 0 and 1 there.
+        if scores[0] > ends[0]:
+            low, high = np.append(0.0, low), np.append(0.0, high)
+            scores = np.append(ends[0], scores)
+        if scores[-1] < ends[1]:
+            low, high = np.append(low, 1.0), np.append(high, 1.0)
+            scores = np.append(scores, ends[1])
+        return cls(scores, low, high)
+
+    @property
+    def middle(self) -> Floats:
+        """Mid-distribution: one height for all rows that share a score."""
+        return (self.low + self.high) / 2
+
+    @property
+    def ends(self) -> Floats:
+        """Heights of the lower and the upper end of each step, one after the other."""
+        return np.stack([self.low, self.high], axis=1).ravel()
+
+    def at(self, scores: Floats) -> Floats:
+        """Heights of the CDF at scores; at a knot, the upper end of the step."""
+        return interpolate(scores, np.repeat(self.scores, 2), self.ends)
+
+    def ends_at(self, scores: Floats, upper: NDArray[np.bool_]) -> Floats:
+        """Heights at a few scores: of the upper or of the lower end of a step there."""
+        right = np.searchsorted(self.scores, scores)
+        left = np.maximum(right - 1, 0)
+        there = self.scores[right] == scores
+        # As `interpolate` does it, which looks at all knots.
+        width = np.where(there, 1, self.scores[right] - self.scores[left]) * 2.0**100
+        slope = (self.low[right] - self.high[left]) / width
+        between = slope * ((scores - self.scores[left]) * 2.0**100) + self.high[left]
+        ends = np.where(upper, self.high[right], self.low[right])
+        return np.where(there, ends, between)
+
+    def scores_at(self, heights: Floats) -> Floats:
+        """Scores at which the CDF has some heights."""
+        return np.interp(heights, self.ends, np.repeat(self.scores, 2))
+
+    def heights_of(self, scores: Floats, random: RandomState | None) -> Floats:
+        """Heights of scores: within a step they are random, or else its middle."""
+        knots = np.searchsorted(self.scores, scores)
+        if random is None:
+            heights = self.middle[knots]
+        else:
+            heights = random.uniform(self.low[knots], self.high[knots])
+        between = np.flatnonzero(self.scores[knots] != scores)
+        heights[between] = self.at(scores[between])
+        return heights
+
+    def at_knots_of(self, pooled: LinearCDF) -> Floats:
+        """Heights at the ends of all steps of the CDF of everyone, in order.
+
+        `pooled` must have knots at all scores of `self`.
+        """
+        high = self.at(pooled.scores)
+        low = high.copy()
+        low[np.searchsorted(pooled.scores, self.scores)] = self.low
+        return np.stack([low, high], axis=1).ravel()
+
+    def smoothed(self, statistic: GroupedScores, group: int) -> LinearCDF:
+        """CDF of the same rows, smoothed by a normal kernel in their log-odds.
+
+        The kernel's standard deviation is that of the n log-odds, times n^(-1/3). The
+        CDF is returned as it is where smoothing moves it by more than sampling noise:
+        then many rows share a score, or the density is too uneven for this kernel.
+        """
+        scores, weights = statistic.of_group(group)
+        log_odds = logit(np.clip(scores, 1e-9, 1 - 1e-9))
+        n_rows, shares = row_counts(statistic)[group], weights / weights.sum()
+        variance = shares @ (log_odds - shares @ log_odds) ** 2
+        step = np.sqrt(variance) * n_rows ** (-1 / 3) / _FINENESS
+        if not step > 0:
+            return self
+        # Each row is split between the two points of the grid that are next to it.
+        places = (log_odds - log_odds[0]) / step + _FINENESS * _REACH
+        left = np.floor(places).astype(np.intp)
+        size = left[-1] + _FINENESS * _REACH + 2
+        right_share = shares * (places - left)
+        at_points = np.bincount(left, shares - right_share, size)
+        at_points += np.bincount(left + 1, right_share, size)
+        heights = gaussian_filter1d(
+            np.cumsum(at_points) - at_points / 2, _FINENESS, mode="nearest"
+        )
+        own = np.searchsorted(self.scores, scores)
+        smooth = np.clip(np.interp(places, np.arange(size), heights), 0, 1)
+        change = np.maximum(smooth - self.low[own], self.high[own] - smooth).max()
+        if change > _LARGEST_CHANGE / np.sqrt(n_rows):
+            return self
+        middle = self.middle
+        middle[own] = smooth
+        return LinearCDF(self.scores, middle, middle)
+
+
+class GroupCDFs(NamedTuple):
+    """CDFs of the groups that have rows, and of everyone.
+
+    `own` are the CDFs of the groups' rows, of which `cdfs` may be smoothed. `shares`
+    are the groups' shares of the weight, `n_rows` their numbers of rows.
+    """
+
+    labels: tuple[Hashable, ...]
+    cdfs: tuple[LinearCDF, ...]
+    own: tuple[LinearCDF, ...]
+    pooled: LinearCDF
+    shares: Floats
+    n_rows: NDArray[Any]
+
+    @classmethod
+    def of(
+        cls,
+        statistic: GroupedScores,
+        ends: tuple[float, float] = (0.0, 1.0),
+        *,
+        smooth: bool = False,
+    ) -> Self:
+        """CDFs of the groups, smoothed if that is asked for."""
+        pooled = LinearCDF.of(statistic, None, ends)
+        present = np.flatnonzero(statistic.counts)
+        own = cdfs = tuple(LinearCDF.of(statistic, g, ends) for g in present.tolist())
+        if smooth:
+            both = zip(own, present.tolist(), strict=True)
+            cdfs = tuple(cdf.smoothed(statistic, group) for cdf, group in both)
+        shares = statistic.totals[present] / statistic.totals.sum()
+        labels = tuple(statistic.labels[group] for group in present)
+        return cls(labels, cdfs, own, pooled, shares, row_counts(statistic)[present])
+
+    def distances(self) -> Floats:
+        """Largest distance of each group's own CDF from that of everyone."""
+        ends = self.pooled.ends
+        heights = (cdf.at_knots_of(self.pooled) for cdf in self.own)
+        return np.array([np.abs(part - ends).max() for part in heights])
+
+    def heights(self) -> Iterator[Floats]:
+        """Heights of one CDF after the other at the knots of the pooled one."""
+        return (cdf.at_knots_of(self.pooled) for cdf in self.cdfs)
+
+    def mean_scores(self, heights: Floats) -> Floats:
+        """Mean, by share, of the scores at which the CDFs have the heights in a row."""
+        first = self.cdfs[0].scores_at(heights[0])
+        mean = first.copy()
+        for cdf, share, row in zip(self.cdfs, self.shares, heights, strict=True):
+            # The mean of equal scores must not be rounded.
+            mean += share * (cdf.scores_at(row) - first)
+        return mean
+
+    def noise(self, level: float) -> tuple[float, float]:
+        """Noise of a gap of two groups that is exceeded with the probability `level`.
+
+        It is that of the two smallest groups, at a level for all pairs together. The
+        second number is the sum of the shares of one row in these two groups.
+        """
+        inverse_sizes = np.sort(1 / self.n_rows)[-2:]
+        n_pairs = max(1, len(self.cdfs) * (len(self.cdfs) - 1) // 2)
+        quantile = supremum_quantile(level / n_pairs)
+        return float(quantile * np.sqrt(inverse_sizes.sum())), float(
+            inverse_sizes.sum()
+        )
+
+    def largest_gap(self) -> float:
+        """Largest distance between the CDFs of two groups."""
+        lowest, highest = self.range()
+        return float((highest - lowest).max())
+
+    def range(self) -> tuple[Floats, Floats]:
+        """Least and largest height at each knot of the pooled CDF."""
+        lowest = np.full(2 * len(self.pooled.scores), np.inf)
+        highest = -lowest
+        for heights in self.heights():
+            np.minimum(lowest, heights, out=lowest)
+            np.maximum(highest, heights, out=highest)
+        return lowest, highest
+
+
+class Mixture(NamedTuple):
+    """Target ``(1 - level) * F_g + level * F``: the paper's path of repair."""
+
+    level: Any
+    pooled: Any
+
+    def target(self, heights: Any, group: int) -> Any:
+        """Heights of the target where the CDF of the group has `heights`."""
+        return (1 - self.level) * heights + self.level * self.pooled
+
+    @property
+    def moves(self) -> bool:
+        """Whether any score is changed."""
+        return bool(self.level != 0)
+
+
+class TargetBand(NamedTuple):
+    """Target ``clip(F_g, lowest, lowest + width)``, in a band that all groups share.
+
+    The band lies so that the mean of all targets, by weight, is the mean of the CDFs.
+    Where all targets pass the score x, the repaired score is that in `scores`: the mean
+    of the groups' own scores there, which is x where no CDF is clipped.
+    """
+
+    lowest: Any
+    width: Any
+    scores: Any = None
+    moves: bool = True
+
+    @classmethod
+    def within(cls, groups: GroupCDFs, max_mcdp: float) -> Self:
+        """Band of the width `max_mcdp` at all scores, which no target leaves."""
+        lowest, highest = groups.range()
+        gaps = highest - lowest
+        outside = np.flatnonzero(gaps - max_mcdp > _ROUNDING * gaps)
+        widths = np.full(len(gaps), np.inf)
+        scores = np.repeat(groups.pooled.scores, 2)
+        n_parts = 1 + len(groups.cdfs) * len(outside) // _MAX_HEIGHTS
+        for knots in np.array_split(outside, n_parts):
+            every = np.stack([heights[knots] for heights in groups.heights()])
+            part = cls.at(groups, scores[knots], every, max_mcdp)
+            lowest[knots], widths[knots] = part.lowest, part.width
+            scores[knots] = part.scores
+        # Rounding must not make the scores fall.
+        np.maximum.accumulate(scores, out=scores)
+        return cls(lowest, widths, scores, len(outside) > 0)
+
+    @classmethod
+    def at(
+        cls, groups: GroupCDFs, scores: Floats, heights: Floats, max_mcdp: Any
+    ) -> Self:
+        """Band at some scores, where the CDF of each group has a row of heights."""
+        lowest = lowest_of_band(heights, groups.shares, max_mcdp)
+        mean = groups.mean_scores(np.clip(heights, lowest, lowest + max_mcdp))
+        # Scores that stay, such as those that rows share, stay to the last digit: they
+        # may be thresholds.
+        low, high = groups.pooled.scores[[0, -1]]
+        rounding = _ROUNDING * np.minimum(scores - low, high - scores)
+        stays = np.abs(mean - scores) <= rounding
+        return cls(lowest, max_mcdp, np.where(stays, scores, mean))
+
+    def target(self, heights: Any, group: int) -> Any:
+        """Heights of the target where the CDF of the group has `heights`."""
+        return np.clip(heights, self.lowest, self.lowest + self.width)
+
+
+Path: TypeAlias = Mixture | TargetBand
+
+
+def lowest_of_band(heights: Floats, shares: Floats, width: Any) -> Floats:
+    """Lower edge, at each knot, of the band to which the groups' CDFs are clipped.
+
+    `heights` has shape (n_groups, n_knots); `width` may differ from knot to knot. The
+    mean of the clipped heights, by share, is that of the heights.
+    """
+    low = fitting = heights.min(axis=0)
+    high = heights.max(axis=0) - width
+    outside, mean = high > low, shares @ heights
+    if len(heights) == 2:
+        higher = np.where(heights[0] > heights[1], *shares)
+        return np.asarray(np.where(outside, mean - higher * width, fitting))
+    for _ in range(_N_HALVINGS):
+        middle = (low + high) / 2
+        below = shares @ np.clip(heights, middle, middle + width) < mean
+        low, high = np.where(below, middle, low), np.where(below, high, middle)
+    return np.asarray(np.where(outside, (low + high) / 2, fitting))
+
+
+def repaired_at(groups: GroupCDFs, path: Path, group: int, heights: Floats) -> Floats:
+    """Scores at which the target of a group has some heights; sorted is fastest."""
+    if isinstance(path, Mixture) and path.level == 1:
+        knots = path.pooled  # full repair, for which the group's own CDF is not needed
+    else:
+        knots = path.target(groups.cdfs[group].at_knots_of(groups.pooled), group)
+        # Rounding must not make the target fall.
+        np.maximum.accumulate(knots, out=knots)
+    scores: Floats = np.repeat(groups.pooled.scores, 2)
+    if isinstance(path, TargetBand):
+        scores = path.scores
+    return np.interp(heights, knots, scores)
+
+
+def interpolate(scores: Floats, knots: Floats, values: Floats) -> Floats:
+    """Interpolate linearly between scores that may be subnormal numbers."""
+    # Slopes between them would overflow; scaling by 2**100 is exact.
+    return np.interp(scores * 2.0**100, knots * 2.0**100, values)
+
+
+def ends_of(scale: str, scores: Floats) -> tuple[float, float]:
+    """Return the ends of the CDFs of scores; beyond them maps have slope 1."""
+    if scale == "probability":
+        return 0.0, 1.0
+    return float(scores.min()), float(scores.max())
+
+
+def spread_in_bins(histogram: GroupedHistogram) -> GroupedScores:
+    """Scores with the least and the largest score of each bin, as far as it has rows.
+
+    All other rows of a bin lie in the middle of these two.
+    """
+    rows, weights = histogram.rows, histogram.weights
+    lows, highs = histogram.lows, histogram.highs
+    # Of one row; whole weights stay whole.
+    share = weights // rows if weights.dtype.kind == "i" else weights / rows
+    several = lows < highs
+    low = np.where(several, share, weights)
+    middle = np.where(several & (rows > 2), weights - 2 * share, 0)
+    weights = np.concatenate([low, middle, weights - low - middle])
+    scores = np.concatenate([lows, (lows + highs) / 2, highs])
+    codes = np.tile(histogram.codes, 3)
+    kept = weights > 0
+    sorted_entries = sort_scores(
+        scores[kept], codes[kept], weights[kept], n_groups=histogram.n_groups
+    )
+    return GroupedScores(
+        *sorted_entries,
+        histogram.counts,
+        histogram.totals,
+        histogram.labels,
+        histogram.names,
+        histogram.min_group_size,
+    )
+
+
+def distributions(rows: TrainingRows) -> GroupedScores:
+    """Score distributions of the groups, of rows that were checked."""
+    counted = (rows.codes >= 0) & (rows.weights > 0)
+    ordered = SortedScores.of(rows.scores, np.flatnonzero(counted), rows.sample_weight)
+    return ordered.statistic(rows.groups)
+
+
+def tied_shares(statistic: GroupedScores) -> Floats:
+    """Share of its group that the rows of each entry have; 0 for a single row."""
+    shares = statistic.weights / statistic.totals[statistic.codes]
+    one_row = 1 / row_counts(statistic)[statistic.codes]
+    return np.where(shares > one_row, shares, 0)
+
+
+def row_counts(statistic: GroupedScores) -> NDArray[Any]:
+    """Rows of each group; whole weights count rows."""
+    whole = statistic.weights.dtype.kind == "i"
+    return statistic.totals if whole else statistic.counts
+
+
+def has_ties(statistic: GroupedScores) -> bool:
+    """Whether more rows of a group share a score than sampling noise can hide.
+
+    Such ties displace the group's CDF by their share of its n rows, sampling by about
+    ``1 / sqrt(n)``.
+    """
+    limits = 1 / np.sqrt(np.maximum(row_counts(statistic), 1))
+    return bool((tied_shares(statistic) > limits[statistic.codes]).any())

@@ -2,26 +2,360 @@
 
 from __future__ import annotations
 
+import copy
+import math
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn import get_config
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
+from sklearn.base import (
+    BaseEstimator,
+    ClassifierMixin,
+    MetaEstimatorMixin,
+    is_classifier,
+)
 from sklearn.frozen import FrozenEstimator
+from sklearn.utils import Bunch
+from sklearn.utils.validation import check_is_fitted
 
 from skfair._comparison import PlainComparison, compare_with_plain
-from skfair._mitigation import MetaMitigator
-from skfair._training_rows import TrainingRows
+from skfair._mitigation import (
+    FittedTable,
+    MetaMitigator,
+    route_fit_params,
+    weight_keyword,
+)
+from skfair._training_rows import Split, TrainingRows
+from skfair._utils._validation import check_real
+from skfair._utils._warnings import warn_user
+from skfair.exceptions import MitigationWarning
 from skfair.groups import Selector
-from skfair.postprocessing._group_predictor import GroupPredictor, weights_for
-from skfair.postprocessing._held_out import label_probabilities
-from skfair.postprocessing._score_map import Performance, ScoreMap
+from skfair.postprocessing._held_out import (
+    Fold,
+    fit_all,
+    label_probabilities,
+    make_splits,
+    mean_of_folds,
+    predict_folds,
+)
+from skfair.postprocessing._score_map import (
+    KEPT,
+    CrossFittedPath,
+    Performance,
+    PredictedRows,
+    ScoreMap,
+    choose_strength,
+    fit_path,
+    path_table,
+)
+
+
+class GroupPredictor(MetaMitigator):
+    """Mixin of mitigators that map predictions of a target and of the group.
+
+    Both are predicted by models that were not fitted to the row. The group of a row is
+    needed in `fit` alone.
+    """
+
+    max_mcdp: float | None = None
+    estimators_: list[Any]
+    group_estimators_: list[Any]
+    strength_: float
+    comparison_: Any
+    path_ = FittedTable()
+    _performance: ClassVar[Performance]
+    _rows: PredictedRows
+    _path: CrossFittedPath
+    _map: ScoreMap | None
+
+    def __init__(
+        self,
+        estimator: Any,
+        *,
+        group_estimator: Any = None,
+        strength: float | Literal["auto"] = "auto",
+        cv: Any = 5,
+        sensitive_features: Selector | None = None,
+        drop_sensitive: bool = False,
+        control_features: Selector | None = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.group_estimator = group_estimator
+        self.strength = strength
+        self.cv = cv
+        self.sensitive_features = sensitive_features
+        self.drop_sensitive = drop_sensitive
+        self.control_features = control_features
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        sensitive_features: Any = None,
+        control_features: Any = None,
+        sample_weight: ArrayLike | None = None,
+        **fit_params: Any,
+    ) -> Self:
+        """Fit both models on folds, and the map to the rows held out.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Training data, in any form that both models take. With a `FrozenEstimator`
+            these are the rows to which the map is fitted.
+        y : array-like of shape (n_samples,)
+            Class of each row, one of two; for a regressor its target, a number.
+        sensitive_features : array-like of shape (n_samples,) or \
+(n_samples, n_columns), or Groups, default=None
+            Group of each row. It takes precedence over the parameter of the same name.
+            Rows without a group in a `Groups` count in the loss only.
+        control_features : array-like of shape (n_samples,) or \
+(n_samples, n_columns), or Groups, default=None
+            Stratum of each row. The gap is then the mean of the gaps within strata, by
+            the weight of their rows. It takes precedence over the parameter of the same
+            name. The true label of a classifier is a stratum, too; rows without a
+            stratum in a `Groups` count in the loss only, see the example.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Non-negative weights of the rows in the map, and in the fits of models that
+            take them.
+        **fit_params : dict
+            Passed to the `fit` method of `estimator`, or routed to it if metadata
+            routing is enabled. Values with n_samples entries are indexed like the rows.
+
+        Returns
+        -------
+        self : object
+
+        Raises
+        ------
+        ValueError
+            If y does not have two classes, or a target is not finite; if lengths
+            differ, if fewer than two groups have weight, if there are fewer rows (of a
+            class) than folds, and if a parameter is out of range.
+        TypeError
+            If a classifier has no `predict_proba`, or `estimator` is of another kind.
+
+        Warns
+        -----
+        UserWarning
+            If no groups are given and `strength` is not 0: the plain model is fitted.
+            If strata or groups cannot be compared, and are left out of the gap.
+        skfair.exceptions.MitigationWarning
+            If the held-out rows show no gain, if ``strength="auto"`` changes nothing,
+            and if a regressor misses `max_mcdp` by more than noise.
+        """
+        self._check_parameters()
+        rows = self._prepare(X, y, sensitive_features, control_features, sample_weight)
+        routed = self._route(sensitive_features, fit_params, rows.sample_weight)
+        target = self.classes_[rows.y] if is_classifier(self) else rows.y
+        params = routed.estimator.fit
+        self.comparison_, self.strength_, self.path_ = None, 0.0, pd.DataFrame()
+        if not self.groups_:
+            self._keep_plain(fit_all(self.estimator, rows.X, target, params), rows)
+            return self
+        self._rows, *folds = self._predict_held_out(X, rows, target, routed)
+        self._path = fit_path(self._rows, self._performance)
+        self._choose_strength()
+        self._use_strength(rows, params, *folds)
+        return self
+
+    def _check_parameters(self) -> None:
+        """Raise unless the parameters are valid."""
+        self._check_estimator()
+        given = self.group_estimator
+        if given is not None and not hasattr(given, "predict_proba"):
+            raise TypeError(f"group_estimator must have predict_proba, got {given!r}.")
+        if self.strength != "auto":
+            limits: dict[str, Any] = {"closed": "left", "alternative": "'auto' or "}
+            check_real("strength", self.strength, 0, math.inf, **limits)
+
+    def _route(
+        self,
+        sensitive_features: Any,
+        fit_params: dict[str, Any],
+        weights: NDArray[Any] | None,
+    ) -> Bunch:
+        """Route the metadata given to `fit`."""
+        return route_fit_params(self, sensitive_features, fit_params, weights)
+
+    def _keep_plain(self, estimator: Any, rows: TrainingRows) -> None:
+        """Predict with a model that was fitted to all rows, without a map."""
+        self.estimators_, self.group_estimators_, self._map = [estimator], [], None
+
+    def _use_strength(
+        self,
+        rows: TrainingRows,
+        params: dict[str, Any],
+        folds: list[Fold],
+        group_folds: list[Fold],
+    ) -> None:
+        """Predict with the models of the folds, and the map of `strength_`."""
+        self.estimators_ = [fold.model for fold in folds]
+        self.group_estimators_ = [fold.model for fold in group_folds]
+        self._use_map()
+
+    def _use_map(self) -> None:
+        """Predict with the map of `strength_`, and compare it with the plain model."""
+        self._map = self._path.whole.at(self.strength_)
+        scores = self._path.held_out_scores(self._rows, self.strength_)
+        self.comparison_ = self._compare(scores)
+        self.comparison_.warn(self, "Lower strength, or use a better group_estimator")
+
+    def _compare(self, scores: ArrayLike) -> Any:
+        """Compare new scores of the held-out rows with the plain ones."""
+        return compare_with_plain(self._rows, self._rows.scores, scores)
+
+    def _copy_with(self, **parameters: Any) -> Self:
+        """Copy of the fitted model with other parameters of its map."""
+        check_is_fitted(self, "strength_")
+        if not self.groups_:
+            raise ValueError(
+                f"strength={parameters['strength']!r} needs groups, but fit was given "
+                "none."
+            )
+        model = copy.copy(self)
+        for name, value in parameters.items():
+            setattr(model, name, value)
+        model._check_parameters()
+        model._choose_strength()
+        return model
+
+    def _choose_strength(self) -> None:
+        """Set `strength_`, given or chosen by what strengths reach on held-out rows."""
+        if self.strength != "auto":
+            self.strength_ = float(self.strength)
+            self.path_ = path_table(self._rows, self._path, self.strength_)
+            return
+        table = self.path_ = path_table(self._rows, self._path)
+        chosen = choose_strength(table, self._performance, self.max_mcdp)
+        plain = self._compare(self._rows.scores)
+        # A map fitted to noise makes no gap of new rows smaller.
+        fits = plain.beyond_noise
+        self.strength_ = float(table["strength"][chosen]) if fits else 0.0
+        wanted = self.max_mcdp is not None and plain.adjusted_mcdp <= self.max_mcdp
+        if not (self.strength_ or wanted or plain.problems):
+            self._warn_of_no_strength(plain)
+
+    def _warn_of_no_strength(self, plain: Any) -> None:
+        """Tell the user why "auto" has changed nothing, and what to type instead."""
+        kind = "classifier" if is_classifier(self) else "regressor"
+        reason = (
+            "no strength lowers it by more than its standard error and keeps "
+            f"{KEPT[self._performance]:.0%} of the plain performance"
+        )
+        if not plain.beyond_noise:
+            reason = (
+                f"groups of one distribution exceed {plain.noise:.3f} in 5 % of samples"
+            )
+        strengths = self.path_["strength"]
+        advice = "Use an estimator whose scores differ more from row to row"
+        if len(strengths) > 1:
+            middle = strengths[len(strengths) // 2]
+            advice = f"strength={middle:.2g} changes it nevertheless, see path_"
+        warn_user(
+            f'{type(self).__name__}(strength="auto") changes nothing: MCDP(0) of the '
+            f"plain {kind} is {plain.adjusted_mcdp:.3f} on {plain.n_samples} held-out "
+            f"rows, and {reason}. {advice}.",
+            MitigationWarning,
+        )
+
+    def _predict_held_out(
+        self, X: Any, rows: TrainingRows, target: NDArray[Any], routed: Any
+    ) -> tuple[PredictedRows, list[Fold], list[Fold]]:
+        """Fit both models on folds, and predict the rows that are held out."""
+        splits = make_splits(self, rows.X, target, rows.codes, routed.splitter.split)
+        classes = self.classes_.tolist() if is_classifier(self) else None
+        given = rows.X, target, classes, splits, routed.estimator.fit, self.n_jobs
+        with self._tip_to_drop(X):
+            folds = predict_folds(self.estimator, *given)
+            group_folds = self._predict_groups(rows, splits, routed)
+        fold_of_row = np.full(len(rows), -1)
+        for fold, (_, test) in reversed(list(enumerate(splits))):
+            fold_of_row[test] = fold
+        predicted = PredictedRows(
+            None,
+            rows.y,
+            rows.groups,
+            rows.sample_weight,
+            rows.strata,
+            mean_of_folds(folds, len(rows))[:, -1],
+            mean_of_folds(group_folds, len(rows)),
+            fold_of_row,
+            np.arange(len(rows)),
+        )
+        used = (fold_of_row >= 0) & (rows.weights > 0)
+        return predicted.take(used), folds, group_folds
+
+    def _predict_groups(
+        self, rows: TrainingRows, splits: list[Split], routed: Any
+    ) -> list[Fold]:
+        """Predict the group of each row by models that were not fitted to it."""
+        estimator, params = self._group_model(rows, routed)
+        self._group_classes: list[Any] = list(range(len(self.groups_)))
+        if isinstance(estimator, FrozenEstimator):
+            self._group_classes = list(self.groups_)
+            known = np.asarray(estimator.classes_).tolist()
+            if set(known) != set(self.groups_):
+                raise ValueError(
+                    f"group_estimator is frozen and has the classes {known}, expected "
+                    f"the groups {list(self.groups_)}."
+                )
+        try:
+            return predict_folds(
+                estimator,
+                rows.X,
+                rows.codes,
+                self._group_classes,
+                splits,
+                params,
+                self.n_jobs,
+            )
+        except ValueError as error:
+            if estimator is not self.estimator:
+                raise
+            raise ValueError(
+                f"{error}\nWithout a group_estimator a clone of estimator is fitted to "
+                "the groups: give one if it cannot be."
+            ) from error
+
+    def _group_model(
+        self, rows: TrainingRows, routed: Any
+    ) -> tuple[Any, dict[str, Any]]:
+        """Return the classifier of the group, not fitted, and its fit parameters."""
+        estimator = self.group_estimator
+        if estimator is None:
+            return self._default_group_model(rows)
+        if get_config()["enable_metadata_routing"]:
+            return estimator, routed.group_estimator.fit
+        return estimator, weights_for(estimator, rows.sample_weight)
+
+    def _default_group_model(self, rows: TrainingRows) -> tuple[Any, dict[str, Any]]:
+        """Return a copy of the classifier, not fitted, and its fit parameters."""
+        estimator = self.estimator
+        if isinstance(estimator, FrozenEstimator):
+            estimator = estimator.estimator
+        return estimator, weights_for(estimator, rows.sample_weight)
+
+
+def weights_for(estimator: Any, weights: NDArray[Any] | None) -> dict[str, Any]:
+    """Keyword with the weights for the `fit` of an estimator, if it takes any."""
+    if weights is None:
+        return {}
+    try:
+        return {weight_keyword(estimator): weights}
+    except TypeError:
+        return {}
 
 
 class UnawarePostProcessor(
     GroupPredictor,
-    MetaMitigator,
     ClassifierMixin,  # type: ignore[misc]
     MetaEstimatorMixin,  # type: ignore[misc]
     BaseEstimator,  # type: ignore[misc]
@@ -61,9 +395,10 @@ class UnawarePostProcessor(
         `MCDPReweighter`, so that it means about the same where positives are rare.
         ``"auto"`` tries strengths at which the gap falls to 0 in 20 steps. It takes the
         least one that, on held-out rows, keeps 95 % of the plain average precision and
-        whose MCDP(0) is within one standard error of the least among those. It is 0 if
-        the plain MCDP(0) is no larger than groups of one distribution read in 95 % of
-        samples.
+        whose MCDP(0) is within one standard error of the least among those. It is 0,
+        with a warning, if no two groups differ by more than those of one distribution
+        do in 95 % of samples. With more than two groups MCDP(0) is adjusted for their
+        sizes, so that a group of a few rows does not decide.
     cv : int, cross-validation generator or iterable, default=5
         How rows are held out. An int makes that many folds, stratified by class and
         group.
@@ -97,7 +432,8 @@ class UnawarePostProcessor(
         What each strength reaches on held-out rows, by maps that were fitted to other
         held-out rows: for ``"auto"`` all strengths tried, else 0 and `strength`. It has
         the columns of the ``cv_results_`` of a search, with the metrics
-        ``average_precision`` and ``neg_mcdp``, and can be given to
+        ``average_precision`` and ``neg_mcdp`` (and with more than two groups
+        ``neg_adjusted_mcdp``, see `comparison_`), and can be given to
         `skfair.inspection.TradeOffDisplay.from_cv_results` and to the rules of
         `skfair.model_selection`. ``mean_test_`` is the value on all held-out rows
         together, ``std_test_`` its standard deviation over folds. Empty if no groups
@@ -205,94 +541,7 @@ class UnawarePostProcessor(
     """
 
     _performance: ClassVar[Performance] = "average_precision"
-    _map: ScoreMap | None
     comparison_: PlainComparison | None
-
-    def __init__(
-        self,
-        estimator: Any,
-        *,
-        group_estimator: Any = None,
-        strength: float | Literal["auto"] = "auto",
-        cv: Any = 5,
-        sensitive_features: Selector | None = None,
-        drop_sensitive: bool = False,
-        control_features: Selector | None = None,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.estimator = estimator
-        self.group_estimator = group_estimator
-        self.strength = strength
-        self.cv = cv
-        self.sensitive_features = sensitive_features
-        self.drop_sensitive = drop_sensitive
-        self.control_features = control_features
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-
-    def fit(
-        self,
-        X: Any,
-        y: Any,
-        *,
-        sensitive_features: Any = None,
-        control_features: Any = None,
-        sample_weight: ArrayLike | None = None,
-        **fit_params: Any,
-    ) -> Self:
-        """Fit both classifiers on folds, and the map to the rows held out.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Training data, in any form that both classifiers take. With a
-            `FrozenEstimator` these are the rows to which the map is fitted.
-        y : array-like of shape (n_samples,)
-            Class of each row, one of two.
-        sensitive_features : array-like of shape (n_samples,) or \
-(n_samples, n_columns), or Groups, default=None
-            Group of each row. It takes precedence over the parameter of the same name.
-            Rows without a group in a `Groups` count in the log-loss only.
-        control_features : array-like of shape (n_samples,) or \
-(n_samples, n_columns), or Groups, default=None
-            Stratum of each row. The gap is then the mean of the gaps within strata, by
-            the weight of their rows. It takes precedence over the parameter of the same
-            name. The true label is a stratum, too; rows without a stratum in a `Groups`
-            count in the log-loss only, see the example.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Non-negative weights of the rows in the map, and in the fits of classifiers
-            that take them.
-        **fit_params : dict
-            Passed to the `fit` method of `estimator`, or routed to it if metadata
-            routing is enabled. Values with n_samples entries are indexed like the rows.
-
-        Returns
-        -------
-        self : UnawarePostProcessor
-
-        Raises
-        ------
-        ValueError
-            If y does not have two classes, if lengths differ, if fewer than two groups
-            have weight, if a class has fewer rows than there are folds, and if a
-            parameter is out of range.
-        TypeError
-            If a classifier has no `predict_proba`.
-
-        Warns
-        -----
-        UserWarning
-            If no groups are given and `strength` is not 0: the classifier is fitted
-            without a map. If strata or groups cannot be compared, and are left out of
-            the gap.
-        skfair.exceptions.MitigationWarning
-            If the held-out rows show no gain. If ``strength="auto"`` finds no strength
-            that helps although there is a gap.
-        """
-        return self._fit(
-            X, y, sensitive_features, control_features, sample_weight, fit_params
-        )
 
     def with_strength(self, strength: float | Literal["auto"]) -> Self:
         """Copy of the fitted model with another strength.
@@ -325,7 +574,8 @@ class UnawarePostProcessor(
             ``"auto"`` as in `fit`.
         """
         model = self._copy_with(strength=strength)
-        return model._choose_map()
+        model._use_map()
+        return model
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Predict the probability of each class.
@@ -378,20 +628,3 @@ class UnawarePostProcessor(
             If called before `fit`.
         """
         return self._second_class_where(self.predict_proba(X)[:, 1] > 0.5)
-
-    def _default_group_model(
-        self, rows: TrainingRows, routed: Any
-    ) -> tuple[Any, dict[str, Any]]:
-        """Return a copy of the classifier, not fitted, and its fit parameters."""
-        weights = rows.sample_weight
-        if isinstance(self.estimator, FrozenEstimator):
-            estimator = self.estimator.estimator
-            return estimator, weights_for(estimator, weights)
-        routing = get_config()["enable_metadata_routing"]
-        given = routed.estimator.fit.items() if routing else ()
-        params = {name: value for name, value in given if name == "sample_weight"}
-        return self.estimator, params or weights_for(self.estimator, weights)
-
-    def _compare(self, scores: ArrayLike) -> PlainComparison:
-        """Compare new scores of the held-out rows with the plain ones."""
-        return compare_with_plain(self._rows, self._rows.scores, scores)

@@ -16,13 +16,13 @@ from sklearn.preprocessing import FunctionTransformer
 
 from skfair._comparison import RegressorComparison, compare_regressors
 from skfair._mitigation import RegressorMitigator
-from skfair._training_rows import TrainingRows
+from skfair._training_rows import TrainingRows, weights_in_rows
 from skfair._utils._types import Floats
 from skfair._utils._validation import ParameterError, check_real
 from skfair.groups import Selector
-from skfair.postprocessing._group_predictor import GroupPredictor, weights_for
 from skfair.postprocessing._held_out import mean_probabilities
-from skfair.postprocessing._score_map import Performance, ScoreMap
+from skfair.postprocessing._score_map import Performance
+from skfair.postprocessing._unaware_post_processor import GroupPredictor, weights_for
 
 
 class UnawareRegressor(
@@ -64,9 +64,10 @@ class UnawareRegressor(
         Weight :math:`\lambda \geq 0` of the gap; 0 is the plain regressor. ``"auto"``
         tries strengths at which the gap falls to 0 in 20 steps. It takes the least one
         that, on held-out rows, keeps 80 % of the plain R2 and whose MCDP(0) is within
-        one standard error of the least among those; or by `max_mcdp`. It is 0 if the
-        plain MCDP(0) is no larger than groups of one distribution read in 95 % of
-        samples.
+        one standard error of the least among those; or by `max_mcdp`. It is 0, with a
+        warning, if no two groups differ by more than those of one distribution do in
+        95 % of samples. With more than two groups MCDP(0) is adjusted for their sizes,
+        as in `UnawarePostProcessor`.
     max_mcdp : float in [0, 1] or None, default=None
         Largest MCDP(0): ``strength="auto"`` then takes the least strength whose MCDP(0)
         on held-out rows is at most this, or else the fairest, with a warning where that
@@ -159,7 +160,6 @@ class UnawareRegressor(
     """
 
     _performance: ClassVar[Performance] = "r2"
-    _map: ScoreMap | None
     comparison_: RegressorComparison | None
 
     def __init__(
@@ -176,76 +176,18 @@ class UnawareRegressor(
         random_state: Any = None,
         n_jobs: int | None = None,
     ) -> None:
-        self.estimator = estimator
-        self.group_estimator = group_estimator
-        self.strength = strength
-        self.max_mcdp = max_mcdp
-        self.cv = cv
-        self.sensitive_features = sensitive_features
-        self.drop_sensitive = drop_sensitive
-        self.control_features = control_features
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-
-    def fit(
-        self,
-        X: Any,
-        y: Any,
-        *,
-        sensitive_features: Any = None,
-        control_features: Any = None,
-        sample_weight: ArrayLike | None = None,
-        **fit_params: Any,
-    ) -> Self:
-        """Fit both models on folds, and the map to the rows held out.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Training data, in any form that both models take. With a `FrozenEstimator`
-            these are the rows to which the map is fitted.
-        y : array-like of shape (n_samples,)
-            Target, a number for each row.
-        sensitive_features : array-like of shape (n_samples,) or \
-(n_samples, n_columns), or Groups, default=None
-            Group of each row. It takes precedence over the parameter of the same name.
-            Rows without a group in a `Groups` count in the squared error only.
-        control_features : array-like of shape (n_samples,) or \
-(n_samples, n_columns), or Groups, default=None
-            Stratum of each row. The gap is then the mean of the gaps within strata, by
-            the weight of their rows. It takes precedence over the parameter of the same
-            name.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Non-negative weights of the rows in the map, and in the fits of models that
-            take them.
-        **fit_params : dict
-            Passed to the `fit` method of `estimator`, or routed to it if metadata
-            routing is enabled.
-
-        Returns
-        -------
-        self : UnawareRegressor
-
-        Raises
-        ------
-        ValueError
-            On a target that is not finite, wrong lengths, fewer than two groups with
-            weight, fewer rows than folds, and parameters out of range.
-        TypeError
-            If `estimator` is no regressor, or `group_estimator` has no `predict_proba`.
-
-        Warns
-        -----
-        UserWarning
-            If no groups are given and `strength` is not 0: the regressor is fitted
-            without a map. If strata or groups cannot be compared, and are left out.
-        skfair.exceptions.MitigationWarning
-            If held-out rows show no gain, or if the new predictions miss `max_mcdp` by
-            more than noise.
-        """
-        return self._fit(
-            X, y, sensitive_features, control_features, sample_weight, fit_params
+        super().__init__(
+            estimator,
+            group_estimator=group_estimator,
+            strength=strength,
+            cv=cv,
+            sensitive_features=sensitive_features,
+            drop_sensitive=drop_sensitive,
+            control_features=control_features,
+            random_state=random_state,
+            n_jobs=n_jobs,
         )
+        self.max_mcdp = max_mcdp
 
     def with_strength(
         self, strength: float | Literal["auto"], *, max_mcdp: float | None = None
@@ -280,7 +222,8 @@ class UnawareRegressor(
             As in `fit`.
         """
         model = self._copy_with(strength=strength, max_mcdp=max_mcdp)
-        return model._choose_map()
+        model._use_map()
+        return model
 
     def predict(self, X: Any) -> Floats:
         """Predict the target.
@@ -320,12 +263,11 @@ class UnawareRegressor(
                 f"{self.strength!r}: leave one of them at its default, None or 'auto'.",
             )
 
-    def _default_group_model(
-        self, rows: TrainingRows, routed: Any
-    ) -> tuple[Any, dict[str, Any]]:
+    def _default_group_model(self, rows: TrainingRows) -> tuple[Any, dict[str, Any]]:
         """Return a classifier of the group, not fitted, and its fit parameters."""
         estimator = default_group_estimator(self.estimator, rows.X)
-        return estimator, weights_for(estimator, rows.sample_weight)
+        weights = weights_in_rows(rows.sample_weight)
+        return estimator, weights_for(estimator, weights)
 
     def _compare(self, scores: ArrayLike) -> RegressorComparison:
         """Compare new predictions of the held-out rows with the plain ones."""

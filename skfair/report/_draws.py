@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import compress
@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from skfair._utils._progress import Progress
+from skfair._utils._text import label_text, or_none
 from skfair._utils._types import Integers
 from skfair.metrics import PermutationTestResult
 from skfair.metrics._confidence import (
@@ -39,7 +40,6 @@ from skfair.metrics._uncertainty import (
     basic_interval,
     check_seed,
     evaluate_each,
-    exact_pvalue,
     permutation_tests,
     permutations,
     permuted_strata,
@@ -48,6 +48,7 @@ from skfair.metrics._uncertainty import (
 )
 from skfair.metrics._undefined import ignore_undefined
 from skfair.model_selection._paired_tests import gap_interval
+from skfair.report._inputs import LEVEL
 from skfair.report._metrics import MEASURES
 from skfair.report._sample import Finding, Sample, count_outcomes
 from skfair.statistics import GroupedOutcomes, GroupedScores
@@ -62,9 +63,10 @@ _MAX_PERMUTED = 2**23
 class Uncertainty(NamedTuple):
     """Interval, certificate, mean under permutation and p-value; None where undefined.
 
-    `as_large` is the share of permutations with a value at least as large, the given
-    order included: the p-value, unless ties are broken. The last is the share of
-    permutations in which the metric is undefined, None where there were none.
+    Of a metric that compares pairs of groups, the mean is that of the gap that decides
+    the test: the first of `pairs`, beside which are all gaps beyond chance.
+    `without_test` is the share of permutations in which the metric is undefined, None
+    where there were none.
     """
 
     lower: float | None = None
@@ -72,13 +74,16 @@ class Uncertainty(NamedTuple):
     certified: float | None = None
     null_mean: float | None = None
     pvalue: float | None = None
-    as_large: float | None = None
     without_test: float | None = None
+    pairs: Sequence[dict[str, Any]] = ()
 
 
 #: What draws of rows give, and of a metric whose noise has no bound its interval.
-DRAWN = ("null_mean", "pvalue", "as_large", "without_test")
+DRAWN = ("null_mean", "pvalue", "without_test")
 DRAWN_ENDS = ("lower", "upper")
+
+#: Entries of a pair of groups whose gap is tested.
+_OF_PAIR = ("pair", "classes", "gap", "null_mean", "pvalue")
 
 #: What is found on the rows of each sample.
 Found = list[tuple[Sample, dict[str, Finding]]]
@@ -210,8 +215,7 @@ def uncertainties(
             rows = sample.drawn_from(question)
             tests = permute(sample, of_question, rows, tick, done.permuted)
             for key, test in tests.items():
-                unit = MEASURES[key].unit_of(sample)
-                results[key] = with_test(results[key], test, unit)
+                results[key] = with_test(results[key], test, sample, key)
             resampled |= {k: rows for k in of_question if not MEASURES[k].bounded}
         for key, values in _resample(sample, resampled, tick).items():
             rows, value = resampled[key], found[key].value
@@ -230,8 +234,19 @@ def stated(
         names = [*DRAWN] if MEASURES[key].bounded else [*DRAWN, *DRAWN_ENDS]
         largest = 2.0 if MEASURES[key].maximum is not None else math.inf
         drawn = {name: _drawn(claimed[key][name], largest) for name in names}
-        results[key] = results[key]._replace(**drawn)
+        pairs = [_stated_pair(pair, largest) for pair in claimed[key]["pairs"]]
+        results[key] = results[key]._replace(**drawn, pairs=pairs)
     return results
+
+
+def _stated_pair(pair: Mapping[str, Any], largest: float) -> dict[str, Any]:
+    """Read a pair of groups from a summary."""
+    if {*pair} != {*_OF_PAIR} or not all(
+        part is None or isinstance(part, str) for part in pair["pair"]
+    ):
+        raise ValueError(f"the summary must have pairs of groups, got {pair!r}.")
+    numbers = {name: _drawn(pair[name], largest) for name in _OF_PAIR[2:]}
+    return {"pair": [*pair["pair"]], "classes": pair["classes"], **numbers}
 
 
 def _drawn(value: Any, largest: float) -> float | None:
@@ -303,18 +318,52 @@ def _permute_once(
 
 
 def with_test(
-    found: Uncertainty, test: PermutationTestResult, unit: float
+    found: Uncertainty, test: PermutationTestResult, sample: Sample, key: str
 ) -> Uncertainty:
-    """Add a test of values of this unit, unless too many permutations are undefined."""
-    null = test.null_distribution
-    undefined = float(np.isnan(null).mean())
+    """Add a test, unless too many permutations are undefined."""
+    undefined = float(np.isnan(test.null_distribution).mean())
     found = found._replace(without_test=undefined)
     if 1 - undefined < ENOUGH:
         return found
-    as_large = exact_pvalue(test.value, null, unit=unit)
-    return found._replace(
-        null_mean=test.null_mean, pvalue=test.pvalue, as_large=as_large
-    )
+    pairs = _pairs_beyond_chance(test, sample, key)
+    null_mean = pairs[0]["null_mean"] if pairs else test.null_mean
+    return found._replace(null_mean=null_mean, pvalue=test.pvalue, pairs=pairs)
+
+
+def _pairs_beyond_chance(
+    test: PermutationTestResult, sample: Sample, key: str
+) -> list[dict[str, Any]]:
+    """Name the pair that decides a test, and all others that are beyond chance.
+
+    Of two classes, either predicted one has the same gaps.
+    """
+    classes, found = sample.audit.classes, dict[Any, dict[str, Any]]()
+
+    def named(group: Any) -> str | None:
+        # Statistics of calibration know the positions of groups alone.
+        if group is not None and MEASURES[key].question == "calibration":
+            group = sample.groups.labels[group]
+        return None if group is None else label_text(group)
+
+    for row in test.pairs.to_dict("records"):
+        if found and row["pvalue"] > LEVEL * (1 + 1e-9):
+            break
+        cell = None
+        if "label" in row:
+            true, predicted = (classes.index(row[x]) for x in ("label", "prediction"))
+            cell = [true, 1 if sample.audit.binary else predicted]
+        names = [named(row["group"]), named(row["other"])]
+        found.setdefault(
+            (*names, str(cell), row.get("stratum")),
+            {
+                "pair": names,
+                "classes": cell,
+                "gap": float(row["gap"]),
+                "null_mean": or_none(row["by_chance"]),
+                "pvalue": float(row["pvalue"]),
+            },
+        )
+    return [*found.values()]
 
 
 def _resample(

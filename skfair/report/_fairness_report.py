@@ -7,7 +7,7 @@ import html
 import math
 from collections.abc import Iterator, Sequence
 from os import PathLike
-from typing import Any, Literal, Self, TypedDict, Unpack, get_args
+from typing import Any, Literal, Self, get_args
 
 import pandas as pd
 from numpy.typing import ArrayLike
@@ -19,7 +19,6 @@ from skfair.report._bundle import write_bundle
 from skfair.report._frame_inputs import read_frame
 from skfair.report._inputs import (
     Audit,
-    Options,
     columns_of_table,
     estimator_inputs,
     make_audit,
@@ -33,7 +32,7 @@ from skfair.report._why import data_of, section_of
 from skfair.report._words import DEFAULT_TITLE
 
 _NUMBERS = ("value", "lower", "upper", "certified", "null_mean", "pvalue")
-_OTHERS = ("n", "n_groups", "smallest_group", "sentence", "note")
+_OTHERS = ("tested", "n", "n_groups", "smallest_group", "sentence", "note")
 #: Columns of the difference to the first model, by its numbers in a summary.
 _DIFFERENCE = {
     "value": "difference",
@@ -48,34 +47,6 @@ _NEEDED = {
 }
 #: Tables of a report.
 Table = Literal["metrics", "models", "groups", "impact_ratios", "strata", "proxy"]
-
-
-class ReportOptions(TypedDict, total=False):
-    """Parameters of `FairnessReport.from_predictions` that all constructors take."""
-
-    metrics: Sequence[str] | None
-    epsilon: float
-    alpha: float
-    n_resamples: int
-    n_permutations: int
-    confidence_level: float
-    min_group_size: int
-    impact_ratios: bool
-    min_share: float
-    limit: float | None
-    random_state: Any
-    n_jobs: int | None
-    verbose: int
-
-
-class EstimatorOptions(ReportOptions, total=False):
-    """Further parameters of `FairnessReport.from_estimator`."""
-
-    sample_weight: ArrayLike | None
-    title: str
-    group_probabilities: Any
-    odds_ratio: Sequence[float]
-    proxy_limit: float
 
 
 class FairnessReport(MadeByClassMethods):
@@ -155,7 +126,7 @@ class FairnessReport(MadeByClassMethods):
         threshold: float | None = None,
         pos_label: Any = None,
         scale: AnyScale = "probability",
-        **options: Unpack[EstimatorOptions],
+        **options: Any,
     ) -> Self:
         """Report on fitted classifiers or, with ``scale="real"``, regressors.
 
@@ -182,7 +153,7 @@ dataframe or Groups, default=None
             `from_predictions`.
         threshold : float, default=None
             Smallest score that counts as a positive decision. By default decisions
-            are those of the `predict` method.
+            are those of the `predict` method of classifiers.
         pos_label : int, float, bool or str, default=None
             The positive class, by default the second of two.
         scale : {"probability", "rank", "real"}, default="probability"
@@ -212,7 +183,7 @@ dataframe or Groups, default=None
         return cls.from_predictions(
             y,
             cells=columns_of_table(X, cells, "cells")[0],
-            threshold=Options.threshold if threshold is None else threshold,
+            threshold=threshold,
             scale=scale,
             **estimator_inputs(estimator, X, *columns, pos_label, threshold, scale),
             **options,
@@ -232,7 +203,7 @@ dataframe or Groups, default=None
         odds_ratio: Sequence[float] = (1.0, 1.5, 2.0, math.inf),
         proxy_limit: float = 0.1,
         sample_weight: ArrayLike | None = None,
-        threshold: float = 0.5,
+        threshold: float | None = None,
         pos_label: Any = None,
         scale: AnyScale = "probability",
         metrics: Sequence[str] | None = None,
@@ -292,10 +263,12 @@ n_groups), or dict, default=None
             from which odds ratio on they contain it.
         sample_weight : array-like of shape (n_samples,), default=None
             Non-negative sample weights. Rows of weight 0 are left out.
-        threshold : float, default=0.5
+        threshold : float, default=None
             Smallest score that counts as a positive decision; with ``scale="rank"`` the
-            smallest rank. Left at its default with ``scale="real"``, as are `pos_label`
-            and `group_probabilities`.
+            smallest rank. None is 0.5 of probabilities. Of ranks nothing is decided
+            then, and the report is on scores alone, unless there is `y_pred`. Left at
+            its default with ``scale="real"``, as are `pos_label` and
+            `group_probabilities`.
         pos_label : int, float, bool or str, default=None
             The label that counts as positive. None stands for 1 if labels are
             numbers; text labels require it.
@@ -398,11 +371,11 @@ n_groups), or dict, default=None
         sensitive_features: str | list[str],
         control_features: str | list[str] | None = None,
         sample_weight: str | None = None,
-        threshold: float = 0.5,
+        threshold: float | None = None,
         pos_label: Any = None,
         scale: Scale = "probability",
         title: str = DEFAULT_TITLE,
-        **options: Unpack[ReportOptions],
+        **options: Any,
     ) -> Self:
         """Report on a table of any size, whose rows stay where they are.
 
@@ -431,8 +404,9 @@ n_groups), or dict, default=None
             their intersection. They are further keys of the same aggregation.
         sample_weight : str, default=None
             Name of the column of non-negative sample weights.
-        threshold : float, default=0.5
-            Smallest score that counts as a positive decision, or smallest rank.
+        threshold : float, default=None
+            Smallest score that counts as a positive decision, or smallest rank, as in
+            `from_predictions`.
         pos_label : int, float, bool or str, default=None
             The label that counts as positive, as in `from_predictions`.
         scale : {"probability", "rank"}, default="probability"
@@ -461,7 +435,7 @@ n_groups), or dict, default=None
 
         See Also
         --------
-        skfair.frames.mcdp_bounds : MCDP(0) of any number of rows, exact.
+        skfair.frames.grouped_histogram : Counts rows for bounds of metrics.
         skfair.metrics.proxy_bounds : Where groups are known by a proxy only, from a
             histogram by cell of the proxy.
 

@@ -13,10 +13,7 @@ from numpy.typing import NDArray
 
 from skfair._utils._columns import floats_in
 from skfair._utils._progress import Progress
-from skfair._utils._types import Bools, Floats, Integers
 from skfair._utils._validation import ROUNDING
-from skfair.frames._batches import lie_in
-from skfair.frames._mcdp_bounds import merge_bins, power_of_two
 from skfair.frames._query import (
     Counted,
     Table,
@@ -25,7 +22,6 @@ from skfair.frames._query import (
     names_of,
     open_table,
 )
-from skfair.groups import Groups, recode
 from skfair.metrics import mcdp
 from skfair.metrics._distribution._gap import compared_pairs
 from skfair.metrics._distribution._metric_bounds import (
@@ -36,29 +32,13 @@ from skfair.metrics._distribution._metric_bounds import (
 from skfair.metrics._inputs import Multigroup
 from skfair.report._inputs import MANY_ROWS, Audit, Options, make_audit, of_one_model
 
-#: Most bins of scores that a pass counts.
-_MOST_BINS = 2**16
-#: A bin that holds more than this share of all rows is counted again in finer bins.
-_HEAVY = 2**-11
-#: Passes of finer bins.
-_MAX_PASSES = 2
+#: More rows than these are counted in bins of their scores.
+_MAX_SCORES = 2**20
+#: Cells of groups, classes and bins, unless there are then too few bins.
+_MAX_CELLS = 2**20
+_FEWEST_BINS, _MOST_BINS = 2**10, 2**16
 #: Weights whose logarithms to the base 2 share an interval of this length are alike.
 _WEIGHT_STEP = 1 / 8
-
-
-@dataclass(frozen=True)
-class Sizes:
-    """From which sizes on a table is counted in other ways.
-
-    A table of at least `many_rows` is counted by its engine; with more than
-    `max_scores` rows in bins. A pass counts up to `max_cells` cells of groups, classes
-    and bins, unless there are then fewer than `fewest_bins`.
-    """
-
-    many_rows: int = MANY_ROWS
-    max_scores: int = 2**20
-    max_cells: int = 2**20
-    fewest_bins: int = 2**10
 
 
 @dataclass(frozen=True)
@@ -89,7 +69,6 @@ def read_frame(
     sample_weight: str | None,
     pos_label: Any,
     options: Options,
-    sizes: Sizes = Sizes(),
 ) -> list[Audit]:
     """Read a table of few rows, or count its rows for each model."""
     columns = _Columns(
@@ -101,12 +80,12 @@ def read_frame(
     )
     table = _open(frame, columns)
     n_rows = int(_collected(table.select(nw.len().alias("n")))["n"][0])
-    if n_rows < sizes.many_rows:
+    if n_rows < MANY_ROWS:
         return [_read_rows(table, columns, pos_label, options)]
     audits = []
     for name, (score, predicted) in columns.models.items():
         one = replace(columns, models={name: (score, predicted)})
-        audits.append(_count_rows(table, one, n_rows, pos_label, options, sizes))
+        audits.append(_count_rows(table, one, n_rows, pos_label, options))
     if len({audit.classes for audit in audits}) > 1:
         raise ValueError(
             "y_pred must have the same labels for all models, got "
@@ -178,81 +157,12 @@ def _read_rows(
     )
 
 
-#: Columns of entries that are numbers.
-_OF_ENTRIES = "cells", "rows", "weights", "lows", "highs"
-
-
-@dataclass(frozen=True)
-class _Entries:
-    """Rows counted by groups, classes and score, and where their cells begin.
-
-    The last of `groups` are the strata, if there are any.
-    """
-
-    groups: list[Groups]
-    classes: list[NDArray[Any]]
-    cells: Floats
-    rows: Integers
-    weights: NDArray[Any]
-    lows: Floats
-    highs: Floats
-
-    @classmethod
-    def of(cls, counted: Counted, n_bins: int | None) -> _Entries:
-        """Entries of an aggregation, of all rows or of some ranges of scores."""
-        cells = counted.keys / (n_bins or 1)
-        columns = counted.rows, counted.weights, counted.lows, counted.highs
-        strata = [] if counted.strata is None else [counted.strata]
-        return cls(counted.attributes + strata, counted.classes, cells, *columns)
-
-    @property
-    def blurred(self) -> Bools:
-        """Whether rows of an entry may have scores between the least and largest."""
-        return np.asarray(self.lows < self.highs)
-
-    def at(self, places: Integers) -> _Entries:
-        """Entries at some places, which may be repeated."""
-        return _Entries(
-            [groups[places] for groups in self.groups],
-            [values[places] for values in self.classes],
-            *(getattr(self, name)[places] for name in _OF_ENTRIES),
-        )
-
-    def joined(self, finer: _Entries, again: Bools) -> _Entries:
-        """Put finer entries in place of some."""
-        rest, groups = self.at(np.flatnonzero(~again)), []
-        for before, after in zip(rest.groups, finer.groups, strict=True):
-            codes = recode(after.codes, after.labels, before.labels)
-            groups.append(replace(before, codes=np.append(before.codes, codes)))
-        return _Entries(
-            groups,
-            [*map(np.append, rest.classes, finer.classes)],
-            *(np.append(getattr(rest, x), getattr(finer, x)) for x in _OF_ENTRIES),
-        )
-
-    def split(self, pairs: Bools) -> _Entries:
-        """Entries of two rows each as one entry for either row."""
-        order = np.repeat(np.arange(len(self.rows)), np.where(pairs, 2, 1))
-        found, of_pair = self.at(order), pairs[order]
-        second = np.diff(order, prepend=-1) == 0
-        scores = np.where(second, found.highs, found.lows)
-        halves = np.where(of_pair, 2, 1)
-        return replace(
-            found,
-            rows=found.rows // halves,
-            weights=found.weights // halves if pairs.any() else found.weights,
-            lows=np.where(of_pair, scores, found.lows),
-            highs=np.where(of_pair, scores, found.highs),
-        )
-
-
 def _count_rows(
     table: Any,
     columns: _Columns,
     n_rows: int,
     pos_label: Any,
     options: Options,
-    sizes: Sizes,
 ) -> Audit:
     """Count the rows of a model by groups, classes and scores."""
     ((name, (score, predicted)),) = columns.models.items()
@@ -260,7 +170,7 @@ def _count_rows(
     known = table.collect_schema().names()
     classes = [column for column in (columns.y_true, predicted) if column is not None]
     if score is not None and predicted is None and options.scale == "probability":
-        least = options.threshold if options.threshold > 0 else -ROUNDING
+        least = options.threshold or -ROUNDING
         added[_unused("decision", known)] = floats_in(table, score) >= least
     if columns.weight is not None:
         weight = floats_in(table, columns.weight)
@@ -278,17 +188,20 @@ def _count_rows(
         scale="rank" if options.scale == "rank" else "probability",
     )
     progress = Progress("FairnessReport", options.verbose)
-    entries = _count_scores(by, n_rows, sizes, progress)
+    progress.line(f"counting {n_rows:,} rows")
+    entries = _count_scores(by, n_rows)
     if columns.weight is None:
-        entries = entries.split((entries.rows == 2) & entries.blurred)
+        entries = _split_pairs(entries)
     values = dict(zip(classes, entries.classes, strict=False))
     middles = entries.lows + (entries.highs - entries.lows) / 2
     audit = make_audit(
         y_true=None if columns.y_true is None else values[columns.y_true],
         y_score=None if score is None else {name: middles},
         y_pred=None if predicted is None else {name: values[predicted]},
-        sensitive_features=dict(zip(columns.sensitive, entries.groups, strict=False)),
-        control_features=entries.groups[-1] if columns.control else None,
+        sensitive_features=dict(
+            zip(columns.sensitive, entries.attributes, strict=True)
+        ),
+        control_features=entries.strata,
         pos_label=pos_label,
         sample_weight=None
         if columns.weight is None
@@ -309,37 +222,36 @@ def _unused(name: str, known: Iterable[str]) -> str:
     return name
 
 
-def _count_scores(
-    table: Table, n_rows: int, sizes: Sizes, progress: Progress
-) -> _Entries:
-    """Count rows by score, or in bins, of which those of many rows become finer."""
-    progress.line(f"counting {n_rows:,} rows")
-    if table.score is None or n_rows <= sizes.max_scores:
-        return _Entries.of(count_rows_by(table, None), None)
+def _count_scores(table: Table, n_rows: int) -> Counted:
+    """Count rows by score, or in bins of scores."""
+    if table.score is None or n_rows <= _MAX_SCORES:
+        return count_rows_by(table, None)
     if table.scale == "rank":
         table = _in_unit_interval(table)
     n_kinds = len(count_rows_by(replace(table, score=None), None).rows)
-    n_bins = power_of_two(sizes.max_cells / n_kinds)
-    n_bins = min(max(n_bins, sizes.fewest_bins), _MOST_BINS)
-    heavy = max(_HEAVY, 4 / n_bins) * n_rows
-    entries = _Entries.of(count_rows_by(table, n_bins), n_bins)
-    for i in range(_MAX_PASSES):
-        cells, positions = np.unique(entries.cells, return_inverse=True)
-        n_blurred = np.bincount(positions, entries.rows * entries.blurred)
-        bins = np.unique(np.floor(cells[n_blurred > heavy] * n_bins))
-        if not len(bins):
-            break
-        ranges = merge_bins(bins, n_bins)
-        again = lie_in(ranges, entries.lows)
-        n_bins *= max(2, power_of_two(sizes.max_cells / n_kinds / len(bins)))
-        progress.line(f"counting {n_rows:,} rows, pass {i + 2} of {1 + _MAX_PASSES}")
-        finer = count_rows_by(table, n_bins, ranges)
-        if finer.rows.sum() != entries.rows[again].sum():
-            raise ValueError(
-                "frame changed between two passes, expected the same rows."
-            )
-        entries = entries.joined(_Entries.of(finer, n_bins), again)
-    return entries
+    n_bins = 1 << max(0, (_MAX_CELLS // n_kinds).bit_length() - 1)
+    n_bins = min(max(n_bins, _FEWEST_BINS), _MOST_BINS)
+    return count_rows_by(replace(table, narrow_ends=True), n_bins)
+
+
+def _split_pairs(entries: Counted) -> Counted:
+    """Give each of two rows of a bin an entry, since both of their scores are known."""
+    pairs = (entries.rows == 2) & (entries.lows < entries.highs)
+    order = np.repeat(np.arange(len(pairs)), np.where(pairs, 2, 1))
+    second, pairs = np.diff(order, prepend=-1) == 0, pairs[order]
+    rows = entries.rows[order] // np.where(pairs, 2, 1)
+    lows, highs = entries.lows[order], entries.highs[order]
+    return replace(
+        entries,
+        attributes=[groups[order] for groups in entries.attributes],
+        classes=[labels[order] for labels in entries.classes],
+        keys=entries.keys[order],
+        rows=rows,
+        weights=rows,
+        lows=np.where(second, highs, lows),
+        highs=np.where(pairs & ~second, lows, highs),
+        strata=None if entries.strata is None else entries.strata[order],
+    )
 
 
 def _in_unit_interval(table: Table) -> Table:
@@ -356,7 +268,7 @@ def _in_unit_interval(table: Table) -> Table:
     return replace(table, frame=rows, scale="probability")
 
 
-def _blur_of_entries(audit: Audit, entries: _Entries) -> tuple[float, float]:
+def _blur_of_entries(audit: Audit, entries: Counted) -> tuple[float, float]:
     """How far MCDP(0) and ABCC may be from the values at the middles of intervals.
 
     The first is the largest width of the bounds of MCDP(0). The second is the length of
@@ -365,8 +277,9 @@ def _blur_of_entries(audit: Audit, entries: _Entries) -> tuple[float, float]:
     than the largest of any stratum.
     """
     width, share = 0.0, 0.0
-    _, cells = np.unique(entries.cells, return_inverse=True)
-    for attribute in audit.attributes if entries.blurred.any() else ():
+    _, cells = np.unique(entries.keys, return_inverse=True)
+    blurred = entries.lows < entries.highs
+    for attribute in audit.attributes if blurred.any() else ():
         codes = attribute.groups.codes
         parts = [codes]
         if audit.strata is not None:
@@ -378,14 +291,14 @@ def _blur_of_entries(audit: Audit, entries: _Entries) -> tuple[float, float]:
             width = max(width, _width(part, attribute.comparison, entries))
             if (known := part >= 0).any():
                 weights = np.bincount(cells, entries.weights * known)
-                blurred = np.bincount(cells, entries.blurred)
-                share = max(share, weights[blurred > 0].max(initial=0) / weights.sum())
+                several = np.bincount(cells, blurred) > 0
+                share = max(share, weights[several].max(initial=0) / weights.sum())
     if audit.options.scale == "rank":
         return width, 2 * float(share)
     return width, float((entries.highs - entries.lows).max())
 
 
-def _width(codes: NDArray[Any], multigroup: Multigroup, entries: _Entries) -> float:
+def _width(codes: NDArray[Any], multigroup: Multigroup, entries: Counted) -> float:
     """Largest width of the bounds of MCDP(0) of the entries that have a group."""
     order = np.argsort(codes, kind="stable")[np.count_nonzero(codes < 0) :]
     labels, sorted_codes = np.unique(codes[order], return_inverse=True)

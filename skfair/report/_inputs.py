@@ -73,6 +73,8 @@ Labels = TypeVar("Labels")
 MANY_ROWS = 50_000
 #: With more groups than this each is compared with everyone instead of in pairs.
 MAX_PAIRWISE = 10
+#: A p-value of at most this is called more than chance.
+LEVEL = 0.05
 #: With fewer no p-value is at most 0.05 / 3, the first step of Holm's correction.
 FEWEST_PERMUTATIONS = 59
 
@@ -81,7 +83,7 @@ FEWEST_PERMUTATIONS = 59
 class Options:
     """Parameters of `FairnessReport.from_predictions`, checked; the seed is drawn."""
 
-    threshold: float = 0.5
+    threshold: float | None = None
     scale: AnyScale = "probability"
     epsilon: float = 0.05
     alpha: float = 0.9
@@ -110,8 +112,13 @@ class Options:
             )
         check_flag("impact_ratios", self.impact_ratios)
         check_choice("scale", self.scale, get_args(AnyScale))
-        checked = {
-            "threshold": check_real("threshold", self.threshold, 0, 1),
+        if self.scale == "real" and self.threshold is not None:
+            raise ParameterError(
+                "threshold",
+                "must be left at its default with scale='real', which decides nothing, "
+                f"got {self.threshold!r}.",
+            )
+        checked: dict[str, Any] = {
             "epsilon": check_real("epsilon", self.epsilon, 0, 0.5, closed="right"),
             "alpha": check_real("alpha", self.alpha, 0, 1, closed="left"),
             "n_resamples": check_integer("n_resamples", self.n_resamples, 1),
@@ -127,12 +134,11 @@ class Options:
         }
         if self.limit is not None:
             checked["limit"] = check_real("limit", self.limit, 0, 1)
-        if self.scale == "real" and self.threshold != type(self).threshold:
-            raise ParameterError(
-                "threshold",
-                "must be left at its default with scale='real', which decides nothing, "
-                f"got {self.threshold:g}.",
-            )
+        # No threshold of ranks is meant unless it is given.
+        threshold = 0.5 if self.scale == "probability" else None
+        if self.threshold is not None:
+            threshold = check_real("threshold", self.threshold, 0, 1)
+        checked["threshold"] = threshold
         if self.n_jobs == 0:
             raise ParameterError(
                 "n_jobs",
@@ -160,10 +166,10 @@ def _check_permutations(value: Any) -> int:
 class Model:
     """Scores and predicted classes, as positions in `Audit.classes`.
 
-    Scores lie in [0, 1], unless the scale of the report is "rank" or "real". Where they
-    are predicted numbers, no classes are predicted, and `y_pred` is 0; `errors` are
-    then their errors, where these were counted apart from predicted and true numbers.
-    A decision is positive from `threshold` on; None if decisions are given.
+    Scores lie in [0, 1], unless the scale of the report is "rank" or "real". A decision
+    is positive from `threshold` on; None if decisions are given, or if the model
+    `decides` nothing, as of predicted numbers and of ranks: `y_pred` is then 0.
+    `errors` are those of numbers, where they were counted apart.
     """
 
     name: str
@@ -171,6 +177,7 @@ class Model:
     y_pred: Integers
     threshold: float | None
     errors: Floats | None = None
+    decides: bool = True
 
     def at(self, entries: Any) -> Model:
         """Model of some entries."""
@@ -509,9 +516,12 @@ def _read_models(
 def _decide(
     name: str, scores: Any, weights: NDArray[Any] | None, options: Options
 ) -> Model:
-    """Model that compares scores, or their ranks, with the threshold."""
+    """Model that compares scores, or their ranks, with the threshold, if any."""
+    if options.threshold is None:
+        nobody = np.zeros(len(scores), np.intp)
+        return Model(name, scores, nobody, None, decides=False)
     ranks = mid_ranks(scores, weights) if options.scale == "rank" else scores
-    selected = (ranks >= options.threshold) & (options.scale != "real")
+    selected = ranks >= options.threshold
     return Model(name, scores, selected.astype(np.intp), options.threshold)
 
 

@@ -83,8 +83,11 @@ _OF_SCORES: Mapping[str, str | None] = {"probability": "probability", "rank": "r
 
 def questions_of(settings: Mapping[str, Any]) -> dict[str, str]:
     """Questions of a report with these settings."""
-    of_numbers = settings.get("scale") == "real"
-    return QUESTIONS_OF_NUMBERS if of_numbers else QUESTIONS
+    if settings["scale"] == "real":
+        return QUESTIONS_OF_NUMBERS
+    if not settings["decides"]:
+        return {"scores": QUESTIONS["scores"]}
+    return QUESTIONS
 
 
 def word_of(question: str, settings: Mapping[str, Any]) -> str:
@@ -119,7 +122,7 @@ class Measure:
     #: Sentence on the ranks of scores, where it differs.
     sentence_of_ranks: str = ""
     #: Says what chance alone gives.
-    by_chance: str = "about {text} points"
+    by_chance: str = "about {text}"
     #: Order in which metrics are taken for the answer to their question; None is never.
     rank: int | None
     #: What is evaluated on the statistic of a question, where it is not the metric.
@@ -132,11 +135,31 @@ class Measure:
     bounded: bool = True
 
     @property
-    def maximum(self) -> int | None:
+    def maximum(self) -> float | None:
         """Largest value that the metric can have; None if it has the target's unit."""
         known = specification_of(self.metric)[0]
         largest = known.largest({"scale": self.scales.get("real")})
-        return None if math.isinf(largest) else int(largest)
+        if math.isinf(largest):
+            return None
+        return int(largest) if largest == int(largest) else largest
+
+    @property
+    def compares_pairs(self) -> bool:
+        """Whether tests compare pairs of groups, and not the value."""
+        return specification_of(self.of_statistic or self.metric)[0].pairs is not None
+
+    @property
+    def loose(self) -> bool:
+        """Whether the interval is that of any metric of its kind."""
+        return self.bounded and specification_of(self.metric)[0].compare is None
+
+    def text_of(self, value: float) -> str:
+        """Write a value with its unit."""
+        return f"{self.unit(value)} points" if self.unit is points else self.unit(value)
+
+    def chance_text(self, null: float) -> str:
+        """Write the mean of the metric under shuffled groups."""
+        return self.by_chance.format(text=self.text_of(null))
 
     def options_of(self, sample: Sample) -> dict[str, Any]:
         """Return the options of the metric in a report."""
@@ -333,27 +356,19 @@ def _gap_to_average(summary: Summary, measure: Summary, values: Values) -> str:
     ours, theirs = measure["attained"]["figures"]
     return (
         "Of all groups {first} is furthest from the average group: {value} points "
-        "above its selection rate of {theirs}"
-        if ours > theirs
-        else "Of all groups {first} is furthest from the average group: {value} points "
-        "below its selection rate of {theirs}"
-    ).format(**values)
+        "{side} its selection rate of {theirs}"
+    ).format(side="above" if ours > theirs else "below", **values)
 
 
 def _gap_of_tail(summary: Summary, measure: Summary, values: Values) -> str:
-    n_tail = measure["attained"]["n_tail"]
+    share = f"{100 * (1 - summary['settings']['alpha']):.4g}%"
+    n_tail, n_groups = measure["attained"]["n_tail"], measure["n_groups"]
+    furthest = f"The {share} of groups furthest from the average"
+    if n_tail == 1:
+        return f"{furthest} are one group here, so this is the largest gap"
     return (
-        "The {share}% of groups furthest from the average are one group here, so this "
-        "is the largest gap"
-        if n_tail == 1
-        else "The {share}% of groups furthest from the average ({n_tail} of "
-        "{n_groups}) are {value} points from the average group's selection rate, on "
-        "average"
-    ).format(
-        share=f"{100 * (1 - summary['settings']['alpha']):.4g}",
-        n_tail=n_tail,
-        n_groups=measure["n_groups"],
-        **values,
+        f"{furthest} ({n_tail} of {n_groups}) are {values['value']} points from the "
+        "average group's selection rate, on average"
     )
 
 
@@ -378,14 +393,14 @@ def _largest_gap_of_scores(summary: Summary, measure: Summary, values: Values) -
 
 
 def _sustained_gap(summary: Summary, measure: Summary, values: Values) -> str:
-    epsilon = summary["settings"]["epsilon"]
+    length = 2 * summary["settings"]["epsilon"]
+    window = f"{length:g} long"
+    if summary["settings"]["scale"] == "rank":
+        window = f"that holds {percent(length)} of everyone"
     return (
-        "Throughout some range of thresholds that holds {share} of everyone, {first} "
-        "and {second} are at least {value} points apart"
-        if summary["settings"]["scale"] == "rank"
-        else "Throughout some range of thresholds {length} long, {first} and {second} "
-        "are at least {value} points apart"
-    ).format(share=percent(2 * epsilon), length=f"{2 * epsilon:g}", **values)
+        "Throughout some range of thresholds {window}, {first} and {second} are at "
+        "least {value} points apart"
+    ).format(window=window, **values)
 
 
 def _difference_of_errors(summary: Summary, measure: Summary, values: Values) -> str:
@@ -393,28 +408,18 @@ def _difference_of_errors(summary: Summary, measure: Summary, values: Values) ->
     for group, key, size in zip(
         ("first", "second"), ("ours", "theirs"), found["sizes"], strict=True
     ):
-        values[key] = (
-            f"{values[key]} of {values[group]}"
-            if summary["settings"]["sample_weight"]
-            else f"{values[key]} of {whole(size)} in {values[group]}"
-        )
+        of = "of" if summary["settings"]["sample_weight"] else f"of {whole(size)} in"
+        values[key] = f"{values[key]} {of} {values[group]}"
     true, predicted = found["classes"]
+    people = "truly positive" if true == 1 else "not truly positive"
+    prediction = "positive decision"
     if len(classes) != 2:
-        return (
-            "Among people who are truly {true}, the prediction {predicted} goes to "
-            "{ours} and {theirs}: {value} percentage points apart"
-        ).format(
-            true=in_quotes(classes[true]),
-            predicted=in_quotes(classes[predicted]),
-            **values,
-        )
+        people = f"truly {in_quotes(classes[true])}"
+        prediction = f"prediction {in_quotes(classes[predicted])}"
     return (
-        "Among people who are truly positive, the positive decision goes to {ours} and "
-        "{theirs}: {value} percentage points apart"
-        if true == 1
-        else "Among people who are not truly positive, the positive decision goes to "
-        "{ours} and {theirs}: {value} percentage points apart"
-    ).format(**values)
+        "Among people who are {people}, the {prediction} goes to {ours} and {theirs}: "
+        "{value} percentage points apart"
+    ).format(people=people, prediction=prediction, **values)
 
 
 def _difference_of_means(
@@ -539,7 +544,6 @@ _TABLE = (
         sentence_of_ranks="For the histograms of the ranks of {first} and {second} to "
         "agree, about {value} of each would need another rank",
         unit=lambda value: percent(value / 2),  # twice the share that would move
-        by_chance="about {text}",
         rank=4,
     ),
     Measure(
@@ -553,7 +557,6 @@ _TABLE = (
         sentence="To be distributed as those of {second}, predictions of {first} would "
         "have to change by {value} on average",
         unit=in_unit,
-        by_chance="about {text}",
         rank=1,
         scales={"real": "real"},
     ),
@@ -618,7 +621,6 @@ _TABLE = (
         sentence="Predictions of {value} of people would have to be set aside for the "
         "error rates of all groups to agree",
         unit=percent,
-        by_chance="about {text}",
         rank=2,
         bounded=False,
     ),
@@ -648,7 +650,6 @@ _TABLE = (
 _OF_FEW_GROUPS = "madd", "calibration_gap"
 #: Metrics of a report by key, in the order of the page.
 MEASURES = {measure.key: measure for measure in _TABLE}
-KEYS = tuple(MEASURES)
 
 
 def amount(value: float | None, key: str) -> str:
@@ -671,7 +672,7 @@ def checked_options(**given: Any) -> Options:
     """Check the parameters of a report, and the names of its metrics."""
     options = Options(**given)
     for key in options.metrics or ():
-        check_choice("metrics", key, KEYS)
+        check_choice("metrics", key, tuple(MEASURES))
     return options
 
 
@@ -684,7 +685,8 @@ def keys_of(
     left_out = _OF_FEW_GROUPS if pooled and not wanted else ()
     scored, labelled = model.y_score is not None, audit.y_true is not None
     possible = {
-        "decisions": audit.binary,
+        "decisions": audit.binary and model.decides,
+        "errors": labelled and model.decides,
         "scores": scored,
         "calibration": audit.binary and scored and labelled,
     }
@@ -714,7 +716,8 @@ def _check_metrics(audit: Audit) -> None:
         raise ValueError("impact_ratios must be False unless there are two classes.")
     possible = {key for model in audit.models for key in keys_of(audit, model)}
     needs = {
-        "decisions": "two classes",
+        "decisions": "decisions on two classes, by y_pred or a threshold",
+        "errors": "y_true and decisions, by y_pred or a threshold",
         "scores": "y_score",
         "calibration": "y_true and y_score of two classes",
     }

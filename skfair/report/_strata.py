@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from skfair._utils._text import label_text
 from skfair._utils._types import Integers
 from skfair.groups import Groups, rows_by_code, with_labels
 from skfair.metrics._confidence import Comparisons, join, lower_bound, upper_bound
@@ -25,6 +26,9 @@ from skfair.report._inputs import set_aside
 from skfair.report._metrics import MEASURES, find_errors
 from skfair.report._sample import Finding, Sample
 from skfair.statistics._grouped_scores import SortedScores
+
+#: Entries of a row of a table of strata that are drawn.
+OF_TESTS = ("null_mean", "pvalue", "pair")
 
 
 class Part(NamedTuple):
@@ -115,17 +119,22 @@ def _combine(sample: Sample, found: list[tuple[Part, Comparisons]]) -> dict[str,
 def _test(
     sample: Sample, parts: list[Part], keys: Collection[str]
 ) -> dict[str, dict[str, Any]]:
-    """Mean of each metric under permutations within strata, and its p-value."""
+    """Mean of each metric under permutations within strata, its p-value and pair."""
     results = dict.fromkeys(keys, Uncertainty())
+    tested: dict[str, dict[str, Any] | None] = dict.fromkeys(keys)
     questions = dict.fromkeys(MEASURES[key].question for key in keys)
     for question in () if sample.audit.counts_are_drawn or not parts else questions:
         rows = _rows(sample, parts, question)
         of_question = [key for key in keys if MEASURES[key].question == question]
         for key, test in permute(sample, of_question, rows).items():
-            unit = MEASURES[key].unit_of(sample)
-            results[key] = with_test(results[key], test, unit)
+            results[key] = with_test(results[key], test, sample, key)
+            tested[key] = None
+            if results[key].pairs:
+                first = test.pairs.iloc[0]
+                place = label_text(parts[int(first.get("stratum", 0))].label)
+                tested[key] = {"stratum": place, **results[key].pairs[0]}
     return {
-        key: {"null_mean": one.null_mean, "pvalue": one.pvalue}
+        key: {"null_mean": one.null_mean, "pvalue": one.pvalue, "pair": tested[key]}
         for key, one in results.items()
     }
 

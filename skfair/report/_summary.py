@@ -11,6 +11,7 @@ from importlib.metadata import version
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 import skfair
 from skfair._utils._class_methods import makers_of
@@ -33,7 +34,7 @@ from skfair.report._performance import ENDS_OF_R2, Numbers, performance, perform
 from skfair.report._proxy import KEYS as KEYS_BY_PROXY
 from skfair.report._proxy import by_proxy
 from skfair.report._sample import Finding, Sample, count_outcomes
-from skfair.report._strata import Part, values_within_strata
+from skfair.report._strata import OF_TESTS, Part, values_within_strata
 from skfair.report._words import in_words
 
 Summary = dict[str, Any]
@@ -41,21 +42,10 @@ Summary = dict[str, Any]
 #: Format of a summary: the number changes with the names or meanings of its entries.
 FORMAT = "skfair.report/2"
 #: Settings that are stated, since they cannot be found from counted rows.
-STATED = ("counts_are_drawn", "blur", "min_cell", "n_withheld")
-#: Options that the settings of a summary have.
-_OPTIONS_OF_SETTINGS = (
-    "scale",
-    "epsilon",
-    "alpha",
-    "n_resamples",
-    "n_permutations",
-    "confidence_level",
-    "min_group_size",
-    "impact_ratios",
-    "min_share",
-    "random_state",
-    "limit",
-)
+STATED = ("counts_are_drawn", "blur", "min_cell", "n_withheld", "left_out")
+#: Options that no number of a summary depends on, or that it has elsewhere.
+_NOT_IN_SETTINGS = {"metrics", "threshold", "odds_ratio", "proxy_limit"}
+_NOT_IN_SETTINGS |= {"n_jobs", "verbose"}
 #: Points of a curve along each axis; more cannot be seen in a picture.
 _N_POINTS = 150
 
@@ -93,6 +83,7 @@ def summarize(
         "n_rows": audit.n_rows,
         "classes": [label_text(label) for label in audit.classes],
         "positive": _positive(audit),
+        "labels_alike": audit.y_true is not None and _are_alike(audit.y_true),
         "models": [model for one in audits for model in _models(one)],
         "attributes": [
             _attribute(one, results[i * n_models :][:n_models])
@@ -139,13 +130,25 @@ def _recomputed(sample: Sample, claimed: Sequence[Summary]) -> Summary:
     if result["strata"] is not None:
         rows = result["strata"]["rows"]
         for row, of_row in zip(rows, of_model["strata"]["rows"], strict=True):
-            row |= {name: of_row[name] for name in ("null_mean", "pvalue")}
+            row |= {name: of_row[name] for name in OF_TESTS}
     return result
 
 
 def _difference(claimed: Summary) -> Summary:
     """Difference of two models as it is claimed, whose rows are paired."""
     return {name: float(claimed[name]) for name in ("value", "lower", "upper")}
+
+
+def _are_alike(values: NDArray[Any]) -> bool:
+    """Whether all values are the same, so that groups cannot differ in them."""
+    return bool((values == values[0]).all())
+
+
+def tell_left_out(summary: Summary, n_rows: int, columns: Sequence[str]) -> Summary:
+    """Say how many rows were left out since they have no value of some columns."""
+    left_out = {"n_rows": n_rows, "columns": [visible_text(name) for name in columns]}
+    settings = {**summary["settings"], "left_out": left_out}
+    return in_words({**summary, "settings": settings})
 
 
 def _positive(audit: Audit) -> str | None:
@@ -158,7 +161,10 @@ def _models(audit: Audit) -> list[Summary]:
             "name": visible_text(model.name),
             "scores": model.y_score is not None,
             "threshold": model.threshold,
-            "decided_by": "",
+            "decided_by": decided_by(model, audit.options.scale),
+            "alike": _are_alike(
+                model.y_pred if model.y_score is None else model.y_score
+            ),
             "performance": numbers,
             "beside_first": beside,
         }
@@ -166,6 +172,16 @@ def _models(audit: Audit) -> list[Summary]:
             audit.models, performances(audit), strict=True
         )
     ]
+
+
+def decided_by(model: Model, scale: str) -> str:
+    """Say how a model decides; nothing if it does not."""
+    if not model.decides:
+        return ""
+    if model.threshold is None:
+        return "as predicted"
+    what = "rank" if scale == "rank" else "score"
+    return f"{what} of at least {model.threshold:g}"
 
 
 def _attribute(attribute: Attribute, results: list[Summary]) -> Summary:
@@ -224,7 +240,6 @@ def _summary_of_metric(
     sizes = sample.attribute.sizes
     return {
         "key": measure.key,
-        "title": "",
         "question": measure.question,
         "maximum": measure.maximum,
         "n": int(sizes.sum()),
@@ -232,13 +247,11 @@ def _summary_of_metric(
         "smallest_group": int(sizes.min()) if len(sizes) else 0,
         "value": or_none(found.value),
         **drawn._asdict(),
+        "pairs": [*drawn.pairs],
         "searched": None if found.bounds is None else list(found.bounds),
         "beside_first": None,
         "attained": found.to_dict(),
         "left_out": _few_of_labels(sample, found),
-        "note": "",
-        "finding": "",
-        "sentence": "",
     }
 
 
@@ -267,9 +280,12 @@ def _groups(sample: Sample) -> list[dict[str, Any]]:
     ]
     if not audit.binary:
         return groups
-    for group, rows, selection in zip(groups, parts, _selections(sample), strict=True):
+    for group, rows in zip(groups, parts, strict=True):
         if audit.y_true is not None:
             group |= _rates(audit, model, rows)
+    if not model.decides:
+        return groups
+    for group, selection in zip(groups, _selections(sample), strict=True):
         group |= selection
     if sample.attribute.comparison == "pooled":
         groups.sort(key=lambda group: -abs(group["difference"]))
@@ -281,11 +297,10 @@ def _rates(audit: Audit, model: Model, rows: Integers) -> Numbers:
     assert audit.y_true is not None
     true, selected = audit.y_true[rows] == 1, model.y_pred[rows] == 1
     weights = audit.entry_weights[rows]
-    shares = {
-        "base_rate": (true, np.ones(len(rows), dtype=bool)),
-        "true_positive_rate": (selected, true),
-        "false_positive_rate": (selected, ~true),
-    }
+    shares = {"base_rate": (true, np.ones(len(rows), dtype=bool))}
+    if model.decides:
+        shares["true_positive_rate"] = selected, true
+        shares["false_positive_rate"] = selected, ~true
     return {
         name: float(weights[hit & among].sum() / weights[among].sum())
         if among.any()
@@ -336,7 +351,7 @@ def _impact_ratios(sample: Sample) -> list[dict[str, Any]] | None:
     labels = groups.labels
     # An intersection is one attribute here; the others have their own.
     groups = replace(groups, labels=tuple(range(len(labels))), names=())
-    values: dict[Any, Any] = {"selection": model.y_pred}
+    values: dict[Any, Any] = {"selection": model.y_pred} if model.decides else {}
     if model.y_score is not None:
         values["scoring"] = model.y_score
     tables = []
@@ -366,7 +381,7 @@ def _impact_ratios(sample: Sample) -> list[dict[str, Any]] | None:
         if audit.n_alike is not None and sample.attribute.n_missing:
             unknown = {"n": sample.attribute.n_missing, "status": "unknown"}
             rows.append({"label": "unknown", **dict.fromkeys(table.columns)} | unknown)
-        tables.append({"kind": kind, "rows": rows, "sentence": ""})
+        tables.append({"kind": kind, "rows": rows})
     return tables
 
 
@@ -384,7 +399,7 @@ def _strata(sample: Sample, found: dict[str, Finding]) -> Summary | None:
     strata = sample.audit.strata
     assert strata is not None
     for row in numbers:
-        row |= {"title": "", "everyone": or_none(found[row["key"]].value)}
+        row["everyone"] = or_none(found[row["key"]].value)
         row["stratum"] = None if row["value"] is None else label_text(row["stratum"])
     names = CROSS.join(strata.names)
     return {
@@ -393,7 +408,6 @@ def _strata(sample: Sample, found: dict[str, Finding]) -> Summary | None:
         "n_rows": sample.audit.count(strata.codes >= 0),
         "left_out": [*_left_out(parts)],
         "rows": numbers,
-        "sentence": "",
     }
 
 
@@ -405,7 +419,7 @@ def _left_out(parts: Sequence[Part]) -> Iterator[Summary]:
 
     def named(part: Part, metric: str | None = None, **why: Any) -> Summary:
         nothing: Summary = {"n_rows": None, "compared": None, "aside": [], "cells": []}
-        label = {"label": label_text(part.label), "metric": metric, "reason": ""}
+        label = {"label": label_text(part.label), "metric": metric}
         return label | nothing | why
 
     for part in parts:
@@ -472,14 +486,15 @@ def _settings(audits: Sequence[Audit]) -> Summary:
         possible &= {*KEYS_BY_PROXY}
     return {
         "positive label": _positive(audit),
-        "decisions": {},
-        **{name: getattr(options, name) for name in _OPTIONS_OF_SETTINGS},
+        "decides": any(model.decides for one in audits for model in one.models),
+        **{k: v for k, v in vars(options).items() if k not in _NOT_IN_SETTINGS},
         "sample_weight": audit.weighted,
         "control_features": audit.strata is not None,
         "counts_are_drawn": audit.counts_are_drawn,
         "blur": [max(one.blur[i] for one in audits) for i in (0, 1)],
         "min_cell": None,
         "n_withheld": None,
+        "left_out": None,
         "calls": {
             key: measure.call_of(vars(options))
             for key, measure in MEASURES.items()

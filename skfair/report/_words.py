@@ -16,14 +16,19 @@ from skfair._utils._text import (
     whole,
     with_size,
 )
-from skfair.report._metrics import DCP_SECONDS, MEASURES, questions_of, word_of
+from skfair.report._inputs import LEVEL
+from skfair.report._metrics import (
+    DCP_SECONDS,
+    MEASURES,
+    amount,
+    questions_of,
+    word_of,
+)
 from skfair.report._proxy import lead, put_proxy
 from skfair.report._why import section_of
 
 Summary = dict[str, Any]
 
-#: A p-value of at most this is called more than chance.
-LEVEL = 0.05
 #: What a test of each question says about all groups together, by its outcome. A metric
 #: that was not tested, or is undefined, has no conclusion.
 CONCLUSIONS = {
@@ -38,11 +43,13 @@ CONCLUSIONS = {
     }.items()
     for state, message in {
         "beyond chance": f"{subject} depend on the group by more than chance explains.",
+        "unclear": f"{subject} may depend on the group: the evidence is weak.",
         "may be chance": f"That {subject.lower()} depend on the group is not shown.",
     }.items()
 }
 #: What the verdict says of attributes by which no difference is beyond chance.
 OF_ATTRIBUTES = {
+    "unclear": "By {names}, there are signs of a difference, and the evidence is weak.",
     "may be chance": "By {names}, no difference beyond chance was found, which does "
     "not show that there is none.",
     "not tested": "By {names}, differences are measured, and not tested.",
@@ -85,11 +92,6 @@ _CANNOT_SHOW = (
 
 def in_words(summary: Summary) -> Summary:
     """Add to a summary the sentences that its numbers and names give."""
-    settings, models = summary["settings"], summary["models"]
-    for model in models:
-        model["decided_by"] = decided_by(model["threshold"], settings["scale"])
-    decisions = {model["name"]: model["decided_by"] for model in models}
-    summary = {**summary, "settings": {**settings, "decisions": decisions}}
     for attribute in summary["attributes"]:
         for result in attribute["results"]:
             _put_result(summary, attribute, result)
@@ -109,31 +111,24 @@ def _put_result(summary: Summary, attribute: Summary, result: Summary) -> None:
         measure["title"] = titles[measure["key"]]
         measure["note"] = " ".join(note(measure))
         measure["finding"] = describe(summary, attribute, measure)
-        measure["sentence"] = " ".join(with_chance(measure))
+        measure["tested"] = ""
+        if (pair := _other_pair(attribute, measure)) is not None:
+            gap = amount(pair["gap"], measure["key"])
+            measure["tested"] = f"{_pair_text(pair)}: {gap}"
+        measure["sentence"] = " ".join(with_chance(summary, attribute, measure))
     for table in result["impact_ratios"] or ():
         given = table["kind"], table["rows"], settings["confidence_level"]
         table["sentence"] = " ".join(describe_ratios(*given))
     if (table := result["strata"]) is not None:
         for row in table["rows"]:
-            row["title"] = titles[row["key"]]
+            row |= {"title": titles[row["key"]], "tested": ""}
+            if (pair := row["pair"]) is not None:
+                gap = amount(pair["gap"], row["key"])
+                row["tested"] = f"{_pair_text(pair)} in {pair['stratum']}: {gap}"
         for one in table["left_out"]:
             one["reason"] = reason_left_out(one, attribute["min_group_size"])
         title = titles["equalized_odds_difference"]
         table["sentence"] = " ".join(describe_strata(table, title))
-
-
-def decided_by(threshold: float | None, scale: str) -> str:
-    """Say how a model decides."""
-    if scale == "real":
-        return ""
-    if threshold is None:
-        return "as predicted"
-    threshold_text = f"{threshold:g}"
-    return (
-        f"rank of at least {threshold_text}"
-        if scale == "rank"
-        else f"score of at least {threshold_text}"
-    )
 
 
 def verdict(summary: Summary) -> Summary:
@@ -147,7 +142,9 @@ def verdict(summary: Summary) -> Summary:
         {
             "model": model["name"],
             "text": " ".join(_lead(summary, i)),
-            "further": [
+            "further": []
+            if model["alike"]
+            else [
                 *_calibration(summary, i),
                 *_largest(summary, i),
                 *_within_limit(summary, i),
@@ -169,7 +166,7 @@ def verdict(summary: Summary) -> Summary:
             )
             if any(measure is not None for measure, _ in answers):
                 named = {"attribute": attribute["name"], "model": result["model"]}
-                points.append(named | _point(answers, settings))
+                points.append(named | _point(summary, attribute, result))
     return {
         "leads": leads,
         "glance": glance,
@@ -196,7 +193,7 @@ def states(result: Summary, settings: Summary) -> list[tuple[Summary | None, str
         if pvalue * (len(pvalues) - i) > LEVEL * (1 + 1e-9):
             break
         largest = pvalue
-    return [(measure, _state(measure, largest)) for measure in chosen]
+    return [(measure, _state(measure, largest, result)) for measure in chosen]
 
 
 def _primary(result: Summary, question: str) -> list[Summary]:
@@ -210,7 +207,7 @@ def _primary(result: Summary, question: str) -> list[Summary]:
     return sorted(found, key=lambda measure: ranks[measure["key"]])
 
 
-def _state(measure: Summary | None, largest: float) -> str:
+def _state(measure: Summary | None, largest: float, result: Summary) -> str:
     """Compare a p-value with the largest that is small after adjustment."""
     if measure is None:
         return "not asked"
@@ -218,11 +215,34 @@ def _state(measure: Summary | None, largest: float) -> str:
         return "not computable"
     if measure["pvalue"] is None:
         return "not tested"
-    return "beyond chance" if measure["pvalue"] <= largest else "may be chance"
+    if measure["pvalue"] <= largest:
+        return "beyond chance"
+    return "unclear" if _signs(measure, result) else "may be chance"
+
+
+def _signs(measure: Summary, result: Summary) -> list[str]:
+    """Say what speaks for a difference that is not beyond chance for all questions."""
+    found = []
+    if measure["pvalue"] <= LEVEL:
+        pvalue = f"{measure['pvalue']:.2g}"
+        found.append(f"the p-value, {pvalue}, is small for this question alone")
+    if measure["lower"] is not None and measure["lower"] > 0:
+        found.append("the interval is above 0")
+    groups = result.get("groups") or ()
+    differing = [in_quotes(g["label"]) for g in groups if g.get("differs")]
+    if measure["question"] == "decisions" and differing:
+        verb = "differs" if len(differing) == 1 else "differ"
+        found.append(f"{listed(differing)} {verb} from the rest")
+    return found
 
 
 def _lead(summary: Summary, model: int) -> Iterator[str]:
     """Say in a few sentences by which attributes a model differs."""
+    nothing = _nothing_to_compare(summary, model)
+    if nothing is not None:
+        yield nothing
+    if summary["models"][model]["alike"]:
+        return
     settings, differing = summary["settings"], dict[str, list[str]]()
     others: dict[str, list[str]] = {state: [] for state in OF_ATTRIBUTES}
     # Where tests were made, a metric that has none leaves its question open.
@@ -239,20 +259,29 @@ def _lead(summary: Summary, model: int) -> Iterator[str]:
             continue
         found = (one for one in OF_ATTRIBUTES if one in {*answers} - unsaid)
         others[next(found, "not computable")].append(attribute["name"])
-    parts: list[str] = []
-    for what, names in differing.items():
-        parts.append(
-            f"{what} by {listed(names)}"
-            if parts
-            else f"{what} differ between groups by {listed(names)}"
-        )
-    if parts:
-        text = _capitalised("; ".join(parts))
+    if differing:
+        text = "; ".join(f"{what} by {listed(n)}" for what, n in differing.items())
+        text = _capitalised(text.replace(" by ", " differ between groups by ", 1))
         yield f"{text}, by more than chance explains."
     for state, names in others.items():
         if names:
             yield OF_ATTRIBUTES[state].format(names=listed(names))
     yield from lead(summary.get("proxy"), model)
+
+
+def _nothing_to_compare(summary: Summary, model: int) -> str | None:
+    """Say that all scores or true labels are alike, if they are."""
+    rows = counted(summary["n_rows"], "row")
+    real = summary["settings"]["scale"] == "real"
+    if summary["models"][model]["alike"]:
+        what = "prediction" if real else "score"
+        if not summary["models"][model]["scores"]:
+            what = "decision"
+        return f"There is nothing to compare: all {rows} have the same {what}."
+    if summary["labels_alike"]:
+        same = f"all {rows} have the same true {'number' if real else 'label'}"
+        return f"There is nothing to compare predictions with: {same}."
+    return None
 
 
 def _capitalised(text: str) -> str:
@@ -321,8 +350,7 @@ def _within_limit(summary: Summary, model: int) -> Iterator[str]:
             for question, names in found[state].items()
         ]
         if names:
-            at = f"{limit:g}"
-            parts.append(message.format(limit=at, names=listed(names)))
+            parts.append(message.format(limit=f"{limit:g}", names=listed(names)))
     if parts:
         yield f"{_capitalised('; '.join(parts))}."
 
@@ -335,34 +363,69 @@ def _beside_limit(measure: Summary, limit: float) -> str:
     return "above" if above else "open"
 
 
-def _point(
-    answers: list[tuple[Summary | None, str]], settings: Summary
-) -> dict[str, str]:
+def _point(summary: Summary, attribute: Summary, result: Summary) -> dict[str, str]:
     """Describe the first question that has a value: decisions, scores, or errors."""
-    found = [(m, state) for m, state in answers if m is not None]
+    settings = summary["settings"]
+    found = [(m, state) for m, state in states(result, settings) if m is not None]
     defined = [(m, state) for m, state in found if m["value"] is not None]
     measure, state = (defined or found)[0]
-    text = measure["finding"]
+    texts = []
     conclusion = CONCLUSIONS.get((word_of(measure["question"], settings), state))
     if conclusion is not None:
-        largest = "" if measure["key"] == "dcp" else "Largest difference found:"
-        text = " ".join(part for part in (conclusion, largest, text) if part)
-    details = "; ".join(_details(measure, settings))
+        texts.append(conclusion)
+        if state == "unclear":
+            texts.append(f"{_capitalised(listed(_signs(measure, result)))}.")
+        if state == "beyond chance" and measure["n_groups"] > 2 and measure["pairs"]:
+            texts.append(f"It is shown for {_pairs_text(measure['pairs'])}.")
+        if measure["key"] != "dcp":
+            texts.append("Largest difference found:")
+    details = "; ".join(_details(attribute, measure, settings))
+    text = " ".join([*texts, measure["finding"]])
     return {"state": state, "text": text + (f" ({details})" if details else "") + "."}
 
 
-def _details(measure: Summary, settings: Summary) -> Iterator[str]:
+def _details(attribute: Summary, measure: Summary, settings: Summary) -> Iterator[str]:
     """Write the interval of a metric, its certificate, and its value by chance."""
-    unit = MEASURES[measure["key"]].unit
+    known = MEASURES[measure["key"]]
     if measure["lower"] is not None:
-        low, high = unit(measure["lower"]), unit(measure["upper"])
+        low, high = known.unit(measure["lower"]), known.unit(measure["upper"])
         share = f"{100 * settings['confidence_level']:g}"
         yield f"{share}% interval {low} to {high}"
     if measure["certified"] is not None:
-        yield f"certified at most {unit(measure['certified'])}"
+        yield f"certified at most {known.unit(measure['certified'])}"
     if measure["null_mean"] is not None:
-        text = chance_text(measure["key"], measure["null_mean"])
-        yield f"chance alone {text}"
+        chance = f"chance alone {known.chance_text(measure['null_mean'])}"
+        if (pair := _other_pair(attribute, measure)) is not None:
+            chance = f"{_pair_text(pair)} {known.text_of(pair['gap'])}, {chance}"
+        yield chance
+
+
+def _other_pair(attribute: Summary, measure: Summary) -> Summary | None:
+    """Return the pair that decides a test, if it is not the one that was found."""
+    if not measure["pairs"]:
+        return None
+    first, value = measure["pairs"][0], measure["value"]
+    labels = [group["label"] for group in attribute["groups"]]
+    pair = [None if i is None else labels[i] for i in measure["attained"]["pair"]]
+    close = math.isclose(first["gap"], value, rel_tol=1e-9, abs_tol=1e-9)
+    return None if close and {*pair} == {*first["pair"]} else first
+
+
+def _pair_text(pair: Summary) -> str:
+    """Name two groups, or a group and everyone."""
+    first, second = pair["pair"]
+    other = "everyone" if second is None else in_quotes(second)
+    return f"{in_quotes(first)} and {other}"
+
+
+def _pairs_text(pairs: Sequence[Summary]) -> str:
+    """List pairs of groups, each once."""
+    if pairs[0]["pair"][1] is None:
+        groups = dict.fromkeys(in_quotes(pair["pair"][0]) for pair in pairs)
+        return f"{listed([*groups])}, each beside everyone"
+    names = [*dict.fromkeys(map(_pair_text, pairs))]
+    more = [counted(len(names) - 5, "more pair")] if len(names) > 5 else []
+    return "; ".join(names[:5] + more)
 
 
 def _count_tests(summary: Summary) -> Summary:
@@ -386,18 +449,21 @@ def cautions(summary: Summary) -> Iterator[str]:
     """Say what limits the numbers of a report."""
     settings = summary["settings"]
     of_numbers = settings["scale"] == "real"
+    if (left_out := settings["left_out"]) is not None:
+        columns = " or ".join(in_quotes(name) for name in left_out["columns"])
+        yield (
+            f"{counted(left_out['n_rows'], 'row')} without a value of {columns} "
+            f"{'is' if left_out['n_rows'] == 1 else 'are'} left out of every number."
+        )
     for attribute in summary["attributes"]:
         yield from _about_groups(attribute, of_numbers)
         for result in attribute["results"]:
             yield from _about_measures(summary, attribute, result)
     if settings["sample_weight"]:
-        yield (
-            "Rows are weighted. Group sizes count rows, means and metrics add up "
-            "weights."
-            if of_numbers
-            else "Rows are weighted. Group sizes count rows, rates and metrics add up "
-            "weights, and which groups differ from the others is not tested."
-        )
+        what = "means" if of_numbers or not settings["decides"] else "rates"
+        text = f"Rows are weighted. Group sizes count rows, {what} and metrics add up "
+        untested = ", and which groups differ from the others is not tested"
+        yield f"{text}weights{untested if what == 'rates' else ''}."
     if not settings["n_permutations"] and summary["attributes"]:
         yield (
             "To save time, no test was made (n_permutations=0): there are no p-values, "
@@ -413,20 +479,15 @@ def _about_cells(settings: Summary) -> Iterator[str]:
     if least is None:
         return
     n = f"fewer than {least}" if withheld is None else whole(withheld)
+    what, each = "scores were counted", ", true label and decision"
+    few = " of one combination of true label and decisions"
+    if settings["scale"] == "real":
+        what = "predictions, errors and true values were counted apart,"
+        each = few = ""
     yield (
-        (
-            f"No number tells of fewer than {least} people: predictions, errors and "
-            f"true values were counted apart, in intervals that hold {least} rows or "
-            "more of each group, and the rows of groups that have fewer are left out "
-            f"of every number ({n})."
-        )
-        if settings["scale"] == "real"
-        else (
-            f"No number tells of fewer than {least} people: scores were counted in "
-            f"intervals that hold {least} rows or more of each group, true label and "
-            "decision, and the rows of groups that have fewer of one combination of "
-            f"true label and decisions are left out of every number ({n})."
-        )
+        f"No number tells of fewer than {least} people: {what} in intervals that hold "
+        f"{least} rows or more of each group{each}, and the rows of groups that have "
+        f"fewer{few} are left out of every number ({n})."
     )
 
 
@@ -438,6 +499,11 @@ def _about_scores(settings: Summary) -> Iterator[str]:
             "their ranks among everyone, from 0 for the lowest to 1 for the highest; "
             "within strata, among everyone in the stratum. Log loss, calibration and "
             "mean scores need probabilities, and are left out."
+        )
+    if settings["scale"] == "rank" and not settings["decides"]:
+        yield (
+            "Decisions and their errors are left out: neither predicted labels nor a "
+            "threshold of ranks were given."
         )
     of_mcdp, length = map(_at_most, settings["blur"])
     if settings["blur"][1]:
@@ -453,72 +519,45 @@ def _at_most(value: float) -> str:
 
 
 def _about_groups(attribute: Summary, of_numbers: bool) -> Iterator[str]:
+    """Say which groups are left out, and how uncertain the rates of small ones are."""
     name, groups, aside = (attribute[key] for key in ("name", "groups", "aside"))
-    values = {"name": name, "rows": counted(attribute["min_group_size"], "row")}
+    rows = counted(attribute["min_group_size"], "row")
     if len(groups) < 2:
+        verb = "has" if len(groups) == 1 else "have"
         yield (
-            "{name}: nothing can be compared, since {groups} of {all} has at least "
-            "{rows}."
-            if len(groups) == 1
-            else "{name}: nothing can be compared, since {groups} of {all} have at "
-            "least {rows}."
-        ).format(
-            **values, groups=counted(len(groups), "group"), all=len(groups) + len(aside)
+            f"{name}: nothing can be compared, since {counted(len(groups), 'group')} "
+            f"of {len(groups) + len(aside)} {verb} at least {rows}."
         )
     if aside:
         yield (
-            "{name}: {groups} with fewer than {rows} cannot be compared and is left "
-            "out: {names}."
-            if len(aside) == 1
-            else "{name}: {groups} with fewer than {rows} cannot be compared and are "
-            "left out: {names}."
-        ).format(
-            **values,
-            groups=counted(len(aside), "group"),
-            names=listed([with_size(group["label"], group["n"]) for group in aside]),
+            f"{name}: {counted(len(aside), 'group')} with fewer than {rows} cannot be "
+            f"compared and {'is' if len(aside) == 1 else 'are'} left out: "
+            f"{listed([with_size(group['label'], group['n']) for group in aside])}."
         )
-    if attribute["n_missing"]:
-        yield (
-            (
-                f"{name}: {counted(attribute['n_missing'], 'row')} without a group is "
-                "left out."
-            )
-            if attribute["n_missing"] == 1
-            else (
-                f"{name}: {counted(attribute['n_missing'], 'row')} without a group are "
-                "left out."
-            )
-        )
-    yield from _about_sizes(name, groups, of_numbers)
-
-
-def _about_sizes(name: str, groups: list[Summary], of_numbers: bool) -> Iterator[str]:
-    """Say how uncertain the rates of small groups are."""
+    if n_missing := attribute["n_missing"]:
+        verb = "is" if n_missing == 1 else "are"
+        yield f"{name}: {counted(n_missing, 'row')} without a group {verb} left out."
     small = sorted((g["n"], with_size(g["label"], g["n"])) for g in groups)
     small = [(n, text) for n, text in small if n < _SMALL]
     if not small or len(groups) < 2:
         return
-    names = listed([text for _, text in small])
-    text = (
-        (
-            f"{name}: {len(small)} of {len(groups)} groups has fewer than {_SMALL} "
-            f"rows: {names}."
-        )
-        if len(small) == 1
-        else (
-            f"{name}: {len(small)} of {len(groups)} groups have fewer than {_SMALL} "
-            f"rows: {names}."
-        )
-    )
+    texts = [
+        f"{name}: {len(small)} of {len(groups)} groups "
+        f"{'has' if len(small) == 1 else 'have'} fewer than {_SMALL} rows: "
+        f"{listed([text for _, text in small])}."
+    ]
     if not of_numbers:
         error = whole(98 / small[0][0] ** 0.5)
-        uncertain = (
+        texts.append(
             f"A rate in the smallest is uncertain by up to {error} percentage points "
             "either way, and the largest difference tends to be found where groups are "
             "small."
         )
-        text = f"{text} {uncertain}"
-    yield text
+    texts.append(
+        f"--rare merge --min-group-size {_SMALL} joins such groups, in Python "
+        f'encode_groups(..., rare="merge", min_group_size={_SMALL}).'
+    )
+    yield " ".join(texts)
 
 
 def _about_measures(
@@ -590,62 +629,63 @@ def note(measure: Summary) -> Iterator[str]:
     """Say what limits a metric: a search that ended early, or undefined shuffles."""
     if measure["searched"] is not None:
         lower, upper = map(percent, measure["searched"])
-        seconds = f"{DCP_SECONDS:g}"
-        yield (
-            f"Certified to lie between {lower} and {upper}; the search ended after "
-            f"{seconds} s."
-        )
+        ended = f"the search ended after {DCP_SECONDS:g} s"
+        yield f"Certified to lie between {lower} and {upper}; {ended}."
     if measure["without_test"]:
-        yield (
-            (
-                f"Undefined in {percent(measure['without_test'])} of shuffles, too "
-                "many for a test."
-            )
-            if measure["pvalue"] is None
-            else (
-                f"Undefined in {percent(measure['without_test'])} of shuffles, which "
-                "count as large."
-            )
-        )
+        treated = "which are left out" if measure["pairs"] else "which count as large"
+        if measure["pvalue"] is None:
+            treated = "too many for a test"
+        share = percent(measure["without_test"])
+        yield f"Undefined in {share} of shuffles, {treated}."
     defined = measure["value"] is not None
     if measure["key"] == "dcp" and defined and measure["lower"] is None:
         yield "No interval and no test: the search takes too long to repeat."
+    if defined and MEASURES[measure["key"]].loose:
+        yield "The interval holds for any such metric, and is loose."
 
 
-def with_chance(measure: Summary) -> Iterator[str]:
-    """Add to a finding what chance alone gives, and a full stop.
-
-    A test of more than two groups at once does not say which of them differ.
-    """
-    null, as_large = measure["null_mean"], measure["as_large"]
-    if null is None or measure["pvalue"] is None or as_large is None:
-        yield f"{measure['finding']}."
+def with_chance(
+    summary: Summary, attribute: Summary, measure: Summary
+) -> Iterator[str]:
+    """Add to a finding what chance alone gives, and which pairs of groups differ."""
+    finding, pvalue = measure["finding"], measure["pvalue"]
+    if pvalue is None:
+        yield f"{finding}."
         return
-    values = {
-        "sentence": measure["finding"],
-        "text": chance_text(measure["key"], null),
-        "share": percent(as_large),
-    }
-    if measure["pvalue"] > LEVEL:
-        yield (
-            "{sentence}. This may be noise: chance alone would give {text}, and as "
-            "much as this in {share} of shuffles."
-        ).format(**values)
+    known, several = MEASURES[measure["key"]], len(attribute["groups"]) > 2
+    if (pair := _other_pair(attribute, measure)) is not None:
+        yield f"{finding}."
+        finding = (
+            f"Beside what chance gives each pair of groups, {_pair_text(pair)} are "
+            f"furthest apart{_of_cell(summary, pair)}: {known.text_of(pair['gap'])}"
+        )
+    chance = ""
+    if measure["null_mean"] is not None:
+        chance = f"chance alone would give {known.chance_text(measure['null_mean'])}"
+    if pvalue > LEVEL:
+        unusual = f"something as unusual is found in {percent(pvalue)} of shuffles"
+        doubt = "This may be noise:"
+        if measure["lower"] is not None and measure["lower"] > 0:
+            doubt = "The evidence is weak: the interval is above 0, and"
+        yield f"{finding}. {doubt} {', and '.join(filter(None, (chance, unusual)))}."
         return
-    yield "{sentence}; chance alone would give {text}.".format(**values)
-    if measure["n_groups"] > 2:
-        yield "The test is of all groups, and does not say which of them differ."
-    if as_large > LEVEL:
-        yield (
-            "A value as large as this is found in {share} of shuffles; the test orders "
-            "equal values by the sum of all differences."
-        ).format(**values)
+    yield f"{finding}; {chance}." if chance else f"{finding}."
+    if several and measure["pairs"]:
+        pairs = _pairs_text(measure["pairs"])
+        yield f"P-values of at most {LEVEL}, adjusted for all comparisons: {pairs}."
 
 
-def chance_text(key: str, null: float) -> str:
-    """Write the mean of a metric under shuffled groups."""
-    measure = MEASURES[key]
-    return measure.by_chance.format(text=measure.unit(null))
+def _of_cell(summary: Summary, pair: Summary) -> str:
+    """Name the people among whom error rates of two groups are compared."""
+    if pair["classes"] is None:
+        return ""
+    (true, predicted), classes = pair["classes"], summary["classes"]
+    if len(classes) == 2:
+        return f" among people who are {'' if true == 1 else 'not '}truly positive"
+    return (
+        f" in how often people who are truly {in_quotes(classes[true])} are predicted "
+        f"to be {in_quotes(classes[predicted])}"
+    )
 
 
 def describe_ratios(
@@ -663,8 +703,7 @@ def describe_ratios(
         yield f"Too small to be compared: {listed(excluded)}."
     unknown = sum(row["n"] for row in rows if row["status"] == "unknown")
     if unknown:
-        n = counted(unknown, "row")
-        yield f"{n} of unknown group have no part in it."
+        yield f"{counted(unknown, 'row')} of unknown group have no part in it."
 
 
 def _highest_and_smallest(
@@ -674,27 +713,24 @@ def _highest_and_smallest(
     low = min(compared, key=lambda row: row["impact_ratio"])
     high = next(row for row in compared if row["status"] == "highest")
     if low["impact_ratio"] == 1:
-        rate = percent(high["rate"])
-        return f"All groups have the same {what}, {rate}."
-    level_text = f"{100 * level:g}"
+        return f"All groups have the same {what}, {percent(high['rate'])}."
     return (
         f"{in_quotes(high['label'])} has the highest {what}, {percent(high['rate'])}; "
         f"the smallest ratio to it, {number(low['impact_ratio'])}, is that of "
-        f"{in_quotes(low['label'])}, {percent(low['rate'])} ({level_text}% interval of "
-        f"the ratio {number(low['lower'])} to {number(low['upper'])})."
+        f"{in_quotes(low['label'])}, {percent(low['rate'])} ({100 * level:g}% interval "
+        f"of the ratio {number(low['lower'])} to {number(low['upper'])})."
     )
 
 
 def describe_strata(table: Summary, title: str) -> Iterator[str]:
     """Say what a table of strata compares, and what is left out of which metric."""
-    yield (
-        (
+    if any(row["value"] is not None for row in table["rows"]):
+        yield (
             f"Groups are compared within each {table['names']}, of which there are "
             f"{whole(table['n_strata'])}, with {counted(table['n_rows'], 'row')}."
         )
-        if any(row["value"] is not None for row in table["rows"])
-        else "No stratum has two groups that can be compared."
-    )
+    else:
+        yield "No stratum has two groups that can be compared."
     left_out = table["left_out"]
     for key in dict.fromkeys(one["metric"] for one in left_out):
         reasons = [
@@ -702,11 +738,8 @@ def describe_strata(table: Summary, title: str) -> Iterator[str]:
             for one in left_out
             if one["metric"] == key
         ]
-        yield (
-            f"Left out, in whole or in part: {listed(reasons)}."
-            if key is None
-            else f"Left out of {title}, in whole or in part: {listed(reasons)}."
-        )
+        of_metric = "" if key is None else f" of {title}"
+        yield f"Left out{of_metric}, in whole or in part: {listed(reasons)}."
 
 
 def reason_left_out(one: Summary, least: int) -> str:

@@ -29,7 +29,6 @@ from skfair.groups import (
     positions_in,
     resolve_groups,
 )
-from skfair.statistics._grouped_outcomes import problem_of_squares
 from skfair.statistics._grouped_scores import GroupedScores
 from skfair.statistics._json import JSONStatistic
 
@@ -169,9 +168,7 @@ class GroupedHistogram(JSONStatistic):
             columns ``bin``, ``n_rows``, ``low`` and ``high`` hold the bin, the number
             of rows, and the least and largest score; ``weight`` and
             ``weight_squared``, sums of weights and of their squares, are `n_rows`
-            where there are no such columns. All other columns are sensitive ones;
-            one that is called as these has ``group_`` before its name, as `to_sql`
-            writes it.
+            where there are no such columns. All other columns are sensitive ones.
             Cells of the same group and bin are joined, so that results of several
             tables may be concatenated.
         n_bins : int, default=65536
@@ -187,9 +184,15 @@ class GroupedHistogram(JSONStatistic):
             If a column is missing, if numbers contradict each other (a score outside
             its bin), or if a group is missing.
 
-        See Also
-        --------
-        skfair.frames.to_sql : The SQL query that returns such a table.
+        Notes
+        -----
+        In a database that Python does not reach, such a table is the result of::
+
+            SELECT sex, CASE WHEN score < 0 OR score > 1 THEN NULL
+                             WHEN score = 1 THEN 65535
+                             ELSE FLOOR(score * 65536) END AS bin,
+                   COUNT(*) AS n_rows, MIN(score) AS low, MAX(score) AS high
+            FROM people GROUP BY 1, 2
 
         Examples
         --------
@@ -296,20 +299,6 @@ class GroupedHistogram(JSONStatistic):
         """Columns of the cells, without groups and bins."""
         return self.rows, self.weights, self.squares, self.lows, self.highs
 
-    def _find_problem(self) -> str | None:
-        if self.n_bins > MAX_BINS or self.n_bins & (self.n_bins - 1):
-            return f"n_bins is no power of two: {self.n_bins}"
-        cells = (self.codes, self.bins, *self._sums())
-        if len({column.shape for column in cells}) > 1 or self.codes.ndim != 1:
-            return "the columns of the cells differ in length"
-        if (self.codes >= len(self.labels)).any():
-            return "a code has no label"
-        order = np.lexsort((self.bins, self.codes))
-        same = (np.diff(self.codes) == 0) & (np.diff(self.bins) == 0)
-        if same.any() or not np.array_equal(order, np.arange(len(order))):
-            return "cells are not sorted by group and bin, each once"
-        return _find_problem_of_cells(self.n_bins, self.bins, *self._sums())
-
 
 def count_rows(
     scores: Floats, codes: Codes, weights: Any, n_bins: int, groups: Groups
@@ -339,39 +328,13 @@ def bins_of_scores(scores: Floats, n_bins: int) -> Integers:
 
 
 #: Columns of a table of cells; the other columns are sensitive ones.
-NUMBERS = ("bin", "n_rows", "weight", "weight_squared", "low", "high")
-
-
-#: Before the name of a sensitive column that would be taken for one of the numbers.
-_PREFIX = "group_"
-
-
-def cell_name(name: str) -> str:
-    """Name of a sensitive column in a table of cells, unlike those of numbers.
-
-    Databases do not tell capital letters. A name that begins with the prefix gets
-    another, so that `_original_name` finds the name again.
-    """
-    return _PREFIX + name if _is_reserved(name) else name
-
-
-def _original_name(name: str) -> str:
-    """Name that a column had before `cell_name`."""
-    without = name.removeprefix(_PREFIX)
-    return without if without != name and _is_reserved(without) else name
-
-
-def _is_reserved(name: str) -> bool:
-    """Whether a name, without prefixes, is that of a column of numbers."""
-    while name.startswith(_PREFIX):
-        name = name.removeprefix(_PREFIX)
-    return name.lower() in NUMBERS
+_NUMBERS = ("bin", "n_rows", "weight", "weight_squared", "low", "high")
 
 
 def _read_cells(frame: nw.DataFrame[Any]) -> tuple[Groups, list[NDArray[Any]]]:
     """Read the groups of the cells of a table, and its columns of numbers."""
     lacking = {"bin", "n_rows", "low", "high"} - set(frame.columns)
-    names = [name for name in frame.columns if name not in NUMBERS]
+    names = [name for name in frame.columns if name not in _NUMBERS]
     if lacking or not names:
         raise ValueError(
             "cells must have the columns bin, n_rows, low, high and at least one "
@@ -387,11 +350,10 @@ def _read_cells(frame: nw.DataFrame[Any]) -> tuple[Groups, list[NDArray[Any]]]:
             "missing or outside [0, 1], or their weights missing or negative."
         )
     sensitive = [frame[name].to_native() for name in names]
-    originals = [_original_name(name) for name in names]
-    groups = join_attributes(encode_attributes(sensitive, originals, rows))
+    groups = join_attributes(encode_attributes(sensitive, names, rows))
     otherwise = {"weight": "n_rows", "weight_squared": "n_rows"}
     columns = []
-    for name in NUMBERS:
+    for name in _NUMBERS:
         column = frame[name if name in frame.columns else otherwise[name]]
         numbers = _as_numbers(column, name)
         whole = name in ("bin", "n_rows")
@@ -468,13 +430,31 @@ def _find_problem_of_cells(
             f"scores {lows[cell]} to {highs[cell]} do not lie in bin {bins[cell]} of "
             f"{n_bins}"
         )
-    return problem_of_squares(rows, weights, squares)
+    return _problem_of_squares(rows, weights, squares)
+
+
+def _problem_of_squares(
+    counts: NDArray[Any], totals: NDArray[Any], squares: NDArray[Any]
+) -> str | None:
+    """Say whether sums of squares can be those of so many positive weights.
+
+    By the Cauchy-Schwarz inequality the square of their sum is at most their number
+    times the sum of squares, and it is not less than this sum.
+    """
+    roots = np.sqrt(squares) * (1 + 1e-9)
+    if (np.sqrt(counts) * roots < totals).any():
+        return "squared weights are too small for the weights"
+    if (totals * (1 + 1e-9) ** 2 < roots).any():
+        return "squared weights are too large for the weights"
+    return None
 
 
 def join_cells(codes: Any, bins: Any, *sums: Any) -> Columns:
     """Sort cells by group and bin, and join those of the same group and bin."""
     codes = codes.astype(np.intp, copy=False)
-    order = np.lexsort((bins, codes))
+    # Numbers of 8 and 16 bits are sorted faster.
+    keys = [key.astype(np.min_scalar_type(key.max(initial=0))) for key in (bins, codes)]
+    order = np.lexsort(keys)
     codes, bins = codes[order], bins[order]
     rows, weights, squares, lows, highs = (column[order] for column in sums)
     new = (np.diff(codes, prepend=-1) != 0) | (np.diff(bins, prepend=-1) != 0)

@@ -1,6 +1,7 @@
 """Every engine returns the statistics of the rows themselves."""
 
-from dataclasses import replace
+import inspect
+import re
 
 import numpy as np
 import pandas as pd
@@ -13,12 +14,8 @@ from skfair.frames import (
     grouped_histogram,
     grouped_outcomes,
     grouped_scores,
-    mcdp_bounds,
-    to_sql,
 )
-from skfair.frames._batches import FinerBins, PassSizes
-from skfair.frames._grouped import count_bins, open_scores
-from skfair.metrics import mcdp
+from skfair.metrics import mcdp, metric_bounds
 from skfair.statistics import (
     GroupedCalibration,
     GroupedConfusion,
@@ -139,9 +136,8 @@ def test_statistics_are_those_of_the_rows(frame, sensitive, weight):
     "multigroup", [pytest.param("pairwise", marks=pytest.mark.slow), "pooled"]
 )
 @pytest.mark.parametrize("weight", WEIGHT)
-def test_refinement_ends_at_the_value(frame, weight, multigroup):
+def test_bounds_contain_the_value(frame, weight, multigroup):
     columns = {"y_score": "score", "sensitive_features": "sex", "sample_weight": weight}
-    found = mcdp_bounds(frame, multigroup=multigroup, **columns)
     value = mcdp(
         None,
         DATA["score"].to_numpy(),
@@ -149,9 +145,12 @@ def test_refinement_ends_at_the_value(frame, weight, multigroup):
         sample_weight=None if weight is None else DATA[weight].to_numpy(),
         multigroup=multigroup,
     )
-    assert found.lower == found.upper == value
-    assert 1 <= found.n_passes <= 2
-    assert found.histogram.n_bins == 2048
+    statistic = grouped_scores(frame, **columns)
+    assert mcdp(None, statistic, multigroup=multigroup) == value
+    histogram = grouped_histogram(frame, **columns)
+    found = metric_bounds(mcdp, histogram, multigroup=multigroup)
+    assert found.lower <= value <= found.upper
+    assert found.width < 0.002
 
 
 @pytest.mark.parametrize("engine", MOST_ENGINES)
@@ -207,42 +206,23 @@ def test_scores_that_are_no_probabilities(engine, weight, table_in):
             grouped_scores(frame, y_score="score", **columns, **scale)
 
 
-@pytest.mark.parametrize("weight", [None, "weight"])
-def test_query_for_a_console(weight):
+def test_cells_of_a_query_of_the_user():
+    """The query that the documentation of `from_cells` shows."""
     duckdb = pytest.importorskip("duckdb", reason="needs the extra duckdb")
-    columns = {
-        "y_score": "score",
-        "sensitive_features": ["sex", "old"],
-        "sample_weight": weight,
-        "n_bins": 512,
-    }
+    text = inspect.getdoc(GroupedHistogram.from_cells)
+    query = re.search(r"SELECT sex.*GROUP BY 1, 2", text, re.DOTALL)[0]
     connection = duckdb.connect()
-    connection.register("loans", DATA.to_arrow())
-    for fetch in "df", "pl", "to_arrow_table":
-        cells = getattr(connection.sql(to_sql("loans", **columns)), fetch)()
-        found = GroupedHistogram.from_cells(cells, n_bins=512)
-        assert_same(found, grouped_histogram(DATA, **columns))
-    broken = DATA.with_columns(score=DATA["score"] * 2)
-    connection.register("loans", broken.to_arrow())
-    n = (broken["score"] > 1 + 1e-12).sum()
-    if weight is not None:
-        n = (broken.filter(pl.col("weight") > 0)["score"] > 1 + 1e-12).sum()
-    with pytest.raises(ValueError, match=f"no bin for {n:,} rows"):
-        GroupedHistogram.from_cells(
-            connection.sql(to_sql("loans", **columns)).df(), n_bins=512
-        )
-
-
-def test_query_text():
-    query = to_sql(
-        "t", y_score="a`b", sensitive_features=["c", "d"], n_bins=4, quote="`"
+    connection.register("people", DATA.filter(pl.col("score").is_between(0, 1)))
+    found = GroupedHistogram.from_cells(connection.sql(query).df())
+    expected = grouped_histogram(
+        DATA.filter(pl.col("score").is_between(0, 1)),
+        y_score="score",
+        sensitive_features="sex",
     )
-    assert "`a``b`" in query
-    assert query.endswith("GROUP BY 1, 2, 3")
-    with pytest.raises(ValueError, match="quote must be"):
-        to_sql("t", y_score="a", sensitive_features="b", quote="'")
-    with pytest.raises(TypeError, match="must be text, got 1"):
-        to_sql("t", y_score=1, sensitive_features="b")
+    assert_same(found, expected)
+    connection.register("people", DATA)
+    with pytest.raises(ValueError, match="no bin for 2 rows"):
+        GroupedHistogram.from_cells(connection.sql(query).df())
 
 
 SQL_LABELS = {
@@ -268,21 +248,20 @@ SQL_LABELS = {
     ],
 )
 def test_labels_of_duckdb(labels, weight):
-    """DuckDB itself, and this process with the rows that DuckDB reads, agree."""
+    """DuckDB itself, and PyArrow with the rows that DuckDB reads, agree."""
     duckdb = pytest.importorskip("duckdb", reason="needs the extra duckdb")
     rows = duckdb.connect().sql(
         f"SELECT (i * 37 % 1001) / 1000 AS score, {SQL_LABELS[labels]} AS label, "
         f"i % 7 // 6 AS other, {weight or 1} AS weight FROM range(5000) rows (i)"
     )
-
-    def count(table, batch):
-        names = "score", ["label", "other"], None if weight is None else "weight"
-        sizes = PassSizes(batch=batch)
-        return count_bins(replace(open_scores(table, *names), sizes=sizes), 32)
-
-    found = count(rows, 1000)
-    assert_same(found, count(rows, None))
-    assert_same(found, count(rows.to_arrow_table(), 1000))
+    columns = {
+        "y_score": "score",
+        "sensitive_features": ["label", "other"],
+        "sample_weight": None if weight is None else "weight",
+        "n_bins": 32,
+    }
+    of_arrow = grouped_histogram(rows.to_arrow_table(), **columns)
+    assert_same(grouped_histogram(rows, **columns), of_arrow)
 
 
 def test_many_groups_of_duckdb():
@@ -421,21 +400,3 @@ def test_columns_of_our_names():
         frame, y_score="key", sensitive_features=["n_rows", "low"]
     )
     assert found.labels == (("a", 3), ("b", 3))
-
-
-@pytest.mark.slow
-def test_finer_bins_of_a_range(frame):
-    table = open_scores(frame, "score", "sex", None)
-    found = count_bins(table, 16, FinerBins(0.25, 0.5, 256))
-    rows = DATA.to_pandas()
-    scores = rows["score"].clip(0, 1)
-    inside = (scores >= 0.25) & (scores < 0.5)
-    bins = np.where(inside, np.floor(scores * 256), np.floor(scores * 16) * 16)
-    by = [rows["sex"], np.minimum(bins, 255)]
-    expected = scores.groupby(by).agg(["size", "min", "max"])
-    assert found.bins.tolist() == expected.index.get_level_values(1).tolist()
-    assert found.rows.tolist() == expected["size"].tolist()
-    assert found.lows.tolist() == expected["min"].tolist()
-    assert found.highs.tolist() == expected["max"].tolist()
-    whole = grouped_histogram(frame, y_score="score", sensitive_features="sex")
-    assert_same(found.coarsen(16), whole.coarsen(16))

@@ -13,10 +13,9 @@ def proxy_people(make_people):
 
 @pytest.fixture(scope="session")
 def logistic():
-    """Make a logistic regression that is reweighted on all rows."""
+    """Make a logistic regression that is fitted to fair scores."""
 
     def make(**options):
-        options = {"validation_fraction": None} | options
         return MCDPReweighter(LogisticRegression(), **options)
 
     return make

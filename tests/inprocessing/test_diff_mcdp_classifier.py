@@ -44,10 +44,15 @@ def test_strength_makes_the_gap_smaller(proxy_people, hidden, make_people, quick
 def test_strength_0_is_the_plain_network(proxy_people):
     X, y, sex = proxy_people
     model = DiffMCDPClassifier(
-        hidden_layer_sizes=(7, 3), strength=0, alpha=0, max_iter=20, random_state=0
+        hidden_layer_sizes=(7, 3), strength=0, max_iter=20, random_state=0
     ).fit(X, y, sensitive_features=sex)
     plain = MLPClassifier(
-        (7, 3), batch_size=len(X), shuffle=False, alpha=0, max_iter=20, random_state=0
+        (7, 3),
+        batch_size=len(X),
+        shuffle=False,
+        alpha=1e-4 * len(X),  # which it divides by the number of rows
+        max_iter=20,
+        random_state=0,
     )
     with pytest.warns(match="Maximum iterations"):
         plain.fit(X, y)
@@ -236,7 +241,6 @@ def test_search_over_strength(proxy_people, quick):
         ({"hidden_layer_sizes": 2.5}, "hidden_layer_sizes must be an integer of"),
         ({"hidden_layer_sizes": "8"}, "hidden_layer_sizes must be an integer of"),
         ({"hidden_layer_sizes": None}, "hidden_layer_sizes must be an integer of"),
-        ({"alpha": -1}, "alpha must be"),
         ({"learning_rate_init": 0}, "learning_rate_init must be"),
         ({"learning_rate": "adaptive"}, "learning_rate must be 'constant' or 'step'"),
         ({"batch_size": 0}, "batch_size must be an integer of at least 1, got 0"),

@@ -10,8 +10,9 @@ from sklearn.neural_network import MLPClassifier
 from skfair._penalty._penalised_loss import PenalisedLoss
 from skfair._training_rows import TrainingRows
 from skfair.groups import Groups
+from skfair.inprocessing import DiffMCDPClassifier
 from skfair.inprocessing._network import Adam, forward, initial_parameters, log_losses
-from skfair.inprocessing._training import TrainingOptions, batch_gradients
+from skfair.inprocessing._training import batch_gradients, learning_rate_of
 
 
 def training_rows(n_samples=30):
@@ -21,18 +22,6 @@ def training_rows(n_samples=30):
     codes = generator.integers(-1, 3, n_samples)
     groups = Groups(codes, tuple("abc"))
     return TrainingRows(X, y, groups, generator.random(n_samples) + 0.5)
-
-
-def make_options(**changed):
-    options = {
-        "max_iter": 10,
-        "batch_size": 30,
-        "learning_rate_init": 1e-3,
-        "learning_rate": "constant",
-        "alpha": 0.01,
-        "dropout": 0.0,
-    }
-    return TrainingOptions(**options | changed)
 
 
 @pytest.mark.parametrize("objective", ["mcdp", "dp", "abcc"])
@@ -56,7 +45,7 @@ def test_gradient_by_finite_differences(objective, hidden, dropout, container):
             rows,
             factors,
             PenalisedLoss(0.7, 8.0, objective),
-            make_options(dropout=dropout),
+            DiffMCDPClassifier(dropout=dropout),
             np.random.RandomState(2),
         )
 
@@ -114,9 +103,9 @@ def test_log_losses_of_large_logits():
 
 
 def test_learning_rates():
-    paper = make_options(learning_rate="step", max_iter=150)
+    paper = DiffMCDPClassifier(learning_rate="step", max_iter=150)
     assert_allclose(
-        [paper.rate(step) for step in (0, 49, 50, 99, 100, 149)],
+        [learning_rate_of(paper, step) for step in (0, 49, 50, 99, 100, 149)],
         [1e-3, 1e-3, 1e-4, 1e-4, 1e-5, 1e-5],
     )
-    assert make_options().rate(149) == 1e-3
+    assert learning_rate_of(DiffMCDPClassifier(), 149) == 1e-3

@@ -23,7 +23,13 @@ from skfair.metrics import (
     max_gap,
     mcdp,
 )
-from skfair.metrics._confidence import Observed, _known_metrics, compare, upper_bound
+from skfair.metrics._confidence import (
+    Observed,
+    _known_metrics,
+    compare,
+    lower_bound,
+    upper_bound,
+)
 from skfair.metrics._confidence._binned import least_differences
 from skfair.metrics._confidence._gap_ends import (
     flat_tail,
@@ -210,6 +216,36 @@ def test_upper_ends_of_two_rates_are_too_low_in_five_percent(metric, sizes):
     for i, j in zip(*(rates[:, None] != rates).nonzero(), strict=True):
         wrong = least < abs(rates[i] - rates[j]) - 1e-9
         assert chances[0][i] @ wrong @ chances[1][j] <= 0.05
+
+
+@pytest.mark.parametrize(
+    "metric",
+    [
+        mcdp,
+        abcc,
+        demographic_parity_difference,
+        partial(demographic_parity_difference, multigroup="pooled"),
+        max_gap,
+        partial(cvar_fairness, alpha=0),
+        partial(cvar_fairness, alpha=0.9),
+    ],
+)
+@pytest.mark.parametrize("sizes", [(50, 20_000), (30, 300), (100, 100)])
+def test_lower_ends_of_equal_rates_are_above_zero_at_the_level(metric, sizes):
+    """Exact probabilities over the counts of the first group."""
+    for rate in (0.05, 0.3):
+        chances = {0.025: 0.0, 0.005: 0.0}
+        everyone, sizes = stats.binom(sizes[1], rate), np.array(sizes, dtype=float)
+        hits = np.arange(sizes[0] + 1)
+        likely = np.flatnonzero(stats.binom.pmf(hits, sizes[0], rate) > 1e-5)
+        for k, other in product(likely, np.arange(1, 10, 2) / 10):
+            of_both = np.array([hits[k], everyone.ppf(other)])
+            observed = Observed(of_hits(metric, sizes, of_both), sizes)
+            found = compare(metric, observed, "band")
+            for tail in chances:
+                chance = stats.binom.pmf(hits[k], sizes[0], rate) / 5
+                chances[tail] += chance * (lower_bound(found, tail) > 0)
+        assert all(chance <= tail for tail, chance in chances.items()), chances
 
 
 def of_hits(metric, sizes, hits):

@@ -13,7 +13,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.exceptions import UndefinedMetricWarning
 
-from skfair import frames
 from skfair.groups import encode_groups
 from skfair.metrics import (
     abcc,
@@ -65,12 +64,6 @@ def of_histogram(bounds):
     return metric
 
 
-def of_frame(y_true, y_score, *, sensitive_features):
-    table = pd.DataFrame({"score": y_score, "group": sensitive_features})
-    columns = {"y_score": "score", "sensitive_features": "group"}
-    return frames.mcdp_bounds(table, **columns).upper
-
-
 def of_strata(y_true, y_score, **groups):
     return mcdp(y_true, y_score, control_features=np.zeros(len(y_score)), **groups)
 
@@ -94,7 +87,6 @@ METRICS = {
     "abcc": abcc,
     "bounds of mcdp": of_histogram(partial(metric_bounds, mcdp)),
     "bounds of abcc": of_histogram(partial(metric_bounds, abcc)),
-    "frames.mcdp_bounds": of_frame,
     "strata": of_strata,
     "permutation_test": of_permutations,
     "parity": of_decisions(demographic_parity_difference),

@@ -132,7 +132,7 @@ def test_means_compared_with_everyone():
 
 
 def test_rates_at_all_times():
-    """Each pair of groups, predicted class and sign of the difference is compared."""
+    """Each pair of groups is compared, and one of two predicted classes."""
     rates, sizes = np.array([0.5, 0.3, 0.45]), np.array([400.0, 900.0, 300.0])
     low, high = rate_ends(rates[:, None], sizes[:, None])
     statistic = outcomes(sizes, sizes * rates)
@@ -149,7 +149,7 @@ def test_rates_at_all_times():
         sensitive_features=groups,
         method="anytime",
     )
-    assert (found.lower, found.upper) == pytest.approx((low(ALPHA / 6), high(ALPHA)))
+    assert (found.lower, found.upper) == pytest.approx((low(ALPHA / 3), high(ALPHA)))
 
 
 @pytest.mark.parametrize("epsilon", [0, 0.1])
@@ -212,19 +212,34 @@ def exact(sizes, means, alpha):
     return upper - means, means - lower
 
 
+def lower_end(value, noise, alpha):
+    """Highest end at which noise that is too large has the level, both signs added."""
+    ends = [value - noise(alpha / 2)]
+    for part in (1 / 8, 1 / 64):
+        seen, other = noise(alpha * (1 - part)), noise(alpha * part)
+        if value - seen >= other - value:
+            ends.append(value - seen)
+    return max(ends)
+
+
 @pytest.mark.parametrize("sizes", [(12.0, 30.0), (12.0, 900.0), (400.0, 900.0)])
 @pytest.mark.parametrize(
     # Of 1 / 12 and 0.1 a true difference of the other sign may be the largest.
     "rates",
     [(0.5, 0.1), (0.5, 0.5), (0.1, 0.9), (0.6, 0.5), (1 / 12, 0.1)],
 )
-def test_rates_by_welch_and_by_clopper_and_pearson(sizes, rates):
+def test_rates_by_clopper_and_pearson_and_by_welch(sizes, rates):
     sizes, rates = np.array(sizes), np.array(rates)
     found = interval(demographic_parity_difference, outcomes(sizes, sizes * rates))
-    value = abs(rates[0] - rates[1])
-    low = value - welch(sizes, rates, rates, ALPHA / 2)[0]
-    up, down = exact(sizes, rates, ALPHA)
     signed = rates[0] - rates[1]
+    value, first, second = abs(signed), int(signed < 0), int(signed >= 0)
+
+    def too_large(alpha):
+        up, down = exact(sizes, rates, alpha)
+        return np.hypot(down[first], up[second])
+
+    low = lower_end(value, too_large, ALPHA)
+    up, down = exact(sizes, rates, ALPHA)
     high = max(
         value + welch(sizes, rates, rates, ALPHA)[0],
         signed + np.hypot(up[0], down[1]),
@@ -235,7 +250,7 @@ def test_rates_by_welch_and_by_clopper_and_pearson(sizes, rates):
 
 
 @pytest.mark.parametrize("rates", [(0.7, 0.3, 0.35), (0.03, 0.02, 0.05)])
-def test_rates_compared_with_everyone_by_welch(rates):
+def test_rates_compared_with_everyone(rates):
     sizes, rates = np.array([40.0, 190, 70]), np.array(rates)
     smooth, (up, down) = (sizes * rates + 1) / (sizes + 2), exact(sizes, rates, ALPHA)
     errors, lows, highs = smooth * (1 - smooth) / sizes, [], []
@@ -244,7 +259,13 @@ def test_rates_compared_with_everyone_by_welch(rates):
         deviation = np.sqrt(coefficients**2 @ errors)
         freedom = deviation**4 / (coefficients**4 @ (errors**2 / (sizes + 1)))
         signed, rises = coefficients @ rates, coefficients > 0
-        lows.append(abs(signed) - stats.t.isf(ALPHA / 3 / 2, freedom) * deviation)
+        falls = rises == (signed >= 0)
+
+        def too_large(alpha, of=coefficients**2, falls=falls):
+            up, down = exact(sizes, rates, alpha)
+            return np.sqrt(of @ np.where(falls, down, up) ** 2)
+
+        lows.append(lower_end(abs(signed), too_large, ALPHA / 3))
         highs += [
             abs(signed) + stats.t.isf(ALPHA, freedom) * deviation,
             signed + np.sqrt(coefficients**2 @ np.where(rises, up, down) ** 2),
@@ -267,12 +288,19 @@ def test_mean_scores_are_rates_of_more_rows(metric):
     found = interval(metric, **rows)
     noise, errors = welch(sizes, first, second, ALPHA)
     mean = (sizes * first + 1) / (sizes + 2)
-    up, down = exact(mean * (1 - mean) / errors, first, ALPHA)
+    counts = mean * (1 - mean) / errors
+    up, down = exact(counts, first, ALPHA)
     value = found.value
+
+    def too_large(alpha):
+        up, down = exact(counts, first, alpha)
+        normal = welch(sizes, first, second, alpha)[0]
+        return max(normal, np.hypot(up[0], down[1]))  # the first mean is less
+
     high = max(value + noise, value + np.hypot(down[0], up[1]))
     assert found.upper == pytest.approx(high, abs=1e-12)
     if metric is demographic_parity_difference:
-        low = value - welch(sizes, first, second, ALPHA / 2)[0]
+        low = lower_end(value, too_large, ALPHA)
     else:  # the mean of the area of the noise, and a tangent
         cdfs = stats.uniform(0, 0.5).cdf, stats.uniform(0, 1).cdf
         area = integrate.quad(
@@ -286,7 +314,7 @@ def test_mean_scores_are_rates_of_more_rows(metric):
             1,
             points=[0.5],
         )[0]
-        low = value - np.sqrt(2 / np.pi) * area - noise
+        low = value - np.sqrt(2 / np.pi) * area - too_large(ALPHA)
     assert found.lower == pytest.approx(low, abs=1e-12 if metric is not abcc else 1e-3)
 
 
@@ -303,7 +331,16 @@ def test_mean_scores_of_many_groups(n_without_group):
     for pair in map(list, combinations(range(5), 2)):
         value = abs(first[pair[0]] - first[pair[1]])
         moments = sizes[pair], first[pair], second[pair]
-        lows.append(value - welch(*moments, ALPHA / 10 / 2)[0])
+        larger = int(np.argmax(moments[1]))
+
+        def too_large(alpha, moments=moments, larger=larger):
+            n, mean, _ = moments
+            normal, errors = welch(*moments, alpha)
+            mean = (n * mean + 1) / (n + 2)
+            up, down = exact(mean * (1 - mean) / errors, moments[1], alpha)
+            return max(normal, np.hypot(down[larger], up[1 - larger]))
+
+        lows.append(lower_end(value, too_large, ALPHA / 10))
         highs.append(value + welch(*moments, ALPHA)[0])
     codes = np.append(codes, np.full(n_without_group, -1))
     scores = np.append(scores, np.ones(n_without_group))
@@ -326,8 +363,13 @@ def test_rates_of_errors_are_of_the_rows_of_a_class():
         equalized_odds_difference, y_true, y_pred, sensitive_features=groups
     )
     sizes, rates = np.array([30.0, 50.0]), np.array([25 / 30, 0.3])
-    # Two classes are compared by two rates each, of which one says all.
-    low = rates[0] - rates[1] - welch(sizes, rates, rates, ALPHA / 4 / 2)[0]
+
+    def too_large(alpha):
+        up, down = exact(sizes, rates, alpha)
+        return np.hypot(down[0], up[1])
+
+    # Of two predicted classes one says all.
+    low = lower_end(rates[0] - rates[1], too_large, ALPHA / 2)
     up, down = exact(sizes, rates, ALPHA)
     high = (
         rates[0]
@@ -537,10 +579,20 @@ def test_tails_of_many_groups(alpha, n_groups):
     noise = np.sqrt(variance) * stats.norm.isf(ALPHA)
     value = found.value
     assert found.upper == pytest.approx(min(value + noise, 1), abs=1e-12)
-    contrasts = np.sqrt((1 - 2 * weights) * variances + (weights**2 * variances).sum())
-    each = tail_mean_of(
-        contrasts * stats.norm.isf(ALPHA / 2 / n_groups), weights, alpha
-    )
+
+    def furthest(level):
+        return np.maximum(*exact(sizes, rates, level)) ** 2
+
+    def contrasts_of(squares):
+        return np.sqrt((1 - 2 * weights) * squares + (weights**2 * squares).sum())
+
+    each = contrasts_of(furthest(ALPHA / 2 / n_groups))
+    each = tail_mean_of(each, weights, alpha)
+    variances = furthest(ALPHA) / stats.norm.isf(ALPHA) ** 2
+    contrasts = contrasts_of(variances)
+    chords = ((most + weights) ** 2 - weights**2) * variances / most
+    variance = weights**2 @ variances + tail_mean_of(chords, weights, alpha)
+    noise = np.sqrt(variance) * stats.norm.isf(ALPHA)
 
     def mean(t):
         ratio = t / contrasts

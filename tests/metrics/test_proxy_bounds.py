@@ -625,6 +625,26 @@ def test_margins_have_the_size_of_known_noise():
     assert result.upper_confidence - result.upper == pytest.approx(width, rel=0.08)
 
 
+@pytest.mark.parametrize("n_rows", [400, 5000])
+def test_a_small_group_at_parity_is_seldom_said_to_differ(n_rows):
+    """Exact probability over the counts of a group of 50 rows, all rates .05."""
+    cells, chance = np.repeat([0, 1], [50, n_rows - 50]), stats.binom(50, 0.05)
+    others, wrong = np.arange(n_rows - 50) % 20 == 0, 0.0
+    for hits in range(10):
+        decisions = np.append(np.arange(50) < hits, others).astype(int)
+        result = proxy_bounds(
+            demographic_parity_difference,
+            None,
+            decisions,
+            group_probabilities=cells,
+            odds_ratio=1,
+            confidence_level=0.95,
+            random_state=0,
+        )
+        wrong += chance.pmf(hits) * (result.lower_confidence > 0)
+    assert wrong <= 0.05  # and 10 hits or more have the probability 2e-4
+
+
 def test_the_noise_of_known_rows_is_that_of_their_gap():
     rng = np.random.default_rng(0)
     groups = np.repeat(np.array([0, 1, None], dtype=object), [1000, 2000, 1500])
@@ -657,7 +677,8 @@ def test_where_two_bounds_of_a_cell_meet_the_worse_noise_counts(end):
         True,
         ("s", "t", "u"),
     )
-    cells = DenseCells(masses, masses, rows.probabilities, True, split_below, 0.0)
+    given = rows.probabilities, True, split_below, 0.0, np.zeros(2, int)
+    cells = DenseCells(masses, masses, *given)
     rng = np.random.default_rng(0)
     drawn = rng.normal(size=(50, *masses.shape)) * np.sqrt(masses)
     noise = _Noise(drawn.sum(axis=-1), split_below(drawn), None)

@@ -31,6 +31,9 @@ from skfair.postprocessing import MADDPostProcessor
 
 GRID = {"logisticregression__C": [0.01, 1.0]}
 
+# Few rows may show no gain, or nothing to repair.
+pytestmark = pytest.mark.filterwarnings("ignore::skfair.exceptions.MitigationWarning")
+
 
 @pytest.mark.promise("A scorer is the metric of the fold, without its sign")
 def test_cross_val_score_routed_equals_by_hand(biased, routing, make_model, by_hand):

@@ -8,6 +8,7 @@ import pytest
 from pandas.testing import assert_frame_equal
 from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.metrics import (
+    accuracy_score,
     average_precision_score,
     balanced_accuracy_score,
     make_scorer,
@@ -70,6 +71,34 @@ def test_others_must_be_more_certain_the_more_there_are(result):
     assert both.loc["new", "pvalue"] == result.loc["new", "pvalue"]
     assert both.loc["new", "adjusted_pvalue"] >= both.loc["new", "pvalue"]
     assert both.loc["again", "pvalue"] == both.loc["new", "pvalue"]
+
+
+@pytest.mark.parametrize("metric", [None, accuracy_score])
+@pytest.mark.parametrize("n_rows", [30, 400])
+def test_a_model_beside_itself_is_not_fairer_and_may_be_worse(metric, n_rows):
+    y, scores, groups = scored(n_rows)
+    same = {"old": (scores["old"] > 0.5) * 1, "new": (scores["old"] > 0.5) * 1}
+    row = compare(y, same, groups, metric=metric, margin=1 / n_rows).loc["new"]
+    assert row["performance_difference"] == row["disparity_difference"] == 0
+    assert row["disparity_pvalue"] >= 0.5
+    assert row["disparity_upper"] > 0
+    # Rows that differ may have been missed: a loss of one in n is not excluded.
+    assert row["performance_pvalue"] > 0.2
+    assert row["performance_lower"] < -1 / n_rows
+    assert not row["confirmed"]
+
+
+def test_rows_without_weight_change_nothing(result):
+    y, scores, groups = scored()
+    rng = np.random.default_rng(1)
+    more = {name: [*values, *rng.normal(9, 9, 50)] for name, values in scores.items()}
+    y, groups = (
+        [*y, *rng.integers(0, 2, 50)],
+        [*groups, *["F", "M"] * 25],
+    )
+    weights = np.repeat([1, 0], [1500, 50])
+    found = compare(y, more, groups, sample_weight=weights)
+    assert_frame_equal(found, result)
 
 
 def test_the_margin_decides():

@@ -29,6 +29,7 @@ from skfair.groups import encode_groups
 from skfair.metrics import mcdp
 from skfair.model_selection import (
     FairestWithin,
+    GroupStratifiedKFold,
     LessDiscriminatorySearchCV,
     compare_models,
 )
@@ -147,6 +148,19 @@ def test_without_an_alternative_the_model_is_the_baseline():
     assert search.best_params_ == {}
     assert search.best_estimator_ is search.baseline_
     assert not search.alternatives_["confirmed"].any()
+
+
+def test_a_number_of_folds_is_stratified_by_group():
+    X, y = people(400)
+    search, _ = parts(X, y)
+    rows = X.iloc[search], y[search]
+    splits = [*GroupStratifiedKFold(2).split(*rows, groups=X["sex"].iloc[search])]
+    of_number, of_splits = (
+        fit_quietly(make_search(n_iter=1, cv=cv), X, y).alternatives_
+        for cv in (2, splits)
+    )
+    assert_frame_equal(of_number, of_splits)
+    assert fit_quietly(make_search(n_iter=1, cv=None), X, y).n_splits_ == 5
 
 
 @pytest.mark.slow

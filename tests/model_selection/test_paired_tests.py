@@ -3,11 +3,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
-from scipy.stats import norm
+from scipy.stats import beta, binom, multinomial, pearson3
+from sklearn.metrics import average_precision_score
 
 from skfair.model_selection._paired_tests import (
     EVERYONE,
+    Model,
+    Moments,
     Place,
+    changes_by_a_row,
     gap_interval,
     gap_test,
     holm,
@@ -15,40 +19,59 @@ from skfair.model_selection._paired_tests import (
     performance_test,
     random_parts,
     subsets,
+    worst_loss,
 )
 
 MULTIGROUP = st.sampled_from(["pairwise", "pooled"])
 
 
-def z_by_hand(scores, baseline, place, codes, weights):
-    """The largest ratio of a difference of gaps to its error, one after the other."""
+def moments_by_hand(values, weights, worst):
+    """Moments of a mean with weights uniform on the simplex, after a row is added.
+
+    They are those of a Dirichlet distribution, of as many rows as weights are worth.
+    """
+    n_rows = weights.sum() ** 2 / (weights**2).sum()
+    every = np.append(values, worst)
+    shares = np.append(weights / weights.sum() * n_rows, 1) / (n_rows + 1)
+    mean = shares @ every
+    variance = shares @ (every - mean) ** 2 / (n_rows + 2)
+    third, added = (
+        2 * parts / (n_rows + 2) / (n_rows + 3)
+        for parts in (shares @ (every - mean) ** 3, (worst - mean) ** 3 * shares[-1])
+    )
+    return np.array([mean, variance, third, added])
+
+
+def pvalue_by_hand(scores, baseline, place, codes, weights):
+    """The largest p-value of a difference of gaps, one after the other."""
     below = np.where(baseline <= place.threshold, 1.0, 0.0)
-    groups, found = np.unique(codes), []
-    shares = np.array([weights[codes == one].sum() for one in codes]) / weights.sum()
+    groups, pvalues = np.unique(codes), []
+    sizes = {group: weights[codes == group].sum() for group in groups}
 
-    def factor(group):
-        return shares if group == EVERYONE else (codes == group) * 1.0
+    def factor(group, pair):
+        everyone = sizes[group] / weights.sum()
+        high, low = (
+            everyone if one == EVERYONE else float(one == group) for one in pair
+        )
+        return high - low
 
-    own = factor(place.high) - factor(place.low)
     pairs = [(high, low) for high in groups for low in groups if high != low]
     if EVERYONE in place:
         pairs = [pair for one in groups for pair in ((one, -1), (-1, one))]
     for threshold in np.unique(scores):
-        for high, low in pairs:
-            if high != low:
-                sign = factor(high) - factor(low)
-                differences = sign * (scores <= threshold) - own * below
-                mean = variance = 0.0
-                for group in groups:
-                    rows = codes == group
-                    values, w = differences[rows], weights[rows]
-                    n = w.sum() ** 2 / (w**2).sum()
-                    first, second = (np.average(values**p, weights=w) for p in (1, 2))
-                    mean += first
-                    first, second = n * first / (n + 2), (n * second + 2) / (n + 2)
-                    variance += (second - first**2) / n
-                found.append(mean / np.sqrt(variance))
-    return max(found)
+        for pair in pairs:
+            parts = []
+            for group in groups:
+                rows, sign = codes == group, factor(group, pair)
+                own = factor(group, place[1:])
+                low = scores[rows] <= threshold
+                values = sign * low - own * below[rows]
+                worst = max(sign * a - own * b for a in (0, 1) for b in (0, 1))
+                parts.append(moments_by_hand(values, weights[rows], worst))
+            mean, variance, third, added = np.sum(parts, axis=0)
+            skewness = max(third, added) / variance**1.5
+            pvalues.append(pearson3(skewness).sf(-mean / np.sqrt(variance)))
+    return max(pvalues)
 
 
 @given(st.integers(0, 10_000), st.integers(2, 4), st.booleans(), MULTIGROUP)
@@ -61,10 +84,21 @@ def test_the_gap_test_is_its_definition(seed, n_groups, weighted, multigroup):
     assert (EVERYONE in place) == (multigroup == "pooled")
     args = scores, baseline, place, codes, weights
     found = gap_test(*args, 0.9)
-    assert found.pvalue == pytest.approx(norm.cdf(z_by_hand(*args)))
+    assert found.pvalue == pytest.approx(pvalue_by_hand(*args), abs=0.02)
     # The bound at a level and the p-value decide alike.
     for level in (0.5, 0.9, 0.99):
         assert (gap_test(*args, level).bound <= 0) == (found.pvalue <= 1 - level)
+
+
+@pytest.mark.parametrize("n_rows", [30, 1000])
+@pytest.mark.parametrize("n_misses", [0, 1, 5])
+def test_of_hits_and_misses_the_bound_is_that_of_clopper_and_pearson(n_rows, n_misses):
+    misses = np.repeat([1.0, 0.0], [n_misses, n_rows - n_misses])
+    found = Moments(*moments_by_hand(misses, np.ones(n_rows), 1.0)[:3])
+    for level in (0.95, 0.99):
+        exact = beta.ppf(level, n_misses + 1, n_rows - n_misses)
+        assert found.upper_bound(level) == pytest.approx(exact, rel=0.02)
+        assert found.pvalue(exact) == pytest.approx(1 - level, rel=0.06)
 
 
 @given(st.integers(0, 10_000), st.integers(2, 4))
@@ -102,6 +136,9 @@ def test_a_model_beside_itself_is_not_lower():
     found = gap_test(scores, scores, Place(0.25, 0, 1), codes, np.ones(100), 0.95)
     assert found.pvalue >= 0.5
     assert found.bound > 0
+    low, high = gap_interval(scores, scores, codes, np.ones(100), 0.95)
+    assert low < -0.1
+    assert high > 0.1
 
 
 @pytest.mark.slow
@@ -132,16 +169,71 @@ def test_the_error_of_a_mean_is_its_standard_error():
     values = np.random.default_rng(0).normal(size=3000)
     parts = random_parts(np.zeros(3000, int))
     means = np.array([values[rows].mean() for rows in subsets(parts)])
-    found = performance_test(means, np.zeros_like(means), 0.0, 0.95)
+    found = performance_test(means, np.zeros_like(means), 0.0, 0.0, 0.95)
     error = (means[0] - found.bound) / 1.699
     assert error == pytest.approx(1 / np.sqrt(3000), rel=0.3)
 
 
 def test_performances_without_noise():
     same = np.ones(31)
-    assert performance_test(same, same, 0.01, 0.95).pvalue == 0
-    assert performance_test(same, same, 0.0, 0.95).pvalue == 1
-    assert np.isnan(performance_test(same * np.nan, same, 0.1, 0.95).pvalue)
+    # One more row may differ: of n rows that agree, as many losses as Poisson's 0.
+    found = performance_test(same, same, 0.001, 0.003, 0.95)
+    assert found.pvalue == pytest.approx(np.exp(-3), rel=0.05)
+    assert performance_test(same, same, 0.001, 0.0, 0.95).pvalue > 0.5
+    # Without a row that would lower it nothing is known.
+    assert performance_test(same, same, 0.0, 0.1, 0.95) == (-np.inf, 1)
+    assert performance_test(same[:4], same[:4], 0.001, 0.1, 0.95) == (-np.inf, 1)
+    assert np.isnan(performance_test(same * np.nan, same, 0.1, 0.1, 0.95).pvalue)
+
+
+def accuracy_test(n_rows, n_lost, n_gained, margin, rng):
+    """P-value of an accuracy that lost and gained some rows, at random places."""
+    changes = np.repeat([-1, 1, 0], [n_lost, n_gained, n_rows - n_lost - n_gained])
+    parts = np.array_split(rng.permutation(changes), min(30, n_rows))
+    sums, sizes = np.array([(part.sum(), len(part)) for part in parts]).T
+    values = np.append(changes.mean(), (changes.sum() - sums) / (n_rows - sizes))
+    worst = (1 + changes.mean()) / (n_rows + 1)
+    return performance_test(values, np.zeros(len(values)), worst, margin, 0.95).pvalue
+
+
+@pytest.mark.parametrize(
+    ("n_rows", "margin"), [(30, 0.02), (100, 0.02), (1000, 0.0028), (5000, 0.001)]
+)
+@pytest.mark.parametrize("gained", [0, 0.5])
+def test_an_accuracy_at_the_margin_is_rarely_called_as_good(n_rows, margin, gained):
+    """By enumeration of the rows that two models answer differently."""
+    rng, gain = np.random.default_rng(0), gained / n_rows
+    levels = np.zeros(2)
+    for n_lost in range(16):
+        for n_gained in range(6 if gained else 1):
+            counts = n_lost, n_gained, n_rows - n_lost - n_gained
+            shares = margin + gain, gain, 1 - margin - 2 * gain
+            pvalue = accuracy_test(n_rows, n_lost, n_gained, margin, rng)
+            chance = multinomial.pmf(counts, n_rows, shares)
+            levels += chance * (pvalue <= np.array([0.05, 0.01]))
+    assert (levels <= [0.05, 0.01]).all()
+
+
+@pytest.mark.parametrize("expected", [1.0, 2.4, 3.4, 5.3])
+def test_decisions_that_rarely_differ_in_a_small_group_are_rarely_called_fairer(
+    expected,
+):
+    """By enumeration of the decisions that differ in a group of 30 rows.
+
+    In the large group the gap falls by exactly as much as it grows in the small one.
+    """
+    n_small, share = 30, expected / 30
+    large, small = np.arange(3000), np.arange(n_small)
+    codes = np.repeat([0, 1], [3000, n_small])
+    baseline = np.concatenate([large < 300, small < 15]) * 1.0
+    levels = np.zeros(2)
+    for n_changed in range(n_small - 14):
+        fewer = np.concatenate([large < 300 + 3000 * share, small < 15 + n_changed])
+        args = Place(0.0, 0, 1), codes, np.ones(len(codes)), 0.95
+        pvalue = gap_test(fewer * 1.0, baseline, *args).pvalue
+        chance = binom.pmf(n_changed, n_small, share)
+        levels += chance * (pvalue <= np.array([0.05, 0.01]))
+    assert (levels <= [0.05, 0.01]).all()
 
 
 def test_holm():
@@ -183,6 +275,13 @@ def test_equal_gaps_are_rarely_called_lower(sizes, baseline):
     assert rejected <= 66  # 99 of 100 times, if the level is .05
 
 
+def loss_of(model, baseline, y, weights):
+    """The most that another row may lower a performance."""
+    args = y, weights, np.arange(len(y))
+    changes = (changes_by_a_row(each, *args) for each in (model, baseline))
+    return worst_loss(*changes).item()
+
+
 def average_precision(y, scores):
     """Average precision where no scores are equal, faster than scikit-learn's."""
     hits = y[np.argsort(-scores)]
@@ -192,14 +291,45 @@ def average_precision(y, scores):
 @pytest.mark.slow
 def test_lower_performances_at_the_margin_are_rarely_called_as_good():
     rng = np.random.default_rng(0)
-    y = np.repeat([0, 1], [500, 100])
+    y, ones = np.repeat([0, 1], [500, 100]), np.ones(600)
     # Two models as good as each other, and the baseline raised by the margin.
     rejected, each = 0, subsets(random_parts(y))
     for _ in range(500):
-        values = [
-            np.array([average_precision(y[rows], scores[rows]) for rows in each])
-            for scores in y + rng.normal(size=(2, 600))
-        ]
-        test = performance_test(values[0], values[1] + 0.05, 0.05, 0.95)
+        model, other = (
+            Model(lambda i, j, own=own: average_precision(y[i], own[j]), own, own)
+            for own in y + rng.normal(size=(2, 600))
+        )
+        values, others = (
+            np.array([one.performance(rows, rows) for rows in each])
+            for one in (model, other)
+        )
+        worst = loss_of(model, other, y, ones)
+        test = performance_test(values, others + 0.05, worst, 0.05, 0.95)
         rejected += test.pvalue <= 0.05
     assert rejected <= 37  # 99 of 100 times, if the level is .05
+
+
+def test_the_worst_row_is_one_that_the_baseline_answers_best():
+    y, scores = np.array([0, 0, 1, 1]), np.array([0.0, 1, 1, 1])
+    model = Model(
+        lambda labelled, rows: (scores[rows] == y[labelled]).mean(), scores, scores
+    )
+    assert loss_of(model, model, y, np.ones(4)) == pytest.approx(1 / 5)
+    # Without another response no row is worse than another.
+    alike = Model(lambda labelled, _: y[labelled].mean(), np.ones(4), np.ones(4))
+    assert loss_of(alike, alike, y, np.ones(4)) == 0
+
+
+def test_the_unit_of_weights_does_not_count_in_the_worst_row():
+    rng = np.random.default_rng(0)
+    y, weights = rng.integers(0, 2, 50), rng.integers(1, 4, 50) * 1.0
+    scores = y + rng.normal(size=50)
+
+    def precision(labelled, rows):
+        given = {"sample_weight": weights[labelled]}
+        return average_precision_score(y[labelled], scores[rows], **given)
+
+    model = Model(precision, scores, scores)
+    losses = [loss_of(model, model, y, weights * unit) for unit in (1, 1e-9)]
+    assert losses[0] == pytest.approx(losses[1])
+    assert 0.03 < losses[0] < 0.2

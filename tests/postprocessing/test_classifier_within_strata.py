@@ -16,6 +16,10 @@ from skfair.postprocessing import (
 )
 
 
+def plain_scores(model, X):
+    return np.mean([each.predict_proba(X)[:, 1] for each in model.estimators_], axis=0)
+
+
 @pytest.fixture(scope="module")
 def people():
     """Features, labels, groups and departments, of which one is harder to get into."""
@@ -35,11 +39,10 @@ def make(**options):
     return MADDPostProcessor(LogisticRegression(), **options)
 
 
-@pytest.mark.parametrize("ensemble", [True, False])
-def test_positives_get_like_scores(people, ensemble):
+def test_positives_get_like_scores(people):
     X, y, group = people
     new = np.arange(len(y)) >= 2000
-    model = make(ensemble=ensemble, repair_level=1.0)
+    model = make(repair_level=1.0)
     model.fit(
         X[~new],
         y[~new],
@@ -48,7 +51,9 @@ def test_positives_get_like_scores(people, ensemble):
     )
     assert (model.strata_, model.repairer_.strata_) == (("+",), ("+",))
     scores = model.predict_proba(X[new], sensitive_features=group[new])[:, 1]
-    plain = model.estimator_.predict_proba(X[new])[:, 1]
+    plain = np.mean([each.predict_proba(X[new]) for each in model.estimators_], axis=0)[
+        :, 1
+    ]
     chosen = y[new]
 
     def gap(scores, chosen):
@@ -71,7 +76,9 @@ def test_departments_are_repaired_by_themselves(people):
     scores = model.predict_proba(X, sensitive_features=group)[:, 1]
     for dept in (0, 1):
         part = (X["dept"] == dept).to_numpy()
-        plain = model.estimator_.predict_proba(X[part])[:, 1]
+        plain = np.mean(
+            [each.predict_proba(X[part]) for each in model.estimators_], axis=0
+        )[:, 1]
         assert mcdp(None, plain, sensitive_features=group[part]) > 0.2
         gap = mcdp(None, scores[part], sensitive_features=group[part])
         assert gap == pytest.approx(0.05, abs=0.02)
@@ -91,7 +98,7 @@ def test_departments_are_repaired_by_themselves(people):
 def test_losses_are_means_over_strata(people, options):
     X, y, group = people
     frozen = FrozenEstimator(LogisticRegression().fit(X, y))
-    options = {"n_levels": 6, "accuracy_loss": "log_loss", **options}
+    options = {"accuracy_loss": "log_loss", **options}
     model = MADDPostProcessor(frozen, control_features="dept", **options)
     model.fit(X, y, sensitive_features=group)
     amounts = model.losses_.iloc[:, 0]
@@ -108,7 +115,6 @@ def test_losses_are_means_over_strata(people, options):
         found.append(gap * left)
     expected = np.average(found, axis=0, weights=shares)
     assert_allclose(model.losses_["fairness_loss"], expected, atol=1e-3)
-    assert len(model.losses_) == 6
 
 
 def test_losses_of_one_stratum(people):
@@ -117,15 +123,12 @@ def test_losses_of_one_stratum(people):
     frozen = FrozenEstimator(LogisticRegression().fit(X, y))
     plain = frozen.predict_proba(X)[:, 1]
     for accuracy_loss in ("zero_one", lambda y, s: np.mean((s >= 0.5) != y)):
-        model = MADDPostProcessor(
-            frozen, n_levels=3, fairness="mcdp", accuracy_loss=accuracy_loss
-        )
+        model = MADDPostProcessor(frozen, fairness="mcdp", accuracy_loss=accuracy_loss)
         model.fit(X, y, sensitive_features=group, control_features=positives(y))
         gap = mcdp(None, plain[y], sensitive_features=group[y])
-        assert_allclose(model.losses_["fairness_loss"], [gap, gap / 2, 0], atol=1e-9)
-        for level, loss in zip(
-            (0, 0.5, 1), model.losses_["accuracy_loss"], strict=True
-        ):
+        losses = model.losses_.iloc[::50]  # at the levels 0, 0.5 and 1
+        assert_allclose(losses["fairness_loss"], [gap, gap / 2, 0], atol=1e-9)
+        for level, loss in zip((0, 0.5, 1), losses["accuracy_loss"], strict=True):
             repairer = ScoreRepairer(level)
             repairer.fit(plain[y], sensitive_features=group[y])
             repaired = repairer.transform(plain, sensitive_features=group)
@@ -146,7 +149,12 @@ def test_strata_at_prediction(people):
     model.set_params(unknown_groups="pooled")
     model.fit(X, y, sensitive_features=group, control_features=X["dept"])
     scores = model.predict_proba(X, **given)[:5, 1]
-    assert_allclose(scores, model.estimator_.predict_proba(X[:5])[:, 1])
+    assert_allclose(
+        scores,
+        np.mean([each.predict_proba(X[:5]) for each in model.estimators_], axis=0)[
+            :, 1
+        ],
+    )
 
 
 def test_a_stratum_with_one_group_keeps_its_scores(people):
@@ -156,7 +164,7 @@ def test_a_stratum_with_one_group_keeps_its_scores(people):
     with pytest.warns(UserWarning, match=r"The strata \[1\] are left out of the gap"):
         model.fit(X, y, sensitive_features=group)
     scores = model.predict_proba(X, sensitive_features=group)[:, 1]
-    plain = model.estimator_.predict_proba(X)[:, 1]
+    plain = plain_scores(model, X)
     alone = (X["dept"] == 1).to_numpy()
     assert_allclose(scores[alone], plain[alone])
     assert (scores[~alone] != plain[~alone]).all()

@@ -2,18 +2,14 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import logit, ndtr
 
-from skfair.postprocessing._linear_cdf import (
+from skfair.postprocessing._score_repairer import (
     GroupCDFs,
-    Limit,
     LinearCDF,
     Mixture,
     TargetBand,
-    _shrinkage,
     has_ties,
     interpolate,
     lowest_of_band,
@@ -32,12 +28,6 @@ def statistic(*groups, weights=None):
     )
 
 
-def as_they_are(rows):
-    """CDFs of groups, however small, that are not shrunk."""
-    groups = GroupCDFs.of(rows)
-    return groups._replace(cdfs=groups.own, shrinkage=np.zeros(len(groups.own)))
-
-
 UNIFORM = LinearCDF(np.array([0, 0.5, 1]), np.array([0, 0.5, 1]), np.array([0, 0.5, 1]))
 BOTH_UNIFORM = GroupCDFs(
     ("a", "b"),
@@ -45,7 +35,6 @@ BOTH_UNIFORM = GroupCDFs(
     (UNIFORM, UNIFORM),
     UNIFORM,
     np.full(2, 0.5),
-    np.zeros(2),
     np.full(2, 1000),
 )
 
@@ -90,24 +79,6 @@ def test_scores_that_many_rows_share_are_not_smoothed(scores):
     assert cdf.smoothed(rows, 0) is cdf
 
 
-@given(
-    st.floats(1e-3, 1), st.floats(1, 500), st.floats(0, 1), st.integers(0, 2**32 - 1)
-)
-def test_gaps_that_are_left(largest, sharpness, max_mcdp, seed):
-    gaps = np.sort(np.random.default_rng(seed).uniform(0, largest, 9))
-    gaps[[0, -1]] = 0, largest
-    left = Limit(np.zeros(2), largest, sharpness).widths(gaps, max_mcdp)
-    assert left[0] == 0
-    assert left[-1] == pytest.approx(min(max_mcdp, largest), abs=1e-12)
-    assert (left <= gaps + 1e-12).all()
-    assert (np.diff(left) >= -1e-12).all()
-    # They rise no faster than the gaps, so that CDFs limited to them increase.
-    assert (np.diff(left) <= np.diff(gaps) + 1e-12).all()
-    nearest = np.minimum(gaps, max_mcdp)
-    sharp = Limit(np.zeros(2), largest, 1e7).widths(gaps, max_mcdp)
-    assert_allclose(sharp, nearest, atol=1e-5)
-
-
 def test_heights_between_scores_and_scores_at_heights():
     cdf = LinearCDF.of(statistic([0.2, 0.6, 0.2]), 0)
     assert_allclose(cdf.at(np.array([0, 0.1, 0.2, 0.4, 1])), [0, 1 / 12, 0.5, 2 / 3, 1])
@@ -134,72 +105,11 @@ def test_interpolation_between_subnormal_scores():
     assert interpolate(np.array([0, 5e-324, 1]), knots, values).tolist() == [0, 0.5, 1]
 
 
-# --- groups, and the shares of everyone in theirs
-
-
-@pytest.mark.parametrize("n_rows", [4, 300])
-def test_shares_of_everyone_that_are_given(n_rows):
-    scores = np.linspace(0.1, 0.9, n_rows)
-    rows = statistic(scores, scores**2)
-    plain = as_they_are(rows)
-    assert plain.margins().tolist() == [0, 0]
-    found = plain.shrunk(np.array([0.25, 0]))
-    assert found.shrinkage.tolist() == [0.25, 0]
-    own, pooled = found.own[0], found.pooled
-    knots = np.searchsorted(pooled.scores, own.scores)
-    assert_allclose(found.cdfs[0].low, 0.75 * own.low + 0.25 * pooled.low[knots])
-    assert_allclose(found.cdfs[0].high, 0.75 * own.high + 0.25 * pooled.high[knots])
-    assert_allclose(found.cdfs[1].high, found.own[1].high)
-    # The own CDF is that far from everyone's, and a quarter of it from the mixture.
-    distance = max(np.abs(own.at(pooled.scores) - pooled.high))
-    assert found.distances()[0] >= distance > 0.05
-    assert_allclose(found.margins(), [found.distances()[0] / 4, 0])
-
-
-def test_which_groups_are_shrunk():
-    random = np.random.default_rng(0)
-    alone = GroupCDFs.of(statistic(random.random(30)))
-    assert alone.shrinkage.tolist() == [0]
-    large = GroupCDFs.of(statistic(random.random(200), random.random(200)))
-    assert large.shrinkage.tolist() == [0, 0]
-    one_small = GroupCDFs.of(statistic(np.linspace(0, 1, 199), np.linspace(0, 1, 400)))
-    assert one_small.shrinkage.tolist() == [pytest.approx(0.01), 0]
-
-
-#: Mean of Kolmogorov's distribution, as a share of the bound that 5 % exceed.
-MEAN = np.sqrt(np.pi / 2) * np.log(2) / np.sqrt(np.log(40) / 2)
-
-
-@pytest.mark.parametrize(
-    ("n_rows", "ratio", "expected"),
-    [
-        (50, 0.5, 1),
-        (50, MEAN, 1),
-        (50, (1 + MEAN) / 2, 1 - 0.5 * 50 / 60),
-        (50, 1, 1 - 50 / 60),
-        (50, 9, 1 - 50 / 60),
-        (100, 0, 1),
-        (150, 0, 0.5),
-        (200, 0, 0),
-        (900, 0, 0),
-    ],
-)
-def test_share_of_everyone_by_rows_and_evidence(n_rows, ratio, expected):
-    """`ratio` is the distance over the one that 5 % of samples exceed."""
-    rows = np.array([n_rows, 1000])
-    shares = rows / rows.sum()
-    noise = np.sqrt(np.log(40) / 2 * (1 / n_rows + 1 / 1000)) * (1 - shares)
-    found = _shrinkage(rows, shares, ratio * noise)
-    assert found == pytest.approx([expected, 0])
-
-
-def test_group_whose_share_rounds_to_one_differs_by_nothing():
-    found = _shrinkage(np.array([50, 50]), np.array([1, 1e-17]), np.array([0, 0.9]))
-    assert found == pytest.approx([1, 1 - 50 / 60])
+# --- groups
 
 
 def test_largest_gap_is_that_of_the_heights():
-    groups = as_they_are(statistic([0.2] * 3, [0.6], [0.4] * 2))
+    groups = GroupCDFs.of(statistic([0.2] * 3, [0.6], [0.4] * 2))
     # At the upper end of the step at 0.2: 5 / 6, and those of the others on their way.
     at_02, at_04 = 5 / 6, 5 / 6 + (1 / 6) * (0.2 / 0.8)
     second = 0.5 * 0.4 / 0.6
@@ -241,28 +151,20 @@ def test_mixture():
 
 
 @pytest.mark.parametrize(
-    ("shares", "margins", "expected"),
-    [
-        ([0.5, 0.5], [0, 0], 0.4),
-        ([0.25, 0.75], [0, 0], 0.5),
-        ([0.25, 0.75], [0.05, 0.05], 0.525),
-        ([0.25, 0.75], [0, 0.05], 0.5375),
-    ],
+    ("shares", "expected"), [([0.5, 0.5], 0.4), ([0.25, 0.75], 0.5)]
 )
-def test_band_whose_targets_keep_the_mean(shares, margins, expected):
-    heights, margins = np.array([[0.2], [0.8]]), np.array(margins)[:, None]
-    lowest = lowest_of_band(heights, np.array(shares), margins, 0.2)
+def test_band_whose_targets_keep_the_mean(shares, expected):
+    heights = np.array([[0.2], [0.8]])
+    lowest = lowest_of_band(heights, np.array(shares), 0.2)
     assert lowest == pytest.approx(expected)
-    band = TargetBand(lowest, 0.2, margins.ravel())
+    band = TargetBand(lowest, 0.2)
     targets = [band.target(row, group) for group, row in enumerate(heights)]
-    assert targets[0] == pytest.approx(lowest + margins[0])
-    assert targets[1] == pytest.approx(lowest + 0.2 - margins[1])
+    assert_allclose(targets, [lowest, lowest + 0.2])
 
 
 def test_band_that_holds_all_heights_is_theirs():
     heights = np.array([[0.2], [0.3]])
-    lowest = lowest_of_band(heights, np.full(2, 0.5), np.full((2, 1), 0.05), 0.2)
-    assert lowest == pytest.approx(0.15)
+    assert lowest_of_band(heights, np.full(2, 0.5), 0.2) == pytest.approx(0.2)
 
 
 @pytest.mark.parametrize("score", [1e-3, 0.3, 0.7, 0.999])
@@ -271,19 +173,14 @@ def test_scores_that_stay_within_rounding_stay_to_the_last_digit(score, sign):
     rounding = sign * 1e-9 * min(score, 1 - score)
     for factor, stays in ((0.9, True), (1.1, False)):
         moved = score + factor * rounding
-        band = TargetBand.at(
-            BOTH_UNIFORM,
-            np.array([score]),
-            np.full((2, 1), moved),
-            1.0,
-            Limit.of(BOTH_UNIFORM),
-        )
+        heights = np.full((2, 1), moved)
+        band = TargetBand.at(BOTH_UNIFORM, np.array([score]), heights, 1.0)
         assert bool(band.scores[0] == score) is stays
         assert band.scores[0] == pytest.approx(score if stays else moved, abs=1e-15)
 
 
 def test_clipped_heights_get_the_mean_of_the_scores_of_the_groups():
-    groups = as_they_are(statistic([0.1, 0.2, 0.3], [0.5, 0.7, 0.9]))
+    groups = GroupCDFs.of(statistic([0.1, 0.2, 0.3], [0.5, 0.7, 0.9]))
     none = TargetBand.within(groups, 0.0)
     # At the score 0.1 the CDFs are 1/6 and 1/30, so both targets are 1/10, which is the
     # height of the scores 0.06 and 0.3; at the score 0.9 likewise.
@@ -294,14 +191,3 @@ def test_clipped_heights_get_the_mean_of_the_scores_of_the_groups():
     whole = TargetBand.within(groups, groups.largest_gap())
     assert not whole.moves
     assert TargetBand.within(groups, groups.largest_gap() - 1e-6).moves
-
-
-@pytest.mark.parametrize("shrunk", [0, 1])
-def test_band_is_narrower_for_a_group_whose_cdf_is_shrunk(shrunk):
-    """The group that is shrunk has the higher CDF, or the lower one."""
-    scores = np.linspace(0.1, 0.9, 40)
-    groups = as_they_are(statistic(scores**2, scores)).shrunk(np.eye(2)[shrunk] / 4)
-    gap, margin = groups.largest_gap(), groups.margins()[shrunk]
-    assert margin > 0.02
-    assert TargetBand.within(groups, gap + 0.9 * margin).moves
-    assert not TargetBand.within(groups, gap + 1.1 * margin).moves

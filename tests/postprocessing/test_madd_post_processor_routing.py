@@ -20,11 +20,10 @@ from skfair.metrics import get_fairness_scorer
 from skfair.postprocessing import MADDPostProcessor
 
 
-@pytest.mark.parametrize("ensemble", [True, False])
-def test_sample_weight_reaches_classifier_and_repair(people, ensemble):
+def test_sample_weight_reaches_classifier_and_repair(people):
     X, y, sex = people
     weights = np.where(np.arange(len(y)) < 1000, 1.0, 0.0)
-    model = MADDPostProcessor(GaussianNB(), ensemble=ensemble, cv=KFold(2))
+    model = MADDPostProcessor(GaussianNB(), cv=KFold(2))
     model.fit(X, y, sensitive_features=sex, sample_weight=weights)
     total = sum(np.diff(cdf.high, prepend=0).size for cdf in model.repairer_.cdfs_)
     assert total <= 1004

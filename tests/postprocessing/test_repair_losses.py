@@ -3,12 +3,10 @@
 from dataclasses import replace
 
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
-from scipy.stats import norm
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
@@ -19,25 +17,16 @@ from skfair.datasets import make_biased_classification, make_biased_scores
 from skfair.groups import encode_groups
 from skfair.metrics import abcc, madd, mcdp
 from skfair.postprocessing import MADDPostProcessor, ScoreRepairer
-from skfair.postprocessing._held_out import join_rows
-from skfair.postprocessing._repair_losses import (
-    LossOptions,
+from skfair.postprocessing._madd_post_processor import (
     RepairGrid,
-    choose_level,
-    gap_losses,
-    parts_of,
-    repair_losses,
+    mean_losses,
+    standard_error_at,
 )
 
-DEFAULTS = LossOptions(
-    theta=0.5,
-    accuracy_loss="zero_one",
-    fairness="mcdp",
-    bandwidth="auto",
-    threshold=0.5,
-    ties="mid",
-    random_state=0,
-)
+
+def options(**more):
+    """Make a post-processor whose parameters the losses depend on."""
+    return MADDPostProcessor(None, **{"fairness": "mcdp", "random_state": 0} | more)
 
 
 class Identity(ClassifierMixin, BaseEstimator):
@@ -55,22 +44,34 @@ def scored_rows(y, scores, groups, weights=None):
     return TrainingRows(None, y, groups, weights, scores=scores)
 
 
-def losses_of(y, scores, groups, levels, weights=None, **options):
+def losses_of(y, scores, groups, levels, weights=None, **more):
     rows = scored_rows(y, scores, encode_groups(groups), weights)
-    return losses_at(rows, np.asarray(levels), DEFAULTS._replace(**options))
+    return losses_at(rows, np.asarray(levels), **more)
 
 
-def losses_at(rows, levels, options):
-    return repair_losses([RepairGrid.of(rows, options)], levels, options)
+def losses_at(rows, levels, **more):
+    model = options(**more)
+    grid = RepairGrid.of(rows, model)
+    name = "repair_level" if model.max_mcdp is None else "max_mcdp"
+    return mean_losses([grid], np.asarray(levels), model, name)
 
 
-def choice_of(losses, folds, n_samples, options):
-    grid = RepairGrid.of(join_rows(folds), options)
-    return choose_level(losses, [grid], parts_of(folds), n_samples, options)
+def error_of(parts, n_samples, level=1.0, **more):
+    """Return the standard error of parts of rows."""
+    rows = TrainingRows(
+        None,
+        np.concatenate([part.y for part in parts]),
+        encode_groups(np.concatenate([part.groups.codes for part in parts])),
+        scores=np.concatenate([part.scores for part in parts]),
+    )
+    places = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
+    model = options(fairness="madd", **more)
+    grid = RepairGrid.of(rows, model)
+    return standard_error_at(level, [grid], places, n_samples, model)
 
 
 def differing_of(rows):
-    return RepairGrid.of(rows, DEFAULTS).differing
+    return RepairGrid.of(rows, options()).differing
 
 
 def at_level(y, scores, groups, level, loss, **options):
@@ -231,7 +232,7 @@ def test_loss_that_is_not_a_number():
 
 def test_simulation_of_the_paper():
     y, scores, groups = make_biased_scores(20_000, random_state=0)
-    model = MADDPostProcessor(FrozenEstimator(Identity().fit(None, y)), n_levels=1000)
+    model = MADDPostProcessor(FrozenEstimator(Identity().fit(None, y)))
     model.fit(scores[:, None], y, sensitive_features=groups)
     assert 0.95 <= model.repair_level_ <= 1
     first = model.losses_.iloc[0]
@@ -257,6 +258,7 @@ def test_madd_after_repair_follows_the_line_on_the_simulation(level):
     assert after == pytest.approx((1 - level) * before, abs=0.02)
 
 
+@pytest.mark.filterwarnings("ignore::skfair.exceptions.MitigationWarning")
 def test_theta_trades_accuracy_for_fairness():
     y, scores, groups = make_biased_scores(4000, random_state=0)
     chosen = [
@@ -273,7 +275,6 @@ def test_theta_trades_accuracy_for_fairness():
 # --- the level that is chosen
 
 
-OPTIONS = DEFAULTS._replace(fairness="madd", bandwidth=0.1)
 LEVELS = np.linspace(0, 1, 5)
 
 
@@ -282,11 +283,7 @@ def made_rows(n_samples, seed):
     return scored_rows(y, scores, encode_groups(groups))
 
 
-def made_losses(totals):
-    return pd.DataFrame({"repair_level": LEVELS, "total_loss": totals})
-
-
-def test_least_level_within_one_standard_error():
+def test_standard_error_is_that_of_a_mean_over_parts():
     parts = [made_rows(400, seed) for seed in range(3)]
     scores, y, codes = (
         np.concatenate(values)
@@ -299,24 +296,15 @@ def test_least_level_within_one_standard_error():
     totals = []
     for rows in np.split(np.arange(1200), 3):
         wrong = np.mean((repaired[rows] >= 0.5) != y[rows])
-        left = madd(None, repaired[rows], sensitive_features=codes[rows], bandwidth=0.1)
+        left = madd(None, repaired[rows], sensitive_features=codes[rows])
         totals.append(0.5 * wrong + 0.25 * left)
     expected = np.std(totals, ddof=1) / np.sqrt(3)
-    near = made_losses([9.0, expected * 1.01, expected * 0.99, 9.0, 0.0])
-    level, error = choice_of(near, parts, 1200, OPTIONS)
-    assert_allclose(error, expected, rtol=1e-12)
-    assert level == 0.5
-    flat = made_losses([0.0, 0.0, 0.0, 0.0, -expected / 2])
-    assert choice_of(flat, parts, 1200, OPTIONS)[0] == 0
-    steep = made_losses([4.0, 3.0, 2.0, 1.0, 0.0])
-    assert choice_of(steep, parts, 1200, OPTIONS)[0] == 1
+    assert_allclose(error_of(parts, 1200), expected, rtol=1e-12)
 
 
 def test_rows_held_out_twice_are_no_more_rows():
     parts = [made_rows(400, seed) for seed in range(3)]
-    flat = made_losses([0.0, 0.0, 0.0, 0.0, -1e-9])
-    once = choice_of(flat, parts, 1200, OPTIONS)[1]
-    twice = choice_of(flat, parts * 2, 1200, OPTIONS)[1]
+    once, twice = error_of(parts, 1200), error_of(parts * 2, 1200)
     # Six values of which three are repeated vary by sqrt(4 / 5) of what three do.
     assert_allclose(twice, once * np.sqrt(4 / 5), rtol=1e-2)
 
@@ -325,84 +313,29 @@ def test_parts_without_a_group_or_a_class_do_not_count():
     whole = made_rows(400, 0)
     one_group = whole.take(whole.groups.codes == 0)
     one_class = whole.take(whole.y == 1)
-    flat = made_losses([0.0, 0.0, 0.0, 0.0, -1e-9])
-    choice = choice_of(flat, [whole, one_group, one_class], 1000, OPTIONS)
-    assert choice == (1.0, 0.0)
+    assert error_of([whole, one_group, one_class], 1000) == 0
     two_parts = [whole, made_rows(400, 1), one_group, one_class]
-    assert 0 < choice_of(flat, two_parts, 1600, OPTIONS)[1] < 0.05
-
-
-def test_rows_of_one_model_are_split_evenly():
-    rows = made_rows(500, 0)
-    flat = made_losses([0.0, 0.0, 0.0, 0.0, -1e-9])
-    choice = choice_of(flat, [rows], 500, OPTIONS)
-    assert choice[0] == 0
-    # About the standard error of half an error rate near 0.4 of 500 rows.
-    assert 0.2 < choice[1] / (0.5 * np.sqrt(0.24 / 500)) < 2.5
-    few = rows.take(np.r_[:2, -2:0])  # which show no gap, and no part has a loss
-    assert choice_of(flat, [few], 4, OPTIONS) == (0.0, 0.0)
-
-
-@pytest.mark.parametrize("n_rows", [40, 400, 20_000])
-def test_no_level_fits_noise_of_the_rows(n_rows):
-    # Half of one group are below all rows of the other: the gap is 0.5.
-    groups = np.repeat([0, 1, 0], [n_rows // 2, n_rows, n_rows // 2])
-    scores = (np.arange(2 * n_rows) + 1) / (2 * n_rows + 1)
-    rows = scored_rows(np.arange(2 * n_rows) % 2, scores, encode_groups(groups))
-    levels = np.linspace(0, 1, 1001)
-    steep = pd.DataFrame({"repair_level": levels, "total_loss": 2 - levels})
-    # 1.5 times the square of the mean of Kolmogorov's distribution, over the gap's.
-    left = 1.5 * 0.8687**2 * (2 / n_rows) / 0.5**2
-    found, _ = choice_of(steep, [rows], 2 * n_rows, OPTIONS)
-    assert found == pytest.approx(1 - left, abs=0.1 * left + 0.001)
-
-
-@pytest.mark.slow
-def test_the_level_chosen_seldom_widens_the_gap_of_new_rows():
-    options = DEFAULTS._replace(theta=1.0)
-    quantiles = norm.ppf((np.arange(1000) + 0.5) / 1000)
-    groups, new_groups = np.repeat([0, 1], 250), np.repeat([0, 1], 1000)
-    gaps = []
-    for seed in range(60):
-        rng = np.random.default_rng(seed)
-        shift = rng.normal(0, 0.25)
-        scores = norm.cdf(rng.normal(size=500) + shift * groups)
-        new = norm.cdf(np.tile(quantiles, 2) + shift * new_groups)
-        rows = scored_rows(np.tile([0, 1], 250), scores, encode_groups(groups))
-        levels = np.linspace(0, 1, 21)
-        grid = RepairGrid.of(rows, options)
-        losses = losses_at(rows, levels, options)
-        chosen, _ = choose_level(losses, [grid], parts_of([rows]), 500, options)
-        full = float(grid.differing.any())  # as the losses alone choose
-        found = []
-        for level in (0.0, chosen, full):
-            repairer = ScoreRepairer(level).fit(scores, sensitive_features=groups)
-            moved = repairer.transform(new, sensitive_features=new_groups)
-            found.append(mcdp(None, moved, sensitive_features=new_groups))
-        gaps.append(found)
-    plain, chosen, full = np.array(gaps).T
-    assert chosen.mean() < full.mean() < plain.mean()
-    assert np.sum(chosen > plain + 0.02) <= np.sum(full > plain + 0.02) / 2
+    assert 0 < error_of(two_parts, 1600) < 0.05
 
 
 def test_callable_that_needs_more_rows_than_a_part_has():
-    rows = made_rows(500, 0)
-
     def fairness(y_true, y_score, *, sensitive_features):
-        enough = len(y_true) == 500
-        gap = madd(None, y_score, sensitive_features=sensitive_features, bandwidth=0.1)
-        return gap if enough else np.nan
+        return 0.1 if len(y_true) == 500 else np.nan
 
-    steep = made_losses([4.0, 3.0, 2.0, 1.0, 0.99])
-    options = OPTIONS._replace(fairness=fairness)
-    assert choice_of(steep, [rows], 500, options) == (1.0, 0.0)
+    rows = made_rows(500, 0)
+    losses = losses_at(rows, [0.0, 1.0], fairness=fairness)
+    assert losses["fairness_loss"].tolist() == [0.1, 0.1]
+    model = options(fairness=fairness)
+    grid = RepairGrid.of(rows, model)
+    parts = np.arange(500) % 5
+    assert standard_error_at(1.0, [grid], parts, 500, model) == 0
 
 
 def test_level_of_the_simulation_of_the_paper():
     y, scores, groups = make_biased_scores(20_000, random_state=0)
-    model = MADDPostProcessor(FrozenEstimator(Identity().fit(None, y)), n_levels=1001)
+    model = MADDPostProcessor(FrozenEstimator(Identity().fit(None, y)))
     model.fit(scores[:, None], y, sensitive_features=groups)
-    assert 0.965 <= model.repair_level_ <= 0.995
+    assert 0.965 <= model.repair_level_ <= 1
     totals = model.losses_["total_loss"]
     chosen = totals[model.losses_["repair_level"] == model.repair_level_].item()
     limit = totals.min() + model.standard_error_
@@ -433,9 +366,8 @@ def test_groups_that_may_differ_by_chance_do_not_count():
         rows = scored_rows(np.arange(29) % 2, generator.random(29), groups)
         seen.append(differing_of(rows).any())
         if len(seen) < 8 and not seen[-1]:
-            losses = losses_at(rows, LEVELS, OPTIONS)
+            losses = losses_at(rows, LEVELS, fairness="madd")
             assert (losses["fairness_loss"] == 0).all()
-            assert choice_of(losses, [rows], 29, OPTIONS)[0] == 0
     assert np.mean(seen) <= 0.05
 
 
@@ -447,8 +379,8 @@ def test_fairness_loss_is_that_of_the_groups_that_differ():
     rows = scored_rows(y, scores, encode_groups(codes))
     assert differing_of(rows).tolist() == [True, True, False, False]
     large = codes < 2
-    found = losses_at(rows, LEVELS, OPTIONS)["fairness_loss"]
-    expected = madd(None, scores[large], sensitive_features=codes[large], bandwidth=0.1)
+    found = losses_at(rows, LEVELS, fairness="madd")["fairness_loss"]
+    expected = madd(None, scores[large], sensitive_features=codes[large])
     assert_allclose(found, (1 - LEVELS) * expected / 2)
 
 
@@ -458,8 +390,7 @@ def test_one_group_that_differs_is_compared_with_all_others():
     scores = generator.random(3000) * np.where(codes == 3, 0.6, 1)
     rows = scored_rows(np.arange(3000) % 2, scores, encode_groups(codes))
     assert np.flatnonzero(differing_of(rows)).tolist() == [3]
-    options = OPTIONS._replace(fairness="mcdp")
-    found = losses_at(rows, LEVELS, options)["fairness_loss"]
+    found = losses_at(rows, LEVELS)["fairness_loss"]
     expected = mcdp(None, scores, sensitive_features=codes == 3)
     assert_allclose(found, (1 - LEVELS) * expected)
 
@@ -488,8 +419,9 @@ def test_losses_of_largest_gaps(ties, n_groups, rounded, threshold):
         scores = scores.round(1)
     y = (generator.random(1200) < scores).astype(int)
     rows = scored_rows(y, scores, encode_groups(groups))
-    options = DEFAULTS._replace(ties=ties, threshold=threshold, max_mcdp=0.1)
-    found = gap_losses([RepairGrid.of(rows, options)], 5, options)
+    more = {"ties": ties, "threshold": threshold, "max_mcdp": 0.1}
+    largest = RepairGrid.of(rows, options(**more)).groups.largest_gap()
+    found = losses_at(rows, np.linspace(0, largest, 5), **more)
     before = mcdp(None, scores, sensitive_features=groups)
     assert found["max_mcdp"].iloc[-1] == pytest.approx(before, abs=0.02)
     assert found["accuracy_loss"].iloc[-1] == np.mean((scores >= threshold) != y)
@@ -503,6 +435,33 @@ def test_losses_of_largest_gaps(ties, n_groups, rounded, threshold):
         left = mcdp(None, moved, sensitive_features=groups)
         # Drawn ties, and three small groups, add noise to the gap of the sample.
         assert row.fairness_loss == pytest.approx(left, abs=0.04)
+
+
+@pytest.mark.parametrize("threshold", [0.25, 0.4, 0.6])
+@pytest.mark.parametrize("ties", ["mid", "random"])
+def test_thresholds_within_a_step_of_the_other_group(ties, threshold):
+    """Which end of a step a height is at decides where one group has a step alone."""
+    scores = np.array([0.2, 0.2, 0.2, 0.6, 0.4, 0.4, 0.45, 0.9] * 5)
+    groups = np.array([0, 0, 0, 0, 1, 1, 1, 1] * 5)
+    y = np.arange(40) // 3 % 2
+    levels = np.linspace(0, 1, 11)
+    found = losses_of(y, scores, groups, levels, threshold=threshold, ties=ties)
+    for level, loss in zip(levels, found["accuracy_loss"], strict=True):
+        n_draws = 200 if ties == "random" else 1
+        draws = [
+            at_level(
+                y,
+                scores,
+                groups,
+                level,
+                lambda y, moved: np.mean((moved >= threshold - 1e-12) != y),
+                ties=ties,
+                random_state=seed,
+            )
+            for seed in range(n_draws)
+        ]
+        error = 4 * np.std(draws) / np.sqrt(n_draws)
+        assert loss == pytest.approx(np.mean(draws), abs=error + 1e-9)
 
 
 def test_shared_scores_do_not_hide_what_repair_reaches():

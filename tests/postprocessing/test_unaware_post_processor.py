@@ -1,6 +1,7 @@
 """Scores made fair by a model of the group: the map, the path, the choice."""
 
 import pickle
+import re
 import warnings
 from dataclasses import replace
 
@@ -403,13 +404,27 @@ def test_automatic_strength(fitted):
 @pytest.mark.slow
 def test_automatic_strength_leaves_noise_alone(people):
     X, y, _ = people
-    sex = np.random.default_rng(0).integers(0, 2, len(y))
+    X, sex = X[["skill", "proxy"]], np.random.default_rng(0).integers(0, 2, len(y))
     model = UnawarePostProcessor(
         LogisticRegression(), group_estimator=LogisticRegression()
-    ).fit(X[["skill", "proxy"]], y, sensitive_features=sex)
+    )
+    with pytest.warns(MitigationWarning, match="groups of one distribution exce") as (
+        warned
+    ):
+        model.fit(X, y, sensitive_features=sex)
     assert model.strength_ == 0
     assert model.comparison_.plain_mcdp <= model.comparison_.noise
     assert model.comparison_.mcdp == model.comparison_.plain_mcdp
+    # The sentence names the figures, and a strength that changes the scores.
+    text = str(warned[0].message)
+    comparison = model.comparison_
+    for number in (comparison.plain_mcdp, comparison.noise):
+        assert f"{number:.3f}" in text
+    typed = float(re.search(r"strength=([\d.]+) changes it", text)[1])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", MitigationWarning)
+        changed = model.with_strength(typed).predict_proba(X)
+    assert not np.array_equal(changed, model.predict_proba(X))
 
 
 def gap_in(model, X, sex):
@@ -776,7 +791,7 @@ def test_warns_if_no_strength_helps(fitted, monkeypatch):
     model = fitted[0]
     same = path_map(np.zeros((2, 2)))
     monkeypatch.setattr(MapPath, "at", lambda *_: same)
-    with pytest.warns(MitigationWarning, match="changes nothing: on held-out rows"):
+    with pytest.warns(MitigationWarning, match="no strength lowers it by more than"):
         assert model.with_strength("auto").strength_ == 0
 
 
@@ -802,3 +817,35 @@ def test_adult(adult):
     model.fit(X[train], y[train], sensitive_features=sex[train])
     plain = model.with_strength(0)
     assert gap_in(model, X[test], sex[test]) < 0.5 * gap_in(plain, X[test], sex[test])
+
+
+def rare_people(n_rare, seed=0, n_samples=2500):
+    """Two groups that differ, known by a proxy, and a third one of a few rows."""
+    rng = np.random.default_rng(seed)
+    sex = rng.integers(0, 2, n_samples)
+    X = rng.normal(size=(n_samples, 3))
+    X[:, 1] += 1.5 * sex
+    y = X[:, :2].sum(axis=1) + rng.normal(size=n_samples) > 1
+    groups = np.where(sex == 1, "M", "F").astype(object)
+    rare = groups.copy()
+    rare[rng.choice(n_samples, n_rare, replace=False)] = "X"
+    return X, y, groups, rare
+
+
+@pytest.mark.promise("A rare group does not switch mitigation off")
+@pytest.mark.parametrize("n_rare", [1, 3, 5, 20])
+def test_a_rare_group_does_not_switch_it_off(n_rare):
+    X, y, groups, rare = rare_people(n_rare)
+    model = UnawarePostProcessor(LogisticRegression())
+    without = model.fit(X, y, sensitive_features=groups)
+    plain_gap = gap_in(without.with_strength(0), X, groups)
+    gap, strength = gap_in(without, X, groups), without.strength_
+    assert gap < 0.6 * plain_gap
+    model.fit(X, y, sensitive_features=rare)
+    assert model.strength_ > strength / 3
+    assert gap_in(model, X, groups) < gap + 0.06
+    # The metric is that of all groups; what is judged is that of groups that can be.
+    comparison = model.comparison_
+    assert comparison.plain_mcdp >= comparison.plain_adjusted_mcdp > comparison.noise
+    assert comparison.adjusted_mcdp < 0.7 * comparison.plain_adjusted_mcdp
+    assert comparison.shows_gain

@@ -78,13 +78,12 @@ def check_errors(seed, smallest, weights=None, pos_label=None):
         return
     assert found["value"] == pytest.approx(value, abs=1e-12)
     low, high = min(interval.lower, value), max(interval.upper, value)
-    expected = [low, high, result.least, test.null_mean, test.pvalue]
+    chance = test.pairs["by_chance"].iloc[0]
+    expected = [low, high, result.least, chance, test.pvalue]
     numbers = [
         found[name] for name in ("lower", "upper", "certified", "null_mean", "pvalue")
     ]
     assert numbers == pytest.approx(expected, abs=1e-9)
-    as_large = (test.null_distribution >= value - 1e-9).sum()
-    assert found["as_large"] == pytest.approx((1 + as_large) / 60)
     sizes = pd.crosstab(groups[kept], y_true[kept])
     few = {
         (group, str(label), int(sizes.loc[group, label]))
@@ -167,7 +166,7 @@ def test_counted_rows_leave_out_the_same_cells(one_against_one, make_report, cou
     assert first["left_out"] == second["left_out"] != []
     for name in "value", "lower", "upper", "certified":
         assert first[name] == pytest.approx(second[name], abs=1e-9)
-    for name in "null_mean", "pvalue", "as_large":
+    for name in "null_mean", "pvalue":
         assert first[name] == pytest.approx(second[name], abs=0.08)
 
 
@@ -203,8 +202,8 @@ def test_strata_leave_out_cells_and_name_them(make_report):
 
 
 @pytest.mark.slow
-def test_ties_are_told(make_report):
-    """Of a value that chance often gives the sentence states the true share."""
+def test_shares_of_shuffles_are_told(make_report):
+    """Of a value that chance often gives the sentence states the p-value."""
     generator = np.random.default_rng(6)
     groups = np.repeat(["a", "b"], [150, 60])
     y_true = np.tile([0, 0, 0, 0, 0, 1], 35)
@@ -219,17 +218,16 @@ def test_ties_are_told(make_report):
             n_permutations=59,
         )
         found.append(measure_of(report))
-    assert any(one["pvalue"] < one["as_large"] for one in found)
-    assert all(one["pvalue"] <= one["as_large"] for one in found)
+    assert any(one["pvalue"] > 0.05 for one in found)
     for one in found:
         shares = re.findall(r"in ([\d.]+)% of shuffles", one["sentence"])
-        if one["as_large"] > 0.05:
-            assert shares == [f"{100 * one['as_large']:.1f}"]
+        if one["pvalue"] > 0.05:
+            assert shares == [f"{100 * one['pvalue']:.1f}"]
         else:
             assert shares == []
 
 
-def test_no_conclusion_is_about_a_pair(one_against_one, make_report):
+def test_a_conclusion_names_the_pairs_that_differ(one_against_one, make_report):
     y_true, y_pred, groups = one_against_one
     y_pred = np.where(groups == "a", y_true, y_pred)
     report = make_report(
@@ -238,9 +236,13 @@ def test_no_conclusion_is_about_a_pair(one_against_one, make_report):
     (point,) = report.summary["verdict"]["points"]
     assert point["state"] == "beyond chance"
     assert point["text"].startswith(
-        "Error rates depend on the group by more than chance explains. Largest "
-        "difference found: Among people who are "
+        "Error rates depend on the group by more than chance explains. It is shown for "
+        "“a” and “b”; “b” and “"
     )
-    assert measure_of(report)["sentence"].endswith(
-        "The test is of all groups, and does not say which of them differ."
+    pairs = measure_of(report)["pairs"]
+    named = {frozenset(pair["pair"]) for pair in pairs}
+    assert {frozenset("ab")} < named
+    assert all("b" in pair for pair in named)
+    assert (
+        "P-values of at most 0.05, adjusted for all" in measure_of(report)["sentence"]
     )

@@ -75,7 +75,8 @@ def check_test(found, metric, y_true, values, groups, **weights):
         random_state=0,
         **weights,
     )
-    assert found["null_mean"] == pytest.approx(test.null_mean, abs=1e-9)
+    chance = test.pairs["by_chance"].iloc[0] if len(test.pairs) else test.null_mean
+    assert found["null_mean"] == pytest.approx(chance, abs=1e-9)
     assert found["pvalue"] == pytest.approx(test.pvalue)
 
 

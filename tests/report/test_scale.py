@@ -19,7 +19,7 @@ from skfair.metrics import (
     mcdp,
     permutation_test,
 )
-from skfair.report import FairnessReport
+from skfair.report import FairnessReport, verify_bundle
 
 METRICS = {
     "mcdp": mcdp,
@@ -93,13 +93,15 @@ def test_tests_are_those_of_the_metrics(make_report, decided):
     test = permutation_test(metric, None, values, **given)
     found = report.to_frame().iloc[0]
     assert found["pvalue"] == test.pvalue
-    assert found["null_mean"] == pytest.approx(test.null_mean, abs=1e-12)
+    chance = test.pairs["by_chance"].iloc[0]
+    assert found["null_mean"] == pytest.approx(chance, abs=1e-12)
     given["control_features"] = y_true
     test = permutation_test(metric, None, values, **given)
     found = report.to_frame("strata").iloc[0]
     assert found["value"] == test.value
     assert found["pvalue"] == test.pvalue
-    assert found["null_mean"] == pytest.approx(test.null_mean, abs=1e-12)
+    chance = test.pairs["by_chance"].iloc[0]
+    assert found["null_mean"] == pytest.approx(chance, abs=1e-12)
 
 
 def test_decisions_are_those_of_the_upper_ranks(decided, make_report):
@@ -109,7 +111,7 @@ def test_decisions_are_those_of_the_upper_ranks(decided, make_report):
     share = (ranks / weights.sum() >= 0.5).mean()
     report = make_report(
         None, values[kept], sensitive_features=np.ones(kept.sum()),
-        sample_weight=weights[kept], metrics=["max_gap"], **RANK,
+        sample_weight=weights[kept], metrics=["max_gap"], threshold=0.5, **RANK,
     )  # fmt: skip
     found = report.to_frame("groups")["selection_rate"].iloc[0]
     assert found == pytest.approx(share, abs=1e-12)
@@ -130,6 +132,33 @@ def test_decisions_are_those_of_the_upper_ranks(decided, make_report):
         sensitive_features=np.asarray(groups)[kept],
     )
     assert report.to_frame()["value"].iloc[0] == pytest.approx(expected)
+
+
+def test_ranks_decide_nothing_unless_it_is_said_how(make_report, decided, tmp_path):
+    y_true, values, groups, _ = decided
+    given = {"sensitive_features": groups, "impact_ratios": True, **RANK}
+    report = make_report(y_true, values, **given)
+    questions = {
+        measure["question"]
+        for result in report.summary["attributes"][0]["results"]
+        for measure in result["measures"]
+    }
+    assert questions == {"scores"}
+    assert report.summary["models"][0]["decided_by"] == ""
+    assert "base_rate" in report.to_frame("groups")
+    assert "selection_rate" not in report.to_frame("groups")
+    assert set(report.to_frame("impact_ratios")["kind"]) == {"scoring"}
+    assert {"accuracy", "balanced_accuracy"}.isdisjoint(
+        report.to_frame("models").dropna(subset="value")["performance"]
+    )
+    for text in (report.to_html(), report.to_markdown()):
+        assert "neither predicted labels nor a threshold" in text
+        for word in ("gets the positive", ">Errors<", "Accuracy", "Selected of"):
+            assert word not in text
+    with pytest.raises(ValueError, match="needs decisions on two classes, by y_pred"):
+        make_report(y_true, values, metrics=["max_gap"], **given)
+    report.to_bundle(tmp_path / "bundle")
+    assert verify_bundle(tmp_path / "bundle").ok
 
 
 def test_what_the_page_says(of_ranks):
@@ -197,7 +226,11 @@ def test_estimators(make_report):
     )
     assert report.summary["models"][0]["decided_by"] == "as predicted"
     ridge = Ridge().fit(X, X[:, 0] * 1e4)
-    report = FairnessReport.from_estimator(ridge, X, **options)
+    with pytest.raises(
+        ValueError, match="metrics has 'max_gap', which needs decisions"
+    ):
+        FairnessReport.from_estimator(ridge, X, **options)
+    report = FairnessReport.from_estimator(ridge, X, threshold=0.5, **options)
     found = report.to_frame().set_index("metric")["value"]
     expected = mcdp(None, ridge.predict(X), sensitive_features=groups, scale="rank")
     assert found["mcdp"] == pytest.approx(expected)
@@ -219,7 +252,7 @@ def table(decided):
 def test_rows_that_stay_on_their_engine(table, counting, weight):
     """Counted by score the numbers are the same, in bins close by what is stated."""
     options = {"metrics": ["max_gap", "mcdp", "abcc"], "random_state": 0}
-    options |= {"n_permutations": 59, **RANK}
+    options |= {"n_permutations": 59, "threshold": 0.5, **RANK}
     rows = counting().from_predictions(
         None,
         {"p": table["p"].to_numpy()},
@@ -230,7 +263,7 @@ def test_rows_that_stay_on_their_engine(table, counting, weight):
     expected = rows.to_frame()
     numbers = ["value", "lower", "upper", "pvalue"]
     for most in 2**20, 0:
-        sizes = {"max_scores": most, "fewest_bins": 2**6, "max_cells": 2**6}
+        sizes = {"max_scores": most, "fewest_bins": 2**7, "max_cells": 2**7}
         found = counting(**sizes).from_frame(
             table.lazy(), y_score="p", sensitive_features="g", sample_weight=weight,
             **options,

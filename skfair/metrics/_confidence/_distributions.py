@@ -29,12 +29,11 @@ from skfair.metrics._confidence._noise import (
     Quantiles,
     contrast,
     distribution_free,
-    either_way,
     mean_moments,
+    noise_of_means,
     normal_at_one_score,
     plus,
     shares_of_groups,
-    student,
     supremum,
     supremum_quantile,
 )
@@ -156,9 +155,8 @@ def compare_abcc(
     above, below = distribution_free(sizes, shares, multigroup, method)
     if method == "band":
         moments = mean_moments(statistic)
-        of_means = student(*moments, sizes, shares, multigroup)
-        above = either_way(of_means, moments, sizes, shares, multigroup)
-        below = plus(_area_noise(observed, multigroup), of_means)
+        above, further = noise_of_means(moments, sizes, shares, multigroup)
+        below = plus(_area_noise(observed, multigroup), further)
     return _with_fixed_ends(gaps, above, below)
 
 

@@ -37,6 +37,8 @@ Method = Literal["band", "finite_sample", "anytime"]
 Quantiles = Callable[[float], Any]
 #: Mean of the absolute value of a standard normal variable.
 MEAN_ABSOLUTE = math.sqrt(2 / math.pi)
+#: Parts of a level for noise of the other sign than that of the value.
+_OTHER_SIGN = 1 / 8, 1 / 64
 #: Degrees of freedom from which on Student's quantiles are those of normal noise.
 _MANY = 1e12
 
@@ -227,31 +229,54 @@ def exact_distance(rates: Floats, sizes: Floats, level: float) -> Floats:
     return np.maximum(bounds - rates, 0)
 
 
-def either_way(
-    symmetric: Quantiles,
-    moments: tuple[Floats, Floats],
-    sizes: Floats,
-    shares: Any,
-    multigroup: Multigroup,
-) -> Quantiles:
-    """Quantiles of noise that may hide a true difference of means of either sign.
+def noise_of_means(
+    moments: tuple[Floats, Floats], sizes: Floats, shares: Any, multigroup: Multigroup
+) -> tuple[Quantiles, Quantiles]:
+    """Quantiles of noise that takes a difference of means nearer to 0, and further.
 
-    Rates near 0 or 1 vary more the further they are from there: the distances to exact
-    bounds of each mean are added as standard deviations are. A mean whose values vary
-    less than those of a rate is taken for a rate of more rows.
+    Rates near 0 or 1 vary more the further they are from there, and those of few rows
+    jump: the distances to exact bounds of each mean are added as standard deviations
+    are. A mean whose values vary less than those of a rate is taken for a rate of more
+    rows. Noise is at least that of Welch's t, but for rates that it takes further.
     """
     means = moments[0]
     smooth = (sizes * means + 1) / (sizes + 2)
     rows = smooth * (1 - smooth) / variances_of_means(*moments, sizes)
     signed = differences(means, shares, multigroup)
+    welch = student(*moments, sizes, shares, multigroup)
+    are_rates = np.array_equal(*moments)
 
-    def quantiles(level: float) -> Any:
+    def by_exact_bounds(level: float) -> Any:
         up, down = (exact_distance(p, rows, level) ** 2 for p in (means, 1 - means))
         rising = np.sqrt(contrast(up, shares, multigroup, others=down))
         falling = np.sqrt(contrast(down, shares, multigroup, others=up))
-        seen, other = np.where(signed >= 0, (rising, falling), (falling, rising))
-        exact = np.maximum(seen, other - 2 * np.abs(signed))
-        return np.maximum(symmetric(level), exact)
+        return np.where(signed >= 0, (rising, falling), (falling, rising))
+
+    def nearer(level: float) -> Any:
+        same_sign, other_sign = by_exact_bounds(level)
+        exact = np.maximum(same_sign, other_sign - 2 * np.abs(signed))
+        return np.maximum(welch(level), exact)
+
+    def further(level: float) -> Any:
+        _, exact = by_exact_bounds(level)
+        return exact if are_rates else np.maximum(welch(level), exact)
+
+    return nearer, further
+
+
+def of_either_sign(further: Quantiles, values: Floats) -> Quantiles:
+    """Quantiles of noise that takes values further from 0, the other sign included.
+
+    Where a value is large, noise of the other sign hardly ever reaches it, and needs a
+    small part of the level only.
+    """
+
+    def quantiles(level: float) -> Any:
+        noise = further(level / 2)
+        for part in _OTHER_SIGN if (values > noise).any() else ():
+            seen, other = further(level * (1 - part)), further(level * part)
+            noise = np.where(seen + other <= 2 * values, seen, noise)
+        return noise
 
     return quantiles
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize_scalar
-from scipy.special import ndtr
+from scipy.special import ndtr, ndtri
 
 from skfair._utils._types import Floats
 from skfair._utils._validation import check_real
@@ -18,16 +18,15 @@ from skfair.metrics._confidence._noise import (
     Comparisons,
     Method,
     Observed,
-    Quantiles,
     contrast,
     differences,
     distribution_free,
-    either_way,
+    exact_distance,
     mean_moments,
+    noise_of_means,
     normal,
-    plus,
+    of_either_sign,
     shares_of_groups,
-    student,
     variances_of_means,
     with_values,
 )
@@ -70,8 +69,10 @@ def compare_equalized_odds(
     if math.isnan(value):
         return UNDEFINED
     true = statistic.matrices.sum(axis=(0, 2)) > 0
-    totals = statistic.matrices[:, true].sum(axis=2, keepdims=True)
-    rates = statistic.matrices[:, true] / totals
+    matrices = statistic.matrices[:, true]
+    totals = matrices.sum(axis=2, keepdims=True)
+    # Of two predicted classes one says all.
+    rates = matrices[..., int(matrices.shape[2] == 2) :] / totals
     sizes, shares = observed.sizes[:, true, None], totals / totals.sum(axis=0)
     return _compare_means(value, (rates, rates), sizes, shares, multigroup, method)
 
@@ -120,13 +121,20 @@ def compare_cvar(
     if method == "band":
         variances = variances_of_means(rates, rates, sizes)
         above = normal(_tail_deviation(variances, weights, alpha, tail))
-        deviations = np.sqrt(contrast(variances, weights, "pooled"))
-        together = plus(_tail_noise(deviations, weights, alpha), above)
-        one_by_one = normal(deviations)
+
+        def furthest(level: float) -> Floats:
+            """Square the distance from each rate to the further of its exact bounds."""
+            ends = [exact_distance(p, sizes, level) for p in (rates, 1 - rates)]
+            return np.maximum(*ends) ** 2
 
         def below(level: float) -> Any:
-            each = tail(one_by_one(level / (2 * n_groups)))
-            return min(each, together(level))
+            one_by_one = contrast(furthest(level / (2 * n_groups)), weights, "pooled")
+            each, quantile = tail(np.sqrt(one_by_one)), -ndtri(level)
+            # Variances for which the bounds are those of normal noise.
+            widest = furthest(level) / quantile**2
+            noise = _tail_noise(widest, weights, alpha)
+            noise += quantile * _tail_deviation(widest, weights, alpha, tail)
+            return min(each, noise)
 
     else:
         one, _cdf = distribution_free(sizes, weights, "pooled", method)
@@ -153,12 +161,13 @@ def _tail_deviation(
     return math.sqrt(float(weights**2 @ variances) + tail(slopes))
 
 
-def _tail_noise(deviations: Floats, weights: Floats, alpha: float) -> Any:
+def _tail_noise(variances: Floats, weights: Floats, alpha: float) -> Any:
     """Bound the mean over noise of the largest mean of absolute gaps over all tails.
 
     It is at most t plus the mean excess of the absolute gaps over t, over 1 - alpha,
     for every t.
     """
+    deviations = np.sqrt(contrast(variances, weights, "pooled"))
 
     def bound(threshold: float) -> float:
         ratio = threshold / deviations
@@ -181,19 +190,16 @@ def _compare_means(
     """Compare means of shape (n_groups, ...), given with the mean squares."""
     if math.isnan(value):
         return UNDEFINED
-    means, squares = moments
+    means = moments[0]
     values = np.abs(differences(means, shares, multigroup))
     sizes = np.broadcast_to(sizes, means.shape)
     if method == "anytime" and multigroup == "pairwise":
         by_group = len(means), -1
         ends = rate_ends(means.reshape(by_group), sizes.reshape(by_group))
         return Comparisons(value, values.size, *ends)
-    below: Quantiles
     if method == "band":
-        below = student(means, squares, sizes, shares, multigroup)
-        above = either_way(below, moments, sizes, shares, multigroup)
-    else:
-        above, _ = distribution_free(sizes, shares, multigroup, method)
-        below = above
+        above, further = noise_of_means(moments, sizes, shares, multigroup)
+        return with_values(value, values, above, of_either_sign(further, values))
+    above, _ = distribution_free(sizes, shares, multigroup, method)
     # The noise has either sign.
-    return with_values(value, values, above, lambda level: below(level / 2))
+    return with_values(value, values, above, lambda level: above(level / 2))

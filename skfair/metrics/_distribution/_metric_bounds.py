@@ -28,6 +28,8 @@ from skfair.statistics._grouped_scores import MAX_EXACT, Gap
 
 #: More than the rounding of a sum of two distances.
 _ROUNDING = 1e-12
+#: Bins of which the bounds of all pairs are computed, before those of few pairs.
+_FEW_BINS = 2**12
 
 
 @dataclass(frozen=True)
@@ -110,7 +112,7 @@ def metric_bounds(
 
     See Also
     --------
-    skfair.frames.mcdp_bounds : Reads a table again until the value of MCDP(0) is exact.
+    skfair.frames.grouped_histogram : Counts the rows of a table in bins.
     confidence_interval : Takes a histogram, and adds the width of these bounds.
 
     Notes
@@ -170,8 +172,15 @@ def metric_bounds(
     on_band, limit = on_band_of(metric, **options)
     if warn_if_undefined(specification.name, histogram):
         return MetricBounds(math.nan, math.nan)
-    pairs = compared_pairs(histogram.n_groups, multigroup)
-    return largest_bounds(cells_of_histogram(histogram), pairs, on_band, limit=limit)[0]
+    pairs: Sequence[Pair] = compared_pairs(histogram.n_groups, multigroup)
+    # Few bins show which pairs may have the largest value.
+    coarse = histogram.coarsen(min(_FEW_BINS, histogram.n_bins))
+    lower = 0.0
+    for some in coarse, histogram:
+        cells = _cells_of(some)
+        bounds, pairs = largest_bounds(cells, pairs, on_band, lower, limit=limit)
+        lower = bounds.lower
+    return bounds
 
 
 class Band(NamedTuple):
@@ -257,7 +266,7 @@ def _sums(at: Floats, weights: NDArray[Any], scores: Floats) -> NDArray[Any]:
     return np.repeat(sums, lengths)
 
 
-def cells_of_histogram(histogram: GroupedHistogram) -> Cells:
+def _cells_of(histogram: GroupedHistogram) -> Cells:
     """Cells of a histogram."""
     parts = histogram.codes, histogram.lows, histogram.highs, histogram.weights
     return Cells(*parts, histogram.totals)

@@ -282,15 +282,22 @@ class DenseCells:
     split: Split
     #: Bound of the rounding of sums, relative to the mass of all cells.
     rounding: float
+    #: Parts of the kinds, such as true labels, within which groups are compared.
+    compared_within: Integers
     widths: Floats | None = None
 
     @classmethod
     def of(
-        cls, rows: ProxyRows, kinds: Integers, n_kinds: int, split: Split, **known: Any
+        cls,
+        rows: ProxyRows,
+        kinds: Integers,
+        compared_within: Integers,
+        split: Split,
+        widths: Floats | None = None,
     ) -> DenseCells:
         """Add up rows by known group, cell and kind of value."""
         n_first = 1 + (len(rows.labels) if (rows.known >= 0).any() else 0)
-        shape = n_first, rows.n_cells, n_kinds
+        shape = n_first, rows.n_cells, len(compared_within)
         first = rows.known.astype(np.intp) + 1
         at = np.ravel_multi_index((first, rows.cells.astype(np.intp), kinds), shape)
         masses, squares = (
@@ -301,7 +308,7 @@ class DenseCells:
         if rows.weights.dtype.kind == "f":  # whole numbers are added exactly
             rounding += len(at) * _EPS
         parts = masses, squares, rows.probabilities, rows.fixed, split, rounding
-        return cls(*parts, **known)
+        return cls(*parts, compared_within, widths)
 
     @cached_property
     def parts(self) -> tuple[Floats, Floats]:

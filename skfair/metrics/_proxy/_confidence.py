@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.special import ndtri, stdtrit
 
+from skfair._utils._arithmetic import quotients
 from skfair._utils._types import Bools, Floats, Integers
 from skfair.groups import Codes
 from skfair.metrics._distribution._gap import Pair
@@ -23,6 +26,9 @@ from skfair.metrics._rate_intervals import clopper_pearson
 #: Draws of the noise, and numbers that a part of them may hold in memory. Noise needs
 #: no more than the seven digits of these numbers.
 _N_DRAWS, _MAX_NUMBERS, _SHORT = 499, 2**18, np.float32
+_TINY = float(np.finfo(float).tiny)
+#: Kinds of rows up to which one that is rare decides a bound.
+_FEW_KINDS = 10
 #: Known rows of a cell are compared with the cell in this many parts, by score.
 _N_PARTS = 4
 #: Level of the comparison of known rows with the probabilities, over all of them.
@@ -46,25 +52,59 @@ def margins(
     confidence_level: float,
     generator: np.random.RandomState,
 ) -> Floats:
-    """How much the bounds of the measure may be too narrow, for each odds ratio."""
+    """How much the bounds of the measure may be too narrow, for each odds ratio.
+
+    Noise is as wide as Student's where a group has few rows. Of few kinds of rows, such
+    as labels, it is also at least that of as many rows of each cell that are like
+    everyone: a cell in which a kind is missing by chance shows no noise.
+    """
     step = max(1, _MAX_NUMBERS // cells.parts[0].size)
     bits = np.random.SFC64(generator.randint(2**31 - 1))
     draws = np.random.Generator(bits)  # which draws normal numbers faster
-    drawn: list[list[Floats]] = [[] for _ in odds_ratios]
-    for start in range(0, _N_DRAWS, step):
-        noise = _draw(rows, cells, min(step, _N_DRAWS - start), draws)
-        for found, odds_ratio in zip(drawn, odds_ratios, strict=True):
+    variances = [cells.squares]
+    if len(cells.compared_within) <= _FEW_KINDS:
+        variances.append(_like_everyone(cells))
+    drawn = np.empty((len(odds_ratios), len(variances), _N_DRAWS))
+    for start, (i, squares) in product(range(0, _N_DRAWS, step), enumerate(variances)):
+        n_draws = min(step, _N_DRAWS - start)
+        noise = _draw(rows, cells, squares, n_draws, draws)
+        for of_ratio, odds_ratio in zip(drawn, odds_ratios, strict=True):
             errors = _noise_of_rates(rows, cells, noise, odds_ratio)
             largest = [
                 _largest_error(kind, errors, pair, cells.widths, draws)
                 for pair in pairs
             ]
-            found.append(np.max(largest, axis=0))
-    quantiles = [
-        np.quantile(np.concatenate(found), confidence_level, method="higher")
-        for found in drawn
-    ]
-    return np.asarray(np.maximum(quantiles, 0))
+            of_ratio[i, start : start + n_draws] = np.max(largest, axis=0)
+    quantiles = np.quantile(drawn, confidence_level, axis=2, method="higher")
+    two_sided = (1 + confidence_level) / 2
+    freedom = max(_least_freedom(cells), 1.0)
+    quantiles *= stdtrit(freedom, two_sided) / ndtri(two_sided)
+    quantiles *= np.sqrt((freedom + 1) / freedom)
+    return np.asarray(np.maximum(quantiles.max(axis=1), 0))
+
+
+def _least_freedom(cells: DenseCells) -> float:
+    """Degrees of freedom of the mean of the group whose rows are fewest, by Welch."""
+    masses, squares = (each.sum(axis=-1) for each in (cells.masses, cells.squares))
+    counts = quotients(masses**2, squares)
+    freedom = []
+    for group, of_cells in enumerate(cells.probabilities.T):
+        shares = np.zeros_like(masses)
+        shares[0], shares[1 + group : 2 + group] = of_cells, 1
+        noise = squares * shares**2
+        freedom.append(noise.sum() ** 2 / (noise**2 / np.maximum(counts, 1)).sum())
+    return float(min(freedom)) - 1
+
+
+def _like_everyone(cells: DenseCells) -> Floats:
+    """Squared weights by kind, if the kinds of a part were those of everyone there."""
+    squares = np.zeros_like(cells.squares)
+    everyone = cells.masses.sum(axis=(0, 1))
+    for part in np.unique(cells.compared_within):
+        kinds = cells.compared_within == part
+        shares = everyone[kinds] / max(everyone[kinds].sum(), _TINY)
+        squares[..., kinds] = cells.squares[..., kinds].sum(-1, keepdims=True) * shares
+    return squares
 
 
 def _largest_error(
@@ -90,10 +130,12 @@ def _with_bridges(errors: Floats, generator: Any) -> Floats:
     return np.asarray(errors + (steps + np.sqrt(steps**2 + 2 * variance * logs)) / 2)
 
 
-def _draw(rows: ProxyRows, cells: DenseCells, n_draws: int, generator: Any) -> _Noise:
+def _draw(
+    rows: ProxyRows, cells: DenseCells, squares: Floats, n_draws: int, generator: Any
+) -> _Noise:
     """Draw the noise of independent rows, and of the probabilities of cells."""
     normal = generator.standard_normal((n_draws, *cells.masses.shape), dtype=_SHORT)
-    normal *= np.sqrt(cells.squares).astype(_SHORT)
+    normal *= np.sqrt(squares).astype(_SHORT)
     shares = None
     if rows.from_known:
         of_known = normal[:, 1:].sum(axis=-1)

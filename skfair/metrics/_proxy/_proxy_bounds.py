@@ -438,7 +438,8 @@ def _read_evidence(
         rows, n_classes = _label_pairs_by_cell(y_true, y_score, given)
         kinds = rows.lows.astype(np.intp)
         split = partial(_split_labels, n_classes, np.unique(kinds // n_classes))
-        cells = DenseCells.of(rows, kinds, n_classes**2, split)
+        of_kinds = np.arange(n_classes**2) // n_classes
+        cells = DenseCells.of(rows, kinds, of_kinds, split)
     else:
         options.pop("epsilon", None)
         rows = _read_scores(y_true, y_score, options, kind, given)
@@ -542,7 +543,8 @@ def _at_points(cells: ScoreCells) -> DenseCells:
         thresholds = thresholds[np.unique(np.append(kept, len(thresholds) - 1))]
     kinds = np.searchsorted(thresholds, rows.highs)
     widths = np.append(np.diff(thresholds), 0.0)
-    return DenseCells.of(rows, kinds, len(thresholds), split_below, widths=widths)
+    together = np.zeros(len(thresholds), dtype=np.intp)
+    return DenseCells.of(rows, kinds, together, split_below, widths)
 
 
 def _margins(

@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from skfair._utils._text import interval, number, plain, whole
+from skfair._utils._text import counted, interval, number, plain, whole
 from skfair.report._metrics import MEASURES, amount, amounts
 from skfair.report._proxy import bounds_text, ratio_text, sizes_text
 
@@ -61,9 +61,10 @@ OF_STRATA = {
     "interval": "Interval",
     "null_mean": "By chance",
     "pvalue": "p-value",
+    "tested": "Decided by",
 }
 OF_METRICS = {"title": "Metric", "value": "Value", "interval": "Interval"}
-OF_TESTS = {"null_mean": "By chance", "pvalue": "p-value"}
+OF_TESTS = {"null_mean": "By chance", "pvalue": "p-value", "tested": "Decided by"}
 
 
 def markdown_table(table: pd.DataFrame, *, digits: int = 3) -> str:
@@ -124,6 +125,8 @@ def sections(summary: Summary) -> Iterator[Section]:
         for result in attribute["results"]:
             title = plain(f"{attribute['name']}, {result['model']}")
             tests = OF_TESTS if summary["settings"]["n_permutations"] else {}
+            if not any(measure["tested"] for measure in result["measures"]):
+                tests = {k: heading for k, heading in tests.items() if k != "tested"}
             yield 2, title, _metrics(result["measures"], OF_METRICS | tests)
             if result["groups"]:
                 rows = [{**row, "interval": _ends(row)} for row in result["groups"]]
@@ -160,11 +163,13 @@ def card_sections(
 
 def _head(summary: Summary, record: Mapping[str, str]) -> list[str]:
     """Lines on what a report was made of, and its verdict on each model."""
-    lines = [f"{whole(summary['n_rows'])} rows.", ""]
+    lines = [f"{counted(summary['n_rows'], 'row')}.", ""]
+    if (left_out := summary["settings"]["left_out"]) is not None:
+        lines[0] = f"{lines[0][:-1]}, {whole(left_out['n_rows'])} more left out."
     lines += [f"- {name}: {plain(str(text))}" for name, text in record.items()]
     seed = summary["settings"]["random_state"]
     made = f"skfair {summary['versions']['skfair']}, seed {seed}"
-    lines += [f"- Made with: {made}", ""]
+    lines += [f"- Made with: {plain(made)}", ""]
     for lead in summary["verdict"]["leads"]:
         text = " ".join([lead["text"], *lead.get("further", ())])
         lines.append(f"- **{plain(lead['model'])}**: {plain(text)}")

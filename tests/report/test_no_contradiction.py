@@ -1,0 +1,161 @@
+"""Verdict, tests, intervals, certificate and table of groups never disagree."""
+
+import re
+
+import numpy as np
+import pytest
+
+from skfair.report import FairnessReport
+
+NOISE = "This may be noise", "The evidence is weak"
+
+
+def draw(seed, largest):
+    """Rows of 2 to 30 groups of 5 to `largest` people, some of which differ."""
+    rng = np.random.default_rng(seed)
+    n_groups = int(rng.choice([2, 3, 4, 7, 12, 30]))
+    sizes = np.exp(rng.uniform(np.log(5), np.log(largest), n_groups)).astype(int)
+    groups = np.repeat([f"g{i}" for i in range(n_groups)], sizes)
+    shifts = rng.choice([0, 0, 0, 0.3, 1], n_groups) * rng.choice([0, 1])
+    n = len(groups)
+    score = 1 / (1 + np.exp(-rng.normal(np.repeat(shifts, sizes))))
+    y_true = (rng.random(n) < score).astype(int)
+    if rng.random() < 0.5:
+        score = score.round(1)
+    strata = rng.integers(0, 2, n) if rng.random() < 0.3 else None
+    weights = rng.integers(1, 4, n) if rng.random() < 0.3 else None
+    return y_true, score, groups, {"control_features": strata, "sample_weight": weights}
+
+
+def check(summary):
+    """Compare all that a report says of each metric."""
+    glance, cautions = summary["verdict"]["glance"], " ".join(summary["cautions"])
+    for attribute, row in zip(summary["attributes"], glance, strict=True):
+        (result,) = attribute["results"]
+        (lead,) = summary["verdict"]["leads"]
+        labels = {one["label"] for one in attribute["groups"]}
+        for measure in result["measures"]:
+            check_measure(measure)
+            named = {label for pair in measure["pairs"] for label in pair["pair"]}
+            assert named <= labels | {None}
+        states = {cell["state"] for cell in row["cells"]}
+        for cell in row["cells"]:
+            check_state(cell["measure"], cell["state"], result["groups"])
+        none_found = "no difference beyond chance was found" in lead["text"]
+        assert not (none_found and states & {"beyond chance", "unclear"})
+        assert ("differ between groups" in lead["text"]) == ("beyond chance" in states)
+        assert ("signs of a difference" in lead["text"]) == (
+            "unclear" in states and "beyond chance" not in states
+        )
+        small = [one["label"] for one in attribute["groups"] if one["n"] < 100]
+        assert ("--rare merge" in cautions) == (len(small) > 0)
+        for point in summary["verdict"]["points"]:
+            noise = "is not shown" in point["text"]
+            assert noise == (point["state"] == "may be chance")
+            assert ("more than chance explains" in point["text"]) == (
+                point["state"] == "beyond chance"
+            )
+
+
+def check_measure(measure):
+    """Compare the numbers of a metric with its sentence."""
+    value, sentence, pairs = (measure[x] for x in ("value", "sentence", "pairs"))
+    if value is None or measure["pvalue"] is None:
+        return
+    assert measure["lower"] <= value <= measure["upper"]
+    if measure["certified"] is not None:
+        assert measure["certified"] >= value - 1e-12
+    small, above = measure["pvalue"] <= 0.05, measure["lower"] > 0
+    assert (NOISE[0] in sentence) == (not small and not above)
+    assert (NOISE[1] in sentence) == (not small and above)
+    if pairs:
+        assert pairs[0]["pvalue"] == measure["pvalue"]
+        assert pairs[0]["null_mean"] == measure["null_mean"]
+        assert all(pair["pvalue"] <= 0.05 for pair in pairs[1:])
+        assert small == any(pair["pvalue"] <= 0.05 for pair in pairs)
+        if small and measure["null_mean"] is not None:
+            assert all(pair["gap"] > pair["null_mean"] for pair in pairs)
+        if measure["key"] != "madd":
+            assert max(pair["gap"] for pair in pairs) <= value + 1e-9
+        if measure["tested"]:
+            for label in filter(None, pairs[0]["pair"]):
+                assert label in measure["tested"]
+                assert label in sentence
+        elif measure["key"] != "madd":
+            assert pairs[0]["gap"] == pytest.approx(value, abs=1e-9)
+        said = re.findall(r"P-values of at most .*", sentence)
+        assert bool(said) == (small and measure["n_groups"] > 2)
+
+
+def check_state(measure, state, groups):
+    """Compare the verdict on a question with the numbers of its metric."""
+    if measure is None or measure["pvalue"] is None:
+        return
+    differing = [group["label"] for group in groups if group.get("differs")]
+    of_groups = measure["question"] == "decisions" and differing
+    if state == "beyond chance":
+        assert measure["pvalue"] <= 0.05
+        assert not any(text in measure["sentence"] for text in NOISE)
+    elif state == "may be chance":
+        assert measure["pvalue"] > 0.05
+        assert measure["lower"] <= 0
+        assert not of_groups
+    else:
+        assert state == "unclear"
+        assert measure["pvalue"] <= 0.05 or measure["lower"] > 0 or of_groups
+
+
+def reports(seeds, largest, **options):
+    for seed in seeds:
+        y_true, score, groups, more = draw(seed, largest)
+        yield FairnessReport.from_predictions(
+            y_true, score, sensitive_features={"g": groups}, **more, **options,
+            n_resamples=20, min_group_size=5, random_state=0,
+        )  # fmt: skip
+
+
+@pytest.mark.parametrize("engine", ["rows", "counts"])
+def test_a_tiny_group_does_not_switch_the_verdict_off(engine):
+    sizes, rates = [6_848, 11_446, 67], [0.459, 0.525, 0.522]
+    if engine == "counts":  # from 50,000 rows on counts are drawn
+        sizes = [4 * n for n in sizes[:2]] + sizes[2:]
+    groups = np.repeat(["A", "B", "C"], sizes)
+    selected = [np.arange(n) < round(n * r) for n, r in zip(sizes, rates, strict=True)]
+    report = FairnessReport.from_predictions(
+        None, y_pred=np.concatenate(selected).astype(int), random_state=0,
+        sensitive_features={"group": groups}, n_permutations=299,
+        metrics=["demographic_parity_difference"],
+    )  # fmt: skip
+    summary = report.summary
+    assert summary["settings"]["counts_are_drawn"] == (engine == "counts")
+    (measure,) = summary["attributes"][0]["results"][0]["measures"]
+    assert measure["pvalue"] <= 0.005
+    assert measure["null_mean"] < 0.01
+    lead = summary["verdict"]["leads"][0]["text"]
+    assert lead.startswith("Decisions differ between groups by group, by more than")
+    (point,) = summary["verdict"]["points"]
+    assert "It is shown for “A” and “B”. " in point["text"]
+    assert "“C” (67)" in summary["cautions"][0]
+    assert "--rare merge --min-group-size 100" in summary["cautions"][0]
+    check(summary)
+
+
+FEW = ["demographic_parity_difference", "mcdp", "equalized_odds_difference"]
+FEW += ["calibration_gap"]
+
+
+@pytest.mark.promise("What a report says of one difference never contradicts itself")
+def test_no_report_contradicts_itself():
+    found = set()
+    for report in reports(range(12), 300, metrics=FEW, n_permutations=59):
+        check(report.summary)
+        cells = report.summary["verdict"]["glance"][0]["cells"]
+        found |= {cell["state"] for cell in cells}
+    assert {"beyond chance", "may be chance", "unclear"} <= found
+
+
+@pytest.mark.slow
+def test_no_report_of_any_sizes_contradicts_itself():
+    for report in reports(range(100, 115), 5_000, n_permutations=99):
+        check(report.summary)
+        report.to_markdown()

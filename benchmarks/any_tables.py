@@ -52,7 +52,7 @@ from _tables import load_table
 from fair_models import METHODS, accuracy, area, make_plain, point, positive
 from numpy.lib.stride_tricks import sliding_window_view
 from pandas.api.types import is_numeric_dtype
-from repair_bands import SHARES_LEFT, WAYS
+from repair_areas import SHARES_LEFT, WAYS
 
 from skfair._comparison import compare_with_plain
 from skfair._training_rows import TrainingRows

@@ -1,25 +1,21 @@
 """Measures `MCDPBoostingClassifier` against its targets.
 
-    SKFAIR_DATA=<folder of the tables> python benchmarks/boosting.py [section ...]
+    SKFAIR_DATA=<folder of the tables> python benchmarks/boosting.py
 
-Sections: frontier, small, speed; all of them by default. Splits 40/30/30, the
-groups are no features, figures are means over the test rows of five splits, with three
-random states each, which choose the rows held out and the halves of the rows that
-probabilities of groups are learnt from. 80 trees of LightGBM with its defaults.
+Splits 40/30/30, the groups are no features, figures are means over the test rows of
+five splits, with three random states each, which choose the rows held out and the
+halves of the rows that probabilities of groups are learnt from. 80 trees of LightGBM
+with its defaults.
 """
 
 from __future__ import annotations
 
-import sys
-import time
-from statistics import median
 from typing import Any
 
 import numpy as np
 from _paper_protocol import SEEDS, measure
 from _tables import Split, split_table
 from lightgbm import LGBMClassifier
-from sklearn.base import clone
 
 from skfair.inprocessing import MCDPBoostingClassifier
 
@@ -39,13 +35,13 @@ def make() -> Any:
     return LGBMClassifier(n_estimators=80, n_jobs=1, verbose=-1)
 
 
-def fit(parts: Split, seed: int, **options: Any) -> MCDPBoostingClassifier:
-    model = MCDPBoostingClassifier(make(), random_state=seed, **options)
+def fit(parts: Split, seed: int, strength: float) -> MCDPBoostingClassifier:
+    model = MCDPBoostingClassifier(make(), strength=strength, random_state=seed)
     rows = parts.train
     return model.fit(rows.X, rows.y, sensitive_features=rows.groups)
 
 
-def quality(table: str, n_train: int | None, **options: Any) -> np.ndarray:
+def quality(table: str, n_train: int | None, strength: float) -> np.ndarray:
     """AP, its share of plain AP, MCDP(0), that of training rows; means, deviations."""
     found = []
     for seed in SEEDS:
@@ -53,8 +49,8 @@ def quality(table: str, n_train: int | None, **options: Any) -> np.ndarray:
         plain = make().fit(parts.train.X, parts.train.y)
         least = measure(parts.test, plain.predict_proba(parts.test.X)[:, 1])
         drawn = []
-        for draw in range(N_DRAWS if options["strength"] else 1):
-            model = fit(parts, seed + 100 * draw, **options)
+        for draw in range(N_DRAWS if strength else 1):
+            model = fit(parts, seed + 100 * draw, strength)
             test, train = (
                 measure(rows, model.predict_proba(rows.X)[:, 1])
                 for rows in (parts.test, parts.train)
@@ -74,14 +70,12 @@ def row(what: str, values: np.ndarray) -> None:
     print(f"{what:<16}", *shown, sep="   ", flush=True)
 
 
-def curve(
-    table: str, n_train: int | None, column: int, targets: Any, **options: Any
-) -> None:
+def curve(table: str, n_train: int | None, column: int, targets: Any) -> None:
     """Print one line for each strength, and interpolate to see which are reached."""
-    print(f"\n{table}, {n_train or 'all'} training rows, {options or 'defaults'}")
+    print(f"\n{table}, {n_train or 'all'} training rows")
     means = []
     for strength in STRENGTHS[table]:
-        values = quality(table, n_train, strength=strength, **options)
+        values = quality(table, n_train, strength)
         row(f"strength {strength}", values)
         means.append(values[0])
     gaps, values = np.array(sorted((m[2], m[column]) for m in means)).T
@@ -92,40 +86,11 @@ def curve(
         print(f"{name} at MCDP(0) {most}: {found:.4f} (at least {least}: {verdict})")
 
 
-def frontier() -> None:
-    """With all training rows, and with some held out for the comparison."""
-    for options in ({"validation_fraction": None}, {}):
-        for table, targets in TARGETS.items():
-            curve(table, None, 0, targets, **options)
-
-
-def small() -> None:
+def main() -> None:
+    for table, targets in TARGETS.items():
+        curve(table, None, 0, targets)
     for table, targets in SMALL_TARGETS.items():
         curve(table, N_SMALL, 1, targets)
-
-
-def speed() -> None:
-    """Time a fit over one of the plain classifier, in alternation, processor time."""
-    parts = split_table("adult", 0)
-    for options in ({}, {"validation_fraction": None}):
-        ratios = []
-        for _ in range(9):
-            start = time.process_time()
-            clone(make()).fit(parts.train.X, parts.train.y)
-            plain = time.process_time() - start
-            start = time.process_time()
-            fit(parts, 0, **options)
-            ratios.append((time.process_time() - start) / plain)
-        verdict = "reached" if median(ratios) <= 4 else "MISSED"
-        print(f"\nadult {options}: {median(ratios):.2f} fits (at most 4: {verdict})")
-
-
-def main() -> None:
-    sections = (frontier, small, speed)
-    chosen = sys.argv[1:] or [section.__name__ for section in sections]
-    for section in sections:
-        if section.__name__ in chosen:
-            section()
 
 
 if __name__ == "__main__":

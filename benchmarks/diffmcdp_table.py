@@ -48,15 +48,11 @@ STRENGTHS = {
     "DiffDP": (0.2, 0.4, 0.6, 0.8, 1.0, 1.4, 2.0, 3.0),
     "DiffABCC": (0.2, 0.4, 0.6, 0.8, 1.0, 1.4, 2.0, 3.0),
     "DiffMCDP": (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0),
-    "MCDPReweighter LR": (0.2, 0.3, 0.4, 0.46, 0.6, 0.8),
-    "MCDPReweighter HGB": (0.2, 0.4, 0.6, 0.8, 1.0, 1.2),
 }
 PLAIN = {
     "DiffDP": "MLP",
     "DiffABCC": "MLP",
     "DiffMCDP": "MLP",
-    "MCDPReweighter LR": "LR",
-    "MCDPReweighter HGB": "HGB",
 }
 ROWS = ("LR", "MLP", "HGB", *STRENGTHS)
 NETWORK_ROWS = ("MLP", "DiffDP", "DiffABCC", "DiffMCDP")
@@ -75,10 +71,6 @@ class Target(NamedTuple):
 TARGETS = (
     Target("adult", "DiffMCDP", 0.739, 0.115, selected=True),
     Target("bank", "DiffMCDP", 0.599, 0.110, selected=True),
-    Target("adult", "MCDPReweighter HGB", 0.785, 0.09),
-    Target("adult", "MCDPReweighter HGB", 0.77, 0.05),
-    Target("bank", "MCDPReweighter HGB", 0.635, 0.125),
-    Target("adult", "MCDPReweighter LR", 0.725, 0.09),
 )
 
 
@@ -91,16 +83,11 @@ def make_model(row: str, strength: float, network: str, seed: int) -> Any:
             random_state=seed,
             **NETWORKS[network],
         )
-    plain: Any = LogisticRegression(max_iter=1000)
-    if row.endswith("HGB"):
-        plain = HistGradientBoostingClassifier(
-            max_iter=80, early_stopping=False, random_state=seed
-        )
-    if row in ("LR", "HGB"):
-        return plain
-    from skfair.inprocessing import MCDPReweighter
-
-    return MCDPReweighter(plain, strength=strength, random_state=seed)
+    if row == "LR":
+        return LogisticRegression(max_iter=1000)
+    return HistGradientBoostingClassifier(
+        max_iter=80, early_stopping=False, random_state=seed
+    )
 
 
 def fit_and_measure(

@@ -2,7 +2,7 @@
 
     SKFAIR_DATA=<folder of the tables> python benchmarks/fair_models.py
         [--tables census,nist,diabetes] [--seeds 0,1] [--n-train 3000]
-        [--methods unaware,decisions,boosting,reweighter,expgrad,gridsearch]
+        [--methods unaware,boosting,reweighter,expgrad,gridsearch]
     SKFAIR_DATA=<folder of the tables> python benchmarks/fair_models.py --adult
     SKFAIR_DATA=<folder of the tables> python benchmarks/fair_models.py --opportunity
         [--tables adult,census] [--seeds 0,1,2,3,4]
@@ -20,8 +20,7 @@ the training rows would show little but noise:
   model's (expected values for models that decide at random);
 - cost: CPU time of all strengths in plain fits.
 
-`decisions` is `unaware` with a map for decisions at 0.5 alone, in place of a map for
-all thresholds. With several methods, the last lines are the differences from the first.
+With several methods, the last lines are the differences from the first.
 
 --adult prints average precision at two values of MCDP(0) on all of Adult, with targets.
 
@@ -44,8 +43,6 @@ import numpy as np
 from _tables import Rows, split_table
 from lightgbm import LGBMClassifier
 from numpy.typing import NDArray
-from scipy.optimize import brentq
-from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import average_precision_score
 
@@ -53,13 +50,10 @@ from skfair import inprocessing
 from skfair.groups import encode_groups
 from skfair.metrics import mcdp
 from skfair.postprocessing import MADDPostProcessor, UnawarePostProcessor
-from skfair.postprocessing._score_map import Calibration
 
 FLOOR = 0.8
 STRENGTHS = (0.05, 0.1, 0.2, 0.4, 0.8)
 BOUNDS = (0.12, 0.06, 0.03, 0.01)
-#: Standard deviation by which decisions are smoothed, in `decisions`.
-WIDTH = 0.01
 
 
 class Point(NamedTuple):
@@ -117,31 +111,6 @@ def unaware(train: Rows, test: Rows) -> Iterator[Point]:
         yield point(test, positive(model.with_strength(strength), test))
 
 
-def decisions(train: Rows, test: Rows) -> Iterator[Point]:
-    model = UnawarePostProcessor(make_plain(), strength=0, random_state=0)
-    model.fit(train.X, train.y, sensitive_features=train.groups)
-    rows = model._rows
-    calibrate = Calibration.fit(rows, of_log_odds=True)
-    shares = np.bincount(rows.codes) / len(rows)
-
-    def change(q: NDArray[Any]) -> NDArray[Any]:
-        return np.asarray(q[:, 0] / shares[0] - q[:, 1] / shares[1])
-
-    def gap(factor: float) -> float:
-        beyond = calibrate(rows.scores) - factor * change(rows.q) - 0.5
-        rates = np.bincount(rows.codes, expit(beyond / WIDTH)) / np.bincount(rows.codes)
-        return float(rates[0] - rates[1])
-
-    p = np.mean([positive(one, test) for one in model.estimators_], axis=0)
-    groups = [one.predict_proba(test.X) for one in model.group_estimators_]
-    q = np.mean(groups, axis=0)
-    yield point(test, p)
-    side = np.sign(gap(0))
-    for left in np.linspace(gap(0), 0, 21)[1:]:
-        factor = brentq(lambda x, left=left: gap(x) - left, -0.1 * side, 2 * side)
-        yield point(test, np.clip(calibrate(p) - factor * change(q), 0, 1))
-
-
 def reweighter(train: Rows, test: Rows) -> Iterator[Point]:
     model = inprocessing.MCDPReweighter(make_plain(), random_state=0)
     model.fit(train.X, train.y, sensitive_features=train.groups)
@@ -179,7 +148,6 @@ def gridsearch(train: Rows, test: Rows) -> Iterator[Point]:
 
 METHODS: dict[str, Callable[[Rows, Rows], Iterator[Point]]] = {
     "unaware": unaware,
-    "decisions": decisions,
     "boosting": boosting,
     "reweighter": reweighter,
     "expgrad": expgrad,

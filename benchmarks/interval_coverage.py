@@ -1,33 +1,28 @@
-"""How often intervals cover the true disparity, and how wide they are.
+"""How often intervals cover the true disparity.
 
     python benchmarks/interval_coverage.py [--seeds 0 2000] [--groups 2 5 12]
-        [--cells 0 48] [--metrics MADD ...] [--table coverage.csv] [--numbers]
+        [--cells 0 48] [--metrics MADD ...]
+    python benchmarks/interval_coverage.py --bootstrap [--seeds 0 200]
+    python benchmarks/interval_coverage.py --numbers
 
 Scores of one group are shifted against those of all others. A cell is a shape of the
 scores, a shift, and numbers of rows; there are 48 for each number of groups, and
-`--cells` picks some of them. There is one sample a seed. Results are appended to
-`--table`, so that a study can be run in parts, by cells or by seeds; the summary is of
-the whole table, with the parts of a cell joined.
+`--cells` picks some of them. There is one sample a seed. The truth is the metric of the
+distributions themselves. MADD with automatic bandwidth is compared with the true mean
+over the bandwidths that each pair of groups chose.
 
-The truth is the metric of the distributions themselves. MADD with automatic bandwidth
-is compared with the true mean over the bandwidths that each pair of groups chose. Width
-is the mean width over that of basic bootstrap intervals of the first samples, which
-keep no level near parity; their coverage is not measured here.
-
-`--numbers` studies predicted numbers instead, and two groups: differences of means and
-of mean absolute errors, and the Wasserstein distance, of numbers of three shapes that
-are shifted or spread.
+`--bootstrap` studies `bootstrap_interval` of two groups with continuous scores instead,
+and `--numbers` predicted numbers of three shapes that are shifted or spread:
+differences of means and of mean absolute errors, and the Wasserstein distance.
 """
 
 from __future__ import annotations
 
 import argparse
-import time
 import warnings
 from collections.abc import Callable
 from functools import partial
 from itertools import product
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -37,6 +32,7 @@ from scipy import stats
 
 from skfair.metrics import (
     abcc,
+    bootstrap_interval,
     confidence_interval,
     demographic_parity_difference,
     madd,
@@ -48,7 +44,6 @@ from skfair.metrics._distribution._madd import (
     gap_curves,
     stable_interval,
 )
-from skfair.metrics._uncertainty import basic_interval
 from skfair.statistics import GroupedScores
 
 METRICS: dict[str, Callable[..., float]] = {
@@ -66,8 +61,6 @@ METRICS: dict[str, Callable[..., float]] = {
 OF_ROWS = ("DeltaDP", "parity at .5")
 SIZES = ((20, 200), (100, 300), (1000, 1000))
 SHIFTS = (0.0, 0.1, 0.3, 1.5)
-#: Samples that are bootstrapped, shifts where they are, and resamples of each.
-N_BOOTSTRAPPED, AWAY, N_RESAMPLES = 8, (0.3, 1.5), 199
 ROUNDING = 1e-9
 
 
@@ -157,90 +150,50 @@ class Population(NamedTuple):
         return max(values)
 
 
-def arguments(
-    name: str, scores: NDArray[Any], groups: NDArray[Any], statistic: GroupedScores
-) -> dict[str, Any]:
-    """Rows or the statistic, whichever the metric takes."""
-    if name in OF_ROWS:
-        return {"y_score": scores, "sensitive_features": groups}
-    return {"y_score": statistic}
-
-
-def evaluate(name: str, **rows: Any) -> float:
-    """Return the metric of rows or of a statistic."""
-    return METRICS[name](None, rows.pop("y_score"), **rows)
-
-
-def bootstrapped_widths(
-    names: list[str], scores: NDArray[Any], groups: NDArray[Any], seed: int
-) -> dict[str, float]:
-    """Widths of basic bootstrap intervals; all metrics share the resamples."""
-    generator = np.random.default_rng(seed)
-    sizes = np.bincount(groups)
-    starts, lengths = (
-        np.repeat(np.cumsum(sizes) - sizes, sizes),
-        np.repeat(sizes, sizes),
-    )
-    values: dict[str, list[float]] = {name: [] for name in names}
-    for resample in range(N_RESAMPLES + 1):
-        drawn = (
-            scores if resample == 0 else scores[starts + generator.integers(lengths)]
-        )
-        statistic = GroupedScores.from_scores(drawn, sensitive_features=groups)
-        for name in names:
-            rows = arguments(name, drawn, groups, statistic)
-            values[name].append(evaluate(name, **rows))
-    widths = {}
-    for name, found in values.items():
-        low, high = basic_interval(found[0], np.array(found[1:]), 0.95)
-        widths[name] = high - low
-    return widths
-
-
 def study(
     cell: tuple[str, tuple[int, int], float],
     n_groups: int,
     names: list[str],
     seeds: range,
+    interval: Callable[..., Any] = confidence_interval,
 ) -> pd.DataFrame:
-    """Coverage, width and the bootstrap's width of all metrics in one cell."""
+    """Coverage and mean width of all metrics in one cell."""
     shape, sizes, shift = cell
     truth = Population.of(SHAPES[shape], shift)
     rows = [sizes[0], *[sizes[1]] * (n_groups - 1)]
     groups = np.repeat(np.arange(n_groups), rows)
-    covered, below = dict.fromkeys(names, 0), dict.fromkeys(names, 0)
-    width, rough = dict.fromkeys(names, 0.0), dict.fromkeys(names, 0.0)
+    covered, width = dict.fromkeys(names, 0), dict.fromkeys(names, 0.0)
     for seed in seeds:
         scores = truth.draw(rows, seed)
         statistic = GroupedScores.from_scores(scores, sensitive_features=groups)
         for name in names:
-            found = confidence_interval(
-                METRICS[name], None, **arguments(name, scores, groups, statistic)
-            )
+            response, given = statistic, {}
+            if name in OF_ROWS or interval is not confidence_interval:
+                response, given = scores, {"sensitive_features": groups}
+            ends = interval(METRICS[name], None, response, **given)
             value = truth.truth(name, statistic)
-            below[name] += value < found.lower - ROUNDING
-            covered[name] += found.lower - ROUNDING <= value <= found.upper + ROUNDING
-            width[name] += (found.upper - found.lower) / len(seeds)
-        if seed < N_BOOTSTRAPPED and shift in AWAY and n_groups == 2:
-            for name, one in bootstrapped_widths(names, scores, groups, seed).items():
-                rough[name] += one / N_BOOTSTRAPPED
+            covered[name] += ends.lower - ROUNDING <= value <= ends.upper + ROUNDING
+            width[name] += (ends.upper - ends.lower) / len(seeds)
+    keys = {"groups": n_groups, "shape": shape, "sizes": f"{sizes[0]}/{sizes[1]}"}
     return pd.DataFrame(
-        [
-            {
-                "groups": n_groups,
-                "shape": shape,
-                "sizes": f"{sizes[0]}/{sizes[1]}",
-                "shift": shift,
-                "metric": name,
-                "samples": len(seeds),
-                "coverage": covered[name] / len(seeds),
-                "below": below[name] / len(seeds),
-                "width": width[name],
-                "bootstrap": rough[name] or np.nan,
-            }
-            for name in names
-        ]
+        {
+            **keys,
+            "shift": shift,
+            "metric": name,
+            "coverage": covered[name] / len(seeds),
+            "width": width[name],
+        }
+        for name in names
     )
+
+
+def study_bootstrap(seeds: range) -> None:
+    """Print coverage of basic bootstrap intervals of continuous scores."""
+    interval = partial(bootstrap_interval, n_resamples=199, random_state=0)
+    names = ["MCDP(0)", "ABCC", "MADD 10"]
+    cells = product(["continuous"], SIZES[1:], (0.0, 0.3, 1.5))
+    table = pd.concat(study(cell, 2, names, seeds, interval) for cell in cells)
+    print(table.pivot_table("coverage", ["metric", "shift"], "sizes").round(3))
 
 
 def study_numbers(seeds: range) -> None:
@@ -277,65 +230,29 @@ def study_numbers(seeds: range) -> None:
     print(table.pivot_table("coverage", ["metric", "shape"], "sizes", "min").round(3))
 
 
-def joined(found: pd.DataFrame) -> pd.DataFrame:
-    """Join the parts of each cell, which differ in seeds."""
-    keys = ["groups", "shape", "sizes", "shift", "metric"]
-    means = ["coverage", "below", "width"]
-    found[means] = found[means].mul(found["samples"], axis=0)
-    cells = found.groupby(keys, sort=False)
-    found = cells[["samples", *means]].sum().join(cells["bootstrap"].mean())
-    found[means] = found[means].div(found["samples"], axis=0)
-    return found.reset_index()
-
-
-def summarise(found: pd.DataFrame) -> None:
-    """Print the least coverage, widths, and the cells below 94 %."""
-    for by in ("groups", "shape", "sizes"):
-        least = found.groupby(["metric", by])["coverage"].min().unstack()
-        print(f"\nLeast coverage of nominal 95 %\n{least.round(3)}")
-    found = found.assign(ratio=found["width"] / found["bootstrap"])
-    for shift in AWAY:
-        away = found[found["shift"] == shift]
-        ratios = away.groupby(["metric", "sizes"])["ratio"].agg(["mean", "max"])
-        print(
-            f"\nWidth over the bootstrap's, shift {shift}\n{ratios.unstack().round(2)}"
-        )
-    bad = found[found["coverage"] < 0.94]
-    print(f"\n{len(bad)} of {len(found)} cells below 94 %\n{bad.to_string()}")
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, nargs=2, default=[0, 2000])
     parser.add_argument("--groups", type=int, nargs="+", default=[2, 5, 12])
     parser.add_argument("--cells", type=int, nargs=2, default=[0, len(CELLS)])
     parser.add_argument("--metrics", nargs="+", default=list(METRICS), choices=METRICS)
-    parser.add_argument("--table", type=Path, help="CSV file to which rows are added")
+    parser.add_argument("--bootstrap", action="store_true")
     parser.add_argument("--numbers", action="store_true", help="predicted numbers")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
-    if options.numbers:
-        study_numbers(range(*options.seeds))
+    seeds = range(*options.seeds)
+    if options.bootstrap or options.numbers:
+        (study_bootstrap if options.bootstrap else study_numbers)(seeds)
         return
-    parts = []
-    if options.table is not None and options.table.exists():
-        parts.append(pd.read_csv(options.table))
-    for n_groups in options.groups:
-        for position in range(*options.cells):
-            start = time.process_time()
-            part = study(
-                CELLS[position], n_groups, options.metrics, range(*options.seeds)
-            )
-            parts.append(part)
-            if options.table is not None:
-                header = not options.table.exists()
-                part.to_csv(options.table, mode="a", header=header, index=False)
-            print(
-                f"{n_groups} groups, cell {position} {CELLS[position]}: least coverage "
-                f"{part['coverage'].min():.3f}, {time.process_time() - start:.0f} s",
-                flush=True,
-            )
-    summarise(joined(pd.concat(parts)))
+    cells = product(options.groups, CELLS[slice(*options.cells)])
+    table = pd.concat(
+        study(cell, n_groups, options.metrics, seeds) for n_groups, cell in cells
+    )
+    for by in ("groups", "shape", "sizes"):
+        least = table.groupby(["metric", by])["coverage"].min().unstack()
+        print(f"\nLeast coverage of nominal 95 %\n{least.round(3)}")
+    bad = table[table["coverage"] < 0.94]
+    print(f"\n{len(bad)} of {len(table)} cells below 94 %\n{bad.to_string()}")
 
 
 if __name__ == "__main__":

@@ -2,39 +2,208 @@
 
     SKFAIR_DATA=<folder of tables> python benchmarks/less_discriminatory.py [section]
 
-Sections: gaps (level of the test of one gap, for gaps of different shapes), searches
-(2,000 searches without any true alternative), adult, census; all of them by default, in
-a few minutes.
+Sections: accuracy, precision, decisions, gaps (share of samples in which a statement
+that is just false is confirmed, and power where it is true), adult, census; all of them
+by default, in a quarter of an hour.
 """
 
 from __future__ import annotations
 
 import sys
 import warnings
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
 from _tables import load_table
 from lightgbm import LGBMClassifier
-from scipy.optimize import brentq
-from scipy.stats import loguniform, norm, randint
+from scipy.stats import loguniform, randint
 from sklearn.base import clone
 from sklearn.metrics import average_precision_score
 from sklearn.model_selection import train_test_split
 
 from skfair.exceptions import MitigationWarning
-from skfair.groups import encode_groups
 from skfair.inprocessing import MCDPBoostingClassifier
 from skfair.metrics import mcdp
 from skfair.model_selection import FairestWithin, LessDiscriminatorySearchCV
-from skfair.model_selection._model_comparison import models_table
-from skfair.model_selection._paired_tests import gap_test, largest_gap_place
+from skfair.model_selection._paired_tests import (
+    Model,
+    Moments,
+    _moments,
+    changes_by_a_row,
+    gap_test,
+    largest_gap_place,
+    performance_test,
+    random_parts,
+    subsets,
+    worst_loss,
+)
 
 LEVEL, MARGIN = 0.95, 0.02
-N_SEARCHES, N_ROWS = 2000, 1000
-#: Share of positives, and what a positive label and the second group add to a score.
-POSITIVE, OF_LABEL, OF_GROUP = 0.3, 1.2, 1.2
+
+#: Shares of samples in which a statement was confirmed at .05 and at .01.
+Shares = tuple[float, float]
+
+
+def shares_of(pvalues: Any) -> Shares:
+    """Rejections at .05 and at .01."""
+    return tuple(float(np.mean(np.asarray(pvalues) <= x)) for x in (0.05, 0.01))
+
+
+def told(what: str, levels: dict[str, Shares], powers: Sequence[Shares] = ()) -> None:
+    """Print the layouts with the largest levels, and mean powers."""
+    worst = [max(levels.items(), key=lambda item: item[1][i]) for i in (0, 1)]
+    print(f"{what}: {len(levels)} layouts", end="; ")
+    for (layout, level), i in zip(worst, (0, 1), strict=True):
+        print(f"largest at {(0.05, 0.01)[i]}: {level[i]:.4f} ({layout})", end="; ")
+    median = np.median([level[0] for level in levels.values()])
+    print(f"median {median:.4f}; power {np.mean(powers or [0]):.3f}", flush=True)
+
+
+def accuracy(n_samples: int = 2000) -> None:
+    """Test accuracies that are lower by the margin, and equal ones for the power."""
+    rng, levels, powers = np.random.default_rng(0), {}, []
+    for n_rows in (30, 100, 300, 1000, 5000, 20_000):
+        for margin in (0.001, 0.0028, 0.01, 0.02, 0.1):
+            for gained in (0.0, 0.002, 0.02, 0.2):
+                name = f"{n_rows} rows, margin {margin}, {gained} gained"
+                for lost, into in ((gained + margin, levels), (gained, None)):
+                    sizes = np.bincount(np.arange(n_rows) % 30)
+                    shares = [lost, gained, 1 - lost - gained]
+                    counts = rng.multinomial(sizes, shares, (n_samples, len(sizes)))
+                    sums = counts[..., 1] - counts[..., 0]
+                    pvalues = [accuracy_pvalue(one, sizes, margin) for one in sums]
+                    if into is None:
+                        powers.append(shares_of(pvalues)[0])
+                    else:
+                        into[name] = shares_of(pvalues)
+    told("accuracy", levels, powers)
+
+
+def accuracy_pvalue(sums: Any, sizes: Any, margin: float) -> float:
+    """P-value of a difference of accuracies, from its sums over the 30 parts."""
+    n_rows, total = sizes.sum(), sums.sum()
+    values = np.append(total / n_rows, (total - sums) / (n_rows - sizes))
+    worst = (1 + values[0]) / (n_rows + 1)
+    return performance_test(values, 0 * values, worst, margin, LEVEL).pvalue
+
+
+def average_precision(y: Any, scores: Any) -> float:
+    """Average precision of scores without ties."""
+    hits = y[np.argsort(-scores)]
+    return float((hits * hits.cumsum() / np.arange(1, len(y) + 1)).sum() / hits.sum())
+
+
+def pair_of_models(rng: Any, n_rows: int, rate: float, share: float, kind: str) -> Any:
+    """Draw true labels, scores, and those of a model that fails in some rows."""
+    y = (rng.random(n_rows) < rate).astype(int)
+    old = 1.2 * y + rng.normal(size=n_rows)
+    wrong = {
+        "flipped": 0.6 - 1.5 * old,
+        "extreme": np.where(y, -5, 6) + 0.01 * rng.normal(size=n_rows),
+        "lost": np.where(y, -5 + 0.01 * rng.normal(size=n_rows), old),
+        "random": rng.normal(size=n_rows) + 0.4,
+    }
+    if kind == "noise":
+        return y, old, old + share * rng.normal(size=n_rows)
+    return y, old, np.where(rng.random(n_rows) < share, wrong[kind], old)
+
+
+def precision(n_samples: int = 500) -> None:
+    """Test average precisions that are lower by the margin, where some rows fail."""
+    rng, levels, powers = np.random.default_rng(0), {}, []
+    for n_rows, shares in ((100, (0.01, 0.05)), (1000, (0.003, 0.0045, 0.01))):
+        for rate in (0.3, 0.05):
+            layouts = [
+                (share, kind)
+                for share in shares
+                for kind in ("flipped", "extreme", "lost", "random")
+            ]
+            for share, kind in [*layouts, (0.3, "noise"), (1.0, "noise")]:
+                drawn = pair_of_models(rng, 500_000, rate, share, kind)
+                truth = [average_precision(drawn[0], scores) for scores in drawn[1:]]
+                margin, pvalues = truth[0] - truth[1], {share: [], 0.0: []}
+                for own, into in pvalues.items():
+                    for _ in range(n_samples if own else n_samples // 10):
+                        sample = pair_of_models(rng, n_rows, rate, own, kind)
+                        into.append(precision_pvalue(*sample, margin))
+                name = f"{n_rows} rows, rate {rate}, {share} {kind}, {margin:.4f}"
+                levels[name] = shares_of(pvalues[share])
+                powers.append(shares_of(pvalues[0.0])[0])
+    told("average precision", levels, powers)
+
+
+def precision_pvalue(y: Any, old: Any, new: Any, margin: float) -> float:
+    """P-value of an average precision beside that of the baseline."""
+    rows = subsets(random_parts(y))
+    models = [
+        Model(lambda i, j, own=own: average_precision(y[i], own[j]), own, own)
+        for own in (new, old)
+    ]
+    values = [np.array([one.performance(i, i) for i in rows]) for one in models]
+    changes = [changes_by_a_row(one, y, np.ones(len(y)), rows[0]) for one in models]
+    worst = float(worst_loss(*changes)[0])
+    return performance_test(*values, worst, margin, LEVEL).pvalue
+
+
+def decisions(n_samples: int = 10_000) -> None:
+    """Test equal differences of two rates, of decisions that rarely differ."""
+    rng, levels, powers = np.random.default_rng(0), {}, []
+    sizes = [(100, 100), (30, 600), (600, 30), (15_000, 56), (56, 15_000), (12_000, 30)]
+    for counts in [*sizes, (200, 20_000), (1000, 1000), (40, 40)]:
+        for high, gap in ((0.5, 0.1), (0.95, 0.3), (0.3, 0.05), (0.9, 0.05)):
+            low = high - gap
+            for differ in (0.02, 0.2):
+                share = min(differ, low, 1 - high) * 0.999
+                layout = counts, (high, low), (share,) * 2, (share,) * 2
+                name = f"{counts}, {high} and {low:.2f}, {share:.3f} differ"
+                levels[name] = shares_of(decision_pvalues(rng, n_samples, *layout))
+            for expected in (1, 2.4, 3.1, 3.4, 4.8, 5.3, 6.4, 8, 10):
+                # The gap grows by so many rows of the smaller group.
+                share = expected / min(counts)
+                fewer = (0.0, 0.0) if counts[0] < counts[1] else (share, share)
+                more = (share, share) if counts[0] < counts[1] else (0.0, 0.0)
+                if share < (1 - high if more[0] else low):
+                    layout = counts, (high, low), more, fewer
+                    name = f"{counts}, {high} and {low:.2f}, {expected} rows"
+                    levels[name] = shares_of(decision_pvalues(rng, n_samples, *layout))
+        equal = counts, (0.6, 0.5), (0.02, 0.02), (0.12, 0.02)
+        powers.append(shares_of(decision_pvalues(rng, n_samples, *equal))[0])
+    told("decisions", levels, powers)
+
+
+def decision_pvalues(
+    rng: Any, n_samples: int, sizes: Any, shares: Any, more: Any, fewer: Any
+) -> Any:
+    """P-values of the candidate of the groups whose shares of negatives differ most."""
+    both, only_new, old = [], [], []
+    for n_rows, share, up, down in zip(sizes, shares, more, fewer, strict=True):
+        cells = [share - down, up, down, 1 - share - up]
+        found = rng.multinomial(n_rows, cells, n_samples).T / n_rows
+        both.append(found[0])
+        only_new.append(found[1])
+        old.append(found[0] + found[2])
+    pvalues = np.zeros(n_samples)
+    for sign in (1.0, -1.0):
+        for everyone in (False, True):
+            parts = [
+                _moments(
+                    own,
+                    np.ones(n_samples) if everyone else both[i] + only_new[i],
+                    old[i] if everyone else both[i],
+                    old[i],
+                    sizes[i],
+                    sign * own,
+                )
+                for i, own in enumerate((1.0, -1.0))
+            ]
+            mean, variance, third, least = (
+                sum(part) for part in zip(*parts, strict=True)
+            )
+            test = Moments(mean, variance, np.maximum(third, least))
+            pvalues = np.maximum(pvalues, test.pvalue(0.0))
+    return pvalues
 
 
 def flat(gap: float, group: Any, ranks: Any, rng: Any) -> Any:
@@ -49,123 +218,34 @@ def peaked(gap: float, group: Any, ranks: Any, rng: Any) -> Any:
     return np.where(ranks < gap, near, rng.random(len(group)))
 
 
-def gaps(n_samples: int = 2000) -> None:
-    """Rejections of a candidate with the same gap, of other shapes, at two levels."""
-    rng = np.random.default_rng(0)
-    print("rows by group, gap, baseline to candidate: rejected at .05, at .01")
-    for sizes in ((500, 500), (40, 1000)):
-        group = np.repeat([0, 1], sizes)
-        one_each = np.ones(len(group))
+def gaps(n_samples: int = 1000) -> None:
+    """Test equal MCDP(0) of scores of several shapes, and half of it for the power."""
+    rng, levels, powers = np.random.default_rng(0), {}, []
+    for sizes in ((500, 500), (40, 1000), (50, 5000)):
         for gap in (0.1, 0.4):
             for old, new in ((flat, peaked), (peaked, peaked), (peaked, flat)):
-                pvalues = []
-                for _ in range(n_samples):
-                    ranks, others = rng.random((2, len(group)))
-                    others = np.where(rng.random(len(group)) < 0.5, ranks, others)
-                    first, second = (
-                        shape(gap, group, one, rng)
-                        for shape, one in ((old, ranks), (new, others))
-                    )
-                    kept = rng.random(len(group)) > 0.25
-                    kept[[0, -1]] = False
-                    place = largest_gap_place(
-                        first[~kept], group[~kept], one_each[~kept]
-                    )
-                    args = group[kept], one_each[kept], LEVEL
-                    test = gap_test(second[kept], first[kept], place, *args)
-                    pvalues.append(test.pvalue)
-                shares = [np.mean(np.array(pvalues) <= one) for one in (0.05, 0.01)]
-                what = f"{sizes}, {gap}, {old.__name__} to {new.__name__}"
-                print(f"{what}: {shares[0]:.4f}, {shares[1]:.4f}", flush=True)
+                name = f"{sizes}, {gap}, {old.__name__} to {new.__name__}"
+                one = partial(gap_pvalue, rng, sizes, gap, old, new)
+                levels[name] = shares_of([one(gap) for _ in range(n_samples)])
+                half = [one(gap / 2) for _ in range(n_samples // 10)]
+                powers.append(shares_of(half)[0])
+    told("MCDP(0)", levels, powers)
 
 
-def shares_above(t: Any, of_label: float, of_group: float, second: float) -> Any:
-    """Shares of the positives, and of everyone, above a score."""
-    members = ((1 - second, 0.0), (second, of_group))
-    positive, negative = (
-        sum(share * norm.sf(t - label - shift) for share, shift in members)
-        for label in (of_label, 0.0)
-    )
-    return positive, POSITIVE * positive + (1 - POSITIVE) * negative
-
-
-def true_precision(of_label: float, of_group: float, second: float) -> float:
-    """Average precision of normal scores."""
-    t = np.linspace(12, -8, 20_001)
-    positive, everyone = shares_above(t, of_label, of_group, second)
-    precision = POSITIVE * positive / everyone
-    return float(np.trapezoid(precision, positive))
-
-
-def true_gap(of_label: float, of_group: float) -> float:
-    """MCDP(0) of normal scores."""
-    t = np.linspace(-8, 12, 20_001)
-    first, second = (
-        (1 - POSITIVE) * norm.cdf(t - shift) + POSITIVE * norm.cdf(t - of_label - shift)
-        for shift in (0.0, of_group)
-    )
-    return float(np.abs(first - second).max())
-
-
-def boundaries(second: float) -> list[tuple[float, float]]:
-    """Candidates that lose exactly the margin, or divide exactly as much."""
-    target = true_precision(OF_LABEL, OF_GROUP, second) - MARGIN
-    worse = brentq(lambda x: true_precision(x, 0.0, second) - target, 0, 3)
-    better = OF_LABEL + 0.5
-    gap = true_gap(OF_LABEL, OF_GROUP)
-    as_unequal = brentq(lambda x: true_gap(better, x) - gap, 0, 3)
-    return [(float(worse), 0.0), (better, float(as_unequal))]
-
-
-def average_precision(hits: Any, ranks: Any, rows: Any) -> float:
-    """Average precision of some rows, whose scores were ranked before."""
-    kept = np.zeros(len(hits), dtype=bool)
-    kept[ranks[rows]] = True
-    found = hits[kept]
-    return float(
-        (found * found.cumsum() / np.arange(1, len(found) + 1)).sum() / found.sum()
-    )
-
-
-def searches() -> None:
-    """Count searches that confirm anything, which would be false."""
-    rng = np.random.default_rng(0)
-    for kinds in ("performance", "disparity", "both"):
-        for second in (0.3, 0.05):
-            worse, unequal = boundaries(second)
-            at = {"performance": [worse], "disparity": [unequal]}
-            chosen = at.get(kinds, [worse, unequal])
-            n_false = 0
-            n_searches = N_SEARCHES // 6 + (N_SEARCHES % 6 > 0)
-            for _ in range(n_searches):
-                n_false += false_statement(rng, second, chosen)
-            print(
-                f"boundary of {kinds}, second group {second:.0%}: {n_false} of "
-                f"{n_searches} searches, {n_false / n_searches:.4f}",
-                flush=True,
-            )
-
-
-def false_statement(rng: Any, second: float, chosen: list[tuple[float, float]]) -> bool:
-    """Whether anything is confirmed among 5 to 40 candidates at the boundary."""
-    y = (rng.random(N_ROWS) < POSITIVE).astype(int)
-    group = (rng.random(N_ROWS) < second).astype(int)
-    common = rng.normal(size=N_ROWS)
-    every = [(OF_LABEL, OF_GROUP)]
-    every += [chosen[i % len(chosen)] for i in range(rng.integers(5, 41))]
-    models = {}
-    for i, (of_label, of_group) in enumerate(every):
-        own = 0.8 * common + 0.6 * rng.normal(size=N_ROWS)
-        scores = of_label * y + of_group * group + own
-        order = np.argsort(-scores)
-        ranks = np.empty_like(order)
-        ranks[order] = np.arange(N_ROWS)
-        models[i] = partial(average_precision, y[order], ranks), scores
-    groups = encode_groups(group)
-    table = models_table(
-        models, groups, y, np.ones(N_ROWS), place=None, margin=MARGIN, level=LEVEL
-    )
-    return bool(table["confirmed"].any())
+def gap_pvalue(
+    rng: Any, sizes: Any, gap: float, old: Any, new: Any, of_new: float
+) -> float:
+    """P-value of a candidate, half of whose rows have the rank of the baseline."""
+    group = np.repeat([0, 1], sizes)
+    ranks, others = rng.random((2, len(group)))
+    others = np.where(rng.random(len(group)) < 0.5, ranks, others)
+    first, second = old(gap, group, ranks, rng), new(of_new, group, others, rng)
+    parts = random_parts(group, 4)
+    finding, rest = parts[0], np.sort(np.concatenate(parts[1:]))
+    ones = np.ones(len(group))
+    place = largest_gap_place(first[finding], group[finding], ones[finding])
+    args = place, group[rest], ones[rest], LEVEL
+    return gap_test(second[rest], first[rest], *args).pvalue
 
 
 def real(name: str) -> None:
@@ -222,8 +302,10 @@ def real(name: str) -> None:
 
 
 SECTIONS = {
+    "accuracy": accuracy,
+    "precision": precision,
+    "decisions": decisions,
     "gaps": gaps,
-    "searches": searches,
     "adult": partial(real, "adult"),
     "census": partial(real, "census"),
 }

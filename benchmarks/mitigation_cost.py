@@ -39,6 +39,7 @@ TARGETS = {
     "MADDPostProcessor(max_mcdp=0.1)": 5.5,
     "MCDPBoostingClassifier()": 4,
     "UnawarePostProcessor()": 12,
+    "MCDPReweighter()": 13,
     "UnawareRegressor()": 12,
 }
 

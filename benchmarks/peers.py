@@ -185,9 +185,9 @@ class Method(NamedTuple):
         return float(np.median(self.costs))
 
     def means(self, column: str) -> dict[str, float]:
-        """Return the mean over seeds of each table, nan where a seed has none."""
-        by_table = getattr(self, column)
-        return {name: float(np.mean(values)) for name, values in by_table.items()}
+        """Return the mean over seeds of each table, where every seed has a value."""
+        means = {k: round(np.mean(v), 3) for k, v in getattr(self, column).items()}
+        return {name: mean for name, mean in means.items() if not np.isnan(mean)}
 
 
 def methods(lines: list[dict[str, Any]]) -> list[Method]:
@@ -210,20 +210,20 @@ def methods(lines: list[dict[str, Any]]) -> list[Method]:
 
 def mitigation_table(ranked: list[Method], aware: bool, column: str) -> str:
     """Mean and standard deviation over seeds, the best of a table in bold."""
-    ranked = [method for method in ranked if method.aware == aware]
-    means = [method.means(column) for method in ranked]
-    names = list(means[0]) if means else []
+    ranked = [each for each in ranked if each.aware == aware and each.means(column)]
+    names = list(ranked[0].areas) if ranked else []
+    best = {
+        name: max(method.means(column).get(name, -np.inf) for method in ranked)
+        for name in names
+    }
     rows = []
-    for method, own in zip(ranked, means, strict=True):
-        if all(np.isnan(value) for value in own.values()):
-            continue
+    for method in ranked:
         cells = []
         for name in names:
             values = getattr(method, column)[name]
-            cell = f"{np.mean(values):.3f} ± {np.std(values):.3f}"
-            best = own[name] == np.nanmax([other[name] for other in means])
-            cell = f"**{cell}**" if best else cell
-            cells.append("-" if np.isnan(own[name]) else cell)
+            mean = method.means(column).get(name)
+            cell = "-" if mean is None else f"{mean:.3f} ± {np.std(values):.3f}"
+            cells.append(f"**{cell}**" if mean == best[name] else cell)
         rows.append([method.peer, method.name, f"{method.cost():.0f}", *cells])
     return table(["", "method", "plain fits", *names], rows)
 
@@ -244,7 +244,7 @@ def wins(ranked: list[Method], aware: bool, column: str) -> str:
         names = [
             name
             for name, value in method.means(column).items()
-            if value > max((rival[name] for rival in rivals), default=-np.inf)
+            if value > max((rival.get(name, -np.inf) for rival in rivals), default=-1)
         ]
         if names:
             best.append(f"{method.name} ({method.peer}) on {', '.join(names)}")
@@ -280,9 +280,9 @@ def overview(lines: dict[str, list[dict[str, Any]]]) -> str:
             cells[line["peer"], "speed"] = f"{ratio(line):.3g}"
     best: dict[tuple[str, bool], float] = {}
     for method in methods(lines["mitigation"]):
-        mean = np.mean(list(method.means("areas").values()))
-        if mean > best.get((method.peer, method.aware), 0):
-            best[method.peer, method.aware] = float(mean)
+        means = list(method.means("areas").values()) or [0.0]
+        if (mean := float(np.mean(means))) > best.get((method.peer, method.aware), 0):
+            best[method.peer, method.aware] = mean
             text = f"{mean:.3f}: {method.name}, {method.cost():.0f} fits"
             cells[method.peer, f"aware {method.aware}"] = text
     for peer, is_wrong in asked.items():

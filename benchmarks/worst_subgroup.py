@@ -23,7 +23,6 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from skfair.datasets import fetch_adult
 from skfair.metrics import mcdp, worst_subgroup
-from skfair.metrics._groupwise import _worst_subgroup
 
 N_ROWS, N_CALLS = 100_000, 3
 AGES = {"age": [25, 35, 45, 55, 65]}
@@ -51,24 +50,6 @@ def speed() -> None:
             f"worst_subgroup, five columns of ten values, {quality}, {n_draws} draws: "
             f"{seconds:.2f} s"
         )
-    print(f"refinements: {count_refinements(y_score, options)}")
-
-
-def count_refinements(y_score: Any, options: dict[str, Any]) -> str:
-    """Count refined pairs of subgroup and column with the bounds and without."""
-    counts, refine, bounds = [0], _worst_subgroup._refine, _worst_subgroup._bounds
-
-    def counted(*arguments: Any) -> Any:
-        counts[-1] += 1
-        return refine(*arguments)
-
-    _worst_subgroup._refine = counted
-    worst_subgroup(None, y_score, n_permutations=0, **options)
-    counts.append(0)
-    _worst_subgroup._bounds = lambda *arguments: bounds(*arguments) + 1
-    worst_subgroup(None, y_score, n_permutations=0, **options)
-    _worst_subgroup._refine, _worst_subgroup._bounds = refine, bounds
-    return f"{counts[0]:,} with bounds, {counts[1]:,} without"
 
 
 def adult(seed: int) -> tuple[pd.DataFrame, Any]:

@@ -6,6 +6,7 @@ import argparse
 import math
 import os
 import sys
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, Literal
 
@@ -74,21 +75,6 @@ exit codes: 0, the report is written; 2, the arguments or the file are bad, and 
 line says why; 3, the report is written, and a metric is above its --limit or cannot
 be computed; 4, the report is written, but nothing could be compared; 130, interrupted.
 """
-
-#: Parameters of `FairnessReport.from_predictions` that have options of their names.
-_SETTINGS = (
-    "threshold",
-    "scale",
-    "min_group_size",
-    "impact_ratios",
-    "min_share",
-    "odds_ratio",
-    "proxy_limit",
-    "n_resamples",
-    "n_permutations",
-    "random_state",
-    "n_jobs",
-)
 
 
 def add_audit(commands: Any) -> None:
@@ -371,7 +357,8 @@ def _report(
 
 def _read_settings(given: argparse.Namespace) -> dict[str, Any]:
     """Read and check the parameters of the report that have options of their names."""
-    settings = {name: getattr(given, name) for name in _SETTINGS}
+    options = {field.name for field in fields(Options)} - {"limit"}
+    settings = {name: value for name, value in vars(given).items() if name in options}
     settings["impact_ratios"] |= given.public_summary is not None
     if given.target == "number":
         _refuse_with_numbers(given)
@@ -400,6 +387,7 @@ def _check_engine(given: argparse.Namespace) -> None:
         "--group-probability": given.group_probability,
         "--target number": given.target == "number",
         "--decimal ','": given.decimal == ",",
+        "--thousands": given.thousands is not None,
     }
     for option, asked in in_memory.items():
         if asked:

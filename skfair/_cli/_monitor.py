@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 import math
-from collections.abc import Callable
 from inspect import signature
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -23,7 +22,7 @@ from skfair.metrics._confidence._known_metrics import metric_from_dict
 from skfair.metrics._spec import unwrapped
 from skfair.metrics._undefined import collected_reasons
 from skfair.monitoring import FairnessMonitor
-from skfair.monitoring._state import statistic_to_json
+from skfair.statistics._json import check_sealed, sealed
 
 _EXAMPLE = """\
 example:
@@ -52,6 +51,11 @@ _OF_METRIC: dict[str, tuple[type, str]] = {
     "multistratum": (str, "max or weighted: the largest over strata, or the mean"),
 }
 
+#: Type of a state, and its entries.
+_KIND = "skfair monitor"
+_ENTRIES = "monitor", "batches", "columns", "bins"
+#: Kinds of pictures.
+_PICTURES = ".png", ".svg", ".pdf"
 #: Options that name columns.
 _OF_COLUMNS = "y_score", "y_true", "sensitive", "control_features"
 
@@ -84,7 +88,6 @@ def add_monitor(commands: Any) -> None:
         metavar="N",
         help="groups with fewer rows so far are left out and named (default: 1)",
     )
-    add("--reference", type=Path, metavar="FILE", help="earlier rows, to find drift")
     add("--limit", type=float, metavar="NUMBER", help="largest disparity (default: 0)")
     add(
         "--confidence-level",
@@ -92,7 +95,7 @@ def add_monitor(commands: Any) -> None:
         metavar="NUMBER",
         help="probability of no false alarm, ever (default: 0.95)",
     )
-    add("--out", type=Path, metavar="FILE", help="HTML page of the monitor to write")
+    add("--out", type=Path, metavar="FILE", help="picture to draw: .png, .svg or .pdf")
 
 
 def run_monitor(given: argparse.Namespace) -> int:
@@ -106,8 +109,7 @@ def run_monitor(given: argparse.Namespace) -> int:
         warn(given, "groups cannot be compared yet.")
         return NOTHING_SAID
     say(_last_look(monitor))
-    alarmed = monitor.alarm_ or monitor.change_alarm_ or monitor.drift_alarm_
-    return ABOVE_LIMIT if alarmed else 0
+    return ABOVE_LIMIT if monitor.alarm_ or monitor.change_alarm_ else 0
 
 
 class _State(NamedTuple):
@@ -127,6 +129,10 @@ def _add_batch(given: argparse.Namespace) -> tuple[FairnessMonitor, bool, Any]:
     check_writable(given.state)
     if given.out is not None:
         check_output(given.out, given.table)
+        if given.out.suffix not in _PICTURES:
+            raise ValueError(
+                f"--out must end in {', '.join(_PICTURES)}, got {given.out}."
+            )
     with locked(given.state):
         monitor, batches, columns, bins = _read(given)
         table = _read_rows(given, given.table)
@@ -136,17 +142,22 @@ def _add_batch(given: argparse.Namespace) -> tuple[FairnessMonitor, bool, Any]:
         if is_new:
             with naming_lines(given.table, table, given.form):
                 _update(monitor, given, table, people)
-            state = {
-                "monitor": monitor.to_dict(),
-                "batches": [*batches, digest],
-                "columns": columns,
-            }
-            if bins:
-                state["bins"] = bins
+            entries = monitor.to_dict(), [*batches, digest], columns, bins
+            state = sealed(_KIND, dict(zip(_ENTRIES, entries, strict=True)))
             write_text(given.state, json.dumps(state))
     if given.out is not None:
-        monitor.to_html(given.out)
+        _draw(monitor, given.out)
     return monitor, is_new, people
+
+
+def _draw(monitor: FairnessMonitor, path: Path) -> None:
+    """Draw the picture of a monitor."""
+    from matplotlib.figure import Figure
+
+    from skfair.inspection import MonitorDisplay
+
+    ax = Figure(figsize=(8, 5), layout="constrained").subplots()
+    MonitorDisplay.from_monitor(monitor, ax=ax).figure_.savefig(path)
 
 
 def _read_rows(given: argparse.Namespace, path: Path) -> Any:
@@ -204,33 +215,15 @@ def _read(given: argparse.Namespace) -> _State:
         metric, _ = metric_from_dict({"name": name, "options": of_metric})
         options = {"at_most": given.limit, "confidence_level": given.confidence_level}
         options = {name: one for name, one in options.items() if one is not None}
-        reference = _reference(metric, given, given.bins)
-        monitor = FairnessMonitor(metric, reference=reference, **options)
+        monitor = FairnessMonitor(metric, **options)
         return _State(monitor, [], own_columns, given.bins)
-    try:
-        found = json.loads(given.state.read_text(encoding="utf-8"))
-    except ValueError as error:  # also of bytes that are no text
-        raise ValueError(f"{given.state} is not JSON: {error}.") from error
-    if not isinstance(found, dict) or {*found} - {"columns", "bins"} != {
-        "monitor",
-        "batches",
-    }:
-        raise ValueError(f"{given.state} is not the state of `skfair monitor`.")
-    monitor, batches = FairnessMonitor.from_dict(found["monitor"]), found["batches"]
-    if not isinstance(batches, list) or len(batches) != len(monitor.history_):
-        raise ValueError(f"batches of {given.state} must be a list, one for each look.")
-    bins = found.get("bins", [])
-    if not isinstance(bins, list) or not all(isinstance(one, str) for one in bins):
-        raise ValueError(f"bins of {given.state} must be a list of texts.")
+    found = _load(given.state)
+    monitor = FairnessMonitor.from_dict(found["monitor"])
+    batches, columns, bins = (found[name] for name in _ENTRIES[1:])
     if given.bins and given.bins != bins:
         raise ValueError(
             f"--bins must be {' '.join(bins) or 'left out'}, as in {given.state}, got "
             f"{' '.join(given.bins)}."
-        )
-    columns = found.get("columns", {})
-    if not isinstance(columns, dict) or not {*columns} <= {*_OF_COLUMNS}:
-        raise ValueError(
-            f"columns of {given.state} must be names of columns, by option."
         )
     options = vars(given) | {"at_most": given.limit}
     options |= dict.fromkeys(_OF_COLUMNS) | own_columns
@@ -244,14 +237,25 @@ def _read(given: argparse.Namespace) -> _State:
     # An option that the metric lacks is not known.
     name = found["monitor"]["metric"]["name"]
     metric_from_dict({"name": name, "options": of_metric})
-    if given.reference is not None:
-        reference = _reference(monitor.metric, given, bins)
-        if statistic_to_json(reference) != statistic_to_json(monitor.reference):
-            raise ValueError(
-                f"--reference must have the rows of that of {given.state}, got "
-                f"{given.reference}."
-            )
     return _State(monitor, batches, columns | own_columns, bins)
+
+
+def _load(path: Path) -> dict[str, Any]:
+    """Read a state that `_add_batch` has written."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error:  # also of bytes that are no text
+        raise ValueError(f"{path} is not JSON: {error}.") from error
+    try:
+        check_sealed(found, _KIND, _ENTRIES)
+    except ValueError as error:
+        raise ValueError(f"{path} is not the state of `skfair monitor`: {error}") from (
+            error
+        )
+    types = dict, list, dict, list
+    if any(not isinstance(found[n], t) for n, t in zip(_ENTRIES, types, strict=True)):
+        raise ValueError(f"{path} is not the state of `skfair monitor`.")
+    return found  # type: ignore[no-any-return]
 
 
 def _known(monitor: FairnessMonitor) -> dict[str, Any]:
@@ -281,26 +285,12 @@ def _columns(given: argparse.Namespace) -> dict[str, str]:
     }
 
 
-def _reference(
-    metric: Callable[..., float], given: argparse.Namespace, bins: list[str]
-) -> Any:
-    """Statistic of the rows of the reference, if there is one."""
-    if given.reference is None:
-        return None
-    earlier = FairnessMonitor(metric)
-    table = _read_rows(given, given.reference)
-    with naming_lines(given.reference, table, given.form):
-        _update(earlier, given, table, _people(given, table, bins))
-    return earlier.statistic_
-
-
 def _last_look(monitor: FairnessMonitor) -> str:
     """Say in one line what the last look found."""
     interval, recent = monitor.interval_, monitor.interval_recent_
     alarms = {
         "disparity above the limit": monitor.alarm_,
         "change": monitor.change_alarm_,
-        "drift": monitor.drift_alarm_,
     }
     raised = ", ".join(name for name, alarm in alarms.items() if alarm)
     return (

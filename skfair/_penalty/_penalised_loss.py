@@ -19,7 +19,7 @@ from skfair._penalty._smooth_gap import (
     smooth_gap,
     smooth_gap_on_grid,
 )
-from skfair._training_rows import Array, TrainingRows
+from skfair._training_rows import Array
 from skfair._utils._arithmetic import quotients
 from skfair._utils._validation import check_choice, check_real
 from skfair.groups import rows_by_code
@@ -34,20 +34,6 @@ _SHARPNESS = 100.0
 #: The grid is much finer than the sigmoids are wide (or, at the most, than thresholds
 #: are apart); the gap is exact to about a thousandth.
 _MIN_INTERVALS, _INTERVALS_PER_TEMPERATURE, _MAX_INTERVALS = 500, 10, 5000
-
-
-class Evaluation(NamedTuple):
-    """A penalised loss with its parts, and the gradient of the penalty.
-
-    `penalty_gradient` is the derivative of the penalty in the log-odds of each row,
-    divided by the row's share of the total weight.
-    """
-
-    loss: float
-    gap: float
-    threshold: float
-    penalised_loss: float
-    penalty_gradient: Array
 
 
 class Scale(NamedTuple):
@@ -119,21 +105,6 @@ class PenalisedLoss:
         scales = [Scale.of(log_odds[rows], weights[rows]) for rows in parts]
         return replace(self, scales=tuple(scales))
 
-    def evaluate(self, scores: Array, rows: TrainingRows) -> Evaluation:
-        """Evaluate the loss of the scores of some rows, probabilities of class 1."""
-        total = rows.weights.sum()
-        p = clip_scores(scores)
-        loss = -float(rows.weights @ np.log(np.where(rows.y == 1, p, 1 - p)) / total)
-        gap = self._gap(logit(p), rows.codes, rows.weights, rows.stratum_codes)
-        value = gap.value if gap.pair[0] >= 0 else math.nan
-        return Evaluation(
-            loss,
-            value,
-            gap.threshold,
-            loss + self.strength * value if self.strength else loss,
-            self.strength * total * gap.gradient,
-        )
-
     def penalty_gradient(
         self,
         log_odds: Array,
@@ -141,8 +112,11 @@ class PenalisedLoss:
         weights: Array,
         strata: NDArray[np.integer] | None = None,
     ) -> Array:
-        """Differentiate the penalty in the log-odds of each row, as in `Evaluation`."""
-        gap = self._gap(log_odds, codes, weights, strata)
+        """Differentiate the penalty in the log-odds of each row.
+
+        The derivative is divided by the row's share of the total weight.
+        """
+        gap = self.gap(log_odds, codes, weights, strata)
         return np.asarray(self.strength * weights.sum() * gap.gradient)
 
     def expected_gradient(
@@ -163,7 +137,7 @@ class PenalisedLoss:
         gap = self._within_strata(log_odds, weights, strata, gap_of)
         return np.asarray(self.strength * weights.sum() * gap.gradient)
 
-    def _gap(
+    def gap(
         self,
         log_odds: Array,
         codes: NDArray[np.integer],

@@ -7,8 +7,8 @@ import os
 import secrets
 import stat
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from os import PathLike
 from pathlib import Path
 
@@ -33,6 +33,36 @@ def write_text(path: str | PathLike[str], text: str) -> None:
             _replace(Path(os.path.realpath(path)), text)
     except OSError as error:  # its message would name the temporary file
         raise OSError(error.errno, error.strerror, os.fspath(path)) from error
+
+
+def write_together(folder: Path, texts: Mapping[str, str]) -> None:
+    """Write the files of a directory, all of them or none.
+
+    Each is written beside its target first; only then do they take their places.
+    """
+    is_new = not folder.exists()
+    folder.mkdir(exist_ok=True)
+    temporary = {name: _temporary(folder / name) for name in texts}
+    try:
+        for name, text in texts.items():
+            with temporary[name].open("x", encoding="utf-8", newline="\n") as file:
+                file.write(text)
+        for name, path in temporary.items():
+            path.replace(folder / name)
+    except BaseException as error:
+        for path in temporary.values():
+            path.unlink(missing_ok=True)
+        if is_new:
+            with suppress(OSError):
+                folder.rmdir()
+        if isinstance(error, OSError):  # its message would name a temporary file
+            raise OSError(error.errno, error.strerror, os.fspath(folder)) from error
+        raise
+
+
+def _temporary(target: Path) -> Path:
+    """Path of a new file beside a target."""
+    return target.with_name(f".skfair-{secrets.token_hex(8)}.tmp")
 
 
 def sha256_of(path: Path) -> str:
@@ -96,7 +126,7 @@ def _mode(path: str | PathLike[str]) -> int | None:
 
 def _replace(target: Path, text: str) -> None:
     """Put a new file in the place of a file, with the permissions of the old one."""
-    temporary = target.with_name(f".skfair-{secrets.token_hex(8)}.tmp")
+    temporary = _temporary(target)
     mode = _mode(target)
     try:
         with temporary.open("x", encoding="utf-8", newline="\n") as file:

@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal
 
 import numpy as np
 from scipy.sparse import csr_matrix, issparse
 from scipy.special import logit
 from sklearn.base import clone
 
-from skfair._training_rows import Array, TrainingRows
+from skfair._training_rows import TrainingRows
 from skfair._utils._text import shown
-
-#: Loss of the log-odds of held-out rows.
-Metric: TypeAlias = Callable[[Array], float]
 
 #: Parameters of `fit` that say from where trees start or when they stop.
 _RESERVED = (
@@ -27,8 +22,8 @@ _RESERVED = (
 #: Values of parameters that go with a penalised loss, and what to do instead.
 _ALLOWED: dict[str, tuple[tuple[Any, ...], str]] = {
     "objective": ((None, "binary", "binary:logistic"), "leave out"),
-    "early_stopping_round": ((None, 0), "set early_stopping=True and leave out"),
-    "early_stopping_rounds": ((None, 0), "set early_stopping=True and leave out"),
+    "early_stopping_round": ((None, 0), "leave out"),
+    "early_stopping_rounds": ((None, 0), "leave out"),
     "is_unbalance": ((None, False), "give sample_weight to fit and leave out"),
     "scale_pos_weight": ((None, 1), "give sample_weight to fit and leave out"),
     "boosting_type": (("gbdt", "dart"), "leave out"),
@@ -68,8 +63,8 @@ def check_boosting(estimator: Any, fit_params: dict[str, Any]) -> None:
     for name in _RESERVED:
         if fit_params.get(name) is not None:
             raise ValueError(
-                f"fit takes no {name}: trees start from the base rate, and with "
-                "early_stopping=True they stop by rows held out with their groups."
+                f"fit takes no {name}: trees start from the base rate, and they do not "
+                "stop early."
             )
 
 
@@ -80,70 +75,13 @@ def to_table(X: Any) -> Any:
     return np.asarray(X) if isinstance(X, (list, tuple)) else X
 
 
-@dataclass(frozen=True, eq=False)
-class EarlyStopping:
-    """Rows to stop by, after so many trees that do not reduce the loss on them.
-
-    The loss is that of the library, or a `metric` of log-odds.
-    """
-
-    rows: TrainingRows
-    n_iter_no_change: int
-    metric: Metric | None = None
-
-    def lightgbm(self, start: float | None) -> dict[str, Any]:
-        """Parameters of `fit`, for trees that start from some log-odds."""
-        rows = self.rows
-        callback = sys.modules["lightgbm"].early_stopping(
-            self.n_iter_no_change, verbose=False
-        )
-        params: dict[str, Any] = {"eval_X": rows.X, "eval_y": rows.y}
-        params["callbacks"] = [callback]
-        if rows.sample_weight is not None:
-            params["eval_sample_weight"] = [rows.weights]
-        if start is not None:
-            params["eval_init_score"] = [np.full(len(rows), start)]
-        if (metric := self.metric) is not None:
-            params["eval_metric"] = lambda _, log_odds: (
-                "penalised_loss",
-                metric(log_odds),
-                False,
-            )
-        return params
-
-    def xgboost(self, model: Any) -> dict[str, Any]:
-        """Parameters of `fit`, after those of the model are set."""
-        model.set_params(early_stopping_rounds=self.n_iter_no_change)
-        if (metric := self.metric) is not None:
-            model.set_params(
-                eval_metric=lambda y, log_odds, sample_weight=None: metric(log_odds)
-            )
-        given = None if self.rows.sample_weight is None else [self.rows.weights]
-        held_out = [(self.rows.X, self.rows.y)]
-        return {"eval_set": held_out, "sample_weight_eval_set": given, "verbose": False}
-
-
-def fit_plain(
-    estimator: Any,
-    rows: TrainingRows,
-    params: dict[str, Any],
-    stopping: EarlyStopping | None = None,
-) -> Any:
+def fit_plain(estimator: Any, rows: TrainingRows, params: dict[str, Any]) -> Any:
     """Fit a clone of a classifier as it is."""
-    model, params = clone(estimator), _with_weights(params, rows)
-    if stopping is not None and find_library(model) == "xgboost":
-        params |= stopping.xgboost(model)
-    elif stopping is not None:
-        params |= _join_callbacks(params, stopping.lightgbm(None))
-    return model.fit(rows.X, rows.y, **params)
+    return clone(estimator).fit(rows.X, rows.y, **_with_weights(params, rows))
 
 
 def fit_penalised(
-    estimator: Any,
-    rows: TrainingRows,
-    params: dict[str, Any],
-    objective: Any,
-    stopping: EarlyStopping | None = None,
+    estimator: Any, rows: TrainingRows, params: dict[str, Any], objective: Any
 ) -> Any:
     """Fit a clone of a classifier, to labels 0 and 1, with an objective of log-odds.
 
@@ -155,14 +93,10 @@ def fit_penalised(
     if find_library(model) == "xgboost":
         if model.base_score is None:
             model.set_params(base_score=base_rate)
-        if stopping is not None:
-            params |= stopping.xgboost(model)
         model.fit(rows.X, rows.y, **params)
-        return _restore(model, estimator)
+        return model.set_params(objective=estimator.objective)
     start = float(logit(base_rate))
     params["init_score"] = np.full(len(rows.y), start)
-    if stopping is not None:
-        params |= _join_callbacks(params, stopping.lightgbm(start))
     try:
         return _as_binary(model.fit(rows.X, rows.y, **params), start)
     except sys.modules["lightgbm"].basic.LightGBMError as error:
@@ -172,23 +106,10 @@ def fit_penalised(
         return fit_plain(estimator, rows, given)
 
 
-def _restore(model: Any, estimator: Any) -> Any:
-    """Give a fitted classifier of XGBoost the objective and metric it was given."""
-    names = "objective", "eval_metric"
-    return model.set_params(**{name: getattr(estimator, name) for name in names})
-
-
 def _with_weights(params: dict[str, Any], rows: TrainingRows) -> dict[str, Any]:
     """Parameters of `fit` with the weights of the rows, if there are any."""
     given = rows.sample_weight is not None
     return params | ({"sample_weight": rows.weights} if given else {})
-
-
-def _join_callbacks(params: dict[str, Any], added: dict[str, Any]) -> dict[str, Any]:
-    """Parameters to add, with the callbacks of both."""
-    return added | {
-        "callbacks": [*(params.get("callbacks") or ()), *added["callbacks"]]
-    }
 
 
 def _as_binary(model: Any, start: float) -> Any:

@@ -20,7 +20,6 @@ from skfair._training_rows import (
 )
 from skfair.groups import Groups
 from skfair.inprocessing._boosters import (
-    EarlyStopping,
     find_library,
     fit_plain,
 )
@@ -43,7 +42,6 @@ def group_probabilities(
     codes: NDArray[np.integer],
     params: dict[str, Any],
     rng: np.random.RandomState,
-    n_iter_no_change: int | None,
 ) -> Array:
     """Probability of each group given X, by a fit to the other half of the rows.
 
@@ -55,22 +53,15 @@ def group_probabilities(
     halves = np.sort(order[::2]), np.sort(order[1::2])
     found = np.zeros((len(codes), int(codes.max()) + 1))
     for other, own in (halves, halves[::-1]):
-        known, tested = other[codes[other] >= 0], own[codes[own] >= 0]
+        known = other[codes[other] >= 0]
         groups, labels = np.unique(codes[known], return_inverse=True)
         if len(groups) == 1:
             found[np.ix_(own, groups)] = 1
             continue
-        stopping = None
-        if n_iter_no_change is not None:
-            tested = tested[np.isin(codes[tested], groups)]
-            places = np.searchsorted(groups, codes[tested])
-            held_out = replace(rows.take(tested), y=places)
-            stopping = EarlyStopping(held_out, n_iter_no_change)
         model = fit_plain(
             _classifier_of_groups(estimator),
             replace(rows.take(known), y=labels),
             params_of_rows(params, known, len(codes)),
-            stopping,
         )
         found[np.ix_(own, groups)] = model.predict_proba(take_rows(rows.X, own))
     return _calibrate(found, codes, rows.sample_weight)

@@ -8,14 +8,13 @@ from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from skfair._comparison import PlainComparison, compare_with_plain
 from skfair._mitigation import MetaMitigator, route_fit_params, within_strata
-from skfair._penalty._penalised_loss import PenalisedLoss, check_penalised_loss
+from skfair._penalty._penalised_loss import check_penalised_loss
 from skfair._penalty._smooth_gap import Objective
 from skfair._training_rows import (
     TrainingRows,
@@ -23,10 +22,8 @@ from skfair._training_rows import (
     hold_out_if_possible,
     params_of_rows,
 )
-from skfair._utils._validation import check_flag, check_integer
 from skfair.groups import Selector
 from skfair.inprocessing._boosters import (
-    EarlyStopping,
     check_boosting,
     find_library,
     fit_penalised,
@@ -94,11 +91,6 @@ class MCDPBoostingClassifier(
         on those held out. ``"auto"`` is a tenth of the rows, and at most 500 rows.
         With None, and of fewer than 200 rows, none are held out, and nothing is
         compared.
-    early_stopping : bool, default=False
-        Whether training stops when the penalised loss on the rows held out, with their
-        own groups, no longer falls.
-    n_iter_no_change : int, default=10
-        Number of trees without a smaller loss after which training stops early.
     sensitive_features : str, int, list of str, list of int, or callable, default=None
         Column of X with the groups, several columns for their intersection, or a
         function of X that returns the groups. Groups given to `fit` take precedence. A
@@ -124,8 +116,6 @@ class MCDPBoostingClassifier(
         Average precision and MCDP(0) (within strata, if there are any) of this and of
         the plain classifier on the rows held out, with standard errors. None if nothing
         is compared.
-    n_iter_ : int
-        Number of trees that predictions use.
     feature_importances_ : ndarray of shape (`n_features_in_`,)
         Importances of the features as `estimator` computes them; without those of
         sensitive columns that are dropped.
@@ -210,8 +200,6 @@ class MCDPBoostingClassifier(
         temperature: float = 50.0,
         objective: Objective = "mcdp",
         validation_fraction: float | Literal["auto"] | None = "auto",
-        early_stopping: bool = False,
-        n_iter_no_change: int = 10,
         sensitive_features: Selector | None = None,
         drop_sensitive: bool = False,
         control_features: Selector | None = None,
@@ -222,8 +210,6 @@ class MCDPBoostingClassifier(
         self.temperature = temperature
         self.objective = objective
         self.validation_fraction = validation_fraction
-        self.early_stopping = early_stopping
-        self.n_iter_no_change = n_iter_no_change
         self.sensitive_features = sensitive_features
         self.drop_sensitive = drop_sensitive
         self.control_features = control_features
@@ -289,31 +275,28 @@ class MCDPBoostingClassifier(
             plain classifier by half a standard error of the difference.
         """
         find_library(self.estimator)
-        loss = _check_parameters(self)
+        loss = check_penalised_loss(self)
+        check_validation_fraction(self, automatic="auto")
         rows = self._prepare(X, y, sensitive_features, control_features, sample_weight)
         params = route_fit_params(self, sensitive_features, fit_params).estimator.fit
         check_boosting(self.estimator, params)
         rows = replace(rows, X=to_table(rows.X))
         rng = check_random_state(self.random_state)
         train, held_out = np.flatnonzero(rows.weights), np.arange(0)
-        loss = loss.for_labels(rows.y, rows.weights)
-        penalised = bool(self.strength and self.groups_)
-        if self.early_stopping or (penalised and self.validation_fraction is not None):
+        penalised = bool(loss.strength and self.groups_)
+        if penalised and self.validation_fraction is not None:
             share = self.validation_fraction
             if share == "auto":
                 share = min(_SHARE_HELD_OUT, _MOST_HELD_OUT / len(train))
-            found = hold_out_if_possible(rows, float(share or 0), rng)
-            train, held_out = found or (train, held_out)
+            parts = hold_out_if_possible(rows, float(share), rng)
+            train, held_out = parts or (train, held_out)
         params = params_of_rows(params, train, len(rows))
+        self.comparison_: PlainComparison | None = None
         with self._tip_to_drop(X):
-            self._fit_parts(
-                rows.take(train),
-                rows.take(held_out),
-                params,
-                loss if penalised else None,
-                rng,
-            )
-        self.n_iter_ = _count_trees(self.estimator_)
+            if penalised:
+                self._fit_penalised(rows.take(train), rows.take(held_out), params, rng)
+            else:
+                self.estimator_ = fit_plain(self.estimator, rows.take(train), params)
         return self
 
     def predict(self, X: Any) -> NDArray[Any]:
@@ -362,33 +345,19 @@ class MCDPBoostingClassifier(
         check_is_fitted(self, "estimator_")
         return np.asarray(self.estimator_.feature_importances_)
 
-    def _fit_parts(
+    def _fit_penalised(
         self,
         rows: TrainingRows,
         held_out: TrainingRows,
         params: dict[str, Any],
-        loss: PenalisedLoss | None,
         rng: np.random.RandomState,
     ) -> None:
         """Fit to the rows to train on, and compare on those held out."""
-        stops = self.early_stopping and len(held_out) > 0
-        stopping = EarlyStopping(held_out, self.n_iter_no_change) if stops else None
-        self.comparison_: PlainComparison | None = None
-        if loss is None:
-            self.estimator_ = fit_plain(self.estimator, rows, params, stopping)
-            return
         objective = self._make_objective(rows, params, rng)
-        by_penalty = stopping
-        if stopping is not None:
-            by_penalty = replace(
-                stopping, metric=partial(_held_out_loss, loss, held_out)
-            )
-        self.estimator_ = fit_penalised(
-            self.estimator, rows, params, objective, by_penalty
-        )
+        self.estimator_ = fit_penalised(self.estimator, rows, params, objective)
         if not len(held_out):
             return
-        plain = fit_plain(self.estimator, rows, params, stopping)
+        plain = fit_plain(self.estimator, rows, params)
         self.comparison_ = compare_with_plain(
             held_out,
             plain.predict_proba(held_out.X)[:, 1],
@@ -403,14 +372,8 @@ class MCDPBoostingClassifier(
         groups, strata = within_strata(
             rows.groups, rows.strata, rows.weights, warn=False
         )
-        patience = self.n_iter_no_change if self.early_stopping else None
         fits = partial(
-            group_probabilities,
-            self.estimator,
-            rows,
-            params=params,
-            rng=rng,
-            n_iter_no_change=patience,
+            group_probabilities, self.estimator, rows, params=params, rng=rng
         )
         n_cells = len(groups.labels) * (1 if strata is None else len(strata.labels))
         probabilities = None
@@ -428,28 +391,3 @@ class MCDPBoostingClassifier(
             group_probabilities=probabilities,
             control_features=strata,
         )
-
-
-def _check_parameters(model: MCDPBoostingClassifier) -> PenalisedLoss:
-    """Check the parameters, and return the loss."""
-    loss = check_penalised_loss(model)
-    check_flag("early_stopping", model.early_stopping)
-    check_validation_fraction(model, automatic="auto")
-    check_integer("n_iter_no_change", model.n_iter_no_change, 1)
-    return loss
-
-
-def _held_out_loss(
-    loss: PenalisedLoss, rows: TrainingRows, log_odds: NDArray[np.float64]
-) -> float:
-    """Penalised loss of held-out rows."""
-    loss = loss.rescaled(log_odds, rows.weights, rows.stratum_codes)
-    return loss.evaluate(expit(log_odds), rows).penalised_loss
-
-
-def _count_trees(model: Any) -> int:
-    """Return the number of trees that the predictions of a classifier use."""
-    if find_library(model) == "lightgbm":
-        return int(model.best_iteration_ or model.n_estimators_)
-    best = model.get_booster().attr("best_iteration")
-    return model.get_booster().num_boosted_rounds() if best is None else int(best) + 1

@@ -12,9 +12,11 @@ from skfair._utils._validation import check_integer
 from skfair.inspection import _layout, _style
 from skfair.inspection._display import Display
 from skfair.model_selection import BestUnder, FairestWithin, pareto_front
-from skfair.model_selection._candidates import (
+from skfair.model_selection._rules import (
     CVResults,
     compared_means,
+    fairness_names,
+    limits_of,
     metrics_of,
     scores_of,
     statistics_of,
@@ -308,7 +310,7 @@ class TradeOffDisplay(Display):
             best_index=best_index,
         )
         if rule is not None:
-            performance, fairness = rule.performance, rule.fairness
+            performance, fairness = rule.performance, _only_fairness(rule)
         if performance is None or fairness is None:
             raise ValueError(
                 "performance and fairness must name metrics of the search where no "
@@ -327,7 +329,7 @@ class TradeOffDisplay(Display):
             fairness=fairness,
             best_index=best_index,
             best_params=_params_of(results, best_index),
-            limit=rule.limit if isinstance(rule, BestUnder) else None,
+            limit=limits_of(rule)[0] if isinstance(rule, BestUnder) else None,
             n_hidden=len(scores_of(results, performance, "mean")) - len(candidates),
             name=name,
         )
@@ -352,6 +354,17 @@ def _find_rule(
             f"{next(iter(taken))} must be None beside a rule, got {taken}."
         )
     return rule
+
+
+def _only_fairness(rule: FairestWithin | BestUnder) -> str:
+    """Return the fairness score of a rule, or raise where it has several."""
+    names = fairness_names(rule)
+    if len(names) > 1:
+        raise ValueError(
+            f"rule has the fairness scores {names}, expected one: name performance and "
+            "fairness in place of the rule."
+        )
+    return names[0]
 
 
 def _finite_candidates(

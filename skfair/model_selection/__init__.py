@@ -1,17 +1,16 @@
 """Choice between models on performance and fairness, and folds that keep groups."""
 
-from skfair.model_selection._best_under import BestUnder
 from skfair.model_selection._cross_val_fairness import (
     CrossValFairnessResult,
     cross_val_fairness,
 )
-from skfair.model_selection._fairest_within import FairestWithin
 from skfair.model_selection._group_stratified_k_fold import GroupStratifiedKFold
 from skfair.model_selection._less_discriminatory_search import (
     LessDiscriminatorySearchCV,
 )
 from skfair.model_selection._model_comparison import compare_models
 from skfair.model_selection._pareto_front import pareto_front
+from skfair.model_selection._rules import BestUnder, FairestWithin
 
 __all__ = [
     "BestUnder",

@@ -21,17 +21,19 @@ from skfair.statistics._grouped_scores import gap_between
 
 #: Parts that are left out one after the other for the error of a performance.
 N_PARTS = 30
+#: Rows that are added for the largest loss of one.
+_N_ADDED = 3
 
 
 class Model(NamedTuple):
     """A model as it is tested.
 
-    `performance` is a function of positions of rows, first those of the true labels,
-    then those of the responses of the model. `scores` have the gap, and `responses` are
-    numbers in the order of what the performance is computed from.
+    `performance` returns a number, or several, from positions of rows, first those of
+    the true labels, then those of the responses of the model. `scores` have the gap,
+    and `responses` are numbers in the order of what the performance is computed from.
     """
 
-    performance: Callable[[Integers, Integers], float]
+    performance: Callable[[Integers, Integers], Any]
     scores: Floats
     responses: Floats
 
@@ -63,8 +65,8 @@ class Moments(NamedTuple):
     def upper_bound(self, level: float) -> Any:
         """Quantile of a gamma distribution that has these moments."""
         error, third = self._error_and_third()
-        cube = 1 + third * (ndtri(level) - third)
-        return self.mean + error * (cube**3 - 1) / (3 * third)
+        root = 1 + third * (ndtri(level) - third)
+        return self.mean + error * (root * root * root - 1) / (3 * third)
 
     def pvalue(self, limit: float) -> Any:
         """Probability that the same distribution is above a limit."""
@@ -77,8 +79,9 @@ class Moments(NamedTuple):
 
         By Wilson and Hilferty the cube root of a gamma variable is about normal.
         """
-        error = np.sqrt(np.maximum(self.variance, 1e-200))
-        return error, np.maximum(self.third / error**3 / 6, 1e-6)
+        variance = np.maximum(self.variance, 1e-200)
+        error = np.sqrt(variance)
+        return error, np.maximum(self.third / (6 * variance * error), 1e-6)
 
 
 def random_parts(cells: Codes, n_parts: int = N_PARTS) -> list[Integers]:
@@ -98,30 +101,50 @@ def subsets(parts: list[Integers]) -> list[Integers]:
     return [rows, *(np.setdiff1d(rows, part, assume_unique=True) for part in parts)]
 
 
-def worst_loss(
-    model: Model, baseline: Model, codes: Integers, weights: Floats, rows: Integers
-) -> float:
-    """Find how far another row may lower a performance beside that of the baseline.
+def changes_by_a_row(
+    model: Model, codes: Integers, weights: Floats, rows: Integers
+) -> Floats:
+    """Find how another row moves a performance, by true label and by response.
 
-    The row has a true label that occurs, the first or the last in order, the best
-    response of the baseline to any row, and the worst response of the model.
+    True labels are the first and the last in order, responses the least and the
+    largest. The change is a third of that by three such rows: so many may be missed
+    with a probability of .05, and the first may move an average precision far more.
     """
-    of_rows = weights[rows]
+    of_rows, own = weights[rows], model.responses[rows]
     size = of_rows @ of_rows / of_rows.sum()
-
-    def changes(of: Model, label: Integers) -> list[float]:
-        before, labelled = of.performance(rows, rows), np.append(rows, label)
-        own = of.responses[rows]
-        ends = rows[own.argmin()], rows[own.argmax()]
-        return [of.performance(labelled, np.append(rows, i)) - before for i in ends]
-
-    losses = []
-    for code in {int(codes[rows].min()), int(codes[rows].max())}:
+    n_rows = of_rows.sum() / size
+    before, changes = model.performance(rows, rows), []
+    for code in codes[rows].min(), codes[rows].max():
         labelled = rows[codes[rows] == code]
         # A row of this label with about the mean weight, each row by its weight.
         label = labelled[np.abs(weights[labelled] - size).argmin()]
-        losses.append(max(changes(baseline, label)) - min(changes(model, label)))
-    return max(0.0, *losses)
+        for end in rows[own.argmin()], rows[own.argmax()]:
+            added = (np.append(rows, [i] * _N_ADDED) for i in (label, end))
+            changes.append(model.performance(*added) - before)
+    scale = (n_rows + _N_ADDED) / (n_rows + 1) / _N_ADDED
+    return np.asarray(np.reshape(changes, (2, 2, -1)) * scale)
+
+
+def worst_loss(changes: Floats, of_baseline: Floats) -> Floats:
+    """Find how far another row may lower performances beside those of the baseline.
+
+    The row has the best response of the baseline, and the worst one of the model.
+    """
+    losses = of_baseline.max(axis=1) - changes.min(axis=1)
+    return np.asarray(losses.max(axis=0).clip(0))
+
+
+def loss_moments(
+    difference: float, variance: float, third: float, worst: float
+) -> Moments:
+    """Moments of a loss, the difference from a baseline's performance times -1.
+
+    The variance and the third central moment are those of the loss, whose third moment
+    is doubled as Gaffke's bound does; below 0 it does not count.
+    """
+    return Moments(
+        worst - difference, variance + worst**2, 2 * (max(third, 0.0) + worst**3)
+    )
 
 
 def performance_test(
@@ -142,9 +165,7 @@ def performance_test(
     # The variance is that of Student's distribution, the third moment is unbiased.
     variance = n_parts / (n_parts - 3) * (losses @ losses)
     third = n_parts**2 / ((n_parts - 1) * (n_parts - 2)) * float((losses**3).sum())
-    loss = Moments(
-        worst - difference, variance + worst**2, 2 * (max(third, 0.0) + worst**3)
-    )
+    loss = loss_moments(difference, variance, third, worst)
     return PairedTest(-float(loss.upper_bound(level)), float(loss.pvalue(margin)))
 
 
@@ -233,8 +254,12 @@ def gap_interval(
     def upper(own: Floats, other: Floats) -> float:
         of_place = other[finding], codes[finding], weights[finding]
         place = largest_gap_place(*of_place, multigroup)
-        given = place, codes[rows], weights[rows], (1 + level) / 2
-        return gap_test(own[rows], other[rows], *given).bound
+        differences = _paired_differences(
+            own[rows], other[rows], place, codes[rows], weights[rows]
+        )
+        return max(
+            float(each.upper_bound((1 + level) / 2).max()) for each in differences
+        )
 
     return -upper(baseline, scores), upper(scores, baseline)
 
@@ -295,17 +320,17 @@ def _moments(
         for baseline_alone in [(-own) ** power * (share - both)]
         for both_low in [(factor - own) ** power * both]
     )
-    variance = (square - mean**2) / (n_all + 1)
+    variance, added = (square - mean * mean) / (n_all + 1), worst - mean
     scale = 2 / ((n_all + 1) * (n_all + 2))
-    third = scale * (cube - 3 * mean * square + 2 * mean**3)
-    return mean, variance, third, scale * (worst - mean) ** 3 / n_all
+    third = scale * (cube - mean * (3 * square - 2 * mean * mean))
+    return mean, variance, third, scale * added * added * added / n_all
 
 
 def holm(pvalues: Floats) -> Floats:
     """Adjust p-values of several hypotheses by Holm's method; nan counts as 1."""
-    given = np.where(np.isnan(pvalues), 1.0, pvalues)
-    order = np.argsort(given, kind="stable")
-    factors = len(given) - np.arange(len(given))
-    adjusted = np.empty_like(given)
-    adjusted[order] = np.minimum(1, np.maximum.accumulate(factors * given[order]))
+    defined = np.where(np.isnan(pvalues), 1.0, pvalues)
+    order = np.argsort(defined, kind="stable")
+    factors = len(defined) - np.arange(len(defined))
+    adjusted = np.empty_like(defined)
+    adjusted[order] = np.minimum(1, np.maximum.accumulate(factors * defined[order]))
     return adjusted

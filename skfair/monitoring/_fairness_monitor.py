@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable, Mapping
 from functools import partial, reduce
-from os import PathLike
 from reprlib import repr as brief
 from typing import Any, NamedTuple, Self, get_args
 
@@ -13,8 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from skfair._utils._files import write_text
-from skfair._utils._text import counted, listed
+from skfair._utils._text import counted
 from skfair._utils._validation import as_array, check_choice, check_real
 from skfair._utils._warnings import warns_if_reordered
 from skfair.groups import (
@@ -44,40 +42,34 @@ from skfair.metrics._confidence._noise import UNDEFINED, Comparisons, Method
 from skfair.metrics._distribution._madd import madd, number_of_bins
 from skfair.metrics._spec import specification_of, unwrapped
 from skfair.metrics._strata import Multistratum, warn_of_strata
-from skfair.metrics._undefined import collected_reasons, warn_or_collect
+from skfair.metrics._undefined import collected_reasons
 from skfair.monitoring._change import (
     N_SCORES,
     Block,
     added,
-    lengths_of,
     rounded,
     separation,
     share_of_look,
     splits_of,
     with_look,
 )
-from skfair.monitoring._page import page_of
 from skfair.monitoring._state import (
-    agree,
     blocks_from_json,
     change_from_json,
-    find_problem,
     look_from_json,
     look_to_json,
     statistic_from_json,
     statistic_to_json,
 )
-from skfair.statistics._json import JSONStatistic, check_entries, list_from_json
+from skfair.statistics._json import JSONStatistic, check_sealed, list_from_json, sealed
 
 _COLUMNS = ("n_rows", "value", "lower", "upper", "pvalue", "alarm")
 _RECENT_COLUMNS = ("recent", "recent_lower", "recent_upper", "change_alarm")
-_DRIFT_COLUMNS = ("drift", "drift_lower", "drift_alarm")
 #: Entries of the state.
 _ENTRIES = (
     "metric",
     "at_most",
     "confidence_level",
-    "reference",
     "statistic",
     "looks",
     "blocks",
@@ -121,10 +113,6 @@ class FairnessMonitor:
     confidence_level : float in (0, 1), default=0.95
         Probability that all intervals, of all looks, cover the true disparity. One
         minus it is the largest probability that there is ever a false alarm.
-    reference : statistic or mapping of strata to statistics, default=None
-        Statistic of earlier rows, of the class that the metric takes in place of rows,
-        without sample weights. If given, each group is compared with its own
-        distribution in the reference, by the same metric; with strata, within each.
 
     Attributes
     ----------
@@ -134,10 +122,8 @@ class FairnessMonitor:
         One row for each batch, about all rows so far: their number ``n_rows``; the
         metric, ``value``; its interval, ``lower`` and ``upper``; ``pvalue`` of the
         hypothesis that the disparity is at most `at_most`, the smallest so far; and
-        ``alarm``, whether that is at most 1 - `confidence_level`. With a reference
-        also ``drift``, the largest distance of a group from its reference,
-        ``drift_lower``, its lower bound, and ``drift_alarm``, whether that bound was
-        ever above 0. With strata also ``stratum``, the one with the largest disparity.
+        ``alarm``, whether that is at most 1 - `confidence_level`. With strata also
+        ``stratum``, the one with the largest disparity.
         ``recent``, ``recent_lower`` and ``recent_upper`` are the metric of the recent
         rows and its interval, and ``change_alarm`` says whether a change was found.
 
@@ -155,8 +141,8 @@ class FairnessMonitor:
     as many rows as it takes to measure the new disparity. Begin a new monitor for a
     new model.
 
-    The alarms of the cumulative disparity, of a change and of drift each have the
-    probability 1 - `confidence_level` of ever being false.
+    The alarms of the cumulative disparity and of a change each have the probability
+    1 - `confidence_level` of ever being false.
 
     To find changes, scores in [0, 1] are rounded down to multiples of 1/256, or to the
     bins of MADD. At most four sums of batches are kept of each length 1, 2, 4, ... in
@@ -194,7 +180,6 @@ class FairnessMonitor:
         *,
         at_most: float = 0.0,
         confidence_level: float = 0.95,
-        reference: Any = None,
     ) -> None:
         specification, own = bounded_metric(metric)
         largest = specification.largest(own)
@@ -216,9 +201,6 @@ class FairnessMonitor:
         check_choice("multistratum", multistratum, get_args(Multistratum))
         check_options(metric)
         self._weighted = multistratum == "weighted"
-        self.reference = reference
-        if reference is not None:
-            self.reference = self._observe(None, reference)
         n_scores: int | None = N_SCORES
         if function is madd:
             n_scores = number_of_bins(options["bandwidth"])
@@ -287,8 +269,7 @@ class FairnessMonitor:
         Warns
         -----
         sklearn.exceptions.UndefinedMetricWarning
-            While the metric of all rows so far is undefined, and while a group cannot
-            be compared with its reference, which drift then leaves out.
+            While the metric of all rows so far is undefined.
         """
         batch = self._observe(y_true, y_score, sensitive_features, control_features)
         self._check_strata(batch)
@@ -310,7 +291,7 @@ class FairnessMonitor:
         Parameters
         ----------
         *others : FairnessMonitor
-            Monitors with the same options, reference and number of looks.
+            Monitors with the same options and number of looks.
 
         Returns
         -------
@@ -319,8 +300,8 @@ class FairnessMonitor:
         Raises
         ------
         ValueError
-            If the monitors differ in an option, in the reference or in the number of
-            looks, or if some have strata and others have not.
+            If the monitors differ in an option or in the number of looks, or if some
+            have strata and others have not.
 
         Examples
         --------
@@ -344,7 +325,6 @@ class FairnessMonitor:
             self.metric,
             at_most=self.at_most,
             confidence_level=self.confidence_level,
-            reference=self.reference,
         )
         if not self._looks:
             return merged
@@ -368,16 +348,14 @@ class FairnessMonitor:
             "metric and options": f"{function.__name__}({given})",
             "at_most": self.at_most,
             "confidence_level": self.confidence_level,
-            "reference": statistic_to_json(self.reference),
             "number of looks": sum(n_looks for n_looks, _ in self._blocks),
         }
 
     @property
     def history_(self) -> pd.DataFrame:
         """One row for each batch."""
-        drift = () if self.reference is None else _DRIFT_COLUMNS
         strata = ["stratum"] if isinstance(self.statistic_, dict) else []
-        columns = [*_COLUMNS, *drift, *strata, *_RECENT_COLUMNS]
+        columns = [*_COLUMNS, *strata, *_RECENT_COLUMNS]
         # Of merged monitors earlier looks are unknown, and counted.
         n_looks = sum(n for n, _ in self._blocks)
         index = pd.RangeIndex(n_looks - len(self._looks), n_looks)
@@ -412,16 +390,10 @@ class FairnessMonitor:
         return bool(self._last()["alarm"])
 
     @property
-    def drift_alarm_(self) -> bool:
-        """Whether a group was ever certain to differ from the reference."""
-        return bool(self._last().get("drift_alarm", False))
-
-    @property
     def change_alarm_(self) -> bool:
-        """Whether a recent disparity was ever certain to be another, or too large.
+        """Whether the disparity since a look was ever certain to differ.
 
-        The rows since a look had an interval that did not meet that of the rows before
-        it, or that was above `at_most`.
+        It was certain to differ from the disparity of the rows before that look.
         """
         return bool(self._last()["change_alarm"])
 
@@ -453,50 +425,6 @@ class FairnessMonitor:
         value, lower, upper = (self._last()[name] for name in _RECENT_COLUMNS[:3])
         return ConfidenceInterval(value, lower, upper, self.confidence_level, "anytime")
 
-    def to_html(self, path: str | PathLike[str] | None = None) -> str:
-        """Write a page of the monitor that is small enough for a mail.
-
-        It has a picture of all looks, the alarms and the numbers of the last ten, and
-        loads nothing.
-
-        Parameters
-        ----------
-        path : str or path-like, default=None
-            File to write; None writes none.
-
-        Returns
-        -------
-        str
-            The page.
-
-        Raises
-        ------
-        ValueError
-            If there was no look yet.
-        OSError
-            If the file cannot be written.
-
-        Examples
-        --------
-        >>> from skfair.metrics import mcdp
-        >>> from skfair.monitoring import FairnessMonitor
-        >>> monitor = FairnessMonitor(mcdp)
-        >>> monitor.update(None, [0.2, 0.7], sensitive_features=["a", "b"])
-        >>> monitor.to_html()[:15]
-        '<!doctype html>'
-        """
-        self._last()
-        name = unwrapped(self.metric)[0].__name__
-        alarms = {
-            "Disparity above the limit": self.alarm_,
-            "Change": self.change_alarm_,
-            "Drift": self.drift_alarm_,
-        }
-        page = page_of(name, self.at_most, self.history_, alarms, self._change)
-        if path is not None:
-            write_text(path, page)
-        return page
-
     def to_dict(self) -> dict[str, Any]:
         """Return the state as lists, numbers and text, for `json.dumps`.
 
@@ -509,17 +437,16 @@ class FairnessMonitor:
         ValueError
             If a label or an option of the metric has no form in JSON.
         """
-        return {
-            "type": type(self).__name__,
+        state = {
             "metric": metric_to_dict(self.metric),
             "at_most": self.at_most,
             "confidence_level": self.confidence_level,
-            "reference": statistic_to_json(self.reference),
             "statistic": statistic_to_json(self.statistic_),
             "looks": [look_to_json(look) for look in self._looks],
             "blocks": [[n_looks, statistic_to_json(p)] for n_looks, p in self._blocks],
             "change": None if self._change is None else [*self._change],
         }
+        return sealed(type(self).__name__, state)
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
@@ -537,8 +464,8 @@ class FairnessMonitor:
         Raises
         ------
         ValueError
-            If the dictionary is not that of a monitor: it is of another type, lacks an
-            entry or has another one, or its entries contradict each other.
+            If the dictionary is of another type or format, if it was changed after
+            `to_dict` had written it, or if an entry is of another type or size.
 
         Examples
         --------
@@ -551,92 +478,29 @@ class FairnessMonitor:
         >>> FairnessMonitor.from_dict(json.loads(text)).interval_.upper
         1.0
         """
-        check_entries(data, cls.__name__, _ENTRIES)
+        check_sealed(data, cls.__name__, _ENTRIES)
         metric, kind = metric_from_dict(data["metric"])
-        reference, statistic = (
-            statistic_from_json(data[name], kind) for name in ("reference", "statistic")
-        )
         try:
             monitor = cls(
                 metric,
                 at_most=data["at_most"],
                 confidence_level=data["confidence_level"],
-                reference=reference,
             )
         except TypeError as error:
             raise ValueError(f"metric has options of another type: {error}.") from error
-        names = [*_COLUMNS, *(() if reference is None else _DRIFT_COLUMNS)]
-        names += ["stratum", *_RECENT_COLUMNS, "epoch", "compared"]
+        names = [*_COLUMNS, "stratum", *_RECENT_COLUMNS, "epoch", "compared"]
         looks = list_from_json("looks", data["looks"])
-        monitor.statistic_ = statistic
+        monitor.statistic_ = statistic_from_json(data["statistic"], kind)
         monitor._looks = [look_from_json(look, names) for look in looks]
         monitor._blocks = blocks_from_json(data["blocks"], kind)
         monitor._change = change_from_json(data["change"])
-        problem = monitor._find_problem()
-        if problem is not None:
-            raise ValueError(f"data must be the state of a monitor, but {problem}.")
-        return monitor
-
-    def _find_problem(self) -> str | None:
-        """Say what contradicts itself in a state that was loaded."""
-        looks, statistic, reference = self._looks, self.statistic_, self.reference
-        if statistic is None:
-            if looks:
-                return "looks must be empty without a statistic"
-            more = self._blocks or self._change
-            return (
-                "blocks and change must be empty without a statistic" if more else None
+        n_looks = sum(n for n, _ in monitor._blocks)
+        if n_looks < len(looks) or (monitor.statistic_ is None) != (not looks):
+            raise ValueError(
+                f"blocks must have the {len(looks)} looks, and statistic their rows, "
+                f"got {n_looks} looks."
             )
-        if not looks:
-            return "looks must have an entry for each update of the statistic"
-        if reference is not None and isinstance(reference, dict) != isinstance(
-            statistic, dict
-        ):
-            return "reference and statistic must both have strata, or neither of them"
-        problem = find_problem(looks, 1 - self.confidence_level)
-        if problem is None:
-            problem = self._find_problem_of_change()
-        return self._find_problem_of_last() if problem is None else problem
-
-    def _find_problem_of_change(self) -> str | None:
-        """Say what contradicts itself in the blocks and the time of change."""
-        n_looks, parts = sum(n for n, _ in self._blocks), [p for _, p in self._blocks]
-        for part in (self.statistic_, *parts):
-            self._observe(None, part)
-        if n_looks < len(self._looks):
-            return f"blocks must have the {len(self._looks)} looks"
-        if [n for n, _ in self._blocks] != lengths_of(n_looks):
-            return f"blocks must have the lengths of blocks of {n_looks} looks"
-        if len({isinstance(one, dict) for one in [self.statistic_, *parts]}) > 1:
-            return "blocks must all have strata if statistic has, or none of them"
-        expected = statistic_to_json(self._rounded(self.statistic_))
-        if statistic_to_json(reduce(added, parts)) != expected:
-            return "blocks must add up to statistic, with scores rounded"
-        if self._change is None:
-            return None
-        estimate, first, last = self._change
-        if not 0 < first <= estimate <= last < n_looks:
-            return "change must have 0 < lower <= estimate <= upper < looks"
-        alarm = self._looks[last - n_looks]["change_alarm"] if -last else None
-        return None if alarm else "change must end at a look with a change_alarm"
-
-    def _find_problem_of_last(self) -> str | None:
-        """Say how the last look differs from one at the statistic."""
-        last, parts = self._looks[-1], _parts(self.statistic_)
-        if last["n_rows"] != _n_rows(parts):
-            return f"n_rows of the last look must be {_n_rows(parts)}, as in statistic"
-        if not {look["stratum"] for look in self._looks} <= {None, *parts}:
-            return f"stratum of each look must be null or one of {brief([*parts])}"
-        with collected_reasons():
-            found = self._disparity(self.statistic_)
-            drift = math.nan if self.reference is None else self._drift(parts)["drift"]
-        if not agree(last["value"], found.comparisons.value):
-            return f"value of the last look must be {found.comparisons.value}"
-        if found.compared not in ((), last["compared"]):
-            return f"compared of the last look must be {[*found.compared]}"
-        if not agree(last.get("drift", math.nan), drift):
-            return f"drift of the last look must be {drift}"
-        return None
+        return monitor
 
     def _observe(
         self,
@@ -693,14 +557,11 @@ class FairnessMonitor:
 
     def _check_strata(self, batch: Any) -> None:
         """Raise if a batch has strata and earlier rows have not, or the reverse."""
-        for before in (self.statistic_, self.reference):
-            if before is not None and isinstance(before, dict) != isinstance(
-                batch, dict
-            ):
-                raise ValueError(
-                    "control_features must be given with every batch, and with the "
-                    "reference as its strata, or with none of them."
-                )
+        before = self.statistic_
+        if before is not None and isinstance(before, dict) != isinstance(batch, dict):
+            raise ValueError(
+                "control_features must be given with every batch, or with none of them."
+            )
         if isinstance(batch, dict):
             strata = dict.fromkeys([*(self.statistic_ or ()), *batch])
             warn_of_look_alikes(strata, "control_features")
@@ -741,11 +602,10 @@ class FairnessMonitor:
         else:
             start = min(one for one in since if one >= change[0])
         tail = level / (8 * len(since))
-        above = any(lower_bound(one, tail) > self.at_most for one in since.values())
         alarmed = bool(self._looks) and self._looks[-1]["change_alarm"]
         found = since[start]
         ends = lower_bound(found, tail), upper_bound(found, tail)
-        alarm = alarmed or change is not None or above
+        alarm = alarmed or change is not None
         entries = zip(_RECENT_COLUMNS, (found.value, *ends, alarm), strict=True)
         return dict(entries), change
 
@@ -794,7 +654,7 @@ class FairnessMonitor:
         level = (1 - self.confidence_level) * share
         comparisons = found.comparisons
         pvalue = min(self._pvalue(comparisons) / share, last["pvalue"] if last else 1.0)
-        look = {
+        return {
             "n_rows": _n_rows(parts),
             "value": comparisons.value,
             "lower": lower_bound(comparisons, level / 2),
@@ -805,9 +665,6 @@ class FairnessMonitor:
             "epoch": epoch,
             "compared": compared,
         }
-        if self.reference is not None:
-            look |= self._drift(parts)
-        return look
 
     def _disparity(self, statistic: Any, method: Method = "anytime") -> _Found:
         """Disparity of a statistic, the largest over strata or their mean."""
@@ -874,43 +731,6 @@ class FairnessMonitor:
             lambda level: self.at_most - found.low(level / found.n_comparisons)
         )
 
-    def _drift(self, parts: Mapping[Hashable, Any]) -> dict[str, Any]:
-        """Largest distance of a group from its reference, and its lower bound."""
-        references = _parts(self.reference)
-        # Groups of the reference, seen again or not: a number that never changes.
-        n_groups = sum(len(one.labels) for one in references.values())
-        level = (1 - self.confidence_level) / n_groups
-        found, lacking = [], []
-        for stratum in dict.fromkeys([*references, *parts]):
-            either: list[Any] = [of.get(stratum) for of in (references, parts)]
-            for label in dict.fromkeys(g for one in either if one for g in one.labels):
-                if all(_has_enough(one, label) for one in either):
-                    both = (
-                        one.of_one_group(one.labels.index(label), name)
-                        for one, name in zip(either, ("reference", "now"), strict=True)
-                    )
-                    found.append(self._compare(sum(both)))
-                elif any(_count(one, label) for one in either):
-                    within = "" if stratum is None else f" in {stratum!r}"
-                    lacking.append(f"{label!r}{within}")
-        found = [one for one in found if not math.isnan(one.value)]
-        if lacking:
-            self._warn_of_drift(lacking, undefined=not found)
-        low = max((lower_bound(one, level) for one in found), default=0.0)
-        alarm = bool(self._looks) and self._looks[-1]["drift_alarm"]
-        return {
-            "drift": max((one.value for one in found), default=math.nan),
-            "drift_lower": low,
-            "drift_alarm": bool(alarm or low > 0),
-        }
-
-    def _warn_of_drift(self, lacking: list[str], *, undefined: bool) -> None:
-        """Warn of groups that cannot be compared with their reference."""
-        name = unwrapped(self.metric)[0].__name__
-        what = "is undefined and set to nan" if undefined else "leaves out groups"
-        reason = f"too few rows in the reference or so far have {listed(lacking)}"
-        warn_or_collect(reason, f"The drift of {name} {what}: {reason}.")
-
     def _last(self) -> dict[str, Any]:
         """Last row of the history."""
         if not self._looks:
@@ -961,19 +781,6 @@ def _check_all_count(
 def _n_groups(statistic: Any) -> int:
     """Count the groups with enough rows."""
     return int(np.count_nonzero(statistic.counts >= max(statistic.min_group_size, 1)))
-
-
-def _count(statistic: Any, label: Hashable) -> int:
-    """Count the rows of a group, 0 where the group or the statistic is absent."""
-    if statistic is None or label not in statistic.labels:
-        return 0
-    return int(statistic.counts[statistic.labels.index(label)])
-
-
-def _has_enough(statistic: Any, label: Hashable) -> bool:
-    """Whether a group has enough rows to be compared."""
-    n_rows = _count(statistic, label)
-    return n_rows > 0 and n_rows >= statistic.min_group_size
 
 
 def _of_groups(statistic: Any, labels: list[Hashable]) -> Any:

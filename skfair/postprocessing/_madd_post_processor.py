@@ -450,8 +450,9 @@ class MADDPostProcessor(
         asked, differing = self.max_mcdp, grids[0].differing
         comparison = compare_with_plain(rows, rows.scores, repaired, max_mcdp=asked)
         self.comparison_ = judged = comparison
+        ties = tie_problem(self, rows, comparison)
         if self.repair_level == "auto" and self.repair_level_ == 0:
-            warn_of_problem(self, self._nothing_chosen(grids))
+            warn_of_problem(self, self._nothing_chosen(grids, ties))
         if not changes_the_gap(comparison, rows, repaired):
             return
         if rows.strata is None and differing.any() and not differing.all():
@@ -459,7 +460,6 @@ class MADDPostProcessor(
             part = rows_compared(rows, differing)
             scores = rows_compared(replace(rows, scores=repaired), differing).scores
             judged = compare_with_plain(part, part.scores, scores, max_mcdp=asked)
-        ties = tie_problem(self, rows, comparison)
         if not any(grid.differing.any() for grid in grids):
             warn_of_problem(self, f"no gain is shown: {_no_difference(comparison)}")
         elif not judged.shows_gain:
@@ -470,7 +470,7 @@ class MADDPostProcessor(
             comparison.warn(self, remedy_of(ties))
             warn_of_problem(self, self._loss_problem(rows))
 
-    def _nothing_chosen(self, grids: list[RepairGrid]) -> str:
+    def _nothing_chosen(self, grids: list[RepairGrid], ties: str | None) -> str:
         """Say why level 0 is chosen, and what to type in its place."""
         comparison = self.comparison_
         assert comparison is not None
@@ -482,10 +482,10 @@ class MADDPostProcessor(
             )
         else:
             reason = _no_difference(comparison)
+        remedy = "Type repair_level=1, a larger theta or max_mcdp=0.05 to repair "
         return (
             f"repair_level='auto' chooses 0, which leaves scores as they are: {reason}."
-            " Type repair_level=1, a larger theta or max_mcdp=0.05 to repair "
-            "nevertheless"
+            f" {ties or remedy + 'nevertheless'}"
         )
 
     def _loss_problem(self, rows: TrainingRows) -> str | None:

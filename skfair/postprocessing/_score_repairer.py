@@ -45,7 +45,11 @@ from skfair.groups import (
 from skfair.metrics._confidence._noise import supremum_quantile
 from skfair.metrics._inputs import in_place_of_rows
 from skfair.statistics import GroupedHistogram, GroupedScores
-from skfair.statistics._grouped_scores import check_probabilities, sort_scores
+from skfair.statistics._grouped_scores import (
+    SortedScores,
+    check_probabilities,
+    sort_scores,
+)
 
 #: Samples that are simulated for an expected gap, and scores at which CDFs are then
 #: compared.
@@ -63,7 +67,8 @@ _FINENESS, _REACH = 8, 5
 _ROUNDING = 1e-9
 #: What an error about scores that are no probabilities adds.
 _TAKES_ANY = " With scale='real' scores may be any finite numbers."
-#: Times that a certified repair aims lower by what ties leave.
+#: Share of the largest gap by which a certified repair aims lower at least, if ties
+#: leave too much: one over this number.
 _N_AIMS = 20
 #: Scores of one group, and their repaired values, between which the map is linear.
 Knots: TypeAlias = tuple[Floats, Floats]
@@ -465,14 +470,14 @@ GroupedScores or GroupedHistogram
         """
         noise, rows = self._learnt.noise(level)
         aim = max(0.0, max_mcdp - noise - rows)
-        for _ in range(_N_AIMS):
+        while True:
             self._path = TargetBand.within(self._learnt, aim)
             self._set_repaired_scores()
             left = float(np.ptp(self._cdfs_after(), axis=0).max())
             excess = left + noise - max_mcdp
             if excess <= 0 or aim == 0:
                 break
-            aim = max(0.0, aim - excess)
+            aim = max(0.0, aim - max(excess, max_mcdp / _N_AIMS))
         self.certified_mcdp_ = min(1.0, left + noise)
 
     def _cdfs_after(self) -> Floats:
@@ -1347,13 +1352,10 @@ def spread_in_bins(histogram: GroupedHistogram) -> GroupedScores:
 
 
 def distributions(rows: TrainingRows) -> GroupedScores:
-    """Score distributions of the groups."""
-    return GroupedScores.from_scores(
-        rows.scores,
-        sensitive_features=rows.groups,
-        scale="real",
-        sample_weight=rows.sample_weight,
-    )
+    """Score distributions of the groups, of rows that were checked."""
+    counted = (rows.codes >= 0) & (rows.weights > 0)
+    ordered = SortedScores.of(rows.scores, np.flatnonzero(counted), rows.sample_weight)
+    return ordered.statistic(rows.groups)
 
 
 def tied_shares(statistic: GroupedScores) -> Floats:

@@ -331,23 +331,17 @@ class GroupPredictor(MetaMitigator):
         """Return the classifier of the group, not fitted, and its fit parameters."""
         estimator = self.group_estimator
         if estimator is None:
-            return self._default_group_model(rows, routed)
+            return self._default_group_model(rows)
         if get_config()["enable_metadata_routing"]:
             return estimator, routed.group_estimator.fit
         return estimator, weights_for(estimator, rows.sample_weight)
 
-    def _default_group_model(
-        self, rows: TrainingRows, routed: Any
-    ) -> tuple[Any, dict[str, Any]]:
+    def _default_group_model(self, rows: TrainingRows) -> tuple[Any, dict[str, Any]]:
         """Return a copy of the classifier, not fitted, and its fit parameters."""
-        weights = rows.sample_weight
-        if isinstance(self.estimator, FrozenEstimator):
-            estimator = self.estimator.estimator
-            return estimator, weights_for(estimator, weights)
-        routing = get_config()["enable_metadata_routing"]
-        given = routed.estimator.fit.items() if routing else ()
-        params = {name: value for name, value in given if name == "sample_weight"}
-        return self.estimator, params or weights_for(self.estimator, weights)
+        estimator = self.estimator
+        if isinstance(estimator, FrozenEstimator):
+            estimator = estimator.estimator
+        return estimator, weights_for(estimator, rows.sample_weight)
 
 
 def weights_for(estimator: Any, weights: NDArray[Any] | None) -> dict[str, Any]:

@@ -263,9 +263,7 @@ class UnawareRegressor(
                 f"{self.strength!r}: leave one of them at its default, None or 'auto'.",
             )
 
-    def _default_group_model(
-        self, rows: TrainingRows, routed: Any
-    ) -> tuple[Any, dict[str, Any]]:
+    def _default_group_model(self, rows: TrainingRows) -> tuple[Any, dict[str, Any]]:
         """Return a classifier of the group, not fitted, and its fit parameters."""
         estimator = default_group_estimator(self.estimator, rows.X)
         weights = weights_in_rows(rows.sample_weight)

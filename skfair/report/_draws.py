@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import compress
@@ -30,7 +30,6 @@ from skfair.metrics._confidence import (
     lower_bound,
     upper_bound,
 )
-from skfair.metrics._distribution._calibration_gap import CalibrationCounts
 from skfair.metrics._equalized_odds import comparable_cells
 from skfair.metrics._spec import specification_of
 from skfair.metrics._uncertainty import (
@@ -83,8 +82,6 @@ class Uncertainty(NamedTuple):
 DRAWN = ("null_mean", "pvalue", "without_test")
 DRAWN_ENDS = ("lower", "upper")
 
-#: Columns of a table of pairs that have their groups.
-_GROUPS = ("group", "other")
 #: Entries of a pair of groups whose gap is tested.
 _OF_PAIR = ("pair", "classes", "gap", "null_mean", "pvalue")
 
@@ -218,7 +215,7 @@ def uncertainties(
             rows = sample.drawn_from(question)
             tests = permute(sample, of_question, rows, tick, done.permuted)
             for key, test in tests.items():
-                results[key] = with_test(results[key], test, sample)
+                results[key] = with_test(results[key], test, sample, key)
             resampled |= {k: rows for k in of_question if not MEASURES[k].bounded}
         for key, values in _resample(sample, resampled, tick).items():
             rows, value = resampled[key], found[key].value
@@ -290,18 +287,7 @@ def permute(
         n_jobs=options.n_jobs,
         tick=tick,
     )
-    if isinstance(rows, CalibrationCounts):  # which know positions of groups
-        labels = dict(enumerate(sample.groups.labels))
-        results = [_named(test, labels) for test in results]
     return dict(zip(keys, results, strict=True))
-
-
-def _named(
-    test: PermutationTestResult, labels: Mapping[int, Hashable]
-) -> PermutationTestResult:
-    """Put labels of groups in place of their positions."""
-    names = {x: test.pairs[x].map(labels, na_action="ignore") for x in _GROUPS}
-    return replace(test, pairs=test.pairs.assign(**names))
 
 
 def _permute_once(
@@ -332,34 +318,41 @@ def _permute_once(
 
 
 def with_test(
-    found: Uncertainty, test: PermutationTestResult, sample: Sample
+    found: Uncertainty, test: PermutationTestResult, sample: Sample, key: str
 ) -> Uncertainty:
     """Add a test, unless too many permutations are undefined."""
     undefined = float(np.isnan(test.null_distribution).mean())
     found = found._replace(without_test=undefined)
     if 1 - undefined < ENOUGH:
         return found
-    pairs = _pairs_beyond_chance(test, sample)
+    pairs = _pairs_beyond_chance(test, sample, key)
     null_mean = pairs[0]["null_mean"] if pairs else test.null_mean
     return found._replace(null_mean=null_mean, pvalue=test.pvalue, pairs=pairs)
 
 
 def _pairs_beyond_chance(
-    test: PermutationTestResult, sample: Sample
+    test: PermutationTestResult, sample: Sample, key: str
 ) -> list[dict[str, Any]]:
     """Name the pair that decides a test, and all others that are beyond chance.
 
     Of two classes, either predicted one has the same gaps.
     """
     classes, found = sample.audit.classes, dict[Any, dict[str, Any]]()
+
+    def named(group: Any) -> str | None:
+        # Statistics of calibration know the positions of groups alone.
+        if group is not None and MEASURES[key].question == "calibration":
+            group = sample.groups.labels[group]
+        return None if group is None else label_text(group)
+
     for row in test.pairs.to_dict("records"):
-        if found and row["pvalue"] > LEVEL:
+        if found and row["pvalue"] > LEVEL * (1 + 1e-9):
             break
         cell = None
         if "label" in row:
             true, predicted = (classes.index(row[x]) for x in ("label", "prediction"))
             cell = [true, 1 if sample.audit.binary else predicted]
-        names = [None if x is None else label_text(x) for x in map(row.get, _GROUPS)]
+        names = [named(row["group"]), named(row["other"])]
         found.setdefault(
             (*names, str(cell), row.get("stratum")),
             {

@@ -7,7 +7,7 @@ import html
 import math
 from collections.abc import Iterator, Sequence
 from os import PathLike
-from typing import Any, Literal, Self, TypedDict, Unpack, get_args
+from typing import Any, Literal, Self, get_args
 
 import pandas as pd
 from numpy.typing import ArrayLike
@@ -47,34 +47,6 @@ _NEEDED = {
 }
 #: Tables of a report.
 Table = Literal["metrics", "models", "groups", "impact_ratios", "strata", "proxy"]
-
-
-class ReportOptions(TypedDict, total=False):
-    """Parameters of `FairnessReport.from_predictions` that all constructors take."""
-
-    metrics: Sequence[str] | None
-    epsilon: float
-    alpha: float
-    n_resamples: int
-    n_permutations: int
-    confidence_level: float
-    min_group_size: int
-    impact_ratios: bool
-    min_share: float
-    limit: float | None
-    random_state: Any
-    n_jobs: int | None
-    verbose: int
-
-
-class EstimatorOptions(ReportOptions, total=False):
-    """Further parameters of `FairnessReport.from_estimator`."""
-
-    sample_weight: ArrayLike | None
-    title: str
-    group_probabilities: Any
-    odds_ratio: Sequence[float]
-    proxy_limit: float
 
 
 class FairnessReport(MadeByClassMethods):
@@ -154,7 +126,7 @@ class FairnessReport(MadeByClassMethods):
         threshold: float | None = None,
         pos_label: Any = None,
         scale: AnyScale = "probability",
-        **options: Unpack[EstimatorOptions],
+        **options: Any,
     ) -> Self:
         """Report on fitted classifiers or, with ``scale="real"``, regressors.
 
@@ -403,7 +375,7 @@ n_groups), or dict, default=None
         pos_label: Any = None,
         scale: Scale = "probability",
         title: str = DEFAULT_TITLE,
-        **options: Unpack[ReportOptions],
+        **options: Any,
     ) -> Self:
         """Report on a table of any size, whose rows stay where they are.
 

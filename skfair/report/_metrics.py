@@ -356,27 +356,19 @@ def _gap_to_average(summary: Summary, measure: Summary, values: Values) -> str:
     ours, theirs = measure["attained"]["figures"]
     return (
         "Of all groups {first} is furthest from the average group: {value} points "
-        "above its selection rate of {theirs}"
-        if ours > theirs
-        else "Of all groups {first} is furthest from the average group: {value} points "
-        "below its selection rate of {theirs}"
-    ).format(**values)
+        "{side} its selection rate of {theirs}"
+    ).format(side="above" if ours > theirs else "below", **values)
 
 
 def _gap_of_tail(summary: Summary, measure: Summary, values: Values) -> str:
-    n_tail = measure["attained"]["n_tail"]
+    share = f"{100 * (1 - summary['settings']['alpha']):.4g}%"
+    n_tail, n_groups = measure["attained"]["n_tail"], measure["n_groups"]
+    furthest = f"The {share} of groups furthest from the average"
+    if n_tail == 1:
+        return f"{furthest} are one group here, so this is the largest gap"
     return (
-        "The {share}% of groups furthest from the average are one group here, so this "
-        "is the largest gap"
-        if n_tail == 1
-        else "The {share}% of groups furthest from the average ({n_tail} of "
-        "{n_groups}) are {value} points from the average group's selection rate, on "
-        "average"
-    ).format(
-        share=f"{100 * (1 - summary['settings']['alpha']):.4g}",
-        n_tail=n_tail,
-        n_groups=measure["n_groups"],
-        **values,
+        f"{furthest} ({n_tail} of {n_groups}) are {values['value']} points from the "
+        "average group's selection rate, on average"
     )
 
 
@@ -401,14 +393,14 @@ def _largest_gap_of_scores(summary: Summary, measure: Summary, values: Values) -
 
 
 def _sustained_gap(summary: Summary, measure: Summary, values: Values) -> str:
-    epsilon = summary["settings"]["epsilon"]
+    length = 2 * summary["settings"]["epsilon"]
+    window = f"{length:g} long"
+    if summary["settings"]["scale"] == "rank":
+        window = f"that holds {percent(length)} of everyone"
     return (
-        "Throughout some range of thresholds that holds {share} of everyone, {first} "
-        "and {second} are at least {value} points apart"
-        if summary["settings"]["scale"] == "rank"
-        else "Throughout some range of thresholds {length} long, {first} and {second} "
-        "are at least {value} points apart"
-    ).format(share=percent(2 * epsilon), length=f"{2 * epsilon:g}", **values)
+        "Throughout some range of thresholds {window}, {first} and {second} are at "
+        "least {value} points apart"
+    ).format(window=window, **values)
 
 
 def _difference_of_errors(summary: Summary, measure: Summary, values: Values) -> str:
@@ -416,28 +408,18 @@ def _difference_of_errors(summary: Summary, measure: Summary, values: Values) ->
     for group, key, size in zip(
         ("first", "second"), ("ours", "theirs"), found["sizes"], strict=True
     ):
-        values[key] = (
-            f"{values[key]} of {values[group]}"
-            if summary["settings"]["sample_weight"]
-            else f"{values[key]} of {whole(size)} in {values[group]}"
-        )
+        of = "of" if summary["settings"]["sample_weight"] else f"of {whole(size)} in"
+        values[key] = f"{values[key]} {of} {values[group]}"
     true, predicted = found["classes"]
+    people = "truly positive" if true == 1 else "not truly positive"
+    prediction = "positive decision"
     if len(classes) != 2:
-        return (
-            "Among people who are truly {true}, the prediction {predicted} goes to "
-            "{ours} and {theirs}: {value} percentage points apart"
-        ).format(
-            true=in_quotes(classes[true]),
-            predicted=in_quotes(classes[predicted]),
-            **values,
-        )
+        people = f"truly {in_quotes(classes[true])}"
+        prediction = f"prediction {in_quotes(classes[predicted])}"
     return (
-        "Among people who are truly positive, the positive decision goes to {ours} and "
-        "{theirs}: {value} percentage points apart"
-        if true == 1
-        else "Among people who are not truly positive, the positive decision goes to "
-        "{ours} and {theirs}: {value} percentage points apart"
-    ).format(**values)
+        "Among people who are {people}, the {prediction} goes to {ours} and {theirs}: "
+        "{value} percentage points apart"
+    ).format(people=people, prediction=prediction, **values)
 
 
 def _difference_of_means(

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri, stdtrit
-from sklearn.metrics import average_precision_score, log_loss
+from sklearn.metrics import average_precision_score
 
 from skfair._comparison import average_precision
 from skfair._utils._arithmetic import quotients
 from skfair._utils._types import Bools, Floats, Integers
 from skfair.metrics._rate_intervals import wilson_interval
+from skfair.model_selection._paired_tests import Model as PairedModel
+from skfair.model_selection._paired_tests import (
+    changes_by_a_row,
+    loss_moments,
+    worst_loss,
+)
 from skfair.report._inputs import Audit, Model
 
 #: Numbers by name, None where one is undefined.
@@ -39,26 +45,43 @@ def performance(audit: Audit, model: Model, rows: Any = slice(None)) -> Numbers:
     found: Numbers = dict.fromkeys(names)
     if audit.y_true is None:
         return found
-    true, predicted = audit.y_true[rows], model.y_pred[rows]
-    weights = audit.entry_weights[rows]
-    hits, n_classes = weights * (true == predicted), len(audit.classes)
+    true, weights = audit.y_true[rows], audit.entry_weights[rows]
+    found |= _figures(audit, model, true, rows, weights)
+    if model.y_score is not None and audit.options.scale == "probability":
+        given = true == 1, model.y_score[rows], weights, audit.count(rows)
+        found["calibration_error"] = _calibration_error(*given)
+    return found
+
+
+def _figures(
+    audit: Audit, model: Model, true: NDArray[Any], rows: Any, weights: Floats
+) -> Numbers:
+    """Quality of the predictions of some rows beside true labels, which may be others.
+
+    Each has an influence of each row.
+    """
+    found: Numbers = {}
+    if audit.of_numbers:
+        assert model.y_score is not None
+        squares = (true - np.average(true, weights=weights)) ** 2
+        errors = (model.y_score[rows] - true) ** 2
+        return {"r2": float(1 - weights @ errors / (weights @ squares))}
+    hits, n_classes = weights * (true == model.y_pred[rows]), len(audit.classes)
     sizes = np.bincount(true, weights, n_classes)
     if model.decides:
         found["accuracy"] = float(hits.sum() / weights.sum())
     if model.decides and sizes.all():
         recalls = np.bincount(true, hits, n_classes) / sizes
         found["balanced_accuracy"] = float(recalls.mean())
-    if model.y_score is not None:
-        score = model.y_score[rows]
-        if audit.options.scale == "probability":
-            found["log_loss"] = float(
-                log_loss(true, score, labels=[0, 1], sample_weight=weights)
-            )
-            found |= _calibration(true == 1, score, weights, audit.count(rows))
-        if sizes[1] > 0:
-            found["average_precision"] = float(
-                average_precision_score(true, score, sample_weight=weights)
-            )
+    if model.y_score is None:
+        return found
+    score = model.y_score[rows]
+    if audit.options.scale == "probability":
+        found["log_loss"] = float(np.average(_log_losses(true, score), weights=weights))
+        found["score_excess"] = float(weights @ (score - (true == 1)) / weights.sum())
+    if sizes[1] > 0:
+        precision = average_precision_score(true, score, sample_weight=weights)
+        found["average_precision"] = float(precision)
     return found
 
 
@@ -92,16 +115,19 @@ def _mean_of(
     return {name: mean, f"{name}_lower": mean - half, f"{name}_upper": mean + half}
 
 
-def _calibration(
+def _calibration_error(
     positive: Bools, scores: Floats, weights: NDArray[Any], n_rows: int
-) -> Numbers:
-    """Mean score minus share of positives, of all rows and, absolute, of bins."""
+) -> float:
+    """Mean over bins of the absolute mean score minus share of positives."""
     bins = _bins(scores, weights, n_rows)
     excess = np.bincount(bins, weights * (scores - positive)) / weights.sum()
-    return {
-        "score_excess": float(excess.sum()),
-        "calibration_error": float(np.abs(excess).sum()),
-    }
+    return float(np.abs(excess).sum())
+
+
+def _log_losses(true: NDArray[Any], scores: Floats) -> Floats:
+    """Loss of each row, as :func:`sklearn.metrics.log_loss` has it."""
+    right = np.where(true == 1, scores, 1 - scores)
+    return np.asarray(-np.log(np.clip(right, np.finfo(float).eps, 1)))
 
 
 def _bins(scores: Floats, weights: NDArray[Any], n_rows: int) -> Integers:
@@ -127,15 +153,26 @@ def performances(audit: Audit) -> list[tuple[Numbers, dict[str, Numbers] | None]
         _influences(audit, model, found)
         for model, found in zip(audit.models, numbers, strict=True)
     ]
-    return [
-        (
-            _with_intervals(audit, model, found, moved, quantile),
-            _beside(audit, (found, moved), (numbers[0], influences[0]), quantile)
-            if model is not audit.models[0]
-            else None,
-        )
+    several = len(audit.models) > 1
+    compared = [
+        _Compared(found, moved, _changes(audit, model, [*moved]) if several else {})
         for model, found, moved in zip(audit.models, numbers, influences, strict=True)
     ]
+    return [
+        (
+            _with_intervals(audit, model, own.numbers, own.influences, quantile),
+            None if own is compared[0] else _beside(audit, own, compared[0]),
+        )
+        for model, own in zip(audit.models, compared, strict=True)
+    ]
+
+
+class _Compared(NamedTuple):
+    """Figures of a model, their influences, and their changes by another row."""
+
+    numbers: Numbers
+    influences: dict[str, Floats]
+    changes: dict[str, Floats]
 
 
 def _with_intervals(
@@ -191,25 +228,53 @@ def _ends_of_calibration(audit: Audit, model: Model, z: float) -> tuple[float, f
 
 
 def _beside(
-    audit: Audit,
-    own: tuple[Numbers, dict[str, Floats]],
-    first: tuple[Numbers, dict[str, Floats]],
-    quantile: float,
+    audit: Audit, own: _Compared, first: _Compared
 ) -> dict[str, Numbers] | None:
     """Each figure minus that of the first model of the same rows, with its interval.
 
-    Rows are paired: what both models find difficult cancels.
+    Rows are paired: what both models find difficult cancels. Each end is the bound of
+    `compare_models`, for models may differ in more rows than these.
     """
-    (numbers, influences), (of_first, moved) = own, first
     found: dict[str, Numbers] = {}
-    for name in (name for name in influences if name in moved):
-        value, other = numbers[name], of_first[name]
+    level, squares = (1 + audit.options.confidence_level) / 2, audit.entry_squares
+    cubes = squares**2 / np.maximum(audit.entry_weights, np.finfo(float).tiny)
+    for name in (name for name in own.influences if name in first.influences):
+        value, other = own.numbers[name], first.numbers[name]
         assert value is not None
         assert other is not None
-        half = quantile * _error(audit, influences[name] - moved[name])
         value -= other
-        found[name] = {"value": value, "lower": value - half, "upper": value + half}
+        difference = own.influences[name] - first.influences[name]
+        variance = float(squares @ difference**2)
+        third = float(cubes @ difference**3)
+        both = own.changes[name], first.changes[name]
+        fall, rise = float(worst_loss(*both)), float(worst_loss(*both[::-1]))
+        low = -loss_moments(value, variance, -third, fall).upper_bound(level)
+        high = loss_moments(-value, variance, third, rise).upper_bound(level)
+        found[name] = {"value": value, "lower": float(low), "upper": float(high)}
     return found or None
+
+
+def _changes(audit: Audit, model: Model, names: list[str]) -> dict[str, Floats]:
+    """How another row moves each figure, by its true label and response."""
+    if not names:
+        return {}
+    true, weights = audit.y_true, audit.entry_weights
+    assert true is not None
+    rows, ones = np.flatnonzero(weights > 0), np.ones(len(weights))
+    one_row = audit.entry_squares.sum() / weights.sum()
+
+    def figures(labelled: Integers, chosen: Integers) -> Floats:
+        of_rows = weights[labelled].astype(float)
+        of_rows[len(rows) :] = one_row
+        found = _figures(audit, model, true[labelled], chosen, of_rows)
+        return np.array([found[name] for name in names], dtype=float)
+
+    responses = model.y_pred if model.y_score is None else model.y_score
+    order = np.asarray(responses, dtype=float)
+    compared = PairedModel(figures, order, order)
+    codes = np.unique(true, return_inverse=True)[1].astype(np.intp)
+    changes = changes_by_a_row(compared, codes, ones, rows)
+    return dict(zip(names, np.moveaxis(changes, -1, 0), strict=True))
 
 
 def _influences(audit: Audit, model: Model, found: Numbers) -> dict[str, Floats]:
@@ -242,9 +307,7 @@ def _influences(audit: Audit, model: Model, found: Numbers) -> dict[str, Floats]
         of_rows = average_precision(positive.astype(float), score, weights)
         influences["average_precision"] = of_rows.derivative
     if "log_loss" in values:
-        least = np.finfo(float).eps
-        right = np.clip(np.where(positive, score, 1 - score), least, 1)
-        influences["log_loss"] = (-np.log(right) - values["log_loss"]) / total
+        influences["log_loss"] = (_log_losses(true, score) - values["log_loss"]) / total
         excess = score - positive
         influences["score_excess"] = (excess - values["score_excess"]) / total
     return influences

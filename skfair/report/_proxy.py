@@ -72,7 +72,6 @@ def by_proxy(audits: Sequence[Audit]) -> Summary | None:
             for position, attribute in enumerate(audit.attributes)
             if {*attribute.every.labels} <= {*groups}
         ],
-        "known": [],
         "limit": audit.options.proxy_limit,
         "odds_ratios": [_finite(ratio) for ratio in audit.options.odds_ratio],
         "results": [_of_model(one, model) for one in audits for model in one.models],
@@ -116,23 +115,15 @@ def put_proxy(summary: Summary) -> None:
 def _about_check(check: Summary, name: str, section: Summary) -> str:
     """Say whether rows with a known group contradict the shares of the cells."""
     ratio = math.inf if check["odds_ratio"] is None else check["odds_ratio"]
-    text = (
-        (
-            f"{counted(check['n_rows'], 'row')} with a known group ({name}) contradict "
-            f"the shares of {check['n_refuted']} of "
-            f"{counted(section['n_cells'], 'cell')}: the bounds may not hold."
-        )
-        if check["n_refuted"]
-        else (
-            f"{counted(check['n_rows'], 'row')} with a known group ({name}) do not "
-            "contradict the shares."
-        )
-    )
+    text = f"{counted(check['n_rows'], 'row')} with a known group ({name}) "
+    cells = f"{check['n_refuted']} of {counted(section['n_cells'], 'cell')}"
+    if check["n_refuted"]:
+        text += f"contradict the shares of {cells}: the bounds may not hold."
+    else:
+        text += "do not contradict the shares."
     if ratio <= 1:
         return text
-    least = f"{ratio:.3g}"
-    shown = f"They show that odds differ at least by the factor {least}."
-    return f"{text} {shown}"
+    return f"{text} They show that odds differ at least by the factor {ratio:.3g}."
 
 
 def _of_model(audit: Audit, model: Model) -> Summary:
@@ -210,7 +201,6 @@ def _summary_of_bounds(
         settings += f", confidence_level={level}, random_state={seed}"
     return {
         "key": measure.key,
-        "title": "",
         "estimate": or_none(found.estimate),
         **{k: None if v is None else [*map(or_none, v)] for k, v in values.items()},
         "unbounded": []
@@ -218,7 +208,6 @@ def _summary_of_bounds(
         else [*map(float, found.bounds_at(math.inf))],
         "tipping": _finite(tipping),
         "cannot_tell": math.isfinite(tipping),
-        "sentence": "",
         "call": f"proxy_bounds({measure.metric.__name__}, None, {measure.question}, "
         f"group_probabilities=shares, {settings})",
     }
@@ -235,60 +224,40 @@ def _describe(measure: Summary, limit: float) -> str:
     if estimate is None:
         return f"{title}: cannot be computed, a group is in no cell."
     tipping = math.inf if measure["tipping"] is None else measure["tipping"]
-    above = estimate > limit
-    values = {
-        "title": title,
-        "limit": f"{limit:g}",
-        "ends": bounds_text(*measure["unbounded"]),
-    }
+    side = "above" if estimate > limit else "below"
+    ends = bounds_text(*measure["unbounded"])
     if math.isinf(tipping):
-        return (
-            "{title}: above {limit} whatever the link, {ends}."
-            if above
-            else "{title}: below {limit} whatever the link, {ends}."
-        ).format(**values)
+        return f"{title}: {side} {limit:g} whatever the link, {ends}."
     cannot = (
-        "{title}: these data cannot tell whether it is above {limit}, without an "
-        "assumption it is {ends}."
-    ).format(**values)
+        f"{title}: these data cannot tell whether it is above {limit:g}, without an "
+        f"assumption it is {ends}."
+    )
     if tipping == 1:
         return cannot
-    tipping_text = f"{tipping:.3g}"
-    so_far = (
-        (
-            "It is above as long as odds within a cell differ by less than the factor "
-            f"{tipping_text}."
-        )
-        if above
-        else (
-            "It is below as long as odds within a cell differ by less than the factor "
-            f"{tipping_text}."
-        )
+    return (
+        f"{cannot} It is {side} as long as odds within a cell differ by less than the "
+        f"factor {tipping:.3g}."
     )
-    return f"{cannot} {so_far}"
 
 
 def lead(section: Summary | None, model: int) -> Iterator[str]:
     """Say what the first metric of a model by the proxy says."""
     if section is not None and section["results"][model]["measures"]:
         first = section["results"][model]["measures"][0]["sentence"]
-        names = section["names"]
-        yield f"By the proxy ({names}): {first}"
+        yield f"By the proxy ({section['names']}): {first}"
 
 
 def sizes_text(section: Summary) -> str:
     """Say how many cells there are, and how many rows of each group are expected."""
     groups = [with_size(one["label"], one["expected"]) for one in section["groups"]]
-    rows_text = counted(section["smallest_cell"], "row")
     text = (
-        f"{counted(section['n_cells'], 'cell')}, the smallest with {rows_text}. "
-        f"Expected rows of the groups: {listed(groups)}."
+        f"{counted(section['n_cells'], 'cell')}, the smallest with "
+        f"{counted(section['smallest_cell'], 'row')}. Expected rows of the groups: "
+        f"{listed(groups)}."
     )
     if not section["alone"]:
         return text
-    rows = counted(section["alone"], "row")
-    alone = f"Alone in a cell, as if known: {rows}."
-    return f"{text} {alone}"
+    return f"{text} Alone in a cell, as if known: {counted(section['alone'], 'row')}."
 
 
 def bounds_text(low: float, high: float) -> str:

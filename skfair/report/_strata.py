@@ -127,7 +127,7 @@ def _test(
         rows = _rows(sample, parts, question)
         of_question = [key for key in keys if MEASURES[key].question == question]
         for key, test in permute(sample, of_question, rows).items():
-            results[key] = with_test(results[key], test, sample)
+            results[key] = with_test(results[key], test, sample, key)
             tested[key] = None
             if results[key].pairs:
                 first = test.pairs.iloc[0]

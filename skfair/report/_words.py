@@ -111,17 +111,17 @@ def _put_result(summary: Summary, attribute: Summary, result: Summary) -> None:
         measure["title"] = titles[measure["key"]]
         measure["note"] = " ".join(note(measure))
         measure["finding"] = describe(summary, attribute, measure)
-        other = _other_pair(attribute, measure)
-        if other is not None:
-            gap = amount(other["gap"], measure["key"])
-            measure["tested"] = f"{_pair_text(other)}: {gap}"
+        measure["tested"] = ""
+        if (pair := _other_pair(attribute, measure)) is not None:
+            gap = amount(pair["gap"], measure["key"])
+            measure["tested"] = f"{_pair_text(pair)}: {gap}"
         measure["sentence"] = " ".join(with_chance(summary, attribute, measure))
     for table in result["impact_ratios"] or ():
         given = table["kind"], table["rows"], settings["confidence_level"]
         table["sentence"] = " ".join(describe_ratios(*given))
     if (table := result["strata"]) is not None:
         for row in table["rows"]:
-            row["title"] = titles[row["key"]]
+            row |= {"title": titles[row["key"]], "tested": ""}
             if (pair := row["pair"]) is not None:
                 gap = amount(pair["gap"], row["key"])
                 row["tested"] = f"{_pair_text(pair)} in {pair['stratum']}: {gap}"
@@ -231,7 +231,8 @@ def _signs(measure: Summary, result: Summary) -> list[str]:
     groups = result.get("groups") or ()
     differing = [in_quotes(g["label"]) for g in groups if g.get("differs")]
     if measure["question"] == "decisions" and differing:
-        found.append(f"alone, {listed(differing)} differ from the rest")
+        verb = "differs" if len(differing) == 1 else "differ"
+        found.append(f"{listed(differing)} {verb} from the rest")
     return found
 
 
@@ -258,15 +259,9 @@ def _lead(summary: Summary, model: int) -> Iterator[str]:
             continue
         found = (one for one in OF_ATTRIBUTES if one in {*answers} - unsaid)
         others[next(found, "not computable")].append(attribute["name"])
-    parts: list[str] = []
-    for what, names in differing.items():
-        parts.append(
-            f"{what} by {listed(names)}"
-            if parts
-            else f"{what} differ between groups by {listed(names)}"
-        )
-    if parts:
-        text = _capitalised("; ".join(parts))
+    if differing:
+        text = "; ".join(f"{what} by {listed(n)}" for what, n in differing.items())
+        text = _capitalised(text.replace(" by ", " differ between groups by ", 1))
         yield f"{text}, by more than chance explains."
     for state, names in others.items():
         if names:
@@ -284,11 +279,8 @@ def _nothing_to_compare(summary: Summary, model: int) -> str | None:
             what = "decision"
         return f"There is nothing to compare: all {rows} have the same {what}."
     if summary["labels_alike"]:
-        what = "true number" if real else "true label"
-        return (
-            f"There is nothing to compare predictions with: all {rows} have the same "
-            f"{what}."
-        )
+        same = f"all {rows} have the same true {'number' if real else 'label'}"
+        return f"There is nothing to compare predictions with: {same}."
     return None
 
 
@@ -358,8 +350,7 @@ def _within_limit(summary: Summary, model: int) -> Iterator[str]:
             for question, names in found[state].items()
         ]
         if names:
-            at = f"{limit:g}"
-            parts.append(message.format(limit=at, names=listed(names)))
+            parts.append(message.format(limit=f"{limit:g}", names=listed(names)))
     if parts:
         yield f"{_capitalised('; '.join(parts))}."
 
@@ -433,7 +424,7 @@ def _pairs_text(pairs: Sequence[Summary]) -> str:
         groups = dict.fromkeys(in_quotes(pair["pair"][0]) for pair in pairs)
         return f"{listed([*groups])}, each beside everyone"
     names = [*dict.fromkeys(map(_pair_text, pairs))]
-    more = [f"{counted(len(names) - 5, 'pair')} more"] if len(names) > 5 else []
+    more = [counted(len(names) - 5, "more pair")] if len(names) > 5 else []
     return "; ".join(names[:5] + more)
 
 
@@ -469,13 +460,10 @@ def cautions(summary: Summary) -> Iterator[str]:
         for result in attribute["results"]:
             yield from _about_measures(summary, attribute, result)
     if settings["sample_weight"]:
-        yield (
-            "Rows are weighted. Group sizes count rows, means and metrics add up "
-            "weights."
-            if of_numbers
-            else "Rows are weighted. Group sizes count rows, rates and metrics add up "
-            "weights, and which groups differ from the others is not tested."
-        )
+        what = "means" if of_numbers or not settings["decides"] else "rates"
+        text = f"Rows are weighted. Group sizes count rows, {what} and metrics add up "
+        untested = ", and which groups differ from the others is not tested"
+        yield f"{text}weights{untested if what == 'rates' else ''}."
     if not settings["n_permutations"] and summary["attributes"]:
         yield (
             "To save time, no test was made (n_permutations=0): there are no p-values, "
@@ -491,20 +479,15 @@ def _about_cells(settings: Summary) -> Iterator[str]:
     if least is None:
         return
     n = f"fewer than {least}" if withheld is None else whole(withheld)
+    what, each = "scores were counted", ", true label and decision"
+    few = " of one combination of true label and decisions"
+    if settings["scale"] == "real":
+        what = "predictions, errors and true values were counted apart,"
+        each = few = ""
     yield (
-        (
-            f"No number tells of fewer than {least} people: predictions, errors and "
-            f"true values were counted apart, in intervals that hold {least} rows or "
-            "more of each group, and the rows of groups that have fewer are left out "
-            f"of every number ({n})."
-        )
-        if settings["scale"] == "real"
-        else (
-            f"No number tells of fewer than {least} people: scores were counted in "
-            f"intervals that hold {least} rows or more of each group, true label and "
-            "decision, and the rows of groups that have fewer of one combination of "
-            f"true label and decisions are left out of every number ({n})."
-        )
+        f"No number tells of fewer than {least} people: {what} in intervals that hold "
+        f"{least} rows or more of each group{each}, and the rows of groups that have "
+        f"fewer{few} are left out of every number ({n})."
     )
 
 
@@ -536,73 +519,45 @@ def _at_most(value: float) -> str:
 
 
 def _about_groups(attribute: Summary, of_numbers: bool) -> Iterator[str]:
+    """Say which groups are left out, and how uncertain the rates of small ones are."""
     name, groups, aside = (attribute[key] for key in ("name", "groups", "aside"))
-    values = {"name": name, "rows": counted(attribute["min_group_size"], "row")}
+    rows = counted(attribute["min_group_size"], "row")
     if len(groups) < 2:
+        verb = "has" if len(groups) == 1 else "have"
         yield (
-            "{name}: nothing can be compared, since {groups} of {all} has at least "
-            "{rows}."
-            if len(groups) == 1
-            else "{name}: nothing can be compared, since {groups} of {all} have at "
-            "least {rows}."
-        ).format(
-            **values, groups=counted(len(groups), "group"), all=len(groups) + len(aside)
+            f"{name}: nothing can be compared, since {counted(len(groups), 'group')} "
+            f"of {len(groups) + len(aside)} {verb} at least {rows}."
         )
     if aside:
         yield (
-            "{name}: {groups} with fewer than {rows} cannot be compared and is left "
-            "out: {names}."
-            if len(aside) == 1
-            else "{name}: {groups} with fewer than {rows} cannot be compared and are "
-            "left out: {names}."
-        ).format(
-            **values,
-            groups=counted(len(aside), "group"),
-            names=listed([with_size(group["label"], group["n"]) for group in aside]),
+            f"{name}: {counted(len(aside), 'group')} with fewer than {rows} cannot be "
+            f"compared and {'is' if len(aside) == 1 else 'are'} left out: "
+            f"{listed([with_size(group['label'], group['n']) for group in aside])}."
         )
-    if attribute["n_missing"]:
-        yield (
-            (
-                f"{name}: {counted(attribute['n_missing'], 'row')} without a group is "
-                "left out."
-            )
-            if attribute["n_missing"] == 1
-            else (
-                f"{name}: {counted(attribute['n_missing'], 'row')} without a group are "
-                "left out."
-            )
-        )
-    yield from _about_sizes(name, groups, of_numbers)
-
-
-def _about_sizes(name: str, groups: list[Summary], of_numbers: bool) -> Iterator[str]:
-    """Say how uncertain the rates of small groups are."""
+    if n_missing := attribute["n_missing"]:
+        verb = "is" if n_missing == 1 else "are"
+        yield f"{name}: {counted(n_missing, 'row')} without a group {verb} left out."
     small = sorted((g["n"], with_size(g["label"], g["n"])) for g in groups)
     small = [(n, text) for n, text in small if n < _SMALL]
     if not small or len(groups) < 2:
         return
-    names = listed([text for _, text in small])
-    text = (
-        (
-            f"{name}: {len(small)} of {len(groups)} groups has fewer than {_SMALL} "
-            f"rows: {names}."
-        )
-        if len(small) == 1
-        else (
-            f"{name}: {len(small)} of {len(groups)} groups have fewer than {_SMALL} "
-            f"rows: {names}."
-        )
-    )
+    texts = [
+        f"{name}: {len(small)} of {len(groups)} groups "
+        f"{'has' if len(small) == 1 else 'have'} fewer than {_SMALL} rows: "
+        f"{listed([text for _, text in small])}."
+    ]
     if not of_numbers:
         error = whole(98 / small[0][0] ** 0.5)
-        uncertain = (
+        texts.append(
             f"A rate in the smallest is uncertain by up to {error} percentage points "
             "either way, and the largest difference tends to be found where groups are "
-            f"small. --rare merge --min-group-size {_SMALL} joins such groups, in "
-            f'Python encode_groups(..., rare="merge", min_group_size={_SMALL}).'
+            "small."
         )
-        text = f"{text} {uncertain}"
-    yield text
+    texts.append(
+        f"--rare merge --min-group-size {_SMALL} joins such groups, in Python "
+        f'encode_groups(..., rare="merge", min_group_size={_SMALL}).'
+    )
+    yield " ".join(texts)
 
 
 def _about_measures(
@@ -674,23 +629,14 @@ def note(measure: Summary) -> Iterator[str]:
     """Say what limits a metric: a search that ended early, or undefined shuffles."""
     if measure["searched"] is not None:
         lower, upper = map(percent, measure["searched"])
-        seconds = f"{DCP_SECONDS:g}"
-        yield (
-            f"Certified to lie between {lower} and {upper}; the search ended after "
-            f"{seconds} s."
-        )
+        ended = f"the search ended after {DCP_SECONDS:g} s"
+        yield f"Certified to lie between {lower} and {upper}; {ended}."
     if measure["without_test"]:
-        yield (
-            (
-                f"Undefined in {percent(measure['without_test'])} of shuffles, too "
-                "many for a test."
-            )
-            if measure["pvalue"] is None
-            else (
-                f"Undefined in {percent(measure['without_test'])} of shuffles, which "
-                f"{'are left out' if measure['pairs'] else 'count as large'}."
-            )
-        )
+        treated = "which are left out" if measure["pairs"] else "which count as large"
+        if measure["pvalue"] is None:
+            treated = "too many for a test"
+        share = percent(measure["without_test"])
+        yield f"Undefined in {share} of shuffles, {treated}."
     defined = measure["value"] is not None
     if measure["key"] == "dcp" and defined and measure["lower"] is None:
         yield "No interval and no test: the search takes too long to repeat."
@@ -718,20 +664,15 @@ def with_chance(
         chance = f"chance alone would give {known.chance_text(measure['null_mean'])}"
     if pvalue > LEVEL:
         unusual = f"something as unusual is found in {percent(pvalue)} of shuffles"
-        above = measure["lower"] is not None and measure["lower"] > 0
-        yield f"{finding}."
-        yield (
-            "The evidence is weak: the interval is above 0, and "
-            if above
-            else "This may be noise: "
-        ) + f"{', and '.join(text for text in (chance, unusual) if text)}."
+        doubt = "This may be noise:"
+        if measure["lower"] is not None and measure["lower"] > 0:
+            doubt = "The evidence is weak: the interval is above 0, and"
+        yield f"{finding}. {doubt} {', and '.join(filter(None, (chance, unusual)))}."
         return
     yield f"{finding}; {chance}." if chance else f"{finding}."
     if several and measure["pairs"]:
-        yield (
-            f"P-values of at most {LEVEL}, adjusted for all that is compared: "
-            f"{_pairs_text(measure['pairs'])}."
-        )
+        pairs = _pairs_text(measure["pairs"])
+        yield f"P-values of at most {LEVEL}, adjusted for all comparisons: {pairs}."
 
 
 def _of_cell(summary: Summary, pair: Summary) -> str:
@@ -742,8 +683,8 @@ def _of_cell(summary: Summary, pair: Summary) -> str:
     if len(classes) == 2:
         return f" among people who are {'' if true == 1 else 'not '}truly positive"
     return (
-        f" among people who are truly {in_quotes(classes[true])}, of whom some are "
-        f"predicted to be {in_quotes(classes[predicted])}"
+        f" in how often people who are truly {in_quotes(classes[true])} are predicted "
+        f"to be {in_quotes(classes[predicted])}"
     )
 
 
@@ -762,8 +703,7 @@ def describe_ratios(
         yield f"Too small to be compared: {listed(excluded)}."
     unknown = sum(row["n"] for row in rows if row["status"] == "unknown")
     if unknown:
-        n = counted(unknown, "row")
-        yield f"{n} of unknown group have no part in it."
+        yield f"{counted(unknown, 'row')} of unknown group have no part in it."
 
 
 def _highest_and_smallest(
@@ -773,27 +713,24 @@ def _highest_and_smallest(
     low = min(compared, key=lambda row: row["impact_ratio"])
     high = next(row for row in compared if row["status"] == "highest")
     if low["impact_ratio"] == 1:
-        rate = percent(high["rate"])
-        return f"All groups have the same {what}, {rate}."
-    level_text = f"{100 * level:g}"
+        return f"All groups have the same {what}, {percent(high['rate'])}."
     return (
         f"{in_quotes(high['label'])} has the highest {what}, {percent(high['rate'])}; "
         f"the smallest ratio to it, {number(low['impact_ratio'])}, is that of "
-        f"{in_quotes(low['label'])}, {percent(low['rate'])} ({level_text}% interval of "
-        f"the ratio {number(low['lower'])} to {number(low['upper'])})."
+        f"{in_quotes(low['label'])}, {percent(low['rate'])} ({100 * level:g}% interval "
+        f"of the ratio {number(low['lower'])} to {number(low['upper'])})."
     )
 
 
 def describe_strata(table: Summary, title: str) -> Iterator[str]:
     """Say what a table of strata compares, and what is left out of which metric."""
-    yield (
-        (
+    if any(row["value"] is not None for row in table["rows"]):
+        yield (
             f"Groups are compared within each {table['names']}, of which there are "
             f"{whole(table['n_strata'])}, with {counted(table['n_rows'], 'row')}."
         )
-        if any(row["value"] is not None for row in table["rows"])
-        else "No stratum has two groups that can be compared."
-    )
+    else:
+        yield "No stratum has two groups that can be compared."
     left_out = table["left_out"]
     for key in dict.fromkeys(one["metric"] for one in left_out):
         reasons = [
@@ -801,11 +738,8 @@ def describe_strata(table: Summary, title: str) -> Iterator[str]:
             for one in left_out
             if one["metric"] == key
         ]
-        yield (
-            f"Left out, in whole or in part: {listed(reasons)}."
-            if key is None
-            else f"Left out of {title}, in whole or in part: {listed(reasons)}."
-        )
+        of_metric = "" if key is None else f" of {title}"
+        yield f"Left out{of_metric}, in whole or in part: {listed(reasons)}."
 
 
 def reason_left_out(one: Summary, least: int) -> str:

@@ -20,10 +20,6 @@ from skfair.statistics._grouped_histogram import (
 )
 from skfair.statistics._json import JSONStatistic
 
-_PARTS = ["positive", "negative"]
-#: What both histograms share.
-_SHARED = "labels", "names", "min_group_size", "n_bins"
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class GroupedCalibration(JSONStatistic):
@@ -167,10 +163,3 @@ class GroupedCalibration(JSONStatistic):
     def _read_entry(cls, name: str, value: Any) -> GroupedHistogram:
         """Return one of the histograms."""
         return GroupedHistogram.from_dict(value)
-
-    def _find_problem(self) -> str | None:
-        for name in _SHARED:
-            first, second = (getattr(getattr(self, part), name) for part in _PARTS)
-            if first != second:
-                return f"{name} of its histograms are {first} and {second}"
-        return None

@@ -272,25 +272,6 @@ class GroupedConfusion(JSONStatistic):
             min_group_size=self.min_group_size,
         )
 
-    def _find_problem(self) -> str | None:
-        n_classes = len(self.classes)
-        if self.matrices.shape != (len(self.labels), n_classes, n_classes):
-            return "matrices must have shape (n_groups, n_classes, n_classes)"
-        if self.label_counts.shape != (len(self.labels), n_classes):
-            return "label_counts must have shape (n_groups, n_classes)"
-        cells = np.count_nonzero(self.matrices, axis=2)
-        unlike = (cells == 0) & (self.label_counts > 0)
-        if self.matrices.dtype.kind == "i":  # fractions may be rounded to no row
-            unlike |= cells > self.label_counts
-        if unlike.any():
-            group, label = (int(i) for i in np.argwhere(unlike)[0])
-            return (
-                f"group {self.labels[group]!r} has {cells[group, label]} cells above 0 "
-                f"of the class {self.classes[label]!r}, but "
-                f"{self.label_counts[group, label]} rows"
-            )
-        return None
-
     def __repr__(self) -> str:
         right = np.trace(self.matrices, axis1=1, axis2=2)
         groups = ", ".join(

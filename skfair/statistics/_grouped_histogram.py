@@ -29,7 +29,6 @@ from skfair.groups import (
     positions_in,
     resolve_groups,
 )
-from skfair.statistics._grouped_outcomes import problem_of_squares
 from skfair.statistics._grouped_scores import GroupedScores
 from skfair.statistics._json import JSONStatistic
 
@@ -300,20 +299,6 @@ class GroupedHistogram(JSONStatistic):
         """Columns of the cells, without groups and bins."""
         return self.rows, self.weights, self.squares, self.lows, self.highs
 
-    def _find_problem(self) -> str | None:
-        if self.n_bins > MAX_BINS or self.n_bins & (self.n_bins - 1):
-            return f"n_bins is no power of two: {self.n_bins}"
-        cells = (self.codes, self.bins, *self._sums())
-        if len({column.shape for column in cells}) > 1 or self.codes.ndim != 1:
-            return "the columns of the cells differ in length"
-        if (self.codes >= len(self.labels)).any():
-            return "a code has no label"
-        order = np.lexsort((self.bins, self.codes))
-        same = (np.diff(self.codes) == 0) & (np.diff(self.bins) == 0)
-        if same.any() or not np.array_equal(order, np.arange(len(order))):
-            return "cells are not sorted by group and bin, each once"
-        return _find_problem_of_cells(self.n_bins, self.bins, *self._sums())
-
 
 def count_rows(
     scores: Floats, codes: Codes, weights: Any, n_bins: int, groups: Groups
@@ -445,7 +430,23 @@ def _find_problem_of_cells(
             f"scores {lows[cell]} to {highs[cell]} do not lie in bin {bins[cell]} of "
             f"{n_bins}"
         )
-    return problem_of_squares(rows, weights, squares)
+    return _problem_of_squares(rows, weights, squares)
+
+
+def _problem_of_squares(
+    counts: NDArray[Any], totals: NDArray[Any], squares: NDArray[Any]
+) -> str | None:
+    """Say whether sums of squares can be those of so many positive weights.
+
+    By the Cauchy-Schwarz inequality the square of their sum is at most their number
+    times the sum of squares, and it is not less than this sum.
+    """
+    roots = np.sqrt(squares) * (1 + 1e-9)
+    if (np.sqrt(counts) * roots < totals).any():
+        return "squared weights are too small for the weights"
+    if (totals * (1 + 1e-9) ** 2 < roots).any():
+        return "squared weights are too large for the weights"
+    return None
 
 
 def join_cells(codes: Any, bins: Any, *sums: Any) -> Columns:

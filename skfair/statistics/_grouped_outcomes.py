@@ -191,25 +191,6 @@ class GroupedOutcomes(JSONStatistic):
         columns: dict[str, Any] = {n: getattr(self, n)[[group]] for n in _COLUMNS}
         return replace(self, labels=(label,), names=(), **columns)
 
-    def _find_problem(self) -> str | None:
-        shapes = {getattr(self, name).shape for name in _COLUMNS}
-        if shapes != {(len(self.labels),)}:
-            return (
-                "sums, totals, squares and counts must have one number for each label"
-            )
-        if (self.sums > self.totals * (1 + 1e-9)).any():
-            return "a sum of outcomes is above the total weight"
-        empty = self.counts == 0
-        unlike = ((self.totals > 0) == empty) | ((self.squares > 0) == empty)
-        if unlike.any():
-            group = int(unlike.argmax())
-            return (
-                f"group {self.labels[group]!r} has {self.counts[group]} rows, but the "
-                f"total weight {self.totals[group]} and the sum of squared weights "
-                f"{self.squares[group]}"
-            )
-        return problem_of_squares(self.counts, self.totals, self.squares)
-
     def __repr__(self) -> str:
         means = ", ".join(
             f"{label!r}: {mean:.4g} of {count}"
@@ -218,22 +199,6 @@ class GroupedOutcomes(JSONStatistic):
             )
         )
         return f"GroupedOutcomes({means})"
-
-
-def problem_of_squares(
-    counts: NDArray[Any], totals: NDArray[Any], squares: NDArray[Any]
-) -> str | None:
-    """Say whether sums of squares can be those of so many positive weights.
-
-    By the Cauchy-Schwarz inequality the square of their sum is at most their number
-    times the sum of squares, and it is not less than this sum.
-    """
-    roots = np.sqrt(squares) * (1 + 1e-9)
-    if (np.sqrt(counts) * roots < totals).any():
-        return "squared weights are too small for the weights"
-    if (totals * (1 + 1e-9) ** 2 < roots).any():
-        return "squared weights are too large for the weights"
-    return None
 
 
 def _check_mask(mask: ArrayLike, n_samples: int) -> Bools:

@@ -290,36 +290,6 @@ class GroupedScores(JSONStatistic):
         n_entries = len(self.scores)
         return f"GroupedScores({n_entries} entries; rows {self._rows_by_group()})"
 
-    def _find_problem(self) -> str | None:
-        entries = (self.scores, self.codes, self.weights)
-        if len({part.shape for part in entries}) > 1 or self.scores.ndim != 1:
-            return "scores, codes and weights differ in length"
-        sizes = (len(self.labels),)
-        if self.counts.shape != sizes or self.totals.shape != sizes:
-            return "counts and totals must have one number for each label"
-        if (self.codes >= len(self.labels)).any():
-            return "a code has no label"
-        later = np.diff(self.scores) > 0
-        if not (later | (np.diff(self.scores) == 0) & (np.diff(self.codes) > 0)).all():
-            return "entries are not sorted by score and group, each once"
-        if (self.weights <= 0).any():
-            return "weights must be above 0"
-        if len(self.weights) and self.weights.dtype != self.totals.dtype:
-            return "weights and totals must both be whole numbers, or both be floats"
-        totals = np.zeros_like(self.totals)
-        np.add.at(totals, self.codes, self.weights)
-        if not np.allclose(totals, self.totals, rtol=1e-9, atol=0):
-            return "totals are not the sums of the weights"
-        n_entries = np.bincount(self.codes, minlength=len(self.labels))
-        unlike = (n_entries > self.counts) | ((n_entries == 0) & (self.counts > 0))
-        if unlike.any():
-            group = int(unlike.argmax())
-            return (
-                f"group {self.labels[group]!r} has {n_entries[group]} entries, but "
-                f"{self.counts[group]} rows"
-            )
-        return None
-
     def of_one_group(self, group: int, label: Hashable) -> GroupedScores:
         """Statistic of the rows of one group, under a label of its own.
 

@@ -1,10 +1,10 @@
-"""Statistics as text that parties can exchange."""
+"""Statistics as text that parties can exchange, with its SHA-256."""
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
-import sys
-from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import fields
 from datetime import date
@@ -17,18 +17,19 @@ from numpy.typing import NDArray
 
 from skfair.groups import plain_label
 
-#: Arrays of positions, which are not added up.
-_POSITIONS = ("codes", "bins")
+#: The number changes with what `sealed` writes of any statistic or monitor.
+FORMAT = 2
 #: Arrays of whole numbers.
-_WHOLE = (*_POSITIONS, "counts", "label_counts", "rows")
+_WHOLE = ("codes", "bins", "counts", "label_counts", "rows")
+#: Arrays of groups, beside arrays of entries.
+_OF_GROUPS = ("counts", "totals")
 #: Arrays of scores, which are floats, whole numbers or not.
 _SCORES = ("scores", "lows", "highs")
 #: Whole numbers of 64 bits are below this.
 MAX_WHOLE = 2**63
-_LARGEST_FLOAT = sys.float_info.max
 
 
-class JSONStatistic(ABC):
+class JSONStatistic:
     """Base of the statistics, which are dataclasses of arrays and labels."""
 
     def __radd__(self, other: Any) -> Self:
@@ -55,7 +56,8 @@ class JSONStatistic(ABC):
         Returns
         -------
         dict
-            The name of the class as ``"type"``, and one entry for each attribute.
+            The name of the class as ``"type"``, the ``"format"``, one entry for each
+            attribute, and the ``"sha256"`` of all others.
 
         Raises
         ------
@@ -83,7 +85,7 @@ class JSONStatistic(ABC):
             elif isinstance(value, tuple):
                 value = [label_to_json(label) for label in value]
             columns[field.name] = value
-        return {"type": type(self).__name__, **columns}
+        return sealed(type(self).__name__, columns)
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
@@ -102,11 +104,11 @@ class JSONStatistic(ABC):
         Raises
         ------
         ValueError
-            If the dictionary is of another class, lacks an entry or has another one,
-            if an entry is of another type, or if its numbers contradict each other.
+            If the dictionary is of another class or format, if it was changed after
+            `to_dict` had written it, or if an entry is of another type or size.
         """
         names = [field.name for field in fields(cls)]  # type: ignore[arg-type]
-        check_entries(data, cls.__name__, names)
+        check_sealed(data, cls.__name__, names)
         values = {name: cls._read_entry(name, data[name]) for name in names}
         for name, n_axes in (("matrices", 2), ("label_counts", 1)):
             if data.get(name) == []:
@@ -114,9 +116,7 @@ class JSONStatistic(ABC):
                 shape = (0, *[len(values["classes"])] * n_axes)
                 values[name] = values[name].reshape(shape)
         statistic = cls(**values)
-        problem = statistic._find_problem()
-        if problem is not None:
-            raise ValueError(f"data must be a {cls.__name__}, but {problem}.")
+        statistic._check_sizes()
         return statistic
 
     @classmethod
@@ -134,27 +134,59 @@ class JSONStatistic(ABC):
             return value
         return _numbers_from_json(name, value)
 
-    @abstractmethod
-    def _find_problem(self) -> str | None:
-        """Say what contradicts itself in a statistic that was loaded."""
+    def _check_sizes(self: Any) -> None:
+        """Raise unless arrays that were loaded fit the labels and each other."""
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        n_groups, n_classes = self.n_groups, len(values.get("classes", ()))
+        shapes = {
+            "matrices": (n_groups, n_classes, n_classes),
+            "label_counts": (n_groups, n_classes),
+        }
+        codes = values.get("codes")
+        n_entries = n_groups if codes is None else codes.size
+        for name, value in values.items():
+            n = n_groups if name in _OF_GROUPS else n_entries
+            shape = shapes.get(name, (n,))
+            if isinstance(value, np.ndarray) and value.shape != shape:
+                raise ValueError(f"{name} must have shape {shape}, got {value.shape}.")
+        if codes is not None and not ((codes >= 0) & (codes < n_groups)).all():
+            raise ValueError(f"codes must be positions of the {n_groups} labels.")
 
 
-def check_entries(data: Any, kind: str, names: Sequence[str]) -> None:
-    """Raise unless a dictionary is of a type and has the entries of that type."""
+def sealed(kind: str, entries: Mapping[str, Any]) -> dict[str, Any]:
+    """Return entries with their type, their format and the SHA-256 of all of these."""
+    data = {"type": kind, "format": FORMAT, **entries}
+    return data | {"sha256": _sha256_of(data)}
+
+
+def check_sealed(data: Any, kind: str, names: Sequence[str]) -> None:
+    """Raise unless `sealed` returned the data, with entries of these names."""
     given = data.get("type") if isinstance(data, Mapping) else None
     if given != kind:
         raise ValueError(
             f"data must be a dictionary of type {kind!r}, got {brief(given or data)}."
         )
-    lacking = [name for name in names if name not in data]
-    if lacking:
-        raise ValueError(f"data lacks {lacking[0]!r}, expected {[*names]}.")
-    unknown = [name for name in data if name not in ("type", *names)]
-    if unknown:
-        expected = ", ".join(map(repr, ["type", *names]))
+    if data.get("format") != FORMAT:
         raise ValueError(
-            f"data has the unknown entry {brief(unknown[0])}, expected {expected}."
+            f"data must be of format {FORMAT}, got {brief(data.get('format'))}: "
+            "another version of skfair wrote it, so compute it again."
         )
+    rest = {name: value for name, value in data.items() if name != "sha256"}
+    try:
+        changed = data.get("sha256") != _sha256_of(rest)
+    except (ValueError, TypeError, RecursionError):  # what JSON cannot hold
+        changed = True
+    if changed or {*rest} != {"type", "format", *names}:
+        raise ValueError(
+            f"data of type {kind!r} must have the SHA-256 that it states: it was "
+            "changed after skfair had written it."
+        )
+
+
+def _sha256_of(data: Mapping[str, Any]) -> str:
+    """Hash data as JSON, whatever the order of its entries."""
+    text = json.dumps(data, sort_keys=True, allow_nan=False, separators=(",", ":"))
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def label_to_json(label: Any) -> Any:
@@ -238,21 +270,14 @@ def list_from_json(name: str, value: Any) -> list[Any]:
 
 def _numbers_from_json(name: str, value: Any) -> NDArray[Any]:
     """Return nested lists of numbers as an array, of int64 if all are whole numbers."""
-    nested = np.asarray(list_from_json(name, value), dtype=object)
-    numbers = nested.ravel().tolist()
-    kinds = (int,) if name in _WHOLE else (int, float)
-    real = name in _SCORES or float in map(type, numbers)
-    dtype, largest = (float, _LARGEST_FLOAT) if real else (int, MAX_WHOLE - 1)
-    least = -largest if name in _SCORES else 0
-    for one in numbers:
-        if type(one) not in kinds or not least <= one <= largest or dtype(one) != one:
-            expected = "whole numbers" if name in _WHOLE else "finite numbers"
-            expected += "" if name in _SCORES else " of at least 0"
-            expected += ", of 64 bits"
-            raise ValueError(f"{name} must be {expected}, got {brief(one)}.")
-    # Sums of a few statistics are finite, too.
-    exponent = 1020 if real else 63
-    if name not in (*_POSITIONS, *_SCORES) and sum(numbers) >= 2**exponent:
-        raise ValueError(f"{name} add up to 2**{exponent} or more, expected less.")
+    try:
+        numbers = np.array(list_from_json(name, value))
+    except (ValueError, OverflowError) as error:
+        raise ValueError(f"{name} must be lists of equal length: {error}.") from error
+    numbers = numbers if numbers.size else numbers.astype(np.int64)
+    kinds = "i" if name in _WHOLE else "if"
+    if numbers.dtype.kind not in kinds or not np.isfinite(numbers).all():
+        expected = "whole numbers" if name in _WHOLE else "finite numbers"
+        raise ValueError(f"{name} must be {expected} of 64 bits, got {brief(value)}.")
     # Scores are sorted by their bits, among which a negative zero is large.
-    return nested.astype(np.float64) + 0.0 if real else nested.astype(np.int64)
+    return numbers.astype(np.float64) + 0.0 if name in _SCORES else numbers

@@ -99,10 +99,11 @@ def test_gradients_within_strata_by_finite_differences(rows, objective):
     loss = loss.rescaled(log_odds, rows.weights, rows.stratum_codes)
 
     def penalty(moved):
-        evaluation = loss.evaluate(expit(moved), rows)
-        return loss.strength * evaluation.gap * rows.weights.sum()
+        gap = loss.gap(moved, rows.codes, rows.weights, rows.stratum_codes)
+        return loss.strength * gap.value * rows.weights.sum()
 
-    found = loss.evaluate(expit(log_odds), rows).penalty_gradient
+    given = log_odds, rows.codes, rows.weights, rows.stratum_codes
+    found = loss.penalty_gradient(*given)
     exact = approx_fprime(log_odds, penalty, 1e-6) / rows.weights
     # Scores lie on a grid, so that the gradient is exact to about a hundredth.
     assert_allclose(found, exact, atol=0.05)
@@ -117,7 +118,7 @@ def test_gradients_within_strata_by_finite_differences(rows, objective):
     )
     gradient, _ = objective(rows.y, log_odds, rows.weights)
     loss = loss.for_labels(rows.y, rows.weights)
-    slopes = loss.evaluate(expit(log_odds), rows).penalty_gradient
+    slopes = loss.penalty_gradient(*given)
     assert_allclose(
         gradient, rows.weights * (expit(log_odds) - rows.y + slopes), atol=1e-9
     )

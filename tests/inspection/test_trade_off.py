@@ -188,6 +188,8 @@ def test_errors(cv_results, search):
         make(cv_results, rule=RULE, best_index=1)
     with pytest.raises(ValueError, match="must be a FairestWithin or a BestUnder"):
         make(cv_results, rule="fairest")
+    with pytest.raises(ValueError, match=r"has the fairness scores .*, expected one"):
+        make(cv_results, rule=FairestWithin("ap", ["neg_mcdp", "neg_madd"]))
     for wrong in (5, -1, 1.0):
         with pytest.raises(
             ValueError, match=r"best_index must be an integer in \[0, 4"

@@ -4,12 +4,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from scipy.stats import beta, binom, multinomial, pearson3
+from sklearn.metrics import average_precision_score
 
 from skfair.model_selection._paired_tests import (
     EVERYONE,
     Model,
     Moments,
     Place,
+    changes_by_a_row,
     gap_interval,
     gap_test,
     holm,
@@ -134,6 +136,9 @@ def test_a_model_beside_itself_is_not_lower():
     found = gap_test(scores, scores, Place(0.25, 0, 1), codes, np.ones(100), 0.95)
     assert found.pvalue >= 0.5
     assert found.bound > 0
+    low, high = gap_interval(scores, scores, codes, np.ones(100), 0.95)
+    assert low < -0.1
+    assert high > 0.1
 
 
 @pytest.mark.slow
@@ -270,6 +275,13 @@ def test_equal_gaps_are_rarely_called_lower(sizes, baseline):
     assert rejected <= 66  # 99 of 100 times, if the level is .05
 
 
+def loss_of(model, baseline, y, weights):
+    """The most that another row may lower a performance."""
+    args = y, weights, np.arange(len(y))
+    changes = (changes_by_a_row(each, *args) for each in (model, baseline))
+    return worst_loss(*changes).item()
+
+
 def average_precision(y, scores):
     """Average precision where no scores are equal, faster than scikit-learn's."""
     hits = y[np.argsort(-scores)]
@@ -291,20 +303,33 @@ def test_lower_performances_at_the_margin_are_rarely_called_as_good():
             np.array([one.performance(rows, rows) for rows in each])
             for one in (model, other)
         )
-        worst = worst_loss(model, other, y, ones, each[0])
+        worst = loss_of(model, other, y, ones)
         test = performance_test(values, others + 0.05, worst, 0.05, 0.95)
         rejected += test.pvalue <= 0.05
     assert rejected <= 37  # 99 of 100 times, if the level is .05
 
 
 def test_the_worst_row_is_one_that_the_baseline_answers_best():
-    y, weights = np.array([0, 0, 1, 1]), np.array([1.0, 1, 1, 3])
-    scores = np.array([0.0, 1, 1, 1])
+    y, scores = np.array([0, 0, 1, 1]), np.array([0.0, 1, 1, 1])
+    model = Model(
+        lambda labelled, rows: (scores[rows] == y[labelled]).mean(), scores, scores
+    )
+    assert loss_of(model, model, y, np.ones(4)) == pytest.approx(1 / 5)
+    # Without another response no row is worse than another.
+    alike = Model(lambda labelled, _: y[labelled].mean(), np.ones(4), np.ones(4))
+    assert loss_of(alike, alike, y, np.ones(4)) == 0
 
-    def accuracy(labelled, rows):
-        return np.average(scores[rows] == y[labelled], weights=weights[labelled])
 
-    model = Model(accuracy, scores, scores)
-    # A positive counts 1 or 3, of which 1 is nearer to 12 / 6, as a negative does.
-    found = worst_loss(model, model, y, weights, np.arange(4))
-    assert found == pytest.approx(1 / 7)
+def test_the_unit_of_weights_does_not_count_in_the_worst_row():
+    rng = np.random.default_rng(0)
+    y, weights = rng.integers(0, 2, 50), rng.integers(1, 4, 50) * 1.0
+    scores = y + rng.normal(size=50)
+
+    def precision(labelled, rows):
+        given = {"sample_weight": weights[labelled]}
+        return average_precision_score(y[labelled], scores[rows], **given)
+
+    model = Model(precision, scores, scores)
+    losses = [loss_of(model, model, y, weights * unit) for unit in (1, 1e-9)]
+    assert losses[0] == pytest.approx(losses[1])
+    assert 0.03 < losses[0] < 0.2

@@ -119,6 +119,32 @@ def test_best_under():
         )
 
 
+@pytest.mark.parametrize("fairness", [["fair", "errors"], ("fair", "errors")])
+def test_several_fairness_scores(fairness):
+    cv_results = results([0.8, 0.79, 0.78, 0.77], [-0.4, -0.1, -0.3, -0.2])
+    cv_results["mean_test_errors"] = np.array([-0.1, -0.35, -0.2, -0.25])
+    # The worst of both: .4, .35, .3 and .25.
+    for tolerance, expected in [(0, 0), (0.01, 1), (0.02, 2), (0.1, 3)]:
+        rule = FairestWithin("ap", fairness, tolerance=tolerance, kind="absolute")
+        assert rule(cv_results) == expected
+        assert deepcopy(rule) == eval(repr(rule)) == rule
+    for limit, expected in [
+        (0.35, 1),
+        (0.3, 2),
+        ([0.15, 0.4], 1),
+        ([0.2, 0.3], 3),
+        ([0.4, 0.1], 0),
+    ]:
+        assert BestUnder("ap", fairness, limit=limit)(cv_results) == expected
+    with pytest.warns(UserWarning, match=r"limit=0.3, 0.1; the .* -0.3, -0.2"):
+        assert BestUnder("ap", fairness, limit=[0.3, 0.1])(cv_results) == 2
+    cv_results["mean_test_errors"][1] = NAN
+    assert BestUnder("ap", fairness, limit=0.35)(cv_results) == 2
+    del cv_results["mean_test_errors"]
+    with pytest.warns(UserWarning, match="no metric 'errors'"):
+        assert BestUnder("ap", fairness, limit=1)(cv_results) == 0
+
+
 def test_none_within_the_reference():
     cv_results = results([0.7, 0.72, NAN], [-0.1, -0.2, 0])
     with pytest.warns(UserWarning, match=r"at least 0.855; the best .* with 0.72"):
@@ -183,6 +209,9 @@ def test_a_rule_is_the_key_of_its_performance():
     [
         ({"performance": 3}, "performance must be the name of a metric"),
         ({"fairness": None}, "fairness must be the name of a metric"),
+        ({"fairness": []}, "fairness must be a list of one or more names"),
+        ({"fairness": ["a", 3]}, "every entry of fairness must be the name"),
+        ({"fairness": ["a", "a"]}, "fairness must be distinct"),
         ({"tolerance": 0}, r"tolerance must be a number in \(0, 1\], got 0"),
         ({"tolerance": 1.01}, r"tolerance must be a number in \(0, 1\], got 1.01"),
         ({"tolerance": NAN}, "tolerance must be"),
@@ -200,10 +229,16 @@ def test_bad_parameters_are_refused_before_the_search(options, message):
         FairestWithin(**options)
 
 
-@pytest.mark.parametrize("limit", [-0.1, NAN, None, "0.1"])
+@pytest.mark.parametrize("limit", [-0.1, NAN, None, "0.1", [0.1, -0.1]])
 def test_bad_limit(limit):
     with pytest.raises(ValueError, match="limit must be a number in"):
-        BestUnder(limit=limit)
+        BestUnder(fairness=["a", "b"], limit=limit)
+
+
+@pytest.mark.parametrize("limit", [[], [0.1, 0.1, 0.1]])
+def test_as_many_limits_as_fairness_scores(limit):
+    with pytest.raises(ValueError, match=r"one for each of .*, got"):
+        BestUnder(fairness=["a", "b"], limit=limit)
 
 
 @pytest.mark.parametrize("rule", [FairestWithin(), BestUnder(limit=0.1)])

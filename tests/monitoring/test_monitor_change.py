@@ -100,20 +100,12 @@ def test_no_alarm_without_a_change():
     assert recent <= {8, 9, 10, 11}
 
 
-def test_recent_rows_above_the_limit_raise_the_alarm_without_a_time():
-    monitor = watch(FairnessMonitor(mcdp, at_most=0.1), 0.6)
-    assert monitor.change_alarm_
+def test_stable_rows_above_the_limit_are_no_change():
+    """A change is a difference between rows, not a disparity above the limit."""
+    monitor = watch(FairnessMonitor(mcdp, at_most=0.1), *[0.6] * 6)
+    assert monitor.history_["alarm"].tolist() == [True] * 6
+    assert not monitor.change_alarm_
     assert monitor.change_time_ is None
-
-
-def test_alarm_of_drift_is_an_attribute():
-    reference = GroupedScores.from_scores(**rows(0, 99, 3000))
-    monitor = FairnessMonitor(mcdp, reference=reference)
-    watch(monitor, 0)
-    assert monitor.drift_alarm_ is False
-    watch(monitor, 0.7, 0.7)
-    assert monitor.drift_alarm_ is True
-    assert watch(FairnessMonitor(mcdp), 0).drift_alarm_ is False
 
 
 def test_new_strata_and_undefined_looks():
@@ -260,7 +252,6 @@ def test_what_cannot_be_merged():
         "metric and options": FairnessMonitor(partial(mcdp, epsilon=0.1)),
         "at_most": FairnessMonitor(mcdp, at_most=0.1),
         "confidence_level": FairnessMonitor(mcdp, confidence_level=0.9),
-        "reference": FairnessMonitor(mcdp, reference=one.statistic_),
         "number of looks": FairnessMonitor(mcdp),
     }
     for name, other in others.items():

@@ -5,17 +5,13 @@ from functools import partial
 
 import numpy as np
 import pytest
-from sklearn.exceptions import UndefinedMetricWarning
 
-from skfair.groups import encode_groups
 from skfair.metrics import (
     confidence_interval,
     demographic_parity_difference,
-    equalized_odds_difference,
     mcdp,
 )
 from skfair.monitoring import FairnessMonitor
-from skfair.statistics import GroupedScores
 
 LEVEL = 0.9
 #: Shares of the level after the first, second, ... change of what is compared.
@@ -100,116 +96,6 @@ def test_pvalue_is_the_smallest_so_far():
     assert monitor.pvalue_ == first
     assert monitor.alarm_
     assert monitor.history_["alarm"].tolist() == [True, True]
-
-
-def drift_lower(tail, before, now):
-    data = {
-        "y_true": None,
-        "y_score": np.concatenate([before, now]),
-        "sensitive_features": np.repeat([0, 1], [len(before), len(now)]),
-    }
-    return at_tail(tail, mcdp, data).lower
-
-
-def test_level_of_drift_is_shared_by_the_groups_of_the_reference():
-    """One of three groups is never seen again, and keeps its third."""
-    rng = np.random.default_rng(0)
-    before, now = rng.beta(2, 5, (3, 800)), rng.beta(5, 2, (2, 500))
-    reference = GroupedScores.from_scores(
-        before.ravel(), sensitive_features=np.repeat(["a", "b", "c"], 800)
-    )
-    monitor = FairnessMonitor(mcdp, reference=reference, confidence_level=LEVEL)
-    with pytest.warns(UndefinedMetricWarning, match="leaves out groups: .* have 'c'"):
-        monitor.update(None, now.ravel(), sensitive_features=np.repeat(["a", "b"], 500))
-    expected = max(drift_lower((1 - LEVEL) / 3, before[i], now[i]) for i in range(2))
-    assert 0 < expected < 1
-    found = monitor.history_.iloc[0]
-    assert found["drift_lower"] == pytest.approx(expected, abs=1e-12)
-    # With two strata there are twice as many comparisons.
-    within = FairnessMonitor(
-        mcdp, reference={"x": reference, "y": reference}, confidence_level=LEVEL
-    )
-    y_absent = "have 'c' in 'x', 'a' in 'y', 'b' in 'y' and 'c' in 'y'"
-    with pytest.warns(UndefinedMetricWarning, match=y_absent):
-        within.update(None, {"x": monitor.statistic_})
-    expected = max(drift_lower((1 - LEVEL) / 6, before[i], now[i]) for i in range(2))
-    assert within.history_["drift_lower"].iloc[0] == pytest.approx(expected, abs=1e-12)
-
-
-@pytest.mark.slow
-def test_alarm_of_drift_stays():
-    rng = np.random.default_rng(0)
-    before = rng.random(2000)
-    groups = np.repeat(["a", "b"], 1000)
-    reference = GroupedScores.from_scores(before, sensitive_features=groups)
-    monitor = FairnessMonitor(mcdp, reference=reference)
-    scores = [before, before**3, *[before] * 12]
-    for one in scores:
-        monitor.update(None, one, sensitive_features=groups)
-    history = monitor.history_
-    assert history["drift_lower"].iloc[0] == 0
-    assert history["drift_lower"].iloc[1] > 0
-    assert history["drift_lower"].iloc[-1] == 0
-    assert history["drift_alarm"].tolist() == [False] + [True] * 13
-
-
-@pytest.mark.parametrize("absent_from", ["reference", "batch"])
-def test_drift_of_groups_without_rows(absent_from):
-    """A group without rows is left out with a warning, in any order of groups."""
-    rng = np.random.default_rng(0)
-    scores = rng.random(200)
-    for labels in (["a", "b", "c"], ["c", "b", "a"]):
-        two = encode_groups(list("ab") * 100, labels=labels)
-        three = encode_groups((list("abc") * 67)[:200], labels=labels)
-        first, second = (two, three) if absent_from == "reference" else (three, two)
-        reference = GroupedScores.from_scores(scores, sensitive_features=first)
-        monitor = FairnessMonitor(mcdp, reference=reference)
-        batch = GroupedScores.from_scores(scores**2, sensitive_features=second)
-        with pytest.warns(UndefinedMetricWarning) as caught:
-            monitor.update(None, batch)
-        said = [str(one.message) for one in caught]
-        assert "drift of mcdp leaves out groups: too few rows" in said.pop()
-        assert ["'c' has 0 rows" in one for one in said] == [True] * len(said)
-        assert bool(said) == (absent_from == "batch")
-        expected = max(
-            mcdp(None, both, sensitive_features=np.repeat([0, 1], sizes))
-            for group in "ab"
-            for before in [scores[np.asarray(first) == group]]
-            for now in [scores[np.asarray(second) == group] ** 2]
-            for both, sizes in [(np.append(before, now), [len(before), len(now)])]
-        )
-        assert monitor.history_["drift"].iloc[0] == pytest.approx(expected)
-        assert monitor.history_["drift_lower"].iloc[0] >= 0
-
-
-@pytest.mark.parametrize("labels", [["x", "y"], ["0", "1"]])
-def test_drift_without_any_group_of_the_reference(labels):
-    scores = np.random.default_rng(0).random(200)
-    reference = GroupedScores.from_scores(scores, sensitive_features=[0, 1] * 100)
-    monitor = FairnessMonitor(mcdp, reference=reference)
-    message = "drift of mcdp is undefined and set to nan: .* 0, 1, '.' and '.'"
-    for _ in range(2):
-        with pytest.warns(UndefinedMetricWarning, match=message):
-            monitor.update(None, scores, sensitive_features=labels * 100)
-    assert monitor.history_["drift"].isna().all()
-    # A state that is loaded has warned when it was made.
-    FairnessMonitor.from_dict(monitor.to_dict())
-
-
-def test_drift_of_groups_that_cannot_be_compared():
-    """Rates of a true label that one group lacks leave the other group's drift."""
-    earlier = FairnessMonitor(equalized_odds_difference)
-    y_true, y_pred, groups = [0, 1] * 8, [0, 1, 1, 0] * 4, ["a", "a", "b", "b"] * 4
-    earlier.update(y_true, y_pred, sensitive_features=groups)
-    for swap in (False, True):
-        names = np.array(["b", "a"] if swap else ["a", "b"])
-        monitor = FairnessMonitor(
-            equalized_odds_difference, reference=earlier.statistic_
-        )
-        now_true, now_groups = [0, 1, 0, 0], names[[0, 0, 1, 1]]
-        with pytest.warns(UndefinedMetricWarning):
-            monitor.update(now_true, [0, 0, 0, 1], sensitive_features=now_groups)
-        assert np.isfinite(monitor.history_["drift"].iloc[0])
 
 
 def test_weighted_strata_share_each_tail():

@@ -7,9 +7,10 @@ import numpy as np
 import polars as pl
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.sparse import csr_array
 from scipy.special import expit
 from sklearn import config_context
-from sklearn.compose import TransformedTargetRegressor
+from sklearn.compose import TransformedTargetRegressor, make_column_transformer
 from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.frozen import FrozenEstimator
@@ -17,7 +18,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn.metrics import r2_score
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from skfair.exceptions import MitigationWarning
 from skfair.groups import encode_groups
@@ -280,3 +281,21 @@ def test_the_unit_of_weights_does_not_matter(salaries, unit):
     ]
     assert gap(found[0], sex) < 0.2
     assert_allclose(found[1], found[0], rtol=1e-3)
+
+
+@pytest.mark.parametrize("kind", ["sparse", "text"])
+def test_the_default_model_of_the_group_reads_what_the_regressor_reads(salaries, kind):
+    X, y, sex = (part[:400] for part in salaries)
+    given, inner = csr_array(X.to_numpy()), Ridge()
+    if kind == "text":
+        given = X.assign(job=np.where(X["proxy"] > 0.7, "smith", "nurse"))
+        inner = make_pipeline(
+            make_column_transformer(
+                (OneHotEncoder(), ["job"]), remainder="passthrough"
+            ),
+            Ridge(),
+        )
+    model = UnawareRegressor(inner, strength=1.0, cv=2)
+    model.fit(given, y, sensitive_features=sex)
+    assert gap(model.predict(given), sex) < 0.6 * gap(y, sex)
+    assert gap(model.with_strength(0).predict(given), sex) > 0.3

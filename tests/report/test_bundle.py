@@ -701,6 +701,28 @@ def test_other_files_are_not_replaced(light, tmp_path):
         light.to_bundle(tmp_path / "a" / "b")
 
 
+@pytest.mark.parametrize("exists", [False, True])
+def test_a_full_disk_leaves_no_part_of_a_bundle(exists, light, files, tmp_path):
+    """The second file does not fit: a bundle that was there stays as it was."""
+    resource = pytest.importorskip("resource", reason="needs limits of file sizes")
+    folder = tmp_path / "bundle"
+    if exists:
+        folder.mkdir()
+        for name, text in files.items():
+            (folder / name).write_text(text)
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (5_000, limits[1]))
+    try:
+        with pytest.raises(OSError, match="bundle"):
+            light.to_bundle(folder)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    if exists:
+        assert {p.name: p.read_text() for p in folder.iterdir()} == files
+    else:
+        assert not folder.exists()
+
+
 def conforms(value, schema, defs):
     """Whether JSON conforms to a schema, of the words that this schema uses."""
     if "$ref" in schema:

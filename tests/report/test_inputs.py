@@ -207,10 +207,11 @@ def test_first_class_as_the_positive_one(biased):
     assert report.summary["models"][0]["name"] == "LogisticRegression"
 
 
+@pytest.mark.filterwarnings("ignore:MADDPostProcessor, on held-out rows")
 def test_estimators_that_ask_for_groups(biased):
     X, y = biased
     groups, plain = X["sex"], X.drop(columns="sex")
-    model = MADDPostProcessor(LogisticRegression()).fit(
+    model = MADDPostProcessor(LogisticRegression(), repair_level=1).fit(
         plain, y, sensitive_features=groups
     )
     report = estimated(model, plain, y, sensitive_features=groups)

@@ -105,12 +105,8 @@ def test_broken_text():
     statistic = collected([(True, 0.5, "A", 1), (False, 0.5, "B", 1)])
     data = statistic.to_dict()
     other = replace(statistic.negative, labels=("A", "C")).to_dict()
-    for broken, message in (
-        ({**data, "type": "GroupedHistogram"}, "of type 'GroupedCalibration'"),
-        ({"type": data["type"], "positive": data["positive"]}, "lacks 'negative'"),
-        ({**data, "negative": other}, "labels of its histograms are"),
-        ({**data, "negative": statistic.negative.coarsen(4).to_dict()}, "n_bins of"),
-        ({**data, "negative": {}}, "data must be a dictionary of type"),
-    ):
-        with pytest.raises(ValueError, match=message):
+    with pytest.raises(ValueError, match="of type 'GroupedCalibration'"):
+        GroupedCalibration.from_dict({**data, "type": "GroupedHistogram"})
+    for broken in {**data, "negative": other}, {**data, "negative": {}}:
+        with pytest.raises(ValueError, match="must have the SHA-256"):
             GroupedCalibration.from_dict(broken)

@@ -498,7 +498,7 @@ class Order(NamedTuple):
         """
         ordered = np.sort(self.largest)
         below = np.searchsorted(ordered, standardised - self.rounding)
-        shares = 1 - below / len(ordered)
+        shares = (len(ordered) - below) / len(ordered)
         decides = standardised >= self.largest[0] - self.rounding
         return np.where(decides, self.pvalue, shares)
 

@@ -1,0 +1,564 @@
+"""Rules that choose among the candidates of a search, and their test scores."""
+
+from __future__ import annotations
+
+import math
+import re
+import reprlib
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import KW_ONLY, astuple, dataclass
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import pandas as pd
+from scipy.stats import sem
+from sklearn.exceptions import UndefinedMetricWarning
+
+from skfair._utils._text import shown
+from skfair._utils._types import Floats
+from skfair._utils._validation import check_choice, check_real
+from skfair._utils._warnings import warn_user
+
+#: The attribute ``cv_results_`` of a search, or a DataFrame made from it.
+CVResults: TypeAlias = Mapping[str, Any] | pd.DataFrame
+
+#: Scores that differ by no more are equal: means over folds carry rounding.
+ROUNDING = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class Rule(ABC):
+    """Chooses among the candidates whose performance and fairness are both finite."""
+
+    performance: str = "average_precision"
+    fairness: str | Sequence[str] = "neg_mcdp"
+
+    def __post_init__(self) -> None:
+        check_metric_name("performance", self.performance)
+        if isinstance(self.fairness, Collection) and not isinstance(self.fairness, str):
+            check_metric_names("fairness", self.fairness)
+        else:
+            check_metric_name("fairness", self.fairness)
+
+    def _means(self, cv_results: CVResults) -> pd.DataFrame:
+        """Mean performance, and the one number of all fairness scores, of candidates.
+
+        Columns are "performance" and "fairness".
+        """
+        means = compared_means(cv_results, self.performance, *fairness_names(self))
+        fairness = self._fairness_of(means[fairness_names(self)])
+        columns = {"performance": means[self.performance], "fairness": fairness}
+        return pd.DataFrame(columns)
+
+    def _fairness_of(self, scores: pd.DataFrame) -> pd.Series:
+        """Return one number for several fairness scores, larger for fairer."""
+        return scores.min(axis=1)
+
+    def __eq__(self, other: object) -> bool:
+        # After a search, `score` looks up the scorer under the key `refit`: as a key, a
+        # rule is the name of its performance metric.
+        if isinstance(other, str):
+            return self.performance == other
+        return type(other) is type(self) and astuple(other) == astuple(self)
+
+    def __hash__(self) -> int:
+        return hash(self.performance)
+
+    def __call__(self, cv_results: CVResults) -> int:
+        """Choose a candidate.
+
+        Parameters
+        ----------
+        cv_results : dict of ndarrays, or DataFrame
+            Attribute ``cv_results_`` of a search.
+
+        Returns
+        -------
+        int
+            Position of the candidate.
+        """
+        names = metrics_of(cv_results)
+        category: type[UserWarning] = UserWarning
+        try:
+            means = self._means(cv_results)
+            if len(means):
+                return self._choose(cv_results, means)
+            category = UndefinedMetricWarning
+            reason = (
+                f"No candidate has finite scores in {self.performance!r} and "
+                f"{_named(fairness_names(self))}. Folds without a group score nan, see "
+                "GroupStratifiedKFold; scorers that fail do too, and "
+                "error_score='raise' stops the search at the first of them. Where "
+                "labels are not 0 and 1, scorers of scikit-learn such as "
+                "'average_precision' need pos_label, the positive label: use "
+                "skfair.metrics.make_group_scorer('average_precision'), which takes "
+                "the second of two labels, or make_scorer(..., pos_label=...)."
+            )
+        except ValueError as error:
+            # scikit-learn discards all results of a search if `refit` raises.
+            reason = str(error)
+            if self.performance not in names:
+                reason += (
+                    " search.score will end in a KeyError, without a scorer of it."
+                )
+        order = dict.fromkeys((self.performance, *fairness_names(self), *names))
+        chosen, description = _best_by_any(cv_results, order, names)
+        warn_user(
+            f"{type(self).__name__} has no choice. {reason} Candidate {chosen} is "
+            f"taken, {description}; to choose again, call another rule on "
+            "cv_results_.",
+            category,
+        )
+        return chosen
+
+    @abstractmethod
+    def _choose(self, cv_results: CVResults, means: pd.DataFrame) -> int:
+        """Choose one of the candidates in `means`, of which there is at least one."""
+
+
+def fairness_names(rule: Rule) -> list[str]:
+    """Names of the fairness scores of a rule."""
+    return [rule.fairness] if isinstance(rule.fairness, str) else [*rule.fairness]
+
+
+def _best_by_any(
+    cv_results: CVResults, order: Iterable[str], names: list[str]
+) -> tuple[int, str]:
+    """Return the best candidate by the first metric with a finite score, described."""
+    for metric in order:
+        if metric in names and len(means := compared_means(cv_results, metric)):
+            return first_best(means, metric), f"the best by {metric!r}"
+    return 0, "the first, since no score is finite"
+
+
+def check_metric_name(parameter: str, value: Any) -> None:
+    """Raise unless a parameter is the name of a metric."""
+    if not isinstance(value, str):
+        raise ValueError(
+            f"{parameter} must be the name of a metric in the scoring of the search, "
+            f"got {shown(value)}."
+        )
+
+
+def check_metric_names(parameter: str, values: Any) -> None:
+    """Raise unless a parameter is a list of distinct names."""
+    several = isinstance(values, Collection) and not isinstance(values, str)
+    if not several or not len(values):
+        raise ValueError(
+            f"{parameter} must be a list of one or more names, got {shown(values)}."
+        )
+    for name in values:
+        check_metric_name(f"every entry of {parameter}", name)
+    if len(set(values)) < len(values):
+        raise ValueError(f"{parameter} must be distinct, got {list(values)}.")
+
+
+def _named(names: list[str]) -> str:
+    """Write names of metrics in quotes."""
+    return " and ".join(map(repr, names))
+
+
+def compared_means(cv_results: CVResults, *metrics: str) -> pd.DataFrame:
+    """Mean test scores of the candidates that have finite ones in all metrics.
+
+    Of a halving search, only those of the last iteration, which used most rows. The
+    index is the position in the search.
+    """
+    means = pd.DataFrame(
+        {metric: scores_of(cv_results, metric, "mean") for metric in metrics}
+    ).rename_axis("candidate")
+    compared = np.isfinite(means).all(axis=1)
+    if "iter" in cv_results:
+        iterations = np.asarray(cv_results["iter"])
+        compared &= iterations == iterations.max()
+    return means[compared]
+
+
+def metrics_of(cv_results: Any) -> list[str]:
+    """Names of the metrics in the results of a search, which need one at least."""
+    if not isinstance(cv_results, (Mapping, pd.DataFrame)):
+        raise ValueError(
+            "cv_results must be the cv_results_ of a search, a dict or a DataFrame, "
+            f"got {type(cv_results).__name__}."
+        )
+    prefix = "mean_test_"
+    columns = [str(name) for name in cv_results if str(name).startswith(prefix)]
+    if not columns:
+        raise ValueError(
+            f"cv_results must be the cv_results_ of a search, with {prefix}<metric>, "
+            f"got the columns {[str(name) for name in cv_results][:5]}."
+        )
+    n_candidates = len(_numbers(cv_results, columns[0]))
+    for name in (*columns, "iter"):
+        if name in cv_results:
+            _numbers(cv_results, name, n_candidates)
+    if "params" in cv_results and len(cv_results["params"]) != n_candidates:
+        raise ValueError(
+            f"cv_results['params'] has {len(cv_results['params'])} entries, expected "
+            f"{n_candidates}, one for each candidate of the search."
+        )
+    return [name.removeprefix(prefix) for name in columns]
+
+
+def _numbers(
+    cv_results: CVResults, column: str, n_candidates: int | None = None
+) -> Floats:
+    """Return a column with one number for each candidate, or raise.
+
+    There must be one candidate at least, or as many as given.
+    """
+    must = f"cv_results[{column!r}] must have one number for each candidate of the"
+    try:
+        values = np.asarray(cv_results[column])
+        if values.dtype.kind not in "biufO":
+            raise TypeError
+        values = values.astype(np.float64)
+    except (TypeError, ValueError):
+        text = reprlib.repr(cv_results[column])
+        raise ValueError(f"{must} search, got {text}.") from None
+    n_values = len(values) if values.ndim == 1 else 0
+    if not n_values or n_values != (n_candidates or n_values):
+        raise ValueError(f"{must} search, got an array of shape {values.shape}.")
+    return values
+
+
+def scores_of(cv_results: CVResults, metric: str, statistic: str) -> Floats:
+    """Mean ("mean") or standard deviation ("std") of test scores, by candidate."""
+    present = metrics_of(cv_results)
+    if metric not in present:
+        raise ValueError(
+            f"cv_results has no metric {metric!r}, it has {present}. Use the "
+            "names in the scoring of the search."
+        )
+    n_candidates = len(_numbers(cv_results, f"mean_test_{metric}"))
+    return _numbers(cv_results, f"{statistic}_test_{metric}", n_candidates)
+
+
+def statistics_of(cv_results: CVResults, metric: str) -> list[str]:
+    """Names of the statistics of a metric: tables of trials have no "std"."""
+    return ["mean", *(["std"] if f"std_test_{metric}" in cv_results else [])]
+
+
+def standard_error(cv_results: CVResults, metric: str, candidate: int) -> float:
+    """Estimate the standard error of a candidate's mean test score from its folds."""
+    folds = folds_of(cv_results, metric)
+    if len(folds) < 2:
+        raise ValueError(
+            "kind='one_standard_error' needs the scores of two folds or more, but "
+            f"cv_results_ has {len(folds)} columns 'split<i>_test_{metric}'."
+        )
+    return float(sem([scores[candidate] for scores in folds]))
+
+
+def folds_of(cv_results: CVResults, metric: str) -> list[Floats]:
+    """Test scores of the candidates in each fold."""
+    column = re.compile(rf"split\d+_test_{re.escape(metric)}")
+    return [
+        np.asarray(cv_results[name])
+        for name in map(str, cv_results)
+        if column.fullmatch(name)
+    ]
+
+
+def first_best(means: pd.DataFrame, *metrics: str) -> int:
+    """Position of the largest score; ties go to the next metric, then to the first."""
+    order = np.lexsort([-means[metric] for metric in reversed(metrics)])
+    return int(means.index[order[0]])
+
+
+@dataclass(frozen=True, eq=False)
+class BestUnder(Rule):
+    """Take the best performer among the candidates with a disparity within a limit.
+
+    Pass it as `refit` to `GridSearchCV`, `RandomizedSearchCV` or any search that takes
+    a function of ``cv_results_`` there. The search needs both metrics in its
+    `scoring`.
+
+    Parameters
+    ----------
+    performance : str, default="average_precision"
+        Name of a metric in `scoring`, its key if `scoring` is a dict; larger for
+        better.
+    fairness : str or list of str, default="neg_mcdp"
+        Name of a metric in `scoring` that is a negated disparity, as those of
+        `skfair.metrics.get_fairness_scorer`; or several, all of which must be within
+        their limits.
+    limit : float or list of float
+        Largest mean disparity allowed, not negated: 0.1 keeps candidates that score
+        -0.1 or more. A list has the limit of each metric of `fairness`.
+
+    Raises
+    ------
+    ValueError
+        When constructed, on a negative limit, or on a list of another length than
+        `fairness`. When called, if `cv_results` is not that
+        of a search.
+
+    Warns
+    -----
+    UserWarning
+        If no candidate is within the limit: the one that exceeds it least is taken. If
+        the rule does not apply, because `cv_results` has no metric of these names or a
+        fairness score is positive, so that it is not a negated disparity: the best
+        performer is taken, or, without that metric, the best by another one.
+    sklearn.exceptions.UndefinedMetricWarning
+        If no candidate has finite scores in all these metrics: likewise.
+
+    See Also
+    --------
+    FairestWithin : Takes the fairest of the candidates that perform well enough; its
+        notes apply here too.
+    pareto_front : All candidates that no other candidate dominates.
+
+    Examples
+    --------
+    >>> from skfair.model_selection import BestUnder
+    >>> rule = BestUnder("accuracy", "neg_mcdp", limit=0.1)
+    >>> rule(
+    ...     {
+    ...         "mean_test_accuracy": [0.8, 0.7, 0.6],
+    ...         "mean_test_neg_mcdp": [-0.2, -0.1, 0.0],
+    ...     }
+    ... )
+    1
+    """
+
+    _: KW_ONLY
+    limit: float | Sequence[float]
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        n_limits, n_names = len(limits_of(self)), len(fairness_names(self))
+        for limit in limits_of(self):
+            check_real("limit", limit, 0, math.inf, closed="left")
+        if n_limits not in (1, n_names):
+            raise ValueError(
+                f"limit must be one number or one for each of fairness={self.fairness}"
+                f", got {n_limits}."
+            )
+
+    def _fairness_of(self, scores: pd.DataFrame) -> pd.Series:
+        """Return how far the disparity that is nearest to its limit is within it."""
+        within = scores.to_numpy() + np.array(limits_of(self), dtype=float)
+        return pd.Series(within.min(axis=1), scores.index)
+
+    def _choose(self, cv_results: CVResults, means: pd.DataFrame) -> int:
+        scores = compared_means(cv_results, self.performance, *fairness_names(self))
+        largest = scores[fairness_names(self)].max()
+        if (largest > ROUNDING).any():
+            name = largest.idxmax()
+            raise ValueError(
+                f"fairness={name!r} must be a negated disparity, at most 0, got a "
+                f"score of {largest[name]:.6g}."
+            )
+        within = means[means["fairness"] >= -ROUNDING]
+        if len(within):
+            return first_best(within, "performance", "fairness")
+        fairest = first_best(means, "fairness", "performance")
+        limits = ", ".join(f"{limit:.6g}" for limit in limits_of(self))
+        names = fairness_names(self)
+        taken = ", ".join(f"{scores.loc[fairest, name]:.6g}" for name in names)
+        warn_user(
+            f"No candidate has {', '.join(names)} within limit={limits}; the "
+            f"fairest is taken, with {taken}.",
+        )
+        return fairest
+
+
+def limits_of(rule: BestUnder) -> list[Any]:
+    """Limits of the fairness scores of a rule, one for each or one for all."""
+    limit: Any = rule.limit
+    several = isinstance(limit, Sequence) and not isinstance(limit, str)
+    return [*limit] if several else [limit]
+
+
+@dataclass(frozen=True, eq=False)
+class FairestWithin(Rule):
+    """Take the fairest of the candidates that perform almost as well as the best.
+
+    Pass it as `refit` to `GridSearchCV`, `RandomizedSearchCV` or any search that takes
+    a function of ``cv_results_`` there. The search needs both metrics in its
+    `scoring`.
+
+    Parameters
+    ----------
+    performance : str, default="average_precision"
+        Name of a metric in `scoring`, its key if `scoring` is a dict; larger for
+        better.
+    fairness : str or list of str, default="neg_mcdp"
+        Name of a metric in `scoring`, larger for fairer; or several, of which the
+        smallest mean score of a candidate counts.
+    tolerance : float, default=None
+        With ``kind="relative"`` the share of the best performance that must be kept,
+        of which None stands for 0.95; with ``"absolute"`` the performance that may be
+        lost.
+    kind : {"relative", "absolute", "one_standard_error"}, default="relative"
+        How the least performance, a mean score, is computed:
+
+        - ``"relative"``: `tolerance` times the best mean score, with `tolerance` in
+          (0, 1]. It needs positive scores.
+        - ``"absolute"``: the best mean score minus `tolerance`, which is 0 or more.
+        - ``"one_standard_error"``: the best mean score minus its standard error over
+          folds; `tolerance` must be None.
+    reference : float, default=None
+        Score of a model outside the search, such as one without mitigation, to use in
+        place of the best mean score. Not allowed with ``"one_standard_error"``.
+
+    Raises
+    ------
+    ValueError
+        When constructed, on a parameter out of range. When called, if `cv_results` is
+        not that of a search.
+
+    Warns
+    -----
+    UserWarning
+        If no candidate reaches the least performance, because `reference` is higher
+        than all of them: the best performer is taken. If the rule does not apply,
+        because `cv_results` has no metric of these names, the best performance is not
+        positive with ``kind="relative"``, or there are fewer than two folds with
+        ``kind="one_standard_error"``: the best performer is taken, or, without that
+        metric, the best by another one.
+    sklearn.exceptions.UndefinedMetricWarning
+        If no candidate has finite scores in all these metrics: likewise.
+
+    See Also
+    --------
+    BestUnder : Takes the best performer among the candidates that are fair enough.
+    pareto_front : All candidates that no other candidate dominates.
+    skfair.inspection.TradeOffDisplay : A plot of the choice.
+
+    Notes
+    -----
+    Candidates with a performance or fairness that is not finite are left out, also
+    from the search for the best mean score. Of equally fair candidates the best
+    performer is taken, then the first.
+
+    Scorers of scikit-learn of a positive label, such as ``"average_precision"``, fail
+    where labels are not 0 and 1. ``make_group_scorer("average_precision")`` takes the
+    second of two labels of text as the positive one. scikit-learn tells of a scorer
+    that fails by a warning at each score, and goes on; with ``error_score="raise"``
+    the search stops at the first.
+
+    scikit-learn discards the results of a search if `refit` raises, so a rule that
+    cannot choose takes a candidate and warns. The results are kept: call another rule
+    on the ``cv_results_`` of the search.
+
+    Searches set `best_index_` and `best_params_` to the choice, but no `best_score_`,
+    as with any function for `refit`. ``search.score(X, y)`` is the performance: a rule
+    equals, and has the hash of, the name of its performance metric, which is how a
+    search finds its scorer. Halving searches take one metric only and ignore a
+    function for `refit`: call the rule on their ``cv_results_``, where it compares the
+    candidates of the last iteration.
+
+    References
+    ----------
+    .. [1] Jin, Li, Feng. "On the Maximal Local Disparity of Fairness-Aware
+       Classifiers". ICML 2024. Section 6.1 selects the fairest model with at least
+       95 % of the average precision of the plain one, by its validation rows.
+    .. [2] Breiman, Friedman, Olshen, Stone. "Classification and Regression Trees".
+       1984. Section 3.4.3: the one standard error rule.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.model_selection import GridSearchCV
+    >>> from skfair.datasets import make_biased_classification
+    >>> from skfair.metrics import get_fairness_scorer
+    >>> from skfair.model_selection import FairestWithin
+    >>> X, y = make_biased_classification(
+    ...     group_sizes={"sex": {0: 0.4, 1: 0.6}}, random_state=0
+    ... )
+    >>> search = GridSearchCV(
+    ...     LogisticRegression(),
+    ...     {"C": [0.0001, 0.01, 1]},
+    ...     scoring={
+    ...         "average_precision": "average_precision",
+    ...         "neg_mcdp": get_fairness_scorer("neg_mcdp", sensitive_features="sex"),
+    ...     },
+    ...     refit=FairestWithin(tolerance=0.98),
+    ... ).fit(X, y)
+    >>> search.best_params_
+    {'C': 0.0001}
+    >>> round(search.score(X, y), 2)  # average precision
+    0.92
+    """
+
+    tolerance: float | None = None
+    _: KW_ONLY
+    kind: Literal["relative", "absolute", "one_standard_error"] = "relative"
+    reference: float | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        choices = ("relative", "absolute", "one_standard_error")
+        check_choice("kind", self.kind, choices)
+        if self.kind == "one_standard_error":
+            for name in ("tolerance", "reference"):
+                if (value := getattr(self, name)) is not None:
+                    raise ValueError(
+                        f"{name} must be None with kind='one_standard_error', got "
+                        f"{value!r}."
+                    )
+        elif self.kind == "absolute":
+            check_real("tolerance", self.tolerance, 0, math.inf, closed="left")
+        else:
+            if self.tolerance is None:
+                object.__setattr__(self, "tolerance", 0.95)
+            check_real("tolerance", self.tolerance, 0, 1, closed="right")
+            # A search would notice only at its end.
+            if self.performance.startswith("neg_"):
+                raise ValueError(self._no_share("is never positive"))
+        if self.reference is not None:
+            check_real("reference", self.reference, -math.inf, math.inf)
+            if self.kind == "relative" and self.reference <= 0:
+                raise ValueError(self._no_share(f"has reference={self.reference!r}"))
+
+    def _no_share(self, reason: str) -> str:
+        """Error message: a share of the performance is meaningless."""
+        return (
+            f"performance={self.performance!r} {reason}, so a share of it means "
+            "nothing. Use kind='absolute' with tolerance=<the loss allowed>."
+        )
+
+    def _choose(self, cv_results: CVResults, means: pd.DataFrame) -> int:
+        least = self.least_performance(cv_results)
+        within = means[means["performance"] >= least - ROUNDING]
+        if len(within):
+            return first_best(within, "fairness", "performance")
+        best = first_best(means, "performance", "fairness")
+        warn_user(
+            f"No candidate has {self.performance} of at least {least:.6g}; the best "
+            f"performer is taken, with {means.loc[best, 'performance']:.6g}.",
+        )
+        return best
+
+    def least_performance(self, cv_results: CVResults) -> float:
+        """Compute the mean score from which on a candidate performs well enough.
+
+        Parameters
+        ----------
+        cv_results : dict of ndarrays, or DataFrame
+            Attribute ``cv_results_`` of a search.
+
+        Returns
+        -------
+        float
+            nan if no candidate has a finite performance and fairness, unless
+            `reference` is given.
+        """
+        reference = self.reference
+        if reference is None:
+            means = self._means(cv_results)
+            if means.empty:
+                return math.nan
+            best = first_best(means, "performance")
+            reference = float(means.loc[best, "performance"])
+            if self.kind == "one_standard_error":
+                return reference - standard_error(cv_results, self.performance, best)
+        if self.kind == "absolute":
+            return reference - float(self.tolerance or 0)
+        if reference <= 0:
+            raise ValueError(self._no_share(f"is {reference:.6g} at best"))
+        return reference * float(self.tolerance or 0)

@@ -201,8 +201,9 @@ def explained_gap(
     on the columns [1]_ [3]_. Where several thresholds may have the largest gap, noise
     makes the value too large, and the interval reaches from the largest noise of all of
     them below it to that of one above. Where nothing may remain, all of the gap may be
-    explained, and the interval of ``explained`` contains that of the gap. A classifier that misses how groups differ
-    leaves a part of the gap unexplained, and no interval shows this.
+    explained, and the interval of ``explained`` contains that of the gap. A classifier
+    that misses how groups differ leaves a part of the gap unexplained, and no interval
+    shows this.
 
     References
     ----------

@@ -72,7 +72,6 @@ def by_proxy(audits: Sequence[Audit]) -> Summary | None:
             for position, attribute in enumerate(audit.attributes)
             if {*attribute.every.labels} <= {*groups}
         ],
-        "known": [],
         "limit": audit.options.proxy_limit,
         "odds_ratios": [_finite(ratio) for ratio in audit.options.odds_ratio],
         "results": [_of_model(one, model) for one in audits for model in one.models],
@@ -202,7 +201,6 @@ def _summary_of_bounds(
         settings += f", confidence_level={level}, random_state={seed}"
     return {
         "key": measure.key,
-        "title": "",
         "estimate": or_none(found.estimate),
         **{k: None if v is None else [*map(or_none, v)] for k, v in values.items()},
         "unbounded": []
@@ -210,7 +208,6 @@ def _summary_of_bounds(
         else [*map(float, found.bounds_at(math.inf))],
         "tipping": _finite(tipping),
         "cannot_tell": math.isfinite(tipping),
-        "sentence": "",
         "call": f"proxy_bounds({measure.metric.__name__}, None, {measure.question}, "
         f"group_probabilities=shares, {settings})",
     }

@@ -240,7 +240,6 @@ def _summary_of_metric(
     sizes = sample.attribute.sizes
     return {
         "key": measure.key,
-        "title": "",
         "question": measure.question,
         "maximum": measure.maximum,
         "n": int(sizes.sum()),
@@ -249,14 +248,10 @@ def _summary_of_metric(
         "value": or_none(found.value),
         **drawn._asdict(),
         "pairs": [*drawn.pairs],
-        "tested": "",
         "searched": None if found.bounds is None else list(found.bounds),
         "beside_first": None,
         "attained": found.to_dict(),
         "left_out": _few_of_labels(sample, found),
-        "note": "",
-        "finding": "",
-        "sentence": "",
     }
 
 
@@ -386,7 +381,7 @@ def _impact_ratios(sample: Sample) -> list[dict[str, Any]] | None:
         if audit.n_alike is not None and sample.attribute.n_missing:
             unknown = {"n": sample.attribute.n_missing, "status": "unknown"}
             rows.append({"label": "unknown", **dict.fromkeys(table.columns)} | unknown)
-        tables.append({"kind": kind, "rows": rows, "sentence": ""})
+        tables.append({"kind": kind, "rows": rows})
     return tables
 
 
@@ -404,8 +399,7 @@ def _strata(sample: Sample, found: dict[str, Finding]) -> Summary | None:
     strata = sample.audit.strata
     assert strata is not None
     for row in numbers:
-        everyone = or_none(found[row["key"]].value)
-        row |= {"title": "", "everyone": everyone, "tested": ""}
+        row["everyone"] = or_none(found[row["key"]].value)
         row["stratum"] = None if row["value"] is None else label_text(row["stratum"])
     names = CROSS.join(strata.names)
     return {
@@ -414,7 +408,6 @@ def _strata(sample: Sample, found: dict[str, Finding]) -> Summary | None:
         "n_rows": sample.audit.count(strata.codes >= 0),
         "left_out": [*_left_out(parts)],
         "rows": numbers,
-        "sentence": "",
     }
 
 
@@ -426,7 +419,7 @@ def _left_out(parts: Sequence[Part]) -> Iterator[Summary]:
 
     def named(part: Part, metric: str | None = None, **why: Any) -> Summary:
         nothing: Summary = {"n_rows": None, "compared": None, "aside": [], "cells": []}
-        label = {"label": label_text(part.label), "metric": metric, "reason": ""}
+        label = {"label": label_text(part.label), "metric": metric}
         return label | nothing | why
 
     for part in parts:

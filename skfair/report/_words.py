@@ -111,17 +111,17 @@ def _put_result(summary: Summary, attribute: Summary, result: Summary) -> None:
         measure["title"] = titles[measure["key"]]
         measure["note"] = " ".join(note(measure))
         measure["finding"] = describe(summary, attribute, measure)
-        other = _other_pair(attribute, measure)
-        if other is not None:
-            gap = amount(other["gap"], measure["key"])
-            measure["tested"] = f"{_pair_text(other)}: {gap}"
+        measure["tested"] = ""
+        if (pair := _other_pair(attribute, measure)) is not None:
+            gap = amount(pair["gap"], measure["key"])
+            measure["tested"] = f"{_pair_text(pair)}: {gap}"
         measure["sentence"] = " ".join(with_chance(summary, attribute, measure))
     for table in result["impact_ratios"] or ():
         given = table["kind"], table["rows"], settings["confidence_level"]
         table["sentence"] = " ".join(describe_ratios(*given))
     if (table := result["strata"]) is not None:
         for row in table["rows"]:
-            row["title"] = titles[row["key"]]
+            row |= {"title": titles[row["key"]], "tested": ""}
             if (pair := row["pair"]) is not None:
                 gap = amount(pair["gap"], row["key"])
                 row["tested"] = f"{_pair_text(pair)} in {pair['stratum']}: {gap}"

@@ -25,6 +25,7 @@ from skfair._utils._text import (
 from skfair.report._metrics import (
     FURTHER_QUESTIONS,
     MEASURES,
+    Measure,
     amount,
     amounts,
     questions_of,
@@ -89,62 +90,51 @@ def record_of(date: str | datetime.date | None, source: str | None) -> dict[str,
 
 
 def render(summary: Summary, record: Mapping[str, Any]) -> str:
-    """Write the page of a report.
+    """Write the page of a report: HTML without script, which loads nothing.
 
     `record` is written at its head, beside what the summary says about its making.
     """
     require_report_extra()
-    proxy, settings = summary.get("proxy"), summary["settings"]
-    metrics = [one for key, one in MEASURES.items() if key in settings["calls"]]
-    resampled = [one for one in metrics if not one.bounded]
-    return render_page(
-        "report.html",
-        {**summary, "proxy": proxy, "why": summary.get("why")},
-        record,
-        pictures=_pictures(summary),
-        models_picture=models_picture(summary),
-        proxy_pictures=[
-            proxy_picture(result, f"x{i}-")
-            for i, result in enumerate(proxy["results"] if proxy else ())
-        ],
-        questions={**questions_of(settings), **FURTHER_QUESTIONS},
-        headings=[_HEADINGS[word_of(q, settings)] for q in questions_of(settings)],
-        numbers=settings["scale"] == "real",
-        decides=settings["decides"],
-        performances=[
-            {"label": one["name"], "n": summary["n_rows"], **one["performance"]}
-            for one in summary["models"]
-        ],
-        metrics=metrics,
-        by_value=listed(
-            [in_quotes(m.title_of(settings)) for m in metrics if not m.compares_pairs]
-        ),
-        resampled=listed([in_quotes(one.title_of(settings)) for one in resampled]),
-        shown=_SHOWN,
-        several=len(summary["models"]) > 1,
-    )
-
-
-def render_page(
-    template: str, summary: Summary, record: Mapping[str, Any], **values: Any
-) -> str:
-    """Write a page: HTML without script, which loads nothing."""
-    require_report_extra()
     from markupsafe import Markup
 
-    templates = importlib.resources.files("skfair.report._page") / "templates"
+    proxy, settings = summary["proxy"], summary["settings"]
+    metrics = [one for key, one in MEASURES.items() if key in settings["calls"]]
+    folder = importlib.resources.files("skfair.report._page") / "templates"
     page = (
         _environment()
-        .get_template(template)
+        .get_template("report.html")
         .render(
-            **summary,
-            **values,
-            style=Markup((templates / "report.css").read_text()),
+            **{"why": None, **summary},
+            style=Markup((folder / "report.css").read_text()),
             safe=Markup,
             record={key: visible_text(text, 200) for key, text in record.items()},
+            pictures=_pictures(summary),
+            models_picture=models_picture(summary),
+            proxy_pictures=[
+                proxy_picture(result, f"x{i}-")
+                for i, result in enumerate(proxy["results"] if proxy else ())
+            ],
+            questions={**questions_of(settings), **FURTHER_QUESTIONS},
+            headings=[_HEADINGS[word_of(q, settings)] for q in questions_of(settings)],
+            numbers=settings["scale"] == "real",
+            decides=settings["decides"],
+            performances=[
+                {"label": one["name"], "n": summary["n_rows"], **one["performance"]}
+                for one in summary["models"]
+            ],
+            metrics=metrics,
+            by_value=_titles([m for m in metrics if not m.compares_pairs], settings),
+            resampled=_titles([m for m in metrics if not m.bounded], settings),
+            shown=_SHOWN,
+            several=len(summary["models"]) > 1,
         )
     )
     return str(page)
+
+
+def _titles(metrics: list[Measure], settings: Summary) -> str:
+    """List the titles of some metrics."""
+    return listed([in_quotes(metric.title_of(settings)) for metric in metrics])
 
 
 @functools.cache

@@ -198,7 +198,7 @@ class Mitigator(LinkedToSite):
 
     def _read_target(self, X: Any, y: Any, weights: Any) -> NDArray[Any]:
         """Set the classes, and return 1 for each row of the second class, else 0."""
-        y = _check_target(X, y)
+        y = check_target(X, y)
         check_classification_targets(y)
         self.classes_ = _find_classes(y, getattr(self, "estimator", None), weights)
         return np.asarray(y == self.classes_[1], dtype=np.intp)
@@ -318,7 +318,7 @@ class RegressorMitigator(MetaMitigator):
 
     def _read_target(self, X: Any, y: Any, weights: Any) -> NDArray[Any]:
         """Return the target as floats."""
-        y = _check_target(X, y)
+        y = check_target(X, y)
         if len(y) < 2:
             raise ValueError(f"y has n_samples={len(y)}, expected at least two rows.")
         if weights is not None and not weights.any():
@@ -352,7 +352,7 @@ def _indexable(X: Any) -> Any:
     return X
 
 
-def _check_target(X: Any, y: Any) -> NDArray[Any]:
+def check_target(X: Any, y: Any) -> NDArray[Any]:
     """Return y as an array with one value for each row of X."""
     check_consistent_length(X, y)
     y = column_or_1d(y, warn=True)
@@ -371,7 +371,8 @@ def _find_classes(
     if len(classes) > 2:
         raise ValueError(
             "Only binary classification is supported. The type of the target is "
-            f"{type_of_target(y)}, with the classes {classes[:5].tolist()}."
+            f"{type_of_target(y)}, with the classes {classes[:5].tolist()}. "
+            "skfair.postprocessing.DecisionPostProcessor decides among several classes."
         )
     if sample_weight is not None:
         weighted = np.unique(y[sample_weight > 0])

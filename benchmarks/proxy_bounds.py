@@ -146,7 +146,6 @@ def speed() -> None:
         "ten odds ratios of 10^6 rows in 1,000 cells / mcdp",
         lambda: proxy_bounds(mcdp, None, scores, odds_ratio=TEN, **given),
         lambda: mcdp(None, scores, sensitive_features=groups),
-        at_most=20,
         repeats=5,
     )
     import duckdb

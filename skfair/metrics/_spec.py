@@ -255,5 +255,7 @@ def keywords_of(function: Callable[..., Any]) -> set[str]:
 
 def pick(function: Callable[..., Any], options: Mapping[str, Any]) -> dict[str, Any]:
     """Those of the options that a function takes by keyword."""
+    if not options:
+        return {}
     known = keywords_of(function)
     return {name: options[name] for name in options if name in known}

@@ -53,7 +53,12 @@ from skfair.metrics import (
     permutation_test,
 )
 from skfair.metrics._scorer import positive_label, response_method_for
-from skfair.metrics._spec import Specification, check_metric, specification_of
+from skfair.metrics._spec import (
+    Specification,
+    check_metric,
+    pick,
+    specification_of,
+)
 from skfair.metrics._strata import over_strata
 from skfair.metrics._uncertainty._noise import compares_pairs, subtract_noise
 from skfair.metrics._uncertainty._permutation import (
@@ -61,7 +66,11 @@ from skfair.metrics._uncertainty._permutation import (
     permuted_strata,
     permutes_within_labels,
 )
-from skfair.metrics._uncertainty._resampling import Rows
+from skfair.metrics._uncertainty._resampling import (
+    Rows,
+    RowsOfStratum,
+    compares_pairs_of,
+)
 from skfair.metrics._undefined import ignore_undefined
 from skfair.model_selection._group_stratified_k_fold import GroupStratifiedKFold
 
@@ -465,7 +474,39 @@ class _HeldOut(NamedTuple):
             cast(Callable[..., float], self),
             takes_strata=True,
             compares_errors=specification.compares_errors,
+            countable=self._count,
+            pairs=self._pairs,
         )
+
+    @property
+    def _pairs(self) -> Callable[..., Any] | None:
+        """Finds the gaps of all pairs of groups, if the metric is the largest."""
+        specification, options = specification_of(self.metric)
+        if self.responses.ndim > 1 or not compares_pairs_of(self.metric):
+            return None
+        assert specification.pairs is not None
+        return partial(specification.pairs, **pick(specification.pairs, options))
+
+    def _count(self, _: Any, rows: Integers, __: None) -> RowsOfStratum:
+        """Count all responses to some rows, by the groups of the rows."""
+        specification, options = specification_of(self.metric)
+        countable, (owners, at) = specification.countable, self._all_responses(rows)
+        assert countable is not None
+        weights = None if self.weights is None else self.weights[rows[owners]]
+        counted = countable(
+            self.y_true[rows[owners]],
+            self.responses[at],
+            check_weights(weights, len(owners)),
+            **pick(countable, options),
+        )
+        return RowsOfStratum(counted, owners)
+
+    def _all_responses(self, rows: Integers) -> tuple[Integers, Integers]:
+        """Position in `rows` that each response belongs to, and its own position."""
+        counts = self.counts[rows]
+        owners = np.repeat(np.arange(len(rows)), counts)
+        first = self.starts[rows] - np.cumsum(counts) + counts
+        return owners, np.arange(len(owners)) + first[owners]
 
     def __call__(
         self,
@@ -480,10 +521,8 @@ class _HeldOut(NamedTuple):
         Rows take the place of scores, so that `bootstrap_interval` and
         `permutation_test` draw rows with all responses to them.
         """
-        counts = self.counts[rows]
-        owners = np.repeat(np.arange(len(rows)), counts)
-        first = self.starts[rows] - np.cumsum(counts) + counts
-        responses = self.responses[np.arange(len(owners)) + first[owners]]
+        owners, at = self._all_responses(rows)
+        responses = self.responses[at]
         strata = None if control_features is None else control_features[owners]
         groups = sensitive_features[owners]
         return self.evaluate(rows[owners], responses, groups, strata)

@@ -217,8 +217,9 @@ def compare_models(
     rows allow, and all rows have uncertain weights, uniform on the simplex: Gaffke's
     bound [2]_, computed from three moments, which of hits and misses is that of Clopper
     and Pearson. Where two models agree in all of n rows, a loss of accuracy of 3 / n is
-    just excluded at the level .95. Gaps have the same bounds, of each group, as in
-    melded intervals [3]_.
+    just excluded at the level .95. A performance without a bound, such as a log loss,
+    may fall further than these rows show. Gaps have the same bounds, of each group, as
+    in melded intervals [3]_.
 
     MCDP is the largest of many gaps, which noise pushes up, the more so the smaller it
     is: the difference of two such values is no basis for a test. Here the baseline's

@@ -17,14 +17,11 @@ from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.frozen import FrozenEstimator
 from sklearn.metrics import accuracy_score
-from sklearn.utils import Tags
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from skfair._mitigation import (
     FittedTable,
     MetaMitigator,
-    check_target,
     route_fit_params,
 )
 from skfair._training_rows import TrainingRows
@@ -272,6 +269,7 @@ default="demographic_parity"
     __metadata_request__predict: ClassVar = {"sensitive_features": True}
     __metadata_request__decision_function: ClassVar = {"sensitive_features": True}
     __metadata_request__score: ClassVar = {"sensitive_features": True}
+    _several_classes = True
     _without_groups = "no decision changes"
     control_features = None
     path_ = FittedTable()
@@ -302,11 +300,6 @@ default="demographic_parity"
         self.drop_sensitive = drop_sensitive
         self.random_state = random_state
         self.n_jobs = n_jobs
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = True
-        return tags
 
     def fit(
         self,
@@ -359,6 +352,7 @@ default="demographic_parity"
         self._check_parameters()
         rows = self._prepare(X, y, sensitive_features, None, sample_weight)
         self._cost = self._read_cost()
+        self._performance = "accuracy" if self.cost is None else "neg_cost"
         routed = route_fit_params(
             self, sensitive_features, fit_params, rows.sample_weight
         )
@@ -499,29 +493,6 @@ default="demographic_parity"
         check_choice("constraint", self.constraint, get_args(Constraint))
         check_real("max_difference", self.max_difference, 0, 1)
         check_flag("uses_group", self.uses_group)
-
-    def _read_target(self, X: Any, y: Any, weights: Any) -> NDArray[Any]:
-        """Set the classes, and return the position of the class of each row."""
-        y = check_target(X, y)
-        check_classification_targets(y)
-        present = np.unique(y if weights is None else y[weights > 0])
-        self.classes_ = np.unique(y)
-        if isinstance(self.estimator, FrozenEstimator):
-            check_is_fitted(self.estimator)
-            self.classes_ = np.asarray(self.estimator.classes_)
-        if len(present) < 2:
-            raise ValueError(
-                "y must have at least two classes, got "
-                f"{len(present)} class{'es' * (len(present) != 1)} with weight: "
-                f"{present.tolist()}."
-            )
-        unknown = np.setdiff1d(y, self.classes_)
-        if len(unknown):
-            raise ValueError(
-                f"y has the classes {unknown[:5].tolist()}, expected those of the "
-                f"fitted estimator, {self.classes_[:5].tolist()}."
-            )
-        return np.asarray(np.searchsorted(self.classes_, y))
 
     def _read_cost(self) -> Floats:
         """Return the cost of each class and decision, errors where none is given."""
@@ -675,11 +646,6 @@ default="demographic_parity"
             (values - ratios @ multipliers).argmax(axis=1) for multipliers in path
         ]
         self.path_ = pd.DataFrame(records)
-
-    @property
-    def _performance(self) -> str:
-        """Name of what is lost, in `path_`."""
-        return "accuracy" if self.cost is None else "neg_cost"
 
     def _gain(self, decisions: Integers) -> float:
         """Accuracy of decisions for the held-out rows, or minus their mean cost."""

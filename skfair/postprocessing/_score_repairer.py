@@ -35,6 +35,7 @@ from skfair.groups import (
     MISSING_LABEL,
     Groups,
     Selector,
+    drop_weightless,
     encode_groups,
     recode,
     resolve_groups,
@@ -387,6 +388,8 @@ GroupedScores or GroupedHistogram
             if control_features is not None:
                 strata = resolve_strata(control_features, n_samples=len(values))
             weights = check_weights(sample_weight, len(values))
+            if strata is None:
+                drop_weightless(values, groups, weights)  # refuses groups of no weight
             self._learn_rows(TrainingRows(None, None, groups, weights, strata, values))
         self._warn_of_gap(self)
         return self

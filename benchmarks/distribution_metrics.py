@@ -12,13 +12,11 @@ the ratios without.
 from __future__ import annotations
 
 import tracemalloc
-from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 import numpy as np
 from _paper_mcdp import approximate, exact
-from _timing import processor_seconds
+from _timing import compare
 from scipy.stats import ks_2samp
 
 from skfair.metrics import madd_curve, mcdp, mcdp_curve
@@ -31,18 +29,6 @@ def draw(n_samples: int) -> tuple[np.ndarray, np.ndarray]:
     generator = np.random.default_rng(0)
     groups = generator.integers(0, 2, n_samples)
     return generator.beta(2 + groups, 4), groups
-
-
-def compare(
-    name: str, ours: Callable[[], Any], theirs: Callable[[], Any], repeats: int = 9
-) -> None:
-    """Print the least times of two calls, and their ratio."""
-    best = [np.inf, np.inf]
-    for _ in range(repeats):
-        for position, call in enumerate((ours, theirs)):
-            best[position] = min(best[position], processor_seconds(call))
-    milliseconds = "".join(f"{1e3 * value:10.2f} ms" for value in best)
-    print(f"{name:56s}{milliseconds}{best[0] / best[1]:10.3f}", flush=True)
 
 
 def against_sort() -> None:

@@ -37,6 +37,8 @@ class Case(NamedTuple):
     direct: float
     n_values: int | None = None
     estimator: Any = None
+    #: What is added to the log-odds of the second group.
+    shift: float = 0.0
 
 
 LOGISTIC = LogisticRegression()
@@ -44,6 +46,9 @@ CASES = {
     "cells": Case(2_000, 0.5, 4),
     "cells, little remains": Case(2_000, 0.1, 4),
     "cells, nothing remains": Case(2_000, 0.0, 4),
+    "cells, small group": Case(1_500, 0.5, 4, None, -4.0),
+    "cells, small group, nothing remains": Case(1_500, 0.0, 4, None, -4.0),
+    "logistic, small group, nothing remains": Case(1_500, 0.0, None, LOGISTIC, -3.0),
     "logistic": Case(2_000, 0.5, None, LOGISTIC),
     "logistic, little remains": Case(2_000, 0.1, None, LOGISTIC),
     "logistic, nothing remains": Case(2_000, 0.0, None, LOGISTIC),
@@ -59,7 +64,7 @@ def draw(
     columns = rng.normal(size=(n_rows, 2))
     if case.n_values is not None:
         columns = np.clip(np.floor(columns) + case.n_values // 2, 0, case.n_values - 1)
-    probability = expit(0.7 * columns[:, 0] - 0.4 * columns[:, 1])
+    probability = expit(case.shift + 0.7 * columns[:, 0] - 0.4 * columns[:, 1])
     group = (rng.random(n_rows) < probability).astype(int)
     logit = 0.6 * columns[:, 0] + 0.3 * columns[:, 1] + case.direct * group
     return columns, group, expit(logit + rng.normal(size=n_rows)), probability

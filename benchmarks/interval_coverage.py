@@ -4,6 +4,7 @@
         [--cells 0 48] [--metrics MADD ...]
     python benchmarks/interval_coverage.py --bootstrap [--seeds 0 200]
     python benchmarks/interval_coverage.py --numbers
+    python benchmarks/interval_coverage.py --rates
 
 Scores of one group are shifted against those of all others. A cell is a shape of the
 scores, a shift, and numbers of rows; there are 48 for each number of groups, and
@@ -14,6 +15,7 @@ over the bandwidths that each pair of groups chose.
 `--bootstrap` studies `bootstrap_interval` of two groups with continuous scores instead,
 and `--numbers` predicted numbers of three shapes that are shifted or spread:
 differences of means and of mean absolute errors, and the Wasserstein distance.
+`--rates` studies differences of rates in 60 layouts, with ratios of sizes up to 1:400.
 """
 
 from __future__ import annotations
@@ -34,17 +36,25 @@ from skfair.metrics import (
     abcc,
     bootstrap_interval,
     confidence_interval,
+    cvar_fairness,
     demographic_parity_difference,
     madd,
+    max_gap,
     mcdp,
     mean_absolute_error_difference,
+)
+from skfair.metrics._confidence import (
+    Observed,
+    compare,
+    lower_bound,
+    upper_bound,
 )
 from skfair.metrics._distribution._madd import (
     N_BANDWIDTHS,
     gap_curves,
     stable_interval,
 )
-from skfair.statistics import GroupedScores
+from skfair.statistics import GroupedOutcomes, GroupedScores
 
 METRICS: dict[str, Callable[..., float]] = {
     "MCDP(0)": mcdp,
@@ -57,6 +67,25 @@ METRICS: dict[str, Callable[..., float]] = {
     "MADD 100": partial(madd, bandwidth=1 / 100),
     "MADD": madd,
 }
+#: Metrics of the rates of groups, and numbers of rows.
+OF_RATES: dict[str, Callable[..., float]] = {
+    "pairs": demographic_parity_difference,
+    "pooled": partial(demographic_parity_difference, multigroup="pooled"),
+    "max-gap": max_gap,
+    "CVaR .5": partial(cvar_fairness, alpha=0.5),
+}
+SIZES_OF_RATES = (
+    (30, 30),
+    (30, 12_000),
+    (50, 500),
+    (50, 20_000),
+    (100, 1_000),
+    (200, 20_000),
+    (100, 100, 10_000),
+    (50, 50, 500, 5_000, 5_000),
+    (3_000, *[30] * 8),
+    (200,) * 12,
+)
 #: Metrics of rows; the others take one statistic, which is collected once.
 OF_ROWS = ("DeltaDP", "parity at .5")
 SIZES = ((20, 200), (100, 300), (1000, 1000))
@@ -230,6 +259,37 @@ def study_numbers(seeds: range) -> None:
     print(table.pivot_table("coverage", ["metric", "shape"], "sizes", "min").round(3))
 
 
+def study_rates(seeds: range) -> None:
+    """Print how often intervals of rates are wrong; the first group may differ."""
+    rows = []
+    layouts = list(product(SIZES_OF_RATES, (0.05, 0.3), (0.0, 0.05, 0.2)))
+    for (sizes, rate, gap), (name, metric) in product(layouts, OF_RATES.items()):
+        counts = np.array(sizes)
+        totals, labels = counts.astype(float), tuple(range(len(counts)))
+        rates = np.full(len(counts), rate)
+        rates[0] += gap
+        rng = np.random.default_rng(0)
+        drawn = rng.binomial(counts, rates, (len(seeds), len(counts)))
+        samples = [
+            GroupedOutcomes(hits.astype(float), totals, counts, totals, labels)
+            for hits in (counts * rates, *drawn)
+        ]
+        truth = metric(None, samples[0])
+        found = [compare(metric, Observed(s, totals), "band") for s in samples[1:]]
+        lower, upper = (
+            np.array([end(comparisons, 0.025) for comparisons in found])
+            for end in (lower_bound, upper_bound)
+        )
+        below = np.mean(lower > truth + ROUNDING)
+        above = np.mean(upper < truth - ROUNDING)
+        rows.append((name, sizes, rate, gap, below, above, 1 - below - above))
+    columns = ["metric", "sizes", "rate", "gap", "below", "above", "coverage"]
+    table = pd.DataFrame(rows, columns=columns)
+    print(table.groupby("metric")[["below", "above"]].max().round(4))
+    print(table.groupby("metric")["coverage"].min().round(4))
+    print(table.sort_values("coverage").head(10).to_string())
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, nargs=2, default=[0, 2000])
@@ -238,12 +298,18 @@ def main() -> None:
     parser.add_argument("--metrics", nargs="+", default=list(METRICS), choices=METRICS)
     parser.add_argument("--bootstrap", action="store_true")
     parser.add_argument("--numbers", action="store_true", help="predicted numbers")
+    parser.add_argument("--rates", action="store_true")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     seeds = range(*options.seeds)
-    if options.bootstrap or options.numbers:
-        (study_bootstrap if options.bootstrap else study_numbers)(seeds)
-        return
+    for chosen, part in (
+        (options.bootstrap, study_bootstrap),
+        (options.numbers, study_numbers),
+        (options.rates, study_rates),
+    ):
+        if chosen:
+            part(seeds)
+            return
     cells = product(options.groups, CELLS[slice(*options.cells)])
     table = pd.concat(
         study(cell, n_groups, options.metrics, seeds) for n_groups, cell in cells

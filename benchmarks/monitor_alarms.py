@@ -5,9 +5,8 @@
 Each look adds 20 rows of two groups, 10 and 10 or 2 and 18. Lines with "no alarm due"
 have a true disparity of at most the limit: the share of runs with an alarm at any look.
 The others, of a fifth of the runs, have a disparity above the limit, and the median
-number of rows at the first alarm. Beside it are the rows of tests of fixed size with
-power one half: a textbook's (a normal difference of rates, Kolmogorov's bound) and that
-of `method="band"`; and the median with the bounds that skfair had before, by group.
+number of rows at the first alarm. Beside it are the rows of the textbook's test of
+fixed size with power one half (a normal difference of rates, Kolmogorov's bound).
 
 The first two runs of each line go through `FairnessMonitor` itself. The others find the
 disparities of all looks at once, and the lower end only at looks at which a bound of it
@@ -30,10 +29,8 @@ from scipy.stats import beta
 
 from skfair.metrics import demographic_parity_difference, mcdp
 from skfair.metrics._confidence._anytime import (
-    cdf_at_any_time,
     gap_variance,
     log_e_value,
-    mean_at_any_time,
     two_means,
     variances_at_any_time,
 )
@@ -110,14 +107,14 @@ def rates_so_far(stream: Stream, scores: Floats) -> Floats:
     return np.cumsum(hits, axis=1) / stream.sizes(len(scores))
 
 
-def evaluate(stream: Stream, scores: Floats) -> tuple[Floats, Floats, Floats]:
-    """Disparity, its largest lower end, and that of bounds by group, at each look."""
+def evaluate(stream: Stream, scores: Floats) -> tuple[Floats, Floats]:
+    """Disparity and its largest lower end at each look."""
     sizes = stream.sizes(len(scores))
     if stream.name == "mcdp":
         values = largest_gaps(stream, scores)
         noise = two_means(gap_variance(sizes), TAIL, sides=2)
         most = values + 1 / np.maximum(sizes.min(axis=0) - 1, 1e-3) - noise
-        return values, most, values - cdf_at_any_time(sizes, TAIL / 2).sum(axis=0)
+        return values, most
     rates = rates_so_far(stream, scores)
     values = np.abs(rates[0] - rates[1])
     # Rates that are the limit apart, as close to those seen as their noise tells.
@@ -126,24 +123,21 @@ def evaluate(stream: Stream, scores: Floats) -> tuple[Floats, Floats, Floats]:
     inside = np.clip(moved, 1e-9, 1 - 1e-9)
     evidence = log_e_value(inside, sizes * rates, sizes * (1 - rates)).sum(axis=0)
     noise = two_means(variances_at_any_time(sizes).sum(axis=0), TAIL / 2, sides=2)
-    most = np.where(evidence < -math.log(TAIL / 2), values - noise, 1.0)
-    return values, most, values - mean_at_any_time(sizes, TAIL / 4).sum(axis=0)
+    return values, np.where(evidence < -math.log(TAIL / 2), values - noise, 1.0)
 
 
-def first_alarms(stream: Stream, n_runs: int, n_looks: int) -> tuple[Floats, Floats]:
-    """Rows at the first alarm of each run, and by bounds by group; infinite if none."""
-    rows = np.full((2, n_runs), np.inf)
+def first_alarms(stream: Stream, n_runs: int, n_looks: int) -> Floats:
+    """Rows at the first alarm of each run; infinite if none."""
+    rows = np.full(n_runs, np.inf)
     for run in range(n_runs):
         scores = stream.draw(run, n_looks)
-        values, most, by_group = evaluate(stream, scores)
+        values, most = evaluate(stream, scores)
         alarm = next(exact_alarms(stream, scores, most > stream.at_most), None)
-        earlier = np.flatnonzero(by_group > stream.at_most)
-        for i, look in enumerate((alarm, earlier[0] if len(earlier) else None)):
-            if look is not None:
-                rows[i, run] = (look + 1) * N_ROWS
+        if alarm is not None:
+            rows[run] = (alarm + 1) * N_ROWS
         if run < N_WATCHED:
             check(stream, scores[: n_looks if alarm is None else alarm + 2], values)
-    return rows[0], rows[1]
+    return rows
 
 
 def exact_alarms(
@@ -179,27 +173,6 @@ def rows_of_textbook(stream: Stream) -> float:
     return float(quantile**2 * spread.sum() / (gap - stream.at_most) ** 2)
 
 
-def rows_of_fixed_size(stream: Stream, n_samples: int = 400) -> int:
-    """Rows of one look that find the disparity with probability one half."""
-
-    def power(n_looks: int) -> float:
-        groups, found = np.tile(stream.groups, n_looks), 0
-        for seed in range(n_samples):
-            scores = stream.draw(10_000 + seed, n_looks).ravel()
-            observed = observe(stream.metric, None, scores, groups)
-            low = compare(stream.metric, observed, "band").low(LEVEL)
-            found += low > stream.at_most
-        return found / n_samples
-
-    few, many = 1, 2
-    while power(many) < 0.5:
-        few, many = many, 2 * many
-    while many - few > 1:
-        middle = (few + many) // 2
-        few, many = (few, middle) if power(middle) >= 0.5 else (middle, many)
-    return many * N_ROWS
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=1000)
@@ -223,21 +196,17 @@ def main() -> None:
             text = f"{name:12s} {gap:.2f}, limit {stream.at_most:.1f}, "
             text += f"{stream.n_first}:{N_ROWS - stream.n_first}: "
             n_runs = options.runs // 5 if due else options.runs
-            rows, by_group = first_alarms(stream, n_runs, options.looks)
+            rows = first_alarms(stream, n_runs, options.looks)
             share = np.isfinite(rows).mean()
             if not due:
                 print(f"{text}no alarm due, {share:.3f} raised", flush=True)
                 continue
-            median, before = np.median(rows), np.median(by_group)
-            text += f"{share:.3f} found, half of them by {median:,.0f} rows "
-            text += f"(by group {before:,.0f})"
-            for what, fixed in (
-                ("textbook", rows_of_textbook(stream)),
-                ("band", rows_of_fixed_size(stream)),
-            ):
-                text += f"; {what} {fixed:,.0f} rows, times {median / fixed:.1f} "
-                text += f"(by group {before / fixed:.1f})"
-            print(text, flush=True)
+            median, textbook = np.median(rows), rows_of_textbook(stream)
+            print(
+                f"{text}{share:.3f} found, half of them by {median:,.0f} rows; "
+                f"textbook {textbook:,.0f} rows, times {median / textbook:.1f}",
+                flush=True,
+            )
 
 
 if __name__ == "__main__":

@@ -485,19 +485,18 @@ def mean_mcdp(
     Rows with the code -1 are in no stratum.
     """
     grouped = (groups.codes >= 0) & (strata >= 0)
-    rows_of = {
-        stratum: np.flatnonzero(grouped & (strata == stratum))
-        for stratum in np.unique(strata[grouped]).tolist()
-    }
+    n_strata, n_groups = int(strata.max(initial=-1)) + 1, len(groups.labels)
+    cells = strata[grouped].astype(np.intp) * n_groups + groups.codes[grouped]
+    present = np.bincount(cells, minlength=n_strata * n_groups) > 0
+    present = present.reshape(n_strata, n_groups)
     compared = {
-        stratum: rows
-        for stratum, rows in rows_of.items()
-        if len(np.unique(groups.codes[rows])) > 1
+        stratum: np.flatnonzero(grouped & (strata == stratum))
+        for stratum in np.flatnonzero(present.sum(axis=1) > 1).tolist()
     }
     derivative = np.zeros(len(scores))
     if not compared:
         return _Gap(math.nan, math.nan, derivative, {}, math.nan)
-    n_groups = len(np.unique(groups.codes[grouped]))
+    n_groups = int(present.any(axis=0).sum())
     n_tests = n_groups * (n_groups - 1) // 2 * len(compared)
     critical = float(kolmogi(_LEVEL / n_tests))
     gaps = {
@@ -528,17 +527,19 @@ def _largest_gap(
     The noise of a pair is `critical` times the square root of the sum of its inverse
     sizes. The derivative is that of the gap at the threshold that attains it.
     """
-    present, codes = np.unique(codes, return_inverse=True)
+    present = np.flatnonzero(np.bincount(codes))
+    codes = np.searchsorted(present, codes)
     totals = np.bincount(codes, weights)
     inverse_sizes = np.bincount(codes, weights**2) / totals**2
     order = np.argsort(scores, kind="stable")
     ends = np.flatnonzero(np.append(np.diff(scores[order]) > 0, True))
+    ordered_codes, ordered_weights = codes[order], weights[order]
     firsts, seconds = np.triu_indices(len(present), 1)
     step = 1 + len(firsts) * len(ends) // _MOST_COMPARISONS
     highest, lowest = np.zeros(len(ends)), np.ones(len(ends))
     cdfs = np.empty((len(present), len(ends[::step])))
     for group, total in enumerate(totals):
-        own = np.where(codes[order] == group, weights[order], 0.0)
+        own = np.where(ordered_codes == group, ordered_weights, 0.0)
         cdf = np.cumsum(own)[ends] / total
         np.maximum(highest, cdf, out=highest)
         np.minimum(lowest, cdf, out=lowest)

@@ -116,6 +116,8 @@ class Mitigator(LinkedToSite):
     feature_names_in_: NDArray[Any]
 
     __metadata_request__fit: ClassVar = ROUTED
+    #: Whether there may be more than two classes.
+    _several_classes: ClassVar = False
     #: What happens if `fit` is given no groups, of which the user is warned.
     _without_groups: ClassVar = "no gap is penalised"
 
@@ -197,11 +199,13 @@ class Mitigator(LinkedToSite):
         )
 
     def _read_target(self, X: Any, y: Any, weights: Any) -> NDArray[Any]:
-        """Set the classes, and return 1 for each row of the second class, else 0."""
+        """Set the classes, and return the position of the class of each row."""
         y = _check_target(X, y)
         check_classification_targets(y)
-        self.classes_ = _find_classes(y, getattr(self, "estimator", None), weights)
-        return np.asarray(y == self.classes_[1], dtype=np.intp)
+        self.classes_ = _find_classes(
+            y, getattr(self, "estimator", None), weights, self._several_classes
+        )
+        return np.asarray(np.searchsorted(self.classes_, y), dtype=np.intp)
 
     def _check_predict_input(self, X: Any, fitted_attribute: str) -> Any:
         """Return the features that the classifier gets, of X that can be indexed.
@@ -274,7 +278,7 @@ class MetaMitigator(Mitigator):
         tags: Tags = super().__sklearn_tags__()  # type: ignore[misc]
         inner = get_tags(self.estimator)
         if tags.classifier_tags is not None:
-            tags.classifier_tags.multi_class = False
+            tags.classifier_tags.multi_class = self._several_classes
         tags.input_tags.sparse = inner.input_tags.sparse
         tags.input_tags.allow_nan = inner.input_tags.allow_nan
         return tags
@@ -361,24 +365,31 @@ def _check_target(X: Any, y: Any) -> NDArray[Any]:
 
 
 def _find_classes(
-    y: NDArray[Any], estimator: Any, sample_weight: NDArray[Any] | None
+    y: NDArray[Any],
+    estimator: Any,
+    sample_weight: NDArray[Any] | None,
+    several: bool,
 ) -> NDArray[Any]:
-    """Return the two classes: those of a frozen estimator, or of y."""
+    """Return the classes, two unless there may be several: of y or a frozen model."""
     classes = found = weighted = np.unique(y)
     if isinstance(estimator, FrozenEstimator):
         check_is_fitted(estimator)
         classes = np.asarray(estimator.classes_)
-    if len(classes) > 2:
+    if len(classes) > 2 and not several:
         raise ValueError(
             "Only binary classification is supported. The type of the target is "
-            f"{type_of_target(y)}, with the classes {classes[:5].tolist()}."
+            f"{type_of_target(y)}, with the classes {classes[:5].tolist()}. "
+            "skfair.postprocessing.DecisionPostProcessor decides among several classes."
         )
     if sample_weight is not None:
         weighted = np.unique(y[sample_weight > 0])
     if not len(weighted):
         raise ValueError(_WEIGHTLESS)
     if len(weighted) < 2:
-        raise ValueError(f"y must have two classes, got 1 class: {weighted.tolist()}.")
+        least = "at least two" if several else "two"
+        raise ValueError(
+            f"y must have {least} classes, got 1 class: {weighted.tolist()}."
+        )
     unknown = np.setdiff1d(found, classes)
     if len(unknown):
         raise ValueError(

@@ -41,3 +41,11 @@ def test_a_monitor_says_what_it_has_seen():
     monitor.update(None, [0.25, 0.75], sensitive_features=["F", "M"])
     seen = "2 rows in 1 look, value 1 [0, 1], no alarm)"
     assert repr(monitor) == start + seen
+
+
+def test_labels_with_control_codes_are_printed_without_them():
+    """A terminal takes the escape sequence for the command to clear its screen."""
+    people = PEOPLE.assign(sex=["\x1b[2Jwomen", "men"] * 100)
+    found = worst_subgroup(None, SCORES, sensitive_features=people, n_permutations=0)
+    assert "women" in str(found)
+    assert "\x1b" not in str(found)

@@ -387,6 +387,7 @@ def _check_engine(given: argparse.Namespace) -> None:
         "--group-probability": given.group_probability,
         "--target number": given.target == "number",
         "--decimal ','": given.decimal == ",",
+        "--thousands": given.thousands is not None,
     }
     for option, asked in in_memory.items():
         if asked:

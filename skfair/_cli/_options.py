@@ -67,6 +67,11 @@ def add_format(parser: argparse.ArgumentParser) -> None:
         help="decimal mark of text files: 0.5 or 0,5 (default: %(default)s)",
     )
     add(
+        "--thousands",
+        choices=(",", ".", "'", " "),
+        help="mark between groups of three digits: ',' reads 1,000 as a thousand",
+    )
+    add(
         "--bins",
         action="append",
         default=[],
@@ -94,7 +99,7 @@ def _separator(text: str) -> str:
 
 def format_of(given: argparse.Namespace) -> Format:
     """Return how a table is written, as these options say."""
-    return Format(given.sep, given.encoding, given.decimal)
+    return Format(given.sep, given.encoding, given.decimal, given.thousands)
 
 
 def date_of(given: argparse.Namespace) -> dict[str, str]:

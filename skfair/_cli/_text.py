@@ -48,9 +48,20 @@ class Format:
     sep: str | None = None
     encoding: str = "utf-8"
     decimal: str = "."
+    thousands: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.thousands == self.decimal:
+            raise ValueError(
+                f"--thousands must differ from --decimal, got {self.thousands!r} twice."
+            )
 
     def with_points(self, cells: Any) -> Any:
-        """Write numbers with a decimal point."""
+        """Write numbers with a decimal point and without marks of thousands."""
+        if self.thousands is not None:
+            grouped = cells.str.fullmatch(_grouped(self.thousands, self.decimal))
+            without = cells.str.replace(self.thousands, "", regex=False)
+            cells = cells.mask(grouped, without)
         return cells.str.translate(_EXCHANGED) if self.decimal == "," else cells
 
     def of(self, path: Path) -> dict[str, Any]:
@@ -61,6 +72,12 @@ class Format:
         plain = self.encoding.lower().replace("_", "-") in ("utf-8", "utf8")
         encoding = "utf-8-sig" if plain else self.encoding
         return {"sep": sep, "encoding": encoding}
+
+
+def _grouped(thousands: str, decimal: str) -> str:
+    """Pattern of numbers of at least 1,000 whose digits are grouped by threes."""
+    mark = re.escape(thousands)
+    return rf"[+-]?[1-9][0-9]{{0,2}}({mark}[0-9]{{3}})+({re.escape(decimal)}[0-9]+)?"
 
 
 class _Record(NamedTuple):
@@ -149,11 +166,25 @@ def as_values(column: Any, form: Format) -> Any:
 
 def as_numbers(column: Any, form: Format) -> Any:
     """Turn text into numbers, None if some of it is no number."""
-    known = form.with_points(column.dropna())
+    written = column.dropna()
+    _refuse_grouped(written, form)
+    known = form.with_points(written)
     if not known.str.fullmatch(NUMBER).all():
         return None
     # Not by `pandas.to_numeric`, which may miss the nearest float.
     return known.astype(object).map(float).astype(float).reindex(column.index)
+
+
+def _refuse_grouped(cells: Any, form: Format) -> None:
+    """Raise if all commas of a column may be marks of thousands, not decimal marks."""
+    grouped = cells.str.fullmatch(_grouped(",", "."))
+    whole = grouped | cells.str.fullmatch("[+-]?[0-9]{1,3}")
+    if form.decimal == "," and grouped.any() and whole.all():
+        raise ValueError(
+            f"column {cells.name!r} has numbers such as {cells[grouped].iloc[0]}, "
+            "which --decimal ',' would read as less than 1,000: --thousands ',' in its "
+            "place reads 1,000 as a thousand."
+        )
 
 
 def refuse_text(files: Sequence[Path], name: str, form: Format) -> None:
@@ -175,6 +206,8 @@ def number_hint(cells: Any, form: Format) -> str:
     if cells.str.fullmatch(NUMBER.replace(r"\.", "[.,]") + "[ \u00a0]?%").all():
         return " Write each as a share, as 0.45 for 45%."
     other = Format(decimal="." if form.decimal == "," else ",")
+    if cells.str.fullmatch(_grouped(other.decimal, form.decimal)).all():
+        return f" --thousands '{other.decimal}' reads numbers such as {cells.iloc[0]}."
     if other.with_points(cells).str.fullmatch(NUMBER).all():
         return f" --decimal '{other.decimal}' reads numbers such as {cells.iloc[0]}."
     return ""

@@ -7,6 +7,8 @@ from typing import Any
 
 import pandas as pd
 
+from skfair._utils._text import one_line, visible_text
+
 
 class NumbersResult:
     """Base of the dataclasses of results that are a few numbers."""
@@ -37,7 +39,9 @@ class TableResult:
     table: pd.DataFrame
 
     def __str__(self) -> str:
-        return f"{self!r}\n{self.table.to_string()}"
+        # Labels of groups may hold what a terminal takes for commands.
+        table = self.table.rename(index=_shown).map(_shown)
+        return f"{one_line(repr(self))}\n{table.to_string()}"
 
     def to_frame(self) -> pd.DataFrame:
         """Return the table.
@@ -64,3 +68,8 @@ class TableResult:
         Name: remaining, dtype: float64
         """
         return self.table.copy()
+
+
+def _shown(value: Any) -> Any:
+    """Text without characters that cannot be seen; other values as they are."""
+    return visible_text(value) if isinstance(value, str) else value

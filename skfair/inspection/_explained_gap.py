@@ -200,8 +200,10 @@ def explained_gap(
     them. It counts that probabilities are estimated, by the linear regression of scores
     on the columns [1]_ [3]_. Where several thresholds may have the largest gap, noise
     makes the value too large, and the interval reaches from the largest noise of all of
-    them below it to that of one above. A classifier that misses how groups differ
-    leaves a part of the gap unexplained, and no interval shows this.
+    them below it to that of one above. Where nothing may remain, all of the gap may be
+    explained, and the interval of ``explained`` contains that of the gap. A classifier
+    that misses how groups differ leaves a part of the gap unexplained, and no interval
+    shows this.
 
     References
     ----------
@@ -249,6 +251,8 @@ def explained_gap(
     if not math.isnan(value):
         rng, generator = check_random_state(random_state), check_seed(random_state)
         codes, weights = rows.groups.codes.astype(np.intp), rows.sample_weight
+        if weights is not None:  # a classifier takes the size of weights for evidence
+            weights = weights / weights.mean()
         fit_params = {} if weights is None else {"sample_weight": weights}
         before = as_they_are(codes, np.ones(len(kept)) if weights is None else weights)
         outcomes = outcomes_of_metric(metric, rows.y_score, len(labels))

@@ -352,16 +352,19 @@ def interval_of_difference(
 
     Which of several gaps is truly the largest is unknown. The interval contains those
     that hold if the gaps are as far apart as estimated, and if all that may be the
-    largest are equally large. It also contains the one that holds if the second gap is
-    0, unless the data exclude that.
+    largest are equally large. If the second gap may be 0, it also contains the interval
+    of the first one, and if the first may be 0, that of the second one, below 0.
     """
     first, second = noises
     tail, difference = (1 - level) / 2, values[0] - values[1]
     errors = [first.again - second.again, first.above - second.above]
-    lowest = [
-        interval_of_gap(*one, level)[0] for one in zip(values, noises, strict=True)
-    ]
-    if lowest[1] == 0 < lowest[0]:
-        errors.append(first.again - second.above)
     low, high = np.quantile(errors, [tail, 1 - tail], axis=1)
-    return difference - float(high.max()), difference - float(low.min())
+    lower, upper = difference - float(high.max()), difference - float(low.min())
+    of_first, of_second = (
+        interval_of_gap(*one, level) for one in zip(values, noises, strict=True)
+    )
+    if of_second[0] == 0:
+        lower, upper = min(lower, of_first[0]), max(upper, of_first[1])
+    if of_first[0] == 0:
+        lower, upper = min(lower, -of_second[1]), max(upper, -of_second[0])
+    return lower, upper

@@ -12,6 +12,8 @@ from functools import wraps
 from inspect import signature
 from typing import Any, TypeVar, cast, get_args
 
+import numpy as np
+
 from skfair._utils._validation import check_choice
 from skfair._utils._warnings import warns_if_reordered
 from skfair.metrics._classes import evaluate_classes
@@ -46,8 +48,13 @@ def check_shared(options: Mapping[str, Any]) -> None:
             check_choice(name, options[name], choices)
 
 
-def refuse_sorted_rows(name: str) -> None:
-    """Raise in a call by scikit-learn's `metric_at_thresholds`, direct or not."""
+def refuse_sorted_rows(name: str, y_pred: Any) -> None:
+    """Raise in a call by scikit-learn's `metric_at_thresholds`, direct or not.
+
+    Its decisions have 32 bits. Only of these the callers are looked at.
+    """
+    if not isinstance(y_pred, np.ndarray) or y_pred.dtype != np.int32:
+        return
     frame = sys._getframe(2)
     while frame.f_code.co_name != "metric_at_thresholds" or (
         frame.f_globals.get("__name__", "").partition(".")[0] != "sklearn"
@@ -85,7 +92,7 @@ def specify(
         @warns_if_reordered
         @wraps(function)
         def metric(*args: Any, **kwargs: Any) -> Any:
-            refuse_sorted_rows(function.__name__)
+            refuse_sorted_rows(function.__name__, args[1] if len(args) > 1 else None)
             statistic = len(args) == 2 and isinstance(args[1], JSONStatistic)
             if len(args) != 2 or (
                 kwargs.get("sensitive_features") is None and not statistic

@@ -302,7 +302,7 @@ default=None
     recall      0.5
     Name: value, dtype: float64
     """
-    refuse_sorted_rows("group_metrics")
+    refuse_sorted_rows("group_metrics", y_pred)
     level = confidence_level
     if level is not None:
         level = check_real(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from functools import lru_cache
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,10 +32,10 @@ class PairGaps(NamedTuple):
     cells: tuple[Mapping[str, Hashable], ...] = ({},)
     #: Finds the score at which two groups have their gap.
     place: Callable[[int, int | None], float] | None = None
-    #: Further numbers of each pair, by name.
-    columns: Mapping[str, NDArray[Any]] = MappingProxyType({})
     #: The metric, where it is not the largest of the values.
     metric: float | None = None
+    #: Computes the gaps themselves, where values are approximate.
+    exact: Callable[[], Floats] | None = None
 
     @property
     def scaled(self) -> Floats:
@@ -111,6 +110,12 @@ def furthest_groups(
         distances = np.fmax.reduce(gaps, axis=0)
     distances = np.where(np.isnan(distances), -1, distances)
     return np.sort(np.argsort(-distances, kind="stable")[:n_groups])
+
+
+def n_compared(curves: Floats, multigroup: Multigroup) -> int:
+    """Count the pairs of curves; with everyone, whose curve comes last, the others."""
+    n = len(curves)
+    return n - 1 if multigroup == "pooled" else n * (n - 1) // 2
 
 
 def each_apart(

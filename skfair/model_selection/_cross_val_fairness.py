@@ -53,7 +53,12 @@ from skfair.metrics import (
     permutation_test,
 )
 from skfair.metrics._scorer import positive_label, response_method_for
-from skfair.metrics._spec import Specification, check_metric, specification_of
+from skfair.metrics._spec import (
+    Specification,
+    check_metric,
+    pick,
+    specification_of,
+)
 from skfair.metrics._strata import over_strata
 from skfair.metrics._uncertainty._noise import compares_pairs, subtract_noise
 from skfair.metrics._uncertainty._permutation import (
@@ -61,7 +66,11 @@ from skfair.metrics._uncertainty._permutation import (
     permuted_strata,
     permutes_within_labels,
 )
-from skfair.metrics._uncertainty._resampling import Rows
+from skfair.metrics._uncertainty._resampling import (
+    Rows,
+    RowsOfStratum,
+    compares_pairs_of,
+)
 from skfair.metrics._undefined import ignore_undefined
 from skfair.model_selection._group_stratified_k_fold import GroupStratifiedKFold
 
@@ -293,7 +302,7 @@ of shape (n_samples,) or (n_samples, n_columns), default=None
     check_integer("n_permutations", n_permutations, 1)
     X, y = indexable(X, as_array(y, "y"))
     weights = check_weights(sample_weight, len(y))
-    group_labels, selector, found = labels_and_groups(
+    group_labels, selector, resolved = labels_and_groups(
         resolve_groups, sensitive_features, X
     )
     stratum_labels, strata = None, None
@@ -322,7 +331,9 @@ of shape (n_samples,) or (n_samples, n_columns), default=None
         verbose=verbose,
     )
     options = positive_label(metric, method, _classes_of(folds), {})
-    held_out = _join_folds(folds, partial(metric, **options), y, found, strata, weights)
+    held_out = _join_folds(
+        folds, partial(metric, **options), y, resolved, strata, weights
+    )
     rows: tuple[Any, ...] = (held_out, None, held_out.rows)
     drawn: dict[str, Any] = {
         "sensitive_features": held_out.groups,
@@ -339,7 +350,7 @@ of shape (n_samples,) or (n_samples, n_columns), default=None
         *rows, within=within, n_permutations=n_permutations, **drawn
     )
     corrected = _correct(held_out, test.value, within)
-    fold_values = _fold_values(held_out, folds, found, strata, test.value)
+    fold_values = _fold_values(held_out, folds, resolved, strata, test.value)
     return _describe_folds(resampled, test, corrected, held_out, fold_values)
 
 
@@ -384,7 +395,7 @@ def _route(
     params: dict[str, Any],
 ) -> Bunch:
     """Route metadata as `cross_validate` does, and labels of groups in any case."""
-    given = {name: value for name, value in metadata.items() if value is not None}
+    passed = {name: value for name, value in metadata.items() if value is not None}
     if get_config()["enable_metadata_routing"]:
         if groups is not None:
             raise ValueError(
@@ -394,21 +405,21 @@ def _route(
         scorer = make_fairness_scorer(mcdp)  # stands for the metric, which takes both
         scorer.set_score_request(sample_weight=True)
         router = MetadataRouter(owner="cross_val_fairness")
-        for name, one, callee in (
+        for name, target, callee in (
             ("splitter", splitter, "split"),
             ("estimator", estimator, "fit"),
             ("scorer", scorer, "score"),
         ):
             mapping = MethodMapping().add(caller="fit", callee=callee)
-            router.add(method_mapping=mapping, **{name: one})
-        return process_routing(router, "fit", **given, **params)
-    given.pop("sample_weight", None)
-    fit = {name: given[name] for name in given if has_fit_parameter(estimator, name)}
+            router.add(method_mapping=mapping, **{name: target})
+        return process_routing(router, "fit", **passed, **params)
+    passed.pop("sample_weight", None)
+    fit = {name: passed[name] for name in passed if has_fit_parameter(estimator, name)}
     if groups is not None:
         split = {"groups": groups}
     else:
         taken = signature(splitter.split).parameters
-        split = {name: given[name] for name in given if name in taken}
+        split = {name: passed[name] for name in passed if name in taken}
     return Bunch(estimator=Bunch(fit={**fit, **params}), splitter=Bunch(split=split))
 
 
@@ -458,12 +469,44 @@ class _HeldOut(NamedTuple):
     @property
     def specification(self) -> Specification:
         """What is known of the metric; rows take the place of scores."""
-        known = specification_of(self.metric)[0]
+        specification = specification_of(self.metric)[0]
         return Specification(
             cast(Callable[..., float], self),
             takes_strata=True,
-            compares_errors=known.compares_errors,
+            compares_errors=specification.compares_errors,
+            countable=self._count,
+            pairs=self._pairs,
         )
+
+    @property
+    def _pairs(self) -> Callable[..., Any] | None:
+        """Finds the gaps of all pairs of groups, if the metric is the largest."""
+        specification, options = specification_of(self.metric)
+        if self.responses.ndim > 1 or not compares_pairs_of(self.metric):
+            return None
+        assert specification.pairs is not None
+        return partial(specification.pairs, **pick(specification.pairs, options))
+
+    def _count(self, _: Any, rows: Integers, __: None) -> RowsOfStratum:
+        """Count all responses to some rows, by the groups of the rows."""
+        specification, options = specification_of(self.metric)
+        countable, (owners, at) = specification.countable, self._all_responses(rows)
+        assert countable is not None
+        weights = None if self.weights is None else self.weights[rows[owners]]
+        counted = countable(
+            self.y_true[rows[owners]],
+            self.responses[at],
+            check_weights(weights, len(owners)),
+            **pick(countable, options),
+        )
+        return RowsOfStratum(counted, owners)
+
+    def _all_responses(self, rows: Integers) -> tuple[Integers, Integers]:
+        """Position in `rows` that each response belongs to, and its own position."""
+        counts = self.counts[rows]
+        owners = np.repeat(np.arange(len(rows)), counts)
+        first = self.starts[rows] - np.cumsum(counts) + counts
+        return owners, np.arange(len(owners)) + first[owners]
 
     def __call__(
         self,
@@ -478,10 +521,8 @@ class _HeldOut(NamedTuple):
         Rows take the place of scores, so that `bootstrap_interval` and
         `permutation_test` draw rows with all responses to them.
         """
-        counts = self.counts[rows]
-        owners = np.repeat(np.arange(len(rows)), counts)
-        first = self.starts[rows] - np.cumsum(counts) + counts
-        responses = self.responses[np.arange(len(owners)) + first[owners]]
+        owners, at = self._all_responses(rows)
+        responses = self.responses[at]
         strata = None if control_features is None else control_features[owners]
         groups = sensitive_features[owners]
         return self.evaluate(rows[owners], responses, groups, strata)
@@ -565,12 +606,12 @@ def _fold_values(
     values = np.full(len(folds), math.nan)
     with ignore_undefined():
         for position, fold in enumerate(folds):
-            kept = np.isin(fold.rows, held_out.rows)
-            rows = fold.rows[kept]
+            measured = np.isin(fold.rows, held_out.rows)
+            rows = fold.rows[measured]
             if len(rows):
                 values[position] = held_out.evaluate(
                     rows,
-                    fold.responses[kept],
+                    fold.responses[measured],
                     groups[rows],
                     None if strata is None else strata[rows],
                 )

@@ -171,8 +171,8 @@ Groups, default=None
                 "groups and sensitive_features mean the same here, expected one of "
                 "them, got both."
             )
-        given = groups if sensitive_features is None else sensitive_features
-        if given is None and self.sensitive_features is None:
+        labels = groups if sensitive_features is None else sensitive_features
+        if labels is None and self.sensitive_features is None:
             raise ValueError(
                 "GroupStratifiedKFold was given no groups: make it with "
                 "sensitive_features=<column of X>, or pass groups=<group of each row> "
@@ -180,12 +180,12 @@ Groups, default=None
             )
         n_samples = count_rows(X)
         classes, codes = _encode_classes(X, y, self.n_splits)
-        found = resolve_groups(
-            given, n_samples=n_samples, X=X, selector=self.sensitive_features
+        resolved = resolve_groups(
+            labels, n_samples=n_samples, X=X, selector=self.sensitive_features
         )
-        _warn_of_small_cells(classes, codes, found, self.n_splits)
+        _warn_of_small_cells(classes, codes, resolved, self.n_splits)
         random = check_random_state(self.random_state) if self.shuffle else None
-        yield from stratified_splits(codes, found.codes, self.n_splits, random)
+        yield from stratified_splits(codes, resolved.codes, self.n_splits, random)
 
 
 def _encode_classes(X: Any, y: Any, n_splits: int) -> tuple[NDArray[Any], Codes]:
@@ -214,9 +214,9 @@ def _warn_of_small_cells(
     classes: NDArray[Any], codes: Codes, groups: Groups, n_splits: int
 ) -> None:
     """Warn of classes of a group, and of groups, that cannot be in every fold."""
-    known = groups.codes >= 0
+    has_group = groups.codes >= 0
     cells = np.zeros((len(groups.labels), len(classes)), dtype=np.intp)
-    np.add.at(cells, (groups.codes[known], codes[known]), 1)
+    np.add.at(cells, (groups.codes[has_group], codes[has_group]), 1)
     small = (cells > 0) & (cells < n_splits)
     if not small.any():
         return

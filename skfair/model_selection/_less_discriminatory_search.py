@@ -337,7 +337,7 @@ class LessDiscriminatorySearchCV(RandomizedSearchCV):  # type: ignore[misc]
         """
         router = MetadataRouter(owner=self)
         performance, disparity = self._scoring().values()
-        for name, one, calls in (
+        for name, target, calls in (
             ("estimator", self.estimator, {"fit": "fit"}),
             ("splitter", self.cv, {"fit": "split"}),
             ("scorer", performance, {"fit": "score", "score": "score"}),
@@ -346,7 +346,7 @@ class LessDiscriminatorySearchCV(RandomizedSearchCV):  # type: ignore[misc]
             mapping = MethodMapping()
             for caller, callee in calls.items():
                 mapping.add(caller=caller, callee=callee)
-            router.add(method_mapping=mapping, **{name: one})
+            router.add(method_mapping=mapping, **{name: target})
         return router
 
     def _route(self, params: dict[str, Any]) -> Bunch:
@@ -558,18 +558,18 @@ class _Answers:
 
     def __init__(self, estimator: Any, X: Any, labels: dict[str, Any]) -> None:
         self._estimator, self._X, self._labels = estimator, X, labels
-        self._known: dict[str, NDArray[Any]] = {}
+        self._responses: dict[str, NDArray[Any]] = {}
 
     def __getattr__(self, name: str) -> Any:
-        found = getattr(self._estimator, name)
+        attribute = getattr(self._estimator, name)
         if name not in _RESPONSES:
-            return found
-        if name not in self._known:
+            return attribute
+        if name not in self._responses:
             labels = asked_of(self._estimator, name, self._labels)
-            self._known[name] = np.asarray(found(self._X, **labels))
+            self._responses[name] = np.asarray(attribute(self._X, **labels))
 
         def response(rows: Any) -> NDArray[Any]:
-            return np.asarray(self._known[name][rows])
+            return np.asarray(self._responses[name][rows])
 
         response.__name__ = name  # which scikit-learn reads
         return response

@@ -61,17 +61,17 @@ def models_table(
     grouped = weighted[groups.codes[weighted] >= 0]
     each = subsets([weighted[part] for part in random_parts(classes[weighted])])
     baseline = next(iter(models.values()))
-    given: dict[str, Any] = {"sensitive_features": groups, "sample_weight": weights}
+    options: dict[str, Any] = {"sensitive_features": groups, "sample_weight": weights}
     gaps, values = [], []
     for model in models.values():
-        gaps.append(mcdp(None, model.scores, scale="rank", **given))
+        gaps.append(mcdp(None, model.scores, scale="rank", **options))
         values.append(np.array([model.performance(rows, rows) for rows in each]))
     if place is None and not math.isnan(gaps[0]):
         cells = groups.codes[grouped].astype(np.intp)
         finding, *others = random_parts(cells, N_PLACES)
-        found = grouped[finding]
+        quarter = grouped[finding]
         place = largest_gap_place(
-            baseline.scores[found], groups.codes[found], weights[found]
+            baseline.scores[quarter], groups.codes[quarter], weights[quarter]
         )
         grouped = grouped[np.sort(np.concatenate(others))]
     rows = []
@@ -80,23 +80,23 @@ def models_table(
         if model is baseline:
             of_baseline = changes
         worst = float(worst_loss(changes, of_baseline)[0])
-        kept = performance_test(performance, values[0], worst, margin, level)
-        lower = PairedTest(math.nan, math.nan)
+        as_good = performance_test(performance, values[0], worst, margin, level)
+        fairer = PairedTest(math.nan, math.nan)
         if place is not None and not math.isnan(gap):
             of_rows = groups.codes[grouped], weights[grouped]
             both = model.scores[grouped], baseline.scores[grouped]
-            lower = gap_test(*both, place, *of_rows, level)
+            fairer = gap_test(*both, place, *of_rows, level)
         rows.append(
             {
                 "performance": performance[0],
                 "disparity": gap,
                 "performance_difference": performance[0] - values[0][0],
-                "performance_lower": kept.bound,
+                "performance_lower": as_good.bound,
                 "disparity_difference": gap - gaps[0],
-                "disparity_upper": lower.bound,
-                "performance_pvalue": kept.pvalue,
-                "disparity_pvalue": lower.pvalue,
-                "pvalue": np.maximum(kept.pvalue, lower.pvalue),
+                "disparity_upper": fairer.bound,
+                "performance_pvalue": as_good.pvalue,
+                "disparity_pvalue": fairer.pvalue,
+                "pvalue": np.maximum(as_good.pvalue, fairer.pvalue),
             }
         )
     table = pd.DataFrame(rows, list(models))
@@ -126,8 +126,8 @@ def _read_scores(y_score: Any, baseline: Any, n_rows: int) -> dict[Hashable, Flo
             f"{type(y_score).__name__}."
         )
     labels = list(getattr(y_score, "columns", y_score))
-    known = isinstance(baseline, Hashable) and baseline in labels
-    if len(labels) < 2 or not known:
+    has_baseline = isinstance(baseline, Hashable) and baseline in labels
+    if len(labels) < 2 or not has_baseline:
         raise ValueError(
             "y_score must have the scores of the baseline and of other models, got "
             f"{labels[:5]} and baseline={shown(baseline)}."
@@ -217,8 +217,9 @@ def compare_models(
     rows allow, and all rows have uncertain weights, uniform on the simplex: Gaffke's
     bound [2]_, computed from three moments, which of hits and misses is that of Clopper
     and Pearson. Where two models agree in all of n rows, a loss of accuracy of 3 / n is
-    just excluded at the level .95. Gaps have the same bounds, of each group, as in
-    melded intervals [3]_.
+    just excluded at the level .95. A performance without a bound, such as a log loss,
+    may fall further than these rows show. Gaps have the same bounds, of each group, as
+    in melded intervals [3]_.
 
     MCDP is the largest of many gaps, which noise pushes up, the more so the smaller it
     is: the difference of two such values is no basis for a test. Here the baseline's

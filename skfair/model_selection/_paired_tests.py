@@ -328,9 +328,9 @@ def _moments(
 
 def holm(pvalues: Floats) -> Floats:
     """Adjust p-values of several hypotheses by Holm's method; nan counts as 1."""
-    given = np.where(np.isnan(pvalues), 1.0, pvalues)
-    order = np.argsort(given, kind="stable")
-    factors = len(given) - np.arange(len(given))
-    adjusted = np.empty_like(given)
-    adjusted[order] = np.minimum(1, np.maximum.accumulate(factors * given[order]))
+    defined = np.where(np.isnan(pvalues), 1.0, pvalues)
+    order = np.argsort(defined, kind="stable")
+    factors = len(defined) - np.arange(len(defined))
+    adjusted = np.empty_like(defined)
+    adjusted[order] = np.minimum(1, np.maximum.accumulate(factors * defined[order]))
     return adjusted

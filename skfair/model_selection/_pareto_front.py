@@ -101,16 +101,16 @@ def pareto_front(
     points = means.to_numpy()
     reference = _reference(reference_point, points, len(metrics))
     best = means[non_dominated(points)]
-    kept = best.index[np.lexsort([-best[name] for name in reversed(metrics)])]
+    front_order = best.index[np.lexsort([-best[name] for name in reversed(metrics)])]
     columns: dict[str, Any] = {}
     if "params" in cv_results:
         params = list(cv_results["params"])
-        columns["params"] = [params[i] for i in kept]
+        columns["params"] = [params[i] for i in front_order]
     for name in metrics:
         for statistic in statistics_of(cv_results, name):
-            scores = scores_of(cv_results, name, statistic)[kept]
+            scores = scores_of(cv_results, name, statistic)[front_order]
             columns[f"{statistic}_test_{name}"] = scores
-    front = pd.DataFrame(columns, index=kept)
+    front = pd.DataFrame(columns, index=front_order)
     volume = hypervolume(points, reference) if len(points) else np.nan
     front.attrs = {"hypervolume": volume, "reference_point": reference.tolist()}
     if not len(points):
@@ -122,11 +122,13 @@ def pareto_front(
     return front
 
 
-def _reference(given: ArrayLike | None, points: Floats, n_metrics: int) -> Floats:
+def _reference(
+    reference_point: ArrayLike | None, points: Floats, n_metrics: int
+) -> Floats:
     """Return the reference point of the hypervolume, by default the smallest scores."""
-    if given is None:
+    if reference_point is None:
         return points.min(axis=0) if len(points) else np.full(n_metrics, np.nan)
-    reference = np.asarray(given)
+    reference = np.asarray(reference_point)
     if (
         reference.shape != (n_metrics,)
         or reference.dtype.kind not in "biuf"
@@ -134,7 +136,7 @@ def _reference(given: ArrayLike | None, points: Floats, n_metrics: int) -> Float
     ):
         raise ValueError(
             f"reference_point must be {n_metrics} finite numbers, one for each of "
-            f"metrics, got {shown(given)}."
+            f"metrics, got {shown(reference_point)}."
         )
     return reference.astype(np.float64)
 
@@ -150,15 +152,15 @@ def non_dominated(points: Floats) -> Bools:
     distinct, inverse = np.unique(points, axis=0, return_inverse=True)
     # From the lexicographically largest down: no point is dominated by a later one.
     distinct = distinct[::-1]
-    kept = np.zeros(len(distinct), dtype=bool)
+    on_front = np.zeros(len(distinct), dtype=bool)
     if distinct.shape[1] == 2:
         highest = np.maximum.accumulate(distinct[:, 1])
-        kept[0] = True
-        kept[1:] = distinct[1:, 1] > highest[:-1]
+        on_front[0] = True
+        on_front[1:] = distinct[1:, 1] > highest[:-1]
     else:
         for i, point in enumerate(distinct):
-            kept[i] = not (distinct[:i][kept[:i]] >= point).all(axis=1).any()
-    return np.asarray(kept[::-1][inverse.ravel()])
+            on_front[i] = not (distinct[:i][on_front[:i]] >= point).all(axis=1).any()
+    return np.asarray(on_front[::-1][inverse.ravel()])
 
 
 def hypervolume(points: Floats, reference: Floats) -> float:

@@ -215,10 +215,10 @@ def _numbers(
             raise TypeError
         values = values.astype(np.float64)
     except (TypeError, ValueError):
-        found = reprlib.repr(cv_results[column])
-        raise ValueError(f"{must} search, got {found}.") from None
-    given = len(values) if values.ndim == 1 else 0
-    if not given or given != (n_candidates or given):
+        text = reprlib.repr(cv_results[column])
+        raise ValueError(f"{must} search, got {text}.") from None
+    n_values = len(values) if values.ndim == 1 else 0
+    if not n_values or n_values != (n_candidates or n_values):
         raise ValueError(f"{must} search, got an array of shape {values.shape}.")
     return values
 

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from skfair._utils._other_names import other_names
+from skfair.postprocessing._decision_post_processor import DecisionPostProcessor
 from skfair.postprocessing._madd_post_processor import MADDPostProcessor
 from skfair.postprocessing._repaired_regressor import RepairedRegressor
 from skfair.postprocessing._score_repairer import ScoreRepairer
@@ -10,6 +11,7 @@ from skfair.postprocessing._unaware_post_processor import UnawarePostProcessor
 from skfair.postprocessing._unaware_regressor import UnawareRegressor
 
 __all__ = [
+    "DecisionPostProcessor",
     "MADDPostProcessor",
     "RepairedRegressor",
     "ScoreRepairer",

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
+from sklearn.utils import check_random_state
 
 from skfair._comparison import Comparison
 from skfair._mitigation import ROUTED, MetaMitigator
@@ -51,6 +52,8 @@ class GroupRepairer(MetaMitigator):
     estimators_: list[Any]
     repairer_: ScoreRepairer | None
     n_jobs: int | None
+    ties: Literal["mid", "random"]
+    random_state: Any
     unknown_groups: Literal["raise", "pooled"]
     #: None for a single model, whose predictions are repaired as they are.
     _common_scale: CommonScale | None = None
@@ -88,7 +91,14 @@ class GroupRepairer(MetaMitigator):
             return held_out, assign_folds(classes, held_out.codes, _N_PARTS, None)
         scale = "real" if labels is None else "probability"
         self._common_scale = CommonScale.of(held_out, fold_of_row, scale)
-        return self._common_scale.rescaled(held_out, fold_of_row), fold_of_row
+        draws = self._draws(len(held_out))
+        return self._common_scale.rescaled(held_out, fold_of_row, draws), fold_of_row
+
+    def _draws(self, n_samples: int) -> Floats | None:
+        """Draw where each row is within the rows that share its score, if ties are."""
+        if self.ties == "mid":
+            return None
+        return np.asarray(check_random_state(self.random_state).uniform(size=n_samples))
 
     def _repaired(
         self,
@@ -104,10 +114,13 @@ class GroupRepairer(MetaMitigator):
         given = self._groups_to_repair(X, sensitive_features, control_features)
         if scale is None:
             return repairer._repair(predicted[0], *given)
-        repaired = [
-            scale.to_model(k, repairer._repair(scale.from_model(k, scores), *given))
-            for k, scores in enumerate(predicted)
-        ]
+        draws, repaired = self._draws(len(predicted[0])), []
+        for k, scores in enumerate(predicted):
+            before = scale.from_model(k, scores, draws)
+            after = repairer._repair(before, *given)
+            # Scores that stay are not spread.
+            own = np.where(after == before, scores, scale.to_model(k, after))
+            repaired.append(own)
         return np.asarray(np.mean(repaired, axis=0))
 
     def _groups_to_repair(

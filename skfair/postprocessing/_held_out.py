@@ -5,7 +5,7 @@ from __future__ import annotations
 import numbers
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, NamedTuple, Self, TypeAlias
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,9 +25,6 @@ from skfair.postprocessing._score_repairer import (
     interpolate,
     row_counts,
 )
-
-#: Scores of everyone and the heights of their CDF there, which both increase.
-Heights: TypeAlias = tuple[Floats, Floats]
 
 
 class Fold(NamedTuple):
@@ -189,56 +186,72 @@ class CommonScale:
     all on the scale of everyone's scores together. A score keeps its height.
     """
 
-    everyone: Heights
-    by_model: list[Heights]
+    everyone: LinearCDF
+    by_model: list[LinearCDF]
 
     @classmethod
     def of(cls, rows: TrainingRows, fold_of_row: Integers, scale: str) -> Self:
         """Return the scale of models that have each scored the rows of one fold."""
         n_models = int(fold_of_row.max()) + 1
         by_model = [
-            _heights(rows.take(fold_of_row == k), scale, (k + 0.5) / n_models)
+            _everyone(rows.take(fold_of_row == k), scale, (k + 0.5) / n_models)
             for k in range(n_models)
         ]
-        return cls(_heights(rows, scale), by_model)
+        return cls(_everyone(rows, scale), by_model)
 
-    def rescaled(self, rows: TrainingRows, fold_of_row: Integers) -> TrainingRows:
+    def rescaled(
+        self, rows: TrainingRows, fold_of_row: Integers, draws: Floats | None
+    ) -> TrainingRows:
         """Return the rows that the models have scored, on the common scale."""
         scores = np.array(rows.scores)
         for model in range(len(self.by_model)):
             own = fold_of_row == model
-            scores[own] = self.from_model(model, scores[own])
+            own_draws = None if draws is None else draws[own]
+            scores[own] = self.from_model(model, scores[own], own_draws)
         return replace(rows, scores=scores)
 
-    def from_model(self, model: int, scores: Floats) -> Floats:
-        """Return scores of one model on the common scale."""
-        return _rescale(scores, self.by_model[model], self.everyone)
+    def from_model(
+        self, model: int, scores: Floats, draws: Floats | None = None
+    ) -> Floats:
+        """Return scores of one model on the common scale.
+
+        Rows that share a score stay together, or are spread over its heights by draws.
+        """
+        return _rescale(scores, self.by_model[model], self.everyone, draws)
 
     def to_model(self, model: int, scores: Floats) -> Floats:
         """Return scores of the common scale on that of one model."""
         return _rescale(scores, self.everyone, self.by_model[model])
 
 
-def _heights(rows: TrainingRows, scale: str, place: float = 0.5) -> Heights:
-    """Scores of everyone, and the heights of their CDF there.
+def _everyone(rows: TrainingRows, scale: str, place: float = 0.5) -> LinearCDF:
+    """CDF of everyone.
 
     Rows of two folds that have different places in [0, 1] share no height, so that they
     do not come to share a score on another scale.
     """
     statistic = distributions(rows)
     cdf = LinearCDF.of(statistic, None, ends_of(scale, statistic.scores))
-    heights = cdf.middle
-    if len(heights) == 1:  # a model that predicts one number, as those of other folds
-        return cdf.scores, heights
-    if scale == "real":
-        # Ends correspond to ends, and slopes of 1 beyond them to each other.
-        heights[[0, -1]] = 0, 1
+    if len(cdf.scores) == 1:  # a model that predicts one number, as those of others
+        return cdf
     # At most half a row up or down; a whole weight counts as so many rows.
     shift = (2 * place - 1) / row_counts(statistic).sum()
-    return cdf.scores, heights + 2 * shift * heights * (1 - heights)
+    both = []
+    for heights in (cdf.low, cdf.high):
+        if scale == "real":
+            # Ends correspond to ends, and slopes of 1 beyond them to each other.
+            heights[[0, -1]] = 0, 1
+        both.append(heights + 2 * shift * heights * (1 - heights))
+    return LinearCDF(cdf.scores, *both)
 
 
-def _rescale(scores: Floats, own: Heights, other: Heights) -> Floats:
-    """Scores that have the same height in another CDF of everyone; no order changes."""
-    seen = np.clip(scores, own[0][0], own[0][-1])
-    return np.interp(interpolate(seen, *own), other[1], other[0]) + (scores - seen)
+def _rescale(
+    scores: Floats, own: LinearCDF, other: LinearCDF, draws: Floats | None = None
+) -> Floats:
+    """Scores that have the same height in another CDF of everyone."""
+    seen = np.clip(scores, own.scores[0], own.scores[-1])
+    if draws is None:
+        heights = interpolate(seen, own.scores, own.middle)
+    else:
+        heights = own.heights_of(seen, draws)
+    return np.interp(heights, other.middle, other.scores) + (scores - seen)

@@ -214,7 +214,9 @@ class MADDPostProcessor(
     Models of different folds may be more or less sure of themselves: the map is learnt
     and applied on the scale on which the scores of everyone have the same distribution
     for each of them. Models whose rows share scores, such as trees, forests and
-    neighbours, need ``ties="random"``.
+    neighbours, need ``ties="random"``, which spreads such rows over that scale. The
+    averages of models that differ much from fold to fold, as those of trees do, keep a
+    larger gap than `comparison_` tells of each model.
 
     Probabilities: repaired scores are not calibrated. Where probabilities are needed,
     put a `~sklearn.calibration.CalibratedClassifierCV` around the fitted model, in a
@@ -1014,11 +1016,12 @@ def _one_by_one(
 
 def _repaired(grid: RepairGrid, amounts: Floats, model: Any) -> Iterator[Floats]:
     """Yield the scores repaired by each amount."""
-    scores, random = grid.rows.scores, None
+    scores, draws = grid.rows.scores, None
     if model.ties == "random":
         random = check_random_state(model.random_state)
+        draws = random.uniform(size=len(scores))
     heights = [
-        cdf.heights_of(scores[chosen], random)
+        cdf.heights_of(scores[chosen], None if draws is None else draws[chosen])
         for cdf, chosen in zip(grid.groups.cdfs, grid.members, strict=True)
     ]
     path: Path

@@ -9,7 +9,6 @@ from typing import Any, ClassVar, Literal, NamedTuple, Self, TypeAlias
 
 import numpy as np
 import pandas as pd
-from numpy.random import RandomState
 from numpy.typing import ArrayLike, NDArray
 from scipy.ndimage import gaussian_filter1d
 from scipy.special import logit
@@ -36,6 +35,7 @@ from skfair.groups import (
     MISSING_LABEL,
     Groups,
     Selector,
+    drop_weightless,
     encode_groups,
     recode,
     resolve_groups,
@@ -388,6 +388,8 @@ GroupedScores or GroupedHistogram
             if control_features is not None:
                 strata = resolve_strata(control_features, n_samples=len(values))
             weights = check_weights(sample_weight, len(values))
+            if strata is None:
+                drop_weightless(values, groups, weights)  # refuses groups of no weight
             self._learn_rows(TrainingRows(None, None, groups, weights, strata, values))
         self._warn_of_gap(self)
         return self
@@ -669,7 +671,7 @@ GroupedScores or GroupedHistogram
             rows = rows[np.argsort(values[rows])]
             seen = np.clip(values[rows], cdf.scores[0], cdf.scores[-1])
             if self.ties == "random":
-                heights = cdf.heights_of(seen, random)
+                heights = cdf.heights_of(seen, random.uniform(size=len(seen)))
                 found = repaired_at(self._learnt, self._path, group, heights)
             else:
                 found = interpolate(seen, cdf.scores, self.repaired_scores_[group])
@@ -1072,13 +1074,11 @@ class LinearCDF(NamedTuple):
         """Scores at which the CDF has some heights."""
         return np.interp(heights, self.ends, np.repeat(self.scores, 2))
 
-    def heights_of(self, scores: Floats, random: RandomState | None) -> Floats:
-        """Heights of scores: within a step they are random, or else its middle."""
+    def heights_of(self, scores: Floats, draws: Floats | None) -> Floats:
+        """Heights of scores: within a step at a draw from [0, 1], or at its middle."""
         knots = np.searchsorted(self.scores, scores)
-        if random is None:
-            heights = self.middle[knots]
-        else:
-            heights = random.uniform(self.low[knots], self.high[knots])
+        low, high = self.low[knots], self.high[knots]
+        heights = (low + high) / 2 if draws is None else low + draws * (high - low)
         between = np.flatnonzero(self.scores[knots] != scores)
         heights[between] = self.at(scores[between])
         return heights

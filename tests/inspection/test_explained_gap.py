@@ -369,3 +369,49 @@ def test_intervals_cover_what_truly_remains(direct, cells):
         ).table.iloc[0]
         covered += line["remaining_lower"] <= truth <= line["remaining_upper"]
     assert covered >= 90  # 95 %, less 2.3 standard errors
+
+
+def scored_by_columns(n_rows, n_of_group, seed):
+    """Rows of two groups whose scores depend on a column only."""
+    rng = np.random.default_rng(seed)
+    column = rng.integers(0, 4, n_rows)
+    odds = n_of_group / n_rows * np.exp(0.7 * (column - 1.5))
+    group = (rng.random(n_rows) < odds / (1 + odds)).astype(int)
+    logit = 0.6 * column + rng.normal(size=n_rows)
+    return column, group, 1 / (1 + np.exp(-logit))
+
+
+def test_what_a_small_group_explains_is_not_below_the_truth():
+    column, group, score = scored_by_columns(1_000_000, 60_000, 12345)
+    rows = {"sensitive_features": group}
+    truth = demographic_parity_difference(None, score, **rows)  # nothing remains
+    too_low = 0
+    for seed in range(60):
+        column, group, score = scored_by_columns(1000, 60, seed)
+        result = explained_gap(
+            score,
+            sensitive_features=group,
+            explained_by=column,
+            metric="demographic_parity_difference",
+            random_state=seed,
+        )
+        too_low += result.table["explained_upper"].iloc[0] < truth
+    assert too_low <= 3
+
+
+def test_the_size_of_weights_says_nothing():
+    column, group, score = scored_by_columns(400, 100, 0)
+    weights = np.random.default_rng(0).uniform(0.5, 2, 400)
+    tables = [
+        explained_gap(
+            score,
+            sensitive_features=group,
+            explained_by=column.astype(float),
+            estimator=LogisticRegression(),
+            sample_weight=times * weights,
+            random_state=0,
+        ).table
+        for times in (1, 1e-9, 1e6)
+    ]
+    for table in tables[1:]:
+        pd.testing.assert_frame_equal(table, tables[0])

@@ -290,3 +290,24 @@ def test_drawn_rows_have_the_gap_of_these_rows(multigroup, weighted):
                 multigroup=multigroup,
             )
         )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sizes", [(50, 50), (50, 500)])
+@pytest.mark.promise("The test of calibration keeps its level with 50 to 500 rows")
+def test_level(sizes):
+    """The permutation test rejects 5 % of samples, up to three standard errors."""
+    groups, n_rejected = np.repeat([0, 1], sizes), 0
+    for seed in range(400):
+        rng = np.random.default_rng(seed)
+        scores, uniform = rng.beta(2 + 2 * groups, 4), rng.random(len(groups))
+        result = permutation_test(
+            calibration_gap,
+            uniform < scores**2,
+            scores,
+            sensitive_features=groups,
+            n_permutations=39,
+            random_state=seed,
+        )
+        n_rejected += result.pvalue <= 0.05
+    assert abs(n_rejected / 400 - 0.05) < 3 * np.sqrt(0.05 * 0.95 / 400)

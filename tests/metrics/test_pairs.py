@@ -1,26 +1,40 @@
 """Gaps of all pairs of groups, and permutations that are ordered by them."""
 
 from functools import partial
+from itertools import combinations, permutations
 
 import numpy as np
 import pytest
+from hypothesis import given as given_examples
+from hypothesis import settings
+from hypothesis import strategies as st
+from sklearn.exceptions import UndefinedMetricWarning
 
 from skfair.metrics import (
     abcc,
     abroca,
     calibration_gap,
+    cvar_fairness,
     demographic_parity_difference,
     equalized_odds_difference,
     false_positive_rate_difference,
     impact_ratio_shortfall,
     madd,
+    max_gap,
     mcdp,
     mean_absolute_error_difference,
     mean_error_difference,
     permutation_test,
     predictive_value_difference,
     true_positive_rate_difference,
+    values_by_class,
 )
+from skfair.metrics._distribution._abcc import area, pairs_of_abcc
+from skfair.metrics._distribution._gap import compared_pairs
+from skfair.metrics._distribution._mcdp import pairs_of_mcdp, sustained_gap
+from skfair.metrics._uncertainty._permutation import Order
+from skfair.statistics import GroupedOutcomes, GroupedScores
+from skfair.statistics._grouped_scores import gap_between
 
 SCORES, DECISIONS, NUMBERS = "scores", "decisions", "numbers"
 METRICS = {
@@ -34,6 +48,7 @@ METRICS = {
     "abcc": (abcc, SCORES),
     "abcc, numbers": (partial(abcc, scale="real"), NUMBERS),
     "madd": (partial(madd, bandwidth=0.2), SCORES),
+    "madd, automatic": (madd, SCORES),
     "madd, narrow bins": (partial(madd, bandwidth=1e-4), SCORES),
     "abroca": (abroca, SCORES),
     "calibration gap": (calibration_gap, SCORES),
@@ -128,3 +143,253 @@ def test_gap_of_a_pair_is_the_metric_of_its_rows(name, weighted):
         found.null_distribution, again.null_distribution, rtol=1e-9, atol=1e-12 * unit
     )
     assert found.null_mean == pytest.approx(again.null_mean)
+
+
+def test_a_tiny_group_hides_no_difference_of_others():
+    """The shares of 67 rows differ by more, of which chance alone gives as much."""
+    sizes, hits = np.array([6_848, 11_446, 67]), np.array([3_143, 6_009, 35])
+    outcomes = np.concatenate(
+        [np.repeat([1, 0], [h, n - h]) for h, n in zip(hits, sizes, strict=True)]
+    )
+    groups = np.repeat(["a", "b", "c"], sizes)
+    statistic = GroupedOutcomes.from_outcomes(outcomes, sensitive_features=groups)
+    for rows, given in (
+        (outcomes, {"sensitive_features": groups}),
+        (statistic, {}),
+    ):
+        found = permutation_test(
+            demographic_parity_difference, None, rows, random_state=0, **given
+        )
+        assert found.pvalue == 0.001
+        assert found.null_mean > 0.04  # of the 67 rows
+        pairs = found.pairs
+        assert pairs[["group", "other"]].to_numpy().tolist()[0] == ["a", "b"]
+        assert pairs["gap"][0] == pytest.approx(found.value)
+        assert pairs["by_chance"][0] < 0.01
+        assert pairs["pvalue"].tolist()[0] == found.pvalue
+        assert (pairs["pvalue"][1:] > 0.2).all()
+
+
+@pytest.mark.parametrize("multigroup", ["pairwise", "pooled"])
+@pytest.mark.parametrize("strata", [False, True])
+def test_order_by_hand(multigroup, strata):
+    """All gaps of the very same permutations, standardised, the largest of them."""
+    rng = np.random.default_rng(0)
+    groups = np.repeat([0, 1, 2], [60, 40, 8])
+    departments = rng.integers(0, 2, len(groups)) if strata else np.zeros(len(groups))
+    y_pred = (rng.random(len(groups)) < 0.4 + 0.15 * (groups == 1)).astype(int)
+    seen = []
+
+    def record(y_true, y_pred, *, sensitive_features):
+        seen.append(sensitive_features.codes)
+        return 0.0
+
+    given = {"sensitive_features": groups, "n_permutations": 80, "random_state": 1}
+    permutation_test(record, None, y_pred, within=departments, **given)
+    found = permutation_test(
+        partial(demographic_parity_difference, multigroup=multigroup),
+        None,
+        y_pred,
+        control_features=departments if strata else None,
+        **given,
+    )
+    gaps = []
+    for codes in seen:
+        gaps.append([])
+        for department in np.unique(departments):
+            own = departments == department
+            rates = [y_pred[own & (codes == group)].mean() for group in range(3)]
+            others = [(i, y_pred[own].mean()) for i in range(3)]
+            if multigroup == "pairwise":
+                others = [(i, rates[j]) for i, j in combinations(range(3), 2)]
+            gaps[-1] += [abs(rates[i] - other) for i, other in others]
+    gaps = np.array(gaps)
+    order = (gaps - gaps.mean(axis=0)) / gaps.std(axis=0)
+    largest, sums = order.max(axis=1).round(9), order.sum(axis=1).round(9)
+    keys = list(zip(largest, sums, strict=True))
+    assert found.pvalue == pytest.approx(np.mean([key >= keys[0] for key in keys]))
+    decides = order[0].argsort()[::-1]
+    assert found.pairs["gap"].tolist() == pytest.approx(gaps[0][decides].tolist())
+    by_chance = gaps[1:].mean(axis=0)[decides]
+    assert found.pairs["by_chance"].tolist() == pytest.approx(by_chance.tolist())
+    adjusted = [np.mean(largest >= z - 1e-9) for z in order[0][decides][1:]]
+    assert found.pairs["pvalue"].tolist() == pytest.approx([found.pvalue, *adjusted])
+    assert found.null_distribution == pytest.approx(gaps[1:].max(axis=1))
+
+
+@pytest.mark.parametrize("sizes", [(4, 2), (3, 3, 1), (2, 2, 2), (4, 1, 2)])
+def test_level_is_exact_over_all_arrangements(sizes):
+    """Each arrangement of seven rows at most in turn is the given one."""
+    outcomes = np.array([1, 0, 1, 1, 0, 0, 0])[: sum(sizes)]
+    labels = np.repeat(range(len(sizes)), sizes).tolist()
+    arrangements = np.array(sorted(set(permutations(labels))))
+    gaps = []
+    for codes in arrangements:
+        rates = [outcomes[codes == group].mean() for group in range(len(sizes))]
+        gaps.append([abs(a - b) for a, b in combinations(rates, 2)])
+    gaps = np.array(gaps)
+    pvalues, smallest = [], []
+    for i in range(len(gaps)):
+        order = Order.of(np.vstack([gaps[i], np.delete(gaps, i, axis=0)]), 1.0)
+        pvalues.append(order.pvalue)
+        smallest.append(order.adjusted(order.standardise(gaps[i], slice(None))).min())
+    for level in np.unique(np.round(pvalues, 9)):
+        assert np.mean(np.array(pvalues) <= level + 1e-9) <= level + 1e-9
+    assert smallest == pytest.approx(pvalues)
+
+
+def test_undefined_gaps_are_left_out():
+    """A group without a positive decision has no predictive value."""
+    rng = np.random.default_rng(0)
+    groups = np.repeat(["a", "b", "c"], [300, 300, 3])
+    y_pred = (rng.random(603) < 0.5).astype(int)
+    y_true = (rng.random(603) < np.where(groups == "a", 0.8, 0.5)).astype(int)
+    y_pred[-3:] = [1, 0, 0]
+    found = permutation_test(
+        predictive_value_difference,
+        y_true,
+        y_pred,
+        sensitive_features=groups,
+        random_state=0,
+    )
+    undefined = np.isnan(found.null_distribution)
+    assert 50 < undefined.sum() < 250
+    assert found.pvalue == pytest.approx(1 / (1000 - undefined.sum()))
+    assert found.pairs["group"].tolist()[0] == "a"
+    assert found.pairs["other"].tolist()[0] == "b"
+
+
+def test_unlike_undefined_gaps_those_of_a_stratum_are_compared():
+    """Of strata without two groups nothing is compared."""
+    groups = np.array(["a", "b"] * 30 + ["a"] * 5)
+    strata = np.array(["x"] * 30 + ["y"] * 30 + ["z"] * 5)
+    y_pred = np.arange(65) % 3 == 0
+    with pytest.warns(UndefinedMetricWarning, match="leaves out strata"):
+        found = permutation_test(
+            demographic_parity_difference,
+            None,
+            y_pred.astype(int),
+            sensitive_features=groups,
+            control_features=strata,
+            n_permutations=9,
+            random_state=0,
+        )
+    assert sorted(found.pairs["stratum"]) == ["x", "y"]
+    # Within other strata the groups of these change their sizes.
+    with pytest.warns(UndefinedMetricWarning):
+        plain = permutation_test(
+            demographic_parity_difference,
+            None,
+            y_pred.astype(int),
+            sensitive_features=groups,
+            control_features=strata,
+            within=None,
+            n_permutations=9,
+            random_state=0,
+        )
+    assert plain.ordered_by == "value"
+
+
+def test_classes_have_pairs_of_their_own():
+    rng = np.random.default_rng(0)
+    y_score = rng.dirichlet([1, 1, 1], 90)
+    groups = np.arange(90) % 3
+    found = permutation_test(
+        mcdp, None, y_score, sensitive_features=groups, n_permutations=9, random_state=0
+    )
+    by_class = found.pairs.groupby("class")["gap"].max()
+    expected = values_by_class(mcdp, None, y_score, sensitive_features=groups)
+    assert by_class.to_numpy() == pytest.approx(expected.to_numpy())
+    for row in found.pairs.rename(columns={"class": "column"}).itertuples():
+        shares = [
+            (y_score[groups == group, row.column] <= row.threshold).mean()
+            for group in (row.group, row.other)
+        ]
+        assert abs(shares[0] - shares[1]) == pytest.approx(row.gap)
+
+
+@settings(max_examples=30)
+@given_examples(st.integers(0, 2**32 - 1), st.sampled_from([0.0, 0.05, 0.1, 0.25, 0.5]))
+def test_gaps_of_all_pairs_at_once(seed, epsilon):
+    """Scores with ties, 0 and 1 among them, whose distances are windows' lengths."""
+    rng = np.random.default_rng(seed)
+    groups = np.append([0, 1, 2, 3], rng.integers(0, 4, 40))
+    steps = int(rng.choice([10, 20, 1000]))
+    scores = rng.integers(0, steps + 1, 44) / steps
+    statistic = GroupedScores.from_scores(scores, sensitive_features=groups)
+    for multigroup in ("pairwise", "pooled"):
+        pairs = compared_pairs(4, multigroup)
+        found = pairs_of_mcdp(statistic, epsilon=epsilon, multigroup=multigroup)
+        expected = [
+            sustained_gap(gap_between(statistic, *pair), epsilon) for pair in pairs
+        ]
+        assert found.values[0].tolist() == pytest.approx(expected, abs=1e-12)
+        found = pairs_of_abcc(statistic, multigroup=multigroup)
+        expected = [area(gap_between(statistic, *pair)) for pair in pairs]
+        assert found.values[0].tolist() == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize("metric", [mcdp, partial(mcdp, epsilon=0.05), abcc])
+def test_cdfs_of_many_scores_are_compared_at_some(metric):
+    """The table has the gaps themselves, and the null distribution the metric."""
+    rng = np.random.default_rng(0)
+    groups, scores = rng.integers(0, 3, 9000), rng.random(9000)
+    given = {"n_permutations": 4, "random_state": 0}
+    found = permutation_test(metric, None, scores, sensitive_features=groups, **given)
+    assert found.pairs["gap"].max() == pytest.approx(found.value, abs=1e-12)
+
+    def plain(y_true, y_score, *, sensitive_features):
+        return metric(y_true, y_score, sensitive_features=sensitive_features)
+
+    again = permutation_test(plain, None, scores, sensitive_features=groups, **given)
+    assert found.null_distribution == pytest.approx(again.null_distribution)
+    assert found.pairs["by_chance"].mean() == pytest.approx(
+        found.pairs["gap"].mean(), rel=0.6
+    )
+
+
+@pytest.mark.parametrize("name", ["decisions", "mcdp", "equalized odds", "madd"])
+def test_many_groups_are_compared_by_their_sizes(name):
+    """Beside 60 groups, of which one differs, chance alone makes larger gaps."""
+    metric, kind = METRICS[name]
+    rng = np.random.default_rng(5)
+    groups = np.repeat(range(60), rng.integers(15, 40, 60))
+    groups = np.append(groups, np.repeat([60], 150))
+    y_true = rng.integers(0, 2, len(groups))
+    scores = rng.random(len(groups)) * np.where(groups == 60, 0.6, 1)
+    values = scores if kind == SCORES else (scores > 0.5).astype(int)
+    labels = np.array([f"group {group}" for group in groups])
+    found = permutation_test(
+        metric,
+        labels_of(metric, y_true),
+        values,
+        sensitive_features=labels,
+        n_permutations=49,
+        random_state=0,
+    )
+    assert found.pvalue == 0.02
+    assert len(found.pairs) <= 1000
+    assert found.pairs["by_chance"].isna().all()
+    assert "group 60" in found.pairs[["group", "other"]].to_numpy()[0]
+    assert (np.diff(found.pairs["pvalue"]) >= 0).all()
+
+
+def test_metrics_that_are_no_largest_gap_are_ordered_by_value():
+    groups, rows = draw(3)
+    strata = np.arange(len(groups)) % 2
+    mean = partial(demographic_parity_difference, multistratum="weighted")
+    for metric, given in (
+        (max_gap, {}),
+        (cvar_fairness, {}),
+        (mean, {"control_features": strata}),
+    ):
+        found = permutation_test(
+            metric,
+            None,
+            rows[DECISIONS][1],
+            sensitive_features=groups,
+            n_permutations=9,
+            random_state=0,
+            **given,
+        )
+        assert (found.ordered_by, len(found.pairs)) == ("value", 0)

@@ -165,6 +165,27 @@ def test_interval_and_test_are_those_of_the_held_out_rows(rows, metric):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("repeats", [1, 2])
+def test_a_tiny_group_hides_no_difference_of_others(repeats):
+    """Scores of two groups differ; those of five rows do so by chance."""
+    rng = np.random.default_rng(0)
+    groups = np.repeat(["a", "b", "c"], [300, 300, 5])
+    X = rng.normal(size=(605, 1)) + 0.6 * (groups == "b")[:, np.newaxis]
+    y = (rng.random(605) < 1 / (1 + np.exp(-X[:, 0]))).astype(int)
+    given = {"n_resamples": 9, "n_permutations": 199, "random_state": 0}
+    found = cross_val_fairness(
+        mcdp,
+        LogisticRegression(),
+        X,
+        y,
+        sensitive_features=groups,
+        cv=RepeatedStratifiedKFold(n_splits=3, n_repeats=repeats, random_state=0),
+        **given,
+    )
+    assert found.pvalue == 0.005
+    assert found.null_mean > 0.3  # of the five rows
+
+
 def test_interval_reaches_parity_where_noise_makes_the_value(recorder):
     """Five groups of 24 rows, of one distribution: the true disparity is 0."""
     groups, y = np.arange(120) % 5, np.arange(120) // 5 % 2

@@ -9,7 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from skfair._cli._command_line import main
-from skfair._cli._text import Format, as_numbers
+from skfair._cli._text import Format, as_numbers, number_hint
 
 AUDIT = "audit {} --y-true y --y-score p --sensitive sex --permutations 0"
 AUDIT += " --resamples 2 --format json --out out.json"
@@ -54,6 +54,45 @@ def text(table, sep=",", decimal=".", **cells):
     for name, write in cells.items():
         table = table.assign(**{name: table[name].map(write)})
     return table.to_csv(sep=sep, index=False)
+
+
+# --- numbers with marks of thousands
+
+
+@pytest.mark.parametrize(
+    ("cells", "decimal", "thousands"),
+    [
+        (["1,000", "2,500", "800"], ".", ","),
+        (["1.000", "2.500", "800"], ",", "."),
+        (["1,234,567.5", "2,500", "8"], ".", ","),
+        (["1 000", "2 500", "800"], ",", " "),
+    ],
+)
+def test_marks_of_thousands(cells, decimal, thousands):
+    column = pd.Series(cells, name="income")
+    assert as_numbers(column, Format(decimal=decimal)) is None
+    if thousands != " ":
+        hint = number_hint(
+            column[column.str.contains(thousands, regex=False)], Format(decimal=decimal)
+        )
+        assert f"--thousands '{thousands}'" in hint
+    found = as_numbers(column, Format(decimal=decimal, thousands=thousands))
+    as_written = [cell.replace(thousands, "").replace(",", ".") for cell in cells]
+    assert found.tolist() == [*map(float, as_written)]
+
+
+def test_grouped_integers_are_no_decimal_numbers():
+    """1,000 would be read as 1.0; scores of three decimals are read as ever."""
+    with pytest.raises(ValueError, match="'income' has numbers such as 1,000, which"):
+        as_numbers(
+            pd.Series(["1,000", "12", "2,500"], name="income"), Format(decimal=",")
+        )
+    scores = pd.Series(["0,125", "1,000", "0,500"], name="p")
+    assert as_numbers(scores, Format(decimal=",")).tolist() == [0.125, 1, 0.5]
+    with pytest.raises(ValueError, match="--thousands must differ from --decimal"):
+        Format(decimal=",", thousands=",")
+    broken = pd.Series(["1,00", "2,500"])
+    assert as_numbers(broken, Format(thousands=",")) is None
 
 
 # --- numbers with a decimal comma

@@ -4,10 +4,12 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.ensemble import BaggingClassifier
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import average_precision_score, log_loss
 from sklearn.model_selection import KFold
 from sklearn.pipeline import make_pipeline
 from sklearn.tree import DecisionTreeClassifier
@@ -358,6 +360,24 @@ def test_largest_gap_on_new_rows(people, make_people, gap):
     plain = np.mean([each.predict_proba(X)[:, 1] for each in model.estimators_], axis=0)
     repaired = model.repairer_.transform(plain, sensitive_features=sex)
     assert mcdp(None, repaired, sensitive_features=sex) == pytest.approx(0.15, abs=0.03)
+
+
+def test_probabilities_by_a_calibration_around_the_repaired_model(make_people):
+    (X, y, sex), (new, new_y, new_sex) = make_people(2000), make_people(2000, seed=1)
+    fair = MADDPostProcessor(
+        LogisticRegression(), repair_level=1.0, sensitive_features="sex"
+    )
+    fair.set_params(drop_sensitive=True).fit(X.assign(sex=sex.to_numpy()), y)
+    new = new.assign(sex=new_sex.to_numpy())
+    calibrated = CalibratedClassifierCV(FrozenEstimator(fair)).fit(new, new_y)
+    repaired, mapped = (m.predict_proba(new)[:, 1] for m in (fair, calibrated))
+    positive = new_y == "yes"
+    assert log_loss(positive, mapped) < log_loss(positive, repaired) + 0.001
+    assert average_precision_score(positive, mapped) == pytest.approx(
+        average_precision_score(positive, repaired), abs=1e-9
+    )
+    gaps = [mcdp(None, s, sensitive_features=new_sex) for s in (mapped, repaired)]
+    assert gaps[0] == pytest.approx(gaps[1], abs=1e-9)
 
 
 def test_comparison_is_of_held_out_rows(people):

@@ -279,6 +279,12 @@ def test_bad_rows(scores, groups, match):
         fitted.transform(scores, sensitive_features=groups)
 
 
+def test_a_group_of_no_weight_is_refused():
+    given = {"sensitive_features": ["F", "M", "M"], "sample_weight": [0, 1, 1]}
+    with pytest.raises(ValueError, match=r"is zero for every row of the groups \['F'"):
+        ScoreRepairer().fit([0.1, 0.2, 0.3], **given)
+
+
 def test_pandas_in_and_out():
     scores = pd.Series([0.1, 0.5, 0.6, 0.9], index=list("dcba"))
     groups = pd.Series(["F", "F", "M", "M"], index=[7, 7, 7, 7])

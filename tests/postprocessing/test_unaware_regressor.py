@@ -299,3 +299,17 @@ def test_the_default_model_of_the_group_reads_what_the_regressor_reads(salaries,
     model.fit(given, y, sensitive_features=sex)
     assert gap(model.predict(given), sex) < 0.6 * gap(y, sex)
     assert gap(model.with_strength(0).predict(given), sex) > 0.3
+
+
+@pytest.mark.parametrize("n_rare", [1, 4])
+def test_a_rare_group_does_not_switch_it_off(salaries, automatic, n_rare):
+    X, y, sex = (part[:1000] for part in salaries)
+    rare = sex.to_numpy(dtype=object).copy()
+    rare[np.random.default_rng(0).choice(1000, n_rare, replace=False)] = "X"
+    model = UnawareRegressor(LinearRegression(), group_estimator=LogisticRegression())
+    model.fit(X, y, sensitive_features=rare)
+    assert model.strength_ > automatic.strength_ / 3
+    assert gap(model.predict(X), sex) < gap(automatic.predict(X), sex) + 0.06
+    assert model.comparison_.shows_gain
+    model = model.with_strength("auto", max_mcdp=0.15)
+    assert gap(model.predict(X), sex) < 0.21

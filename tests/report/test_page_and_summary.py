@@ -1,5 +1,6 @@
 """Numbers on the page, and in Markdown, are those of the summary, rounded."""
 
+import json
 import re
 from html.parser import HTMLParser
 
@@ -151,3 +152,11 @@ def test_every_number_of_any_page_is_one_of_the_summary(seed, n_groups):
     report = draw_report(seed, n_groups)
     check_page(report)
     check_markdown(report)
+
+
+def test_a_forged_version_is_no_markup(small_report):
+    summary = json.loads(json.dumps(small_report.summary))
+    summary["versions"]["skfair"] = "1](http://x) <script>\n# All is well"
+    text = FairnessReport(summary).to_markdown()
+    assert "<script>" not in text
+    assert not any(line.startswith("# All") for line in text.splitlines())

@@ -15,7 +15,6 @@ from skfair.metrics._distribution._gap import (
     MANY_GROUPS,
     BoundPairs,
     bound_gaps,
-    cdf_blocks,
     grouped_scores,
     pairs_of_gaps,
     rows_of_scores,
@@ -24,7 +23,7 @@ from skfair.metrics._distribution._gap import (
 )
 from skfair.metrics._evaluate import never, specify
 from skfair.metrics._inputs import Multigroup
-from skfair.metrics._pairs import PairGaps, compared_groups, each_apart
+from skfair.metrics._pairs import PairGaps, each_apart, n_compared
 from skfair.metrics._strata import Multistratum
 from skfair.statistics import GroupedScores
 from skfair.statistics._grouped_scores import Gap
@@ -70,20 +69,11 @@ def pairs_of_abcc(
     )
 
 
-def _areas_apart(
-    statistic: GroupedScores, groups: Integers, multigroup: Multigroup
-) -> Floats:
-    """Area between the curves of each pair, whose CDFs come in blocks."""
-    areas = np.zeros(len(compared_groups(len(groups), multigroup)[0]))
-    last = np.zeros(len(groups) + (multigroup == "pooled"))
-    before: float | None = None
-    for scores, cdfs in cdf_blocks(statistic, groups, multigroup):
-        if len(scores):
-            widths = np.diff(scores, prepend=scores[0] if before is None else before)
-            heights = np.column_stack([last, cdfs[:, :-1]])
-            for part, apart in each_apart(heights, multigroup):
-                areas[part] += (apart * widths).sum(axis=1)
-            last, before = cdfs[:, -1], float(scores[-1])
+def _areas_apart(scores: Floats, cdfs: Floats, multigroup: Multigroup) -> Floats:
+    """Area between the CDFs of each pair."""
+    widths, areas = np.diff(scores), np.zeros(n_compared(cdfs, multigroup))
+    for part, apart in each_apart(cdfs[:, :-1], multigroup):
+        areas[part] = np.einsum("ij,j->i", apart, widths)
     return areas
 
 

@@ -299,7 +299,7 @@ def pairs_of_curves(
                 everyone = _mean(shares, heights)
                 yield np.vstack([heights, everyone])
 
-    values = largest_apart(curves(), len(first), multigroup)
+    values = largest_apart(curves(), multigroup)
     absent = shares == 0
     absent = absent[first] if second is None else absent[first] | absent[second]
     values[absent] = math.nan

@@ -27,7 +27,7 @@ from skfair.metrics._inputs import (
     in_place_of_rows,
     refuse_statistics,
 )
-from skfair.metrics._pairs import PairGaps, compared_groups, each_apart
+from skfair.metrics._pairs import PairGaps, compared_groups, each_apart, n_compared
 from skfair.metrics._spec import Measure
 from skfair.metrics._undefined import warn_if_undefined
 from skfair.statistics import GroupedScores
@@ -248,69 +248,80 @@ def largest_gap(
     return LargestGap(found[0], pairs[found[1]])
 
 
+#: Distinct scores at which the CDFs of several groups are compared in permutations.
+_SCORES_COMPARED = 2**11
+
+
 def pairs_of_gaps(
     statistic: GroupedScores,
     multigroup: Multigroup,
     among: Integers | None,
     measure: Measure,
-    measure_all: Callable[[GroupedScores, Integers, Multigroup], Floats | None],
+    measure_all: Callable[[Floats, Floats, Multigroup], Floats] | None = None,
     bounds_of: Callable[[GroupedScores], BoundPairs] | None = None,
-    **more: Any,
+    place: Callable[[int, int | None], float] | None = None,
 ) -> PairGaps:
     """Measures of the gaps of all pairs, nan of groups with too few rows.
 
-    `measure_all` finds those of some groups at once, or None where that takes too much
-    memory; the measure of two groups is faster.
+    `measure_all` takes scores and CDFs, of which those of many scores are a selection.
     """
     n_groups, sizes = statistic.n_groups, statistic.counts
     first, second = compared_groups(n_groups, multigroup, among)
-    values = np.full(len(first), np.nan)
     enough = sizes >= max(statistic.min_group_size, 1)
     defined = enough[first] if second is None else enough[first] & enough[second]
-    found = None
-    if len(first) > 1 and defined.any():
-        groups = np.arange(n_groups) if among is None else among
-        found = measure_all(statistic, groups, multigroup)
-    if found is not None:
-        values[defined] = found[defined]
-    else:
+
+    def exact() -> Floats:
+        values = np.full((1, len(first)), np.nan)
         for i in np.flatnonzero(defined).tolist():
             other = None if second is None else int(second[i])
-            values[i] = measure(gap_between(statistic, int(first[i]), other))
-    if among is not None:
-        more["metric"] = math.nan
+            values[0, i] = measure(gap_between(statistic, int(first[i]), other))
+        return values
+
+    if len(first) == 1 or measure_all is None or not defined.any():
+        values, selected = exact(), False
+    else:
+        groups = np.arange(n_groups) if among is None else among
+        scores, cdfs, selected = selected_cdfs(statistic, groups, multigroup)
+        found = measure_all(scores, cdfs, multigroup)
+        values = np.where(defined, found, np.nan)[np.newaxis]
+    metric = None
+    if selected or among is not None:
+        metric = math.nan
         if enough.all():
-            whole = largest_gap(statistic, multigroup, measure, bounds_of)
-            more["metric"] = whole.value
-    return PairGaps(first, second, values[np.newaxis], sizes[np.newaxis], **more)
+            metric = largest_gap(statistic, multigroup, measure, bounds_of).value
+    sizes = sizes[np.newaxis]
+    found_exactly = exact if selected else None
+    return PairGaps(
+        first, second, values, sizes, place=place, metric=metric, exact=found_exactly
+    )
 
 
-#: Numbers in one block of the CDFs that are compared with each other.
-_CDFS = 2**16
+def selected_cdfs(
+    statistic: GroupedScores, groups: Integers, multigroup: Multigroup
+) -> tuple[Floats, Floats, bool]:
+    """CDFs of some groups, everyone's last, at some scores, and whether not at all.
 
-
-def cdf_blocks(
-    statistic: GroupedScores,
-    groups: Integers,
-    multigroup: Multigroup,
-    size: int = _CDFS,
-) -> Iterator[tuple[Floats, Floats]]:
-    """Yield distinct scores, and the CDFs of some groups there, everyone's last."""
-    scores, codes, weights = statistic.scores, statistic.codes, statistic.weights
-    n_curves, totals = len(groups), statistic.totals[groups]
-    if n_curves < statistic.n_groups:
-        places = np.full(statistic.n_groups, -1)
-        places[groups] = np.arange(n_curves)
-        codes = places[codes]
-        scores, codes, weights = (x[codes >= 0] for x in (scores, codes, weights))
-    shares = quotients(1.0, totals)
-    everyone = totals / totals.sum()
-    for at, cdfs in curve_blocks(
-        scores, codes, weights * shares[codes], n_curves, size
-    ):
-        if multigroup == "pooled":
-            cdfs = np.vstack([cdfs, (everyone[:, np.newaxis] * cdfs).sum(axis=0)])
-        yield at, cdfs
+    Which scores are selected does not depend on the groups of the rows.
+    """
+    scores, codes, n_groups = statistic.scores, statistic.codes, statistic.n_groups
+    new = np.append(scores[1:] != scores[:-1], True)
+    columns = np.cumsum(new) - new
+    step = max(1, (int(columns[-1]) + 1) // _SCORES_COMPARED)
+    ends = np.flatnonzero(new)[step - 1 :: step]
+    if step > 1:
+        columns //= step
+    if ends[-1] < len(scores) - 1:
+        ends = np.append(ends, len(scores) - 1)
+    cells = codes * np.intp(len(ends)) + columns
+    sums: Any = np.bincount(cells, statistic.weights, n_groups * len(ends))
+    heights = sums.reshape(n_groups, len(ends))
+    if multigroup == "pooled":
+        heights = np.vstack([heights, heights.sum(axis=0)])
+    elif len(groups) < n_groups:
+        heights = heights[groups]
+    cdfs = np.cumsum(heights, axis=1)
+    cdfs *= quotients(1.0, cdfs[:, -1:])
+    return scores[ends], cdfs, step > 1
 
 
 def curve_blocks(
@@ -341,16 +352,15 @@ def curve_blocks(
         yield scores[part][ends], heights[:, : int(ends.sum())]
 
 
-def largest_apart(
-    blocks: Iterable[Floats], n_pairs: int, multigroup: Multigroup
-) -> Floats:
+def largest_apart(blocks: Iterable[Floats], multigroup: Multigroup) -> Floats:
     """Largest distance of the curves of each pair, which come in blocks."""
-    largest = np.zeros(n_pairs)
+    largest: Any = 0.0
     for curves in blocks:
-        if curves.shape[1]:
-            for part, apart in each_apart(curves, multigroup):
-                np.maximum(largest[part], apart.max(axis=1), out=largest[part])
-    return largest
+        apart = np.zeros(n_compared(curves, multigroup))
+        for part, distances in each_apart(curves, multigroup):
+            apart[part] = distances.max(axis=1, initial=0)
+        largest = np.maximum(largest, apart)
+    return np.asarray(largest)
 
 
 def sums_of_distances(

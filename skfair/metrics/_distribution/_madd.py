@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache, partial
+from itertools import compress
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -74,38 +75,34 @@ def pairs_of_madd(
     among: Integers | None = None,
     bandwidth: float | Literal["auto"] = "auto",
 ) -> PairGaps:
-    """MADD of all pairs of groups, each in bins of one width.
-
-    Of several pairs an automatic width is the order of the best one for the sizes of
-    both groups, on which alone it depends.
-    """
+    """MADD of all pairs of groups."""
     n_groups, sizes = statistic.n_groups, statistic.counts
     first, second = compared_groups(n_groups, multigroup, among)
-    ours = sizes[first]
-    theirs = sizes[first] * 0 + sizes.sum() if second is None else sizes[second]
-    more: dict[str, Any] = {}
-    values = np.full(len(first), np.nan)
     enough = sizes >= max(statistic.min_group_size, 1)
     defined = enough[first] if second is None else enough[first] & enough[second]
+    values, metric = np.full(len(first), np.nan), None
+    others = [None] * len(first) if second is None else second.tolist()
+    pairs = [*zip(first.tolist(), others, strict=True)]
     if is_automatic(bandwidth):
-        whole = stable_mean(statistic, multigroup)[0] if enough.all() else math.nan
-        if len(first) == 1:
-            return PairGaps(first, second, np.full((1, 1), whole), sizes[np.newaxis])
-        order = optimal_order((np.maximum(ours, 1), np.maximum(theirs, 1)))
-        n_bins = np.floor(1 / np.minimum(order, 1) + 1e-9).astype(np.intp)
-        more = {"metric": whole, "columns": {"bandwidth": 1 / n_bins}}
+        curves = gap_curves(statistic, [*compress(pairs, defined)], N_BANDWIDTHS)
+        means = {
+            curve.pair: stable_interval(curve.values, curve.totals).mean
+            for curve in curves
+        }
+        values = np.array([means.get(pair, math.nan) for pair in pairs])
     else:
-        n_bins = np.full(len(first), number_of_bins(bandwidth))
-        if among is not None and enough.all():
-            measure = partial(histogram_distance, n_bins=int(n_bins[0]))
-            more = {"metric": largest_gap(statistic, multigroup, measure).value}
-    for number in np.unique(n_bins[defined]).tolist():
-        here = np.flatnonzero(defined & (n_bins == number))
-        shares = _shares_in_bins(statistic, number)
-        for i in here.tolist():
+        shares = _shares_in_bins(statistic, number_of_bins(bandwidth))
+        for i in np.flatnonzero(defined).tolist():
             other = shares[-1 if second is None else second[i]]
             values[i] = np.abs(shares[first[i]] - other).sum()
-    return PairGaps(first, second, values[np.newaxis], sizes[np.newaxis], **more)
+    if among is not None:
+        metric = math.nan
+        if enough.all() and is_automatic(bandwidth):
+            metric = stable_mean(statistic, multigroup)[0]
+        elif enough.all():
+            measure = partial(histogram_distance, n_bins=number_of_bins(bandwidth))
+            metric = largest_gap(statistic, multigroup, measure).value
+    return PairGaps(first, second, values[np.newaxis], sizes[np.newaxis], metric=metric)
 
 
 def _shares_in_bins(statistic: GroupedScores, n_bins: int) -> Floats:

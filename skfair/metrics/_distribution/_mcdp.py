@@ -18,7 +18,6 @@ from skfair.metrics._distribution._gap import (
     BoundPairs,
     LargestGap,
     bound_gaps,
-    cdf_blocks,
     cdfs_at,
     compared_pairs,
     grouped_scores,
@@ -30,7 +29,7 @@ from skfair.metrics._distribution._gap import (
 )
 from skfair.metrics._evaluate import never, specify
 from skfair.metrics._inputs import Multigroup
-from skfair.metrics._pairs import PairGaps, compared_groups, each_apart
+from skfair.metrics._pairs import PairGaps, each_apart, n_compared
 from skfair.metrics._spec import Measure
 from skfair.metrics._strata import Multistratum, combine_numbers
 from skfair.metrics._undefined import warn_if_undefined
@@ -79,17 +78,10 @@ def pairs_of_mcdp(
         epsilon=epsilon, method=method, n_subdivisions=n_subdivisions
     )
 
-    def measure_all(
-        statistic: GroupedScores, groups: Integers, multigroup: Multigroup
-    ) -> Floats | None:
-        n_pairs = len(compared_groups(len(groups), multigroup)[0])
+    def measure_all(scores: Floats, cdfs: Floats, multigroup: Multigroup) -> Floats:
         if epsilon == 0:
-            blocks = cdf_blocks(statistic, groups, multigroup)
-            return largest_apart((cdfs for _, cdfs in blocks), n_pairs, multigroup)
-        n_numbers = len(groups) * len(statistic.scores)
-        if method != "exact" or n_numbers > _MAX_AT_ONCE:
-            return None
-        return _sustained_apart(statistic, groups, multigroup, epsilon, n_pairs)
+            return largest_apart([cdfs], multigroup)
+        return _sustained_apart(scores, cdfs, multigroup, epsilon)
 
     def place(first: int, second: int | None) -> float:
         gap = gap_between(statistic, first, second)
@@ -100,32 +92,27 @@ def pairs_of_mcdp(
         multigroup,
         among,
         measure,
-        measure_all,
+        measure_all if method == "exact" else None,
         partial(bound_pairs, epsilon=epsilon if method == "exact" else 0.0),
         place=place if epsilon == 0 else None,
     )
 
 
 def _sustained_apart(
-    statistic: GroupedScores,
-    groups: Integers,
-    multigroup: Multigroup,
-    epsilon: float,
-    n_pairs: int,
+    scores: Floats, cdfs: Floats, multigroup: Multigroup, epsilon: float
 ) -> Floats:
     """MCDP(epsilon) of all pairs: the largest of the least gaps in each window.
 
     The best window starts where a piece does. The least gap of a range of pieces is the
     smaller one of those of two overlapping ranges whose length is a power of two.
     """
-    ((scores, cdfs),) = cdf_blocks(statistic, groups, multigroup, size=_MAX_AT_ONCE * 2)
     starts, stops = _windows(scores, epsilon)
     powers = np.frexp(stops - starts)[1] - 1
     ranges = [
         (starts[powers == j], stops[powers == j] - 2**j)
         for j in range(powers.max(initial=-1) + 1)
     ]
-    values = np.zeros(n_pairs)
+    values = np.zeros(n_compared(cdfs, multigroup))
     for part, least in each_apart(cdfs, multigroup):
         for j, (begin, end) in enumerate(ranges):
             if j:
@@ -532,8 +519,6 @@ _BLOCK = 64
 #: Steps of the scores in half a window at which pairs of groups are bounded, unless
 #: these are more than the second number, and groups from which on that is worth it.
 _N_STEPS, _MAX_POINTS, _MANY_GROUPS = 4, 256, 4
-#: Numbers of CDFs that are held at once.
-_MAX_AT_ONCE = 2**23
 #: Pairs whose gaps at these scores are compared at once.
 _PAIRS = 2**12
 

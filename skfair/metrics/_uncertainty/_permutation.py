@@ -78,8 +78,7 @@ class PermutationTestResult(NumbersResult):
         - ``stratum``, ``class``, ``label``, ``prediction`` : where there are any: the
           stratum, the position of the column of scores, the true and the predicted
           class,
-        - ``gap`` : the metric of the two groups; of `madd` with an automatic bandwidth
-          and more than one pair, that of bins of the width ``bandwidth``,
+        - ``gap`` : the metric of the two groups,
         - ``threshold`` : a score at which the gap is attained, of `mcdp` at epsilon 0,
         - ``by_chance`` : mean of the gap over permutations, nan of many groups,
         - ``pvalue`` : p-value of the gap, adjusted for all gaps of the table.
@@ -220,6 +219,10 @@ default=None
     sizes. Of more than 45 groups the pairs of those 45 are compared that are furthest
     from everyone for their size.
 
+    Of more than two groups with at least 4,096 distinct scores, CDFs are compared in
+    permutations at no more than 4,096 of them, the same ones for all; gaps of the table
+    are those at all scores.
+
     Some metrics are no largest gap of two groups: `dcp`, `cvar_fairness`, `max_gap`,
     means over strata (``multistratum="weighted"``), and functions of your own. Their
     permutations are ordered by the value, and those for which it is undefined count as
@@ -341,6 +344,7 @@ class Compared:
         specification, options = specification_of(metric)
         find: Any = specification.pairs
         self.pairs = partial(find, **pick(find, options))
+        options = {**getattr(find, "keywords", {}), **options}
         self.pairwise = options.get("multigroup", "pairwise") == "pairwise"
         self.leaves_groups_out, self.unit = specification.leaves_groups_out, unit
         sizes = [part.values.size for part in self._gaps(rows)]
@@ -415,7 +419,8 @@ class Compared:
                 standardised = order.standardise(found, here)
                 columns: dict[str, Any] = _names_of_pairs(rows, part, gaps)
                 columns |= gaps.cells[cell]
-                columns |= {"gap": values, **gaps.columns}
+                own = values if gaps.exact is None else gaps.exact()[cell]
+                columns["gap"] = own
                 if gaps.place is not None:
                     columns["threshold"] = _places(gaps)
                 columns["by_chance"] = (

@@ -49,12 +49,13 @@ class RowsOfStratum(NamedTuple):
     counted: Any
     #: Positions among all rows.
     rows: Integers
-    labels: tuple[Any, ...]
+    #: Groups that are compared; None for all.
+    labels: tuple[Any, ...] | None = None
 
     def statistic(self, groups: Groups) -> Any:
         """Return the statistic of these rows from the groups of all rows."""
         part = groups if len(self.rows) == len(groups) else groups[self.rows]
-        if self.labels != groups.labels:
+        if self.labels is not None and self.labels != groups.labels:
             part = with_labels(part, self.labels)
         return self.counted.statistic(part)
 

@@ -169,7 +169,7 @@ def _head(summary: Summary, record: Mapping[str, str]) -> list[str]:
     lines += [f"- {name}: {plain(str(text))}" for name, text in record.items()]
     seed = summary["settings"]["random_state"]
     made = f"skfair {summary['versions']['skfair']}, seed {seed}"
-    lines += [f"- Made with: {made}", ""]
+    lines += [f"- Made with: {plain(made)}", ""]
     for lead in summary["verdict"]["leads"]:
         text = " ".join([lead["text"], *lead.get("further", ())])
         lines.append(f"- **{plain(lead['model'])}**: {plain(text)}")

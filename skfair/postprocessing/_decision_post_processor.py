@@ -1,0 +1,855 @@
+"""A classifier whose decisions are fair, for any number of classes and groups."""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, NamedTuple, Self, get_args
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import minimize
+from scipy.special import log_softmax, softmax
+from sklearn import get_config
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
+from sklearn.frozen import FrozenEstimator
+from sklearn.metrics import accuracy_score
+from sklearn.utils.validation import check_is_fitted
+
+from skfair._mitigation import (
+    FittedTable,
+    MetaMitigator,
+    route_fit_params,
+)
+from skfair._training_rows import TrainingRows
+from skfair._utils._arithmetic import quotients
+from skfair._utils._results import NumbersResult
+from skfair._utils._text import listed
+from skfair._utils._types import Floats, Integers
+from skfair._utils._validation import check_choice, check_flag, check_real, count_rows
+from skfair._utils._warnings import warn_user
+from skfair.exceptions import MitigationWarning
+from skfair.groups import Groups, Selector, encode_groups, resolve_groups
+from skfair.metrics import dcp
+from skfair.postprocessing._held_out import (
+    fit_all,
+    make_splits,
+    mean_of_folds,
+    mean_probabilities,
+    predict_folds,
+)
+from skfair.postprocessing._unaware_post_processor import weights_for
+
+Constraint = Literal["demographic_parity", "true_positive_rate", "equalized_odds"]
+
+#: Limits of the path, as shares of the difference of the plain decisions.
+_SHARES = (*np.arange(1.0, 0.3, -0.1), *np.arange(0.3, 0.0, -0.05), 0.02, 0.005)
+#: Widths by which the largest score is smoothed, one after the other.
+_WIDTHS = (0.05, 0.01, 0.002)
+#: A limit of 0 would leave multipliers without a bound.
+_LEAST_LIMIT = 1e-4
+#: Probabilities below this count as this in logarithms.
+_LEAST_PROBABILITY = 1e-6
+#: A group with fewer rows of a class says little about its rates there.
+_FEW_ROWS = 20
+#: Differences of more standard errors than this are no noise.
+_N_ERRORS = 2.0
+
+
+@dataclass(frozen=True)
+class DecisionComparison(NumbersResult):
+    """Decisions beside the plain ones, on rows that no classifier was fitted to.
+
+    Attributes
+    ----------
+    accuracy, plain_accuracy : float
+        Share of rows, by weight, whose decision is their class; with `cost` minus the
+        mean cost of the decisions.
+    difference, plain_difference : float
+        Largest difference between two groups of the rates that `constraint` names.
+    difference_error : float
+        Standard error of the difference, for the sizes of the two groups.
+    max_difference : float
+        The difference that was asked for.
+    dcp, plain_dcp : float
+        `skfair.metrics.dcp` of the decisions with ``method="local"``, the least share
+        of people whose exclusion makes the errors of all groups alike; nan unless the
+        constraint is "equalized_odds".
+    n_samples : int
+        Number of rows with a group and a weight.
+    group_sizes : dict
+        Number of those rows in each group.
+    """
+
+    accuracy: float
+    plain_accuracy: float
+    difference: float
+    plain_difference: float
+    difference_error: float
+    max_difference: float
+    dcp: float
+    plain_dcp: float
+    n_samples: int
+    group_sizes: dict[Hashable, int]
+
+    def warn(self, mitigator: object) -> None:
+        """Warn where the difference is missed by more than noise, or is not lower."""
+        if self.difference > self.max_difference + _N_ERRORS * self.difference_error:
+            problem = f"it is above max_difference={self.max_difference:g}"
+        elif self.difference >= self.plain_difference > self.max_difference:
+            problem = "no gain is shown"
+        else:
+            return
+        warn_user(
+            f"{type(mitigator).__name__}, on {self.n_samples} held-out rows: the "
+            f"difference is {self.difference:.3f} (standard error "
+            f"{self.difference_error:.3f}), that of the plain decisions "
+            f"{self.plain_difference:.3f}; {problem}. Look at path_, give more rows, "
+            "or use a classifier whose probabilities differ more from row to row.",
+            MitigationWarning,
+        )
+
+
+class _Rows(NamedTuple):
+    """Held-out rows with a group: codes of class and group, weights, probabilities."""
+
+    y: Integers
+    groups: Groups
+    weights: Floats
+    probabilities: Floats
+    #: Probability of each group, or of each group and class; no columns with the group.
+    predicted: Floats
+
+
+class DecisionPostProcessor(
+    MetaMitigator,
+    ClassifierMixin,  # type: ignore[misc]
+    MetaEstimatorMixin,  # type: ignore[misc]
+    BaseEstimator,  # type: ignore[misc]
+):
+    """Classifier whose decisions have similar rates, or similar errors, in all groups.
+
+    It takes any number of classes: approve, refer or decline; a diagnosis; a grade. A
+    classifier is fitted on folds, and predicts the probability :math:`p_k` of each
+    class for rows that it was not fitted to. The decision is then the class with the
+    largest
+
+    .. math::
+        p_k(x) - \\sum_c \\lambda_{ck} \\, r_c(x),
+
+    where the :math:`r_c` say how much a row counts in the rates of each group. The
+    multipliers :math:`\\lambda` are the solution of one convex problem, whose size does
+    not depend on the number of rows: the least expected loss of accuracy at which the
+    rates of groups differ by no more than a limit.
+
+    Parameters
+    ----------
+    estimator : classifier
+        A classifier with `predict_proba`. In a :class:`~sklearn.frozen.FrozenEstimator`
+        it is not fitted again, and the multipliers are fitted to the rows given to
+        `fit`, on which it must not have been trained.
+    constraint : {"demographic_parity", "true_positive_rate", "equalized_odds"}, \
+default="demographic_parity"
+        What is similar in all groups: the share of each decision; the share of right
+        decisions among the rows of a class (equal opportunity: of the second of two
+        classes, of each class where there are more); or the share of each decision
+        among the rows of each class.
+    max_difference : float in [0, 1], default=0.05
+        Largest difference of these shares between two groups, on held-out rows.
+    uses_group : bool, default=False
+        Whether decisions may depend on the group of the row. True needs the group in
+        prediction, and loses less accuracy: people with the same features get different
+        decisions by their group, which the law may forbid. False needs the groups in
+        `fit` only, and infers from the features which group a row may belong to.
+    cost : array-like of shape (n_classes, n_classes), default=None
+        Cost of each decision (column) for each true class (row), in the order of
+        `classes_`. None counts errors.
+    cv : int, cross-validation generator or iterable, default=5
+        How rows are held out. An int makes that many folds, stratified by class and
+        group.
+    sensitive_features : str, int, list of str, list of int, or callable, default=None
+        Column of X with the groups, several columns for their intersection, or a
+        function of X that returns the groups. Groups given to a method take precedence.
+        A column is also a feature, unless `drop_sensitive` is True.
+    drop_sensitive : bool, default=False
+        Whether classifiers get X without the columns that `sensitive_features` names.
+    random_state : int, RandomState instance or None, default=None
+        Shuffles rows before they are assigned to folds. None keeps their order.
+    n_jobs : int, default=None
+        Number of folds fitted in parallel.
+
+    Attributes
+    ----------
+    estimators_ : list
+        The fitted classifiers, one a fold, whose probabilities are averaged.
+    group_estimators_ : list
+        The fitted classifiers of the group (of the group and the class where errors
+        are compared), one a fold; empty with ``uses_group=True``.
+    path_ : DataFrame
+        Decisions from the plain ones to the most similar rates, by the limit of the
+        convex problem. It has the columns of the ``cv_results_`` of a search, with the
+        metrics ``accuracy`` (``neg_cost`` with `cost`) and ``neg_difference`` on the
+        held-out rows, so that `skfair.inspection.TradeOffDisplay.from_cv_results` and
+        the rules of `skfair.model_selection` read it. Empty if no groups are given.
+    comparison_ : DecisionComparison or None
+        Accuracy and difference of the decisions and of the plain ones on held-out rows;
+        None if no groups are given.
+    groups_ : tuple of length n_groups
+        Labels of the groups; empty if no groups are given.
+    classes_ : ndarray of shape (n_classes,)
+        Classes.
+    n_features_in_ : int
+        Number of features seen in `fit`.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of the features, if all are strings.
+
+    Warns
+    -----
+    skfair.exceptions.MitigationWarning
+        In `fit`, if the difference is above `max_difference` on held-out rows by more
+        than noise, if it is no smaller than that of the plain decisions, and if a group
+        has few rows of a class whose errors are compared.
+
+    See Also
+    --------
+    UnawarePostProcessor : Fair scores of two classes, for every threshold at once.
+    MADDPostProcessor : Repairs scores by the group of each row predicted.
+    skfair.metrics.dcp : How unequal the errors of several classes are.
+
+    Notes
+    -----
+    With shares :math:`P` of groups and classes,
+    :math:`r_g = P(g \\mid x) / P(g) - 1` for demographic parity, and
+    :math:`r_{gj} = P(g, j \\mid x) / P(g, j) - P(j \\mid x) / P(j)` for errors. With
+    the group, :math:`P(g \\mid x)` is 0 or 1, and the probabilities of classes are
+    calibrated within each group; without it, a clone of the classifier predicts the
+    group, or the group and the class. The multipliers minimise
+
+    .. math::
+        E \\max_k \\Big( p_k - \\sum_c \\lambda_{ck} r_c \\Big)
+        + \\frac{d}{2} \\sum |\\lambda_{ck}|,
+
+    whose maximum is smoothed less and less. The constraint is met in expectation under
+    these probabilities. So limits d from the plain difference down to 0 are tried, and
+    among those whose *measured* difference on held-out rows, with true groups and
+    classes, is at most `max_difference`, the one with the highest accuracy is taken. If
+    there is none, the smallest difference is.
+
+    There are no probabilities of the new decisions: scores that a rule by group has
+    moved are no estimates of a class. `decision_function` has the scores.
+
+    References
+    ----------
+    .. [1] Xian, Zhao. "A Unified Post-Processing Framework for Group Fairness in
+       Classification". 2024. Linear post-processing.
+    .. [2] Denis, Elie, Hebiri, Hu. "Fairness guarantees in multi-class classification
+       with demographic parity". Journal of Machine Learning Research 25, 2024.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from skfair.postprocessing import DecisionPostProcessor
+    >>> rng = np.random.default_rng(0)
+    >>> sex = rng.integers(0, 2, 3000)
+    >>> X = rng.normal(size=(3000, 2)) + [[0, 1]] * sex[:, None]
+    >>> y = np.digitize(X.sum(axis=1) + rng.normal(size=3000), [0, 1.5])
+    >>> model = DecisionPostProcessor(LogisticRegression(), max_difference=0.05)
+    >>> model = model.fit(X, y, sensitive_features=sex)
+    >>> model.comparison_.plain_difference > 0.2, model.comparison_.difference <= 0.05
+    (True, True)
+    >>> model.with_difference(0.1).comparison_.difference <= 0.1  # fitted once
+    True
+    """
+
+    __metadata_request__fit: ClassVar = {"sensitive_features": True}
+    __metadata_request__predict: ClassVar = {"sensitive_features": True}
+    __metadata_request__decision_function: ClassVar = {"sensitive_features": True}
+    __metadata_request__score: ClassVar = {"sensitive_features": True}
+    _several_classes = True
+    _without_groups = "no decision changes"
+    control_features = None
+    path_ = FittedTable()
+    comparison_: DecisionComparison | None
+    group_estimators_: list[Any]
+
+    def __init__(
+        self,
+        estimator: Any,
+        *,
+        constraint: Constraint = "demographic_parity",
+        max_difference: float = 0.05,
+        uses_group: bool = False,
+        cost: ArrayLike | None = None,
+        cv: Any = 5,
+        sensitive_features: Selector | None = None,
+        drop_sensitive: bool = False,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.constraint = constraint
+        self.max_difference = max_difference
+        self.uses_group = uses_group
+        self.cost = cost
+        self.cv = cv
+        self.sensitive_features = sensitive_features
+        self.drop_sensitive = drop_sensitive
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        sensitive_features: Any = None,
+        sample_weight: ArrayLike | None = None,
+        **fit_params: Any,
+    ) -> Self:
+        """Fit classifiers on folds, and the multipliers to the rows held out.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Training data, in any form that the classifier takes.
+        y : array-like of shape (n_samples,)
+            Class of each row, of two or more.
+        sensitive_features : array-like of shape (n_samples,) or \
+(n_samples, n_columns), or Groups, default=None
+            Group of each row. It takes precedence over the parameter of the same name.
+            Rows without a group in a `Groups` are used to fit the classifier only.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Non-negative weights of the rows, also in the fits of classifiers that take
+            them.
+        **fit_params : dict
+            Passed to the `fit` method of `estimator`, or routed to it if metadata
+            routing is enabled. Values with n_samples entries are indexed like the rows.
+
+        Returns
+        -------
+        self : DecisionPostProcessor
+
+        Raises
+        ------
+        ValueError
+            If y has one class, if lengths differ, if fewer than two groups have weight,
+            if a class has fewer rows than there are folds, and if a parameter is out of
+            range.
+        TypeError
+            If the classifier has no `predict_proba`.
+
+        Warns
+        -----
+        UserWarning
+            If no groups are given: the decisions are the plain ones.
+        skfair.exceptions.MitigationWarning
+            As the class says.
+        """
+        self._check_parameters()
+        rows = self._prepare(X, y, sensitive_features, None, sample_weight)
+        self._cost = self._read_cost()
+        self._performance = "accuracy" if self.cost is None else "neg_cost"
+        routed = route_fit_params(
+            self, sensitive_features, fit_params, rows.sample_weight
+        )
+        target = self.classes_[rows.y]
+        if not self.groups_:
+            plain = fit_all(self.estimator, rows.X, target, routed.estimator.fit)
+            self.estimators_, self.group_estimators_ = [plain], []
+            self.path_, self.comparison_ = pd.DataFrame(), None
+            return self
+        self._rows = self._predict_held_out(X, rows, target, routed)
+        self._warn_of_few_rows()
+        self._fit_path()
+        return self._choose()
+
+    def with_difference(self, max_difference: float) -> Self:
+        """Copy of the fitted model with another largest difference.
+
+        Nothing is fitted again: another point of `path_` is chosen.
+
+        Parameters
+        ----------
+        max_difference : float in [0, 1]
+            As the parameter of the same name.
+
+        Returns
+        -------
+        DecisionPostProcessor
+            Fitted. It shares the fitted classifiers with this one, which stays as it
+            is.
+
+        Raises
+        ------
+        sklearn.exceptions.NotFittedError
+            If called before `fit`.
+        ValueError
+            If `max_difference` is out of range, or `fit` was given no groups.
+
+        Warns
+        -----
+        skfair.exceptions.MitigationWarning
+            If the difference is missed on held-out rows by more than noise.
+        """
+        check_is_fitted(self, "estimators_")
+        if not self.groups_:
+            raise ValueError(
+                f"max_difference={max_difference!r} needs groups, but fit was given "
+                "none."
+            )
+        model = copy.copy(self)
+        model.max_difference = max_difference
+        model._check_parameters()
+        return model._choose()
+
+    def decision_function(
+        self, X: Any, *, sensitive_features: Any = None
+    ) -> NDArray[np.float64]:
+        """Compute the adjusted score of each class, the largest of which decides.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows to predict, with the same columns as in `fit`.
+        sensitive_features : array-like of shape (n_samples,) or \
+(n_samples, n_columns), or Groups, default=None
+            Group of each row, if ``uses_group=True``; else it is ignored. Rows without
+            a group in a `Groups` get the plain decision.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes), or (n_samples,) for two classes
+            For two classes the score of the second less that of the first.
+
+        Raises
+        ------
+        sklearn.exceptions.NotFittedError
+            If called before `fit`.
+        ValueError
+            If ``uses_group=True`` and there are no groups, or unknown ones.
+        """
+        scores = self._adjusted_scores(X, sensitive_features)
+        return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
+
+    def predict(self, X: Any, *, sensitive_features: Any = None) -> NDArray[Any]:
+        """Decide for each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows to predict, with the same columns as in `fit`.
+        sensitive_features : array-like of shape (n_samples,) or \
+(n_samples, n_columns), or Groups, default=None
+            As in `decision_function`.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+
+        Raises
+        ------
+        sklearn.exceptions.NotFittedError
+            If called before `fit`.
+        ValueError
+            As `decision_function`.
+        """
+        scores = self._adjusted_scores(X, sensitive_features)
+        return np.asarray(self.classes_[scores.argmax(axis=1)])
+
+    def score(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None = None,
+        *,
+        sensitive_features: Any = None,
+    ) -> float:
+        """Accuracy of the decisions.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+            True classes.
+        sample_weight : array-like of shape (n_samples,), default=None
+        sensitive_features : array-like of shape (n_samples,) or \
+(n_samples, n_columns), or Groups, default=None
+            As in `decision_function`.
+
+        Returns
+        -------
+        float in [0, 1]
+        """
+        predicted = self.predict(X, sensitive_features=sensitive_features)
+        return float(accuracy_score(y, predicted, sample_weight=sample_weight))
+
+    def _check_parameters(self) -> None:
+        """Raise unless the parameters are valid."""
+        self._check_estimator()
+        check_choice("constraint", self.constraint, get_args(Constraint))
+        check_real("max_difference", self.max_difference, 0, 1)
+        check_flag("uses_group", self.uses_group)
+
+    def _read_cost(self) -> Floats:
+        """Return the cost of each class and decision, errors where none is given."""
+        n_classes = len(self.classes_)
+        if self.cost is None:
+            return 1 - np.eye(n_classes)
+        cost = np.asarray(self.cost, dtype=np.float64)
+        if cost.shape != (n_classes, n_classes) or not np.isfinite(cost).all():
+            raise ValueError(
+                f"cost must be finite numbers of shape ({n_classes}, {n_classes}), "
+                "true classes by decisions in the order of classes_, got "
+                f"{self.cost!r}."
+            )
+        return cost
+
+    def _predict_held_out(
+        self, X: Any, rows: TrainingRows, target: NDArray[Any], routed: Any
+    ) -> _Rows:
+        """Fit the classifiers on folds, and predict the rows that are held out."""
+        estimator, params = self.estimator, routed.estimator.fit
+        frozen, splits = isinstance(estimator, FrozenEstimator), []
+        if not (frozen and self.uses_group):
+            splits = make_splits(
+                self, rows.X, target, rows.codes, routed.splitter.split
+            )
+        with self._tip_to_drop(X):
+            folds = predict_folds(
+                estimator,
+                rows.X,
+                target,
+                self.classes_.tolist(),
+                splits,
+                params,
+                self.n_jobs,
+            )
+        self.estimators_ = [fold.model for fold in folds]
+        self.group_estimators_ = []
+        probabilities = mean_of_folds(folds, len(rows))
+        kept = (rows.codes >= 0) & (rows.weights > 0)
+        kept &= np.isfinite(probabilities).all(axis=1)
+        predicted = np.zeros((len(rows), 0))
+        if not self.uses_group:
+            if frozen or not get_config()["enable_metadata_routing"]:
+                estimator = estimator.estimator if frozen else estimator
+                params = weights_for(estimator, rows.sample_weight)
+            # Where errors are compared, a label is a group and a class together.
+            n_labels = len(self.groups_) * self._n_conditions
+            labels = rows.codes.astype(np.int64) * self._n_conditions
+            labels = np.where(rows.codes < 0, -1, labels + self._conditions(rows.y))
+            group_folds = predict_folds(
+                estimator,
+                rows.X,
+                labels,
+                list(range(n_labels)),
+                splits,
+                params,
+                self.n_jobs,
+            )
+            self.group_estimators_ = [fold.model for fold in group_folds]
+            predicted = mean_of_folds(group_folds, len(rows))
+            kept &= np.isfinite(predicted).all(axis=1)
+        return _Rows(
+            rows.y[kept],
+            rows.groups[kept],
+            rows.weights[kept],
+            probabilities[kept],
+            predicted[kept],
+        )
+
+    @property
+    def _n_conditions(self) -> int:
+        """Number of sets of rows in which groups are compared: all rows, or classes."""
+        parity = self.constraint == "demographic_parity"
+        return 1 if parity else len(self.classes_)
+
+    def _conditions(self, y: Integers) -> Integers:
+        """Return the set of rows in which each row is compared."""
+        return y if self._n_conditions > 1 else np.zeros_like(y)
+
+    @property
+    def _compared(self) -> NDArray[np.bool_]:
+        """Which decisions are compared in each set of rows."""
+        n_classes = len(self.classes_)
+        compared = np.ones((self._n_conditions, n_classes), dtype=bool)
+        if self.constraint == "true_positive_rate":
+            compared = np.eye(n_classes, dtype=bool)
+            compared[0, 0] = n_classes > 2
+        return compared
+
+    def _cells(self) -> Integers:
+        """Return the cell, a group and a set of rows, of each held-out row."""
+        codes = self._rows.groups.codes.astype(np.intp)
+        return codes * self._n_conditions + self._conditions(self._rows.y)
+
+    def _per_cell(self, values: Floats) -> Floats:
+        """Sum values of held-out rows by cell, shape (n_groups, n_conditions)."""
+        shape = len(self.groups_), self._n_conditions
+        sums: Any = np.bincount(self._cells(), values, math.prod(shape))
+        return np.asarray(sums.reshape(shape), dtype=np.float64)
+
+    def _warn_of_few_rows(self) -> None:
+        """Name the groups with few rows of a class whose errors are compared."""
+        counts = self._per_cell(np.ones(len(self._rows.y)))
+        few = [
+            f"{self.groups_[group]!r} has {counts[group, label]:.0f} of class "
+            f"{self.classes_[label]}"
+            for group, label in np.argwhere(counts < _FEW_ROWS)
+            if self._n_conditions > 1 and self._compared[label].any()
+        ]
+        if few:
+            warn_user(
+                f"{type(self).__name__}: the errors of a group are uncertain with "
+                f"fewer than {_FEW_ROWS} held-out rows of a class: {listed(few)}.",
+                MitigationWarning,
+            )
+
+    def _fit_path(self) -> None:
+        """Solve for limits from the plain difference down to 0, and measure each."""
+        rows, codes = self._rows, self._rows.groups.codes
+        weights = rows.weights / rows.weights.sum()
+        self._cell_shares, self._centres = self._per_cell(weights), np.zeros(())
+        self._calibrations = None
+        if self.uses_group and self._n_conditions > 1:
+            self._calibrations = [
+                _calibrate(rows.probabilities[own], rows.y[own], rows.weights[own])
+                for own in (codes == group for group in range(len(self.groups_)))
+            ]
+        ratios = self._ratios(rows.probabilities, codes, rows.predicted)
+        self._centres = weights @ ratios
+        ratios -= self._centres
+        values = -rows.probabilities @ self._cost
+        plain = self._difference(values.argmax(axis=1))[0]
+        fitted = np.tile(self._compared, (len(self.groups_), 1))
+        path, start = [np.zeros(fitted.shape)], None
+        for share in _SHARES:
+            limit = max(share * plain, _LEAST_LIMIT)
+            start = _solve(values, ratios, weights, fitted, limit, start)
+            path.append(start)
+        self._path, records = path, []
+        for limit, multipliers in zip((math.inf, *_SHARES), path, strict=True):
+            decisions = (values - ratios @ multipliers).argmax(axis=1)
+            records.append(
+                {
+                    "params": {"limit": limit * plain},
+                    "limit": limit * plain,
+                    f"mean_test_{self._performance}": self._gain(decisions),
+                    "mean_test_neg_difference": -self._difference(decisions)[0],
+                }
+            )
+        self._decisions = [
+            (values - ratios @ multipliers).argmax(axis=1) for multipliers in path
+        ]
+        self.path_ = pd.DataFrame(records)
+
+    def _gain(self, decisions: Integers) -> float:
+        """Accuracy of decisions for the held-out rows, or minus their mean cost."""
+        cost = np.average(
+            self._cost[self._rows.y, decisions], weights=self._rows.weights
+        )
+        return float(1 - cost if self.cost is None else -cost)
+
+    def _difference(self, decisions: Integers) -> tuple[float, float]:
+        """Largest difference of the rates compared, and its standard error."""
+        weights = self._rows.weights
+        totals, squares = self._per_cell(weights), self._per_cell(weights**2)
+        rates = np.stack(
+            [
+                quotients(self._per_cell(weights * (decisions == k)), totals, math.nan)
+                for k in range(len(self.classes_))
+            ],
+            axis=-1,
+        )
+        defined = ~np.isnan(rates)
+        highest = np.where(defined, rates, -math.inf)
+        lowest = np.where(defined, rates, math.inf)
+        spread = np.where(self._compared, highest.max(axis=0) - lowest.min(axis=0), 0)
+        condition, k = np.unravel_index(spread.argmax(), spread.shape)
+        pair = [highest[:, condition, k].argmax(), lowest[:, condition, k].argmin()]
+        rate = rates[pair, condition, k]
+        units = quotients(squares, totals**2)[pair, condition]
+        return float(spread.max()), math.sqrt((rate * (1 - rate) * units).sum())
+
+    def _choose(self) -> Self:
+        """Take the best point of the path whose measured difference is small enough."""
+        gains = self.path_[f"mean_test_{self._performance}"].to_numpy()
+        differences = -self.path_["mean_test_neg_difference"].to_numpy()
+        allowed = differences <= self.max_difference
+        chosen = 0 if allowed[0] else int(np.where(allowed, gains, -math.inf).argmax())
+        if not allowed.any():
+            chosen = int(differences.argmin())
+        self._multipliers = self._path[chosen]
+        difference, error = self._difference(self._decisions[chosen])
+        groups = self._rows.groups
+        shares = [math.nan, math.nan]
+        if self.constraint == "equalized_odds":
+            shares = [
+                dcp(
+                    self._rows.y,
+                    decisions,
+                    sensitive_features=groups,
+                    sample_weight=self._rows.weights,
+                    method="local",
+                )
+                for decisions in (self._decisions[chosen], self._decisions[0])
+            ]
+        self.comparison_ = DecisionComparison(
+            float(gains[chosen]),
+            float(gains[0]),
+            difference,
+            float(differences[0]),
+            error,
+            float(self.max_difference),
+            shares[0],
+            shares[1],
+            len(groups),
+            dict(zip(self.groups_, groups.sizes().tolist(), strict=True)),
+        )
+        self.comparison_.warn(self)
+        return self
+
+    def _ratios(
+        self, probabilities: Floats, codes: NDArray[np.integer], predicted: Floats
+    ) -> Floats:
+        """How much each row counts in the rates of each cell, less in those of all.
+
+        Rows without a group count in none.
+        """
+        n_groups, n_conditions = self._cell_shares.shape
+        if self.uses_group:
+            by_condition = np.ones((len(codes), 1))
+            if self._calibrations is not None:
+                by_condition = probabilities.copy()
+                for group, calibration in enumerate(self._calibrations):
+                    own = codes == group
+                    by_condition[own] = _calibrated(probabilities[own], calibration)
+            own = codes[:, np.newaxis] == np.arange(n_groups)
+            joint = own[:, :, np.newaxis] * by_condition[:, np.newaxis]
+        else:
+            joint = predicted.reshape(-1, n_groups, n_conditions)
+        shares = self._cell_shares
+        of_everyone = quotients(joint.sum(axis=1), shares.sum(axis=0), 0.0)
+        ratios = quotients(joint, shares, 0.0) - of_everyone[:, np.newaxis]
+        ratios[:, shares == 0] = 0
+        ratios = ratios.reshape(len(joint), -1) - self._centres
+        if self.uses_group:
+            ratios[codes < 0] = 0
+        return ratios
+
+    def _adjusted_scores(self, X: Any, sensitive_features: Any) -> Floats:
+        """Score of each class, minus expected cost moved by the multipliers."""
+        given, X = X, self._check_predict_input(X, "estimators_")
+        labels = self.classes_.tolist()
+        probabilities = mean_probabilities(self.estimators_, X, labels)
+        values = -probabilities @ self._cost
+        if self.cost is None:
+            values += 1
+        if not self.groups_:
+            return np.asarray(values)
+        codes: NDArray[np.integer] = np.zeros(len(values), dtype=np.intp)
+        predicted = np.zeros((0, 0))
+        if self.uses_group:
+            codes = self._codes_of(given, sensitive_features)
+        else:
+            if sensitive_features is not None:
+                resolve_groups(sensitive_features, n_samples=len(values))
+            cells = list(range(self._cell_shares.size))
+            predicted = mean_probabilities(self.group_estimators_, X, cells)
+        return (
+            values - self._ratios(probabilities, codes, predicted) @ self._multipliers
+        )
+
+    def _codes_of(self, X: Any, sensitive_features: Any) -> NDArray[np.integer]:
+        """Return the group of each row to predict, -1 for none."""
+        if sensitive_features is None and self.sensitive_features is None:
+            raise ValueError(
+                f"{type(self).__name__} with uses_group=True needs the group of each "
+                "row that it predicts, but sensitive_features is None: pass it to the "
+                "method, or construct it with sensitive_features=<column of X>."
+            )
+        groups = resolve_groups(
+            sensitive_features,
+            n_samples=count_rows(X),
+            X=X,
+            selector=self.sensitive_features,
+        )
+        return encode_groups(groups, labels=self.groups_).codes
+
+
+def _solve(
+    values: Floats,
+    ratios: Floats,
+    weights: Floats,
+    fitted: NDArray[np.bool_],
+    limit: float,
+    start: Floats | None,
+) -> Floats:
+    """Multipliers of the least expected loss under a limit of the difference.
+
+    `fitted` says which of them may differ from 0; `start` are those of a near limit.
+    """
+    at = np.flatnonzero(fitted)
+    multipliers = np.zeros(fitted.shape)
+
+    def objective(parts: Floats, width: float) -> tuple[float, Floats]:
+        multipliers.flat[at] = parts[: len(at)] - parts[len(at) :]
+        logits = (values - ratios @ multipliers) / width
+        largest = logits.max(axis=1, keepdims=True)
+        exponentials = np.exp(logits - largest)
+        sums = exponentials.sum(axis=1, keepdims=True)
+        smoothed = width * (weights @ (largest + np.log(sums))[:, 0])
+        chances = exponentials / sums * weights[:, np.newaxis]
+        slope = (ratios.T @ chances).flat[at]
+        gradient = limit / 2 + np.concatenate([-slope, slope])
+        return float(smoothed + limit / 2 * parts.sum()), gradient
+
+    first = np.zeros(len(at)) if start is None else start.flat[at]
+    parts = np.concatenate([np.maximum(first, 0), np.maximum(-first, 0)])
+    for width in _WIDTHS[start is not None :]:
+        parts = minimize(
+            objective,
+            parts,
+            args=(width,),
+            jac=True,
+            method="L-BFGS-B",
+            bounds=[(0, None)] * len(parts),
+            options={"maxiter": 500, "ftol": 1e-9, "gtol": 1e-6},
+        ).x
+    multipliers.flat[at] = parts[: len(at)] - parts[len(at) :]
+    return multipliers
+
+
+def _calibrate(probabilities: Floats, y: Integers, weights: Floats) -> Floats:
+    """Slope and intercepts that make log-probabilities of classes fit a group.
+
+    They are drawn to 1 and 0, so that a group of a few rows keeps its probabilities.
+    """
+    logs = np.log(np.maximum(probabilities, _LEAST_PROBABILITY))
+    rows, n_classes = np.arange(len(y)), logs.shape[1]
+    weights = weights / weights.mean()
+    no_change = np.append(1.0, np.zeros(n_classes))
+
+    def loss(coefficients: Floats) -> tuple[float, Floats]:
+        logits = coefficients[0] * logs + coefficients[1:]
+        change = coefficients - no_change
+        residuals = softmax(logits, axis=1)
+        residuals[rows, y] -= 1
+        residuals *= weights[:, np.newaxis]
+        gradient = np.append((residuals * logs).sum(), residuals.sum(axis=0))
+        value = -weights @ log_softmax(logits, axis=1)[rows, y]
+        return float(value + change @ change / 2), gradient + change
+
+    bounds = [(0.05, 20.0), *[(None, None)] * n_classes]
+    result = minimize(loss, no_change, jac=True, method="L-BFGS-B", bounds=bounds)
+    return np.asarray(result.x)
+
+
+def _calibrated(probabilities: Floats, coefficients: Floats) -> Floats:
+    """Probabilities of classes after `_calibrate`."""
+    logs = np.log(np.maximum(probabilities, _LEAST_PROBABILITY))
+    return np.asarray(softmax(coefficients[0] * logs + coefficients[1:], axis=1))

@@ -1,0 +1,351 @@
+"""Decisions of any number of classes, with similar rates or errors in all groups."""
+
+import itertools
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import make_scorer
+from sklearn.model_selection import GridSearchCV
+from sklearn.multiclass import OneVsRestClassifier
+
+from skfair.exceptions import MitigationWarning
+from skfair.groups import encode_groups
+from skfair.inspection import TradeOffDisplay
+from skfair.metrics import dcp, demographic_parity_difference, equalized_odds_difference
+from skfair.model_selection import BestUnder
+from skfair.postprocessing import DecisionPostProcessor, MADDPostProcessor
+from skfair.postprocessing._decision_post_processor import _calibrate, _calibrated
+
+# What few rows leave undecided is said.
+pytestmark = pytest.mark.filterwarnings("ignore::skfair.exceptions.MitigationWarning")
+
+CONSTRAINTS = ["demographic_parity", "true_positive_rate", "equalized_odds"]
+
+
+def people(n=3_000, n_classes=3, n_groups=2, seed=0, shift=1.0):
+    """Features of which the second is a proxy of the group, and classes."""
+    rng = np.random.default_rng(seed)
+    groups = rng.integers(0, n_groups, n)
+    X = rng.normal(size=(n, 2))
+    X[:, 1] += shift * groups
+    y = np.digitize(
+        X.sum(axis=1) + rng.normal(size=n), np.linspace(0, 2, n_classes + 1)[1:-1]
+    )
+    return X, y, groups
+
+
+def largest_difference(constraint, y, decisions, groups):
+    """The definition, by loops over classes, decisions and pairs of groups."""
+    classes, differences = np.unique(y), [0.0]
+    conditions = [y >= 0] if constraint == "demographic_parity" else None
+    for condition, label in zip(
+        conditions or [y == label for label in classes], classes, strict=False
+    ):
+        for decision in classes:
+            if constraint == "true_positive_rate" and (
+                decision != label or (len(classes) == 2 and label == classes[0])
+            ):
+                continue
+            rates = [
+                np.mean(decisions[condition & (groups == group)] == decision)
+                for group in np.unique(groups)
+                if (condition & (groups == group)).any()
+            ]
+            differences += [abs(a - b) for a, b in itertools.combinations(rates, 2)]
+    return max(differences)
+
+
+@pytest.mark.parametrize("constraint", CONSTRAINTS)
+@pytest.mark.parametrize("uses_group", [False, True])
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_new_rows_have_a_smaller_difference(constraint, uses_group, n_classes):
+    X, y, groups = people(6_000, n_classes, n_groups=3, shift=0.5)
+    train, test = np.arange(6_000) % 2 == 0, np.arange(6_000) % 2 == 1
+    model = DecisionPostProcessor(
+        LogisticRegression(),
+        constraint=constraint,
+        uses_group=uses_group,
+        max_difference=0.08,
+    ).fit(X[train], y[train], sensitive_features=groups[train])
+    plain = clone(model.estimator).fit(X[train], y[train])
+    before, after = (
+        largest_difference(constraint, y[test], decisions, groups[test])
+        for decisions in (
+            plain.predict(X[test]),
+            model.predict(X[test], sensitive_features=groups[test]),
+        )
+    )
+    assert after < 0.75 * before
+    comparison = model.comparison_
+    assert comparison.plain_difference > 0.08
+    assert comparison.difference <= 0.08 + comparison.difference_error
+    assert comparison.accuracy > comparison.plain_accuracy - 0.12
+    assert comparison.n_samples == train.sum()
+
+
+@pytest.mark.parametrize("constraint", CONSTRAINTS)
+def test_path_is_measured_by_the_definition(constraint):
+    X, y, groups = people()
+    model = FrozenEstimator(LogisticRegression().fit(X[:500], y[:500]))
+    model = DecisionPostProcessor(model, constraint=constraint, uses_group=True)
+    model.fit(X[500:], y[500:], sensitive_features=groups[500:])
+    for limit in (0.3, 0.1):
+        point = model.with_difference(limit)
+        decisions = point.predict(X[500:], sensitive_features=groups[500:])
+        found = largest_difference(constraint, y[500:], decisions, groups[500:])
+        assert point.comparison_.difference == pytest.approx(found, abs=1e-12)
+        right = np.mean(decisions == y[500:])
+        assert point.comparison_.accuracy == pytest.approx(right)
+        assert found <= limit
+    # Decisions of the largest limit are the plain ones.
+    plain = model.with_difference(1.0)
+    np.testing.assert_array_equal(
+        plain.predict(X, sensitive_features=groups), model.estimator.predict(X)
+    )
+    assert plain.comparison_.accuracy == plain.comparison_.plain_accuracy
+
+
+def test_no_pair_of_thresholds_is_more_accurate():
+    """Of two classes and groups a search over both thresholds is the optimum."""
+    rng = np.random.default_rng(0)
+    groups = rng.integers(0, 2, 2_000)
+    p = rng.beta(2 + 2 * groups, 3)
+    y = (rng.random(2_000) < p).astype(int)
+
+    class Known(ClassifierMixin, BaseEstimator):
+        classes_ = np.array([0, 1])
+
+        def fit(self, X, y):
+            return self
+
+        def __sklearn_is_fitted__(self):
+            return True
+
+        def predict_proba(self, X):
+            return np.column_stack([1 - X[:, 0], X[:, 0]])
+
+    model = DecisionPostProcessor(
+        FrozenEstimator(Known()), uses_group=True, max_difference=0.05
+    ).fit(p[:, None], y, sensitive_features=groups)
+    best, cuts = 0.0, np.linspace(0, 1, 101)
+    own = [p[groups == group] for group in (0, 1)]
+    rates = [[(scores > cut).mean() for cut in cuts] for scores in own]
+    right = [
+        [((scores > cut) == y[groups == group]).mean() for cut in cuts]
+        for group, scores in enumerate(own)
+    ]
+    shares = [np.mean(groups == group) for group in (0, 1)]
+    for i, j in itertools.product(range(101), repeat=2):
+        if abs(rates[0][i] - rates[1][j]) <= 0.05:
+            best = max(best, shares[0] * right[0][i] + shares[1] * right[1][j])
+    # The grid is fitted to the labels themselves.
+    assert model.comparison_.accuracy > best - 0.015
+    assert model.comparison_.difference <= 0.05
+
+
+def test_costs_decide():
+    X, y, groups = people()
+    cost = np.array([[0, 1, 5], [1, 0, 1], [5, 1, 0]])
+    model = DecisionPostProcessor(LogisticRegression(), cost=cost, max_difference=1)
+    model.fit(X, y, sensitive_features=groups)
+    p = np.mean([fold.predict_proba(X) for fold in model.estimators_], axis=0)
+    np.testing.assert_array_equal(model.predict(X), (p @ cost).argmin(axis=1))
+    assert model.comparison_.accuracy == model.comparison_.plain_accuracy < 0
+    fair = model.with_difference(0.05)
+    assert fair.comparison_.difference <= 0.05
+    assert fair.comparison_.accuracy <= fair.comparison_.plain_accuracy
+    for bad in (np.ones((2, 2)), np.full((3, 3), np.nan)):
+        with pytest.raises(ValueError, match=r"cost must be finite numbers of shape"):
+            clone(model).set_params(cost=bad).fit(X, y, sensitive_features=groups)
+
+
+def test_equalized_odds_lower_dcp():
+    X, y, groups = people(6_000, shift=1.5)
+    model = DecisionPostProcessor(
+        LogisticRegression(), constraint="equalized_odds", max_difference=0.05
+    ).fit(X, y, sensitive_features=groups)
+    comparison = model.comparison_
+    assert comparison.dcp < 2 / 3 * comparison.plain_dcp
+    before = dcp(
+        y, LogisticRegression().fit(X, y).predict(X), sensitive_features=groups
+    )
+    assert comparison.plain_dcp == pytest.approx(before, abs=0.02)
+    parity = DecisionPostProcessor(LogisticRegression())
+    assert np.isnan(parity.fit(X, y, sensitive_features=groups).comparison_.dcp)
+
+
+def test_the_path_is_read_as_that_of_a_search():
+    X, y, groups = people()
+    model = DecisionPostProcessor(LogisticRegression(), max_difference=0.1)
+    model.fit(X, y, sensitive_features=groups)
+    rule = BestUnder("accuracy", "neg_difference", limit=0.1)
+    chosen = model.path_.iloc[rule(model.path_)]
+    assert chosen["mean_test_accuracy"] == model.comparison_.accuracy
+    assert -chosen["mean_test_neg_difference"] == model.comparison_.difference
+    display = TradeOffDisplay.from_cv_results(
+        model.path_, performance="accuracy", fairness="neg_difference"
+    )
+    assert len(display.candidates) == len(model.path_)
+
+
+def test_rare_labels_are_named_and_an_absent_one_is_left_out():
+    X, y, groups = people(1_500, shift=0.5)
+    y[(groups == 1) & (y == 2)] = 1
+    y[np.flatnonzero(groups == 1)[:7]] = 2
+    model = DecisionPostProcessor(LogisticRegression(), constraint="equalized_odds")
+    with pytest.warns(MitigationWarning, match="1 has 7 of class 2"):
+        model.fit(X, y, sensitive_features=groups)
+    y[(groups == 1) & (y == 2)] = 1
+    with pytest.warns(MitigationWarning, match="1 has 0 of class 2"):
+        model.fit(X, y, sensitive_features=groups)
+    assert np.isfinite(model.decision_function(X)).all()
+
+
+def test_a_limit_that_is_missed_is_said():
+    rng = np.random.default_rng(0)
+    groups = rng.integers(0, 2, 2_000)
+    X = np.column_stack([groups, groups])  # two scores: decisions are all or nothing
+    y = (rng.random(2_000) < 0.3 + 0.4 * groups).astype(int)
+    model = DecisionPostProcessor(
+        LogisticRegression(), constraint="equalized_odds", max_difference=0.0
+    )
+    model.fit(X, y, sensitive_features=groups)
+    # All rows get the same decision, which is fair and useless.
+    assert len(np.unique(model.predict(X))) == 1
+    assert model.comparison_.accuracy < model.comparison_.plain_accuracy
+
+
+def test_groups_at_prediction():
+    X, y, groups = people()
+    names = np.array(["F", "M"])[groups]
+    model = DecisionPostProcessor(LogisticRegression(), uses_group=True)
+    model.fit(X, y, sensitive_features=names)
+    with pytest.raises(ValueError, match="needs the group of each row"):
+        model.predict(X)
+    with pytest.raises(ValueError, match="unknown groups"):
+        model.predict(X, sensitive_features=["F", "X"] * 1_500)
+    missing = encode_groups([None] * len(X), missing="drop")
+    p = np.mean([fold.predict_proba(X) for fold in model.estimators_], axis=0)
+    np.testing.assert_array_equal(
+        model.predict(X, sensitive_features=missing), p.argmax(axis=1)
+    )
+    table = pd.DataFrame(X, columns=["a", "b"]).assign(sex=groups)
+    by_column = clone(model).set_params(sensitive_features="sex", drop_sensitive=True)
+    by_column.fit(table, y)
+    np.testing.assert_array_equal(
+        by_column.predict(table), model.predict(X, sensitive_features=names)
+    )
+    # Without the group nobody's decision depends on it.
+    unaware = clone(by_column).set_params(uses_group=False).fit(table, y)
+    np.testing.assert_array_equal(
+        unaware.predict(table), unaware.predict(table.assign(sex=1 - groups))
+    )
+
+
+@pytest.mark.filterwarnings("ignore:FrozenEstimator.fit takes no sample_weight")
+def test_weights_count_rows():
+    X, y, groups = people(800)
+    weights = np.random.default_rng(0).integers(0, 3, 800)
+    frozen = FrozenEstimator(LogisticRegression().fit(X, y))
+    model = DecisionPostProcessor(frozen, uses_group=True, max_difference=0.1)
+    weighted = clone(model).fit(X, y, sensitive_features=groups, sample_weight=weights)
+    at = np.repeat(np.arange(800), weights)
+    repeated = clone(model).fit(X[at], y[at], sensitive_features=groups[at])
+    np.testing.assert_allclose(
+        weighted.path_.drop(columns="params"), repeated.path_.drop(columns="params")
+    )
+    scaled = clone(model).fit(
+        X, y, sensitive_features=groups, sample_weight=weights * 1e-6
+    )
+    np.testing.assert_allclose(
+        scaled.path_.drop(columns="params"), weighted.path_.drop(columns="params")
+    )
+
+
+def test_calibration_of_a_few_rows_changes_little():
+    rng = np.random.default_rng(0)
+    p = rng.dirichlet([1, 1, 1], 4_000)
+    y = np.array([rng.choice(3, p=row) for row in p])
+    sharp = p**2 / (p**2).sum(axis=1, keepdims=True)
+    coefficients = _calibrate(sharp, y, np.ones(4_000))
+    np.testing.assert_allclose(_calibrated(sharp, coefficients), p, atol=0.05)
+    one = _calibrate(p[:1], y[:1], np.ones(1))
+    np.testing.assert_allclose(_calibrated(p, one), p, atol=0.25)
+
+
+def test_searched_pickled_and_cloned():
+    X, y, groups = people(900)
+    search = GridSearchCV(
+        DecisionPostProcessor(LogisticRegression(), cv=2, sensitive_features=2),
+        {"max_difference": [0.05, 0.2]},
+        scoring=make_scorer(lambda y, decisions: np.mean(y == decisions)),
+        cv=2,
+        error_score="raise",
+    ).fit(np.column_stack([X, groups]), y)
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+    model = search.best_estimator_
+    rows = np.column_stack([X, groups])
+    again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(again.predict(rows), model.predict(rows))
+
+
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        ({"constraint": "parity"}, "constraint must be 'demographic_parity'"),
+        ({"max_difference": 1.5}, "max_difference must be"),
+        ({"uses_group": "yes"}, "uses_group must be True or False"),
+    ],
+)
+def test_bad_parameters(options, match):
+    X, y, groups = people(100)
+    model = DecisionPostProcessor(LogisticRegression(), **options)
+    with pytest.raises(ValueError, match=match):
+        model.fit(X, y, sensitive_features=groups)
+
+
+def test_with_difference_needs_a_fit_with_groups():
+    X, y, _ = people(200)
+    model = DecisionPostProcessor(LogisticRegression())
+    with pytest.warns(UserWarning, match="no decision changes"):
+        model.fit(X, y)
+    with pytest.raises(ValueError, match="needs groups, but fit was given none"):
+        model.with_difference(0.1)
+
+
+def test_repaired_scores_of_several_classes():
+    """One repair a class, against the rest, lowers differences of decisions."""
+    X, y, groups = people(4_000, 4, shift=0.7)
+    table = pd.DataFrame(X, columns=["a", "b"]).assign(sex=groups)
+    repair = MADDPostProcessor(
+        LogisticRegression(), sensitive_features="sex", drop_sensitive=True
+    )
+    plain = OneVsRestClassifier(LogisticRegression()).fit(X, y)
+    fair = OneVsRestClassifier(repair).fit(table, y)
+    one_hot = np.eye(4)
+    before, after = (
+        demographic_parity_difference(
+            None, one_hot[decisions], sensitive_features=groups
+        )
+        for decisions in (plain.predict(X), fair.predict(table))
+    )
+    assert after < 0.6 * before
+
+
+def test_two_classes_agree_with_the_metrics():
+    X, y, groups = people(2_000, 2)
+    for constraint, metric in (
+        ("demographic_parity", demographic_parity_difference),
+        ("equalized_odds", equalized_odds_difference),
+    ):
+        frozen = FrozenEstimator(LogisticRegression().fit(X, y))
+        model = DecisionPostProcessor(frozen, constraint=constraint, uses_group=True)
+        model.fit(X, y, sensitive_features=groups)
+        decisions = model.predict(X, sensitive_features=groups)
+        found = metric(y, decisions, sensitive_features=groups)
+        assert model.comparison_.difference == pytest.approx(found)

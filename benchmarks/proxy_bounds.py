@@ -5,8 +5,7 @@
         [--table coverage.csv]
     SKFAIR_DATA=path/to/tables python benchmarks/proxy_bounds.py adult
 
-`speed` compares ten odds ratios of a million rows in 1,000 cells with `mcdp`, reads ten
-million rows by DuckDB once.
+`speed` compares ten odds ratios of a million rows in 1,000 cells with `mcdp`.
 `coverage` draws samples of 500 and 5,000 rows from four kinds of proxies. It counts
 how often confidence bounds at level 0.95 contain the identified set, which is known
 from 2,000 quantiles of each cell. Results are appended to `--table`, so that a study
@@ -30,7 +29,6 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.model_selection import cross_val_predict
 
 from skfair.datasets import fetch_adult
-from skfair.frames import grouped_histogram
 from skfair.metrics import mcdp, proxy_bounds
 
 TEN = [1, 1.2, 1.5, 2, 2.5, 3, 4, 6, 10, np.inf]
@@ -135,7 +133,7 @@ def coverage(seeds: list[int], cells: list[int], path: Path) -> None:
 
 
 def speed() -> None:
-    """Compare with the metric of known groups, and time DuckDB."""
+    """Compare with the metric of groups that are given."""
     rng = np.random.default_rng(0)
     n = 10**6
     scores, cells = rng.uniform(size=n), rng.integers(0, 1000, n)
@@ -147,26 +145,6 @@ def speed() -> None:
         lambda: proxy_bounds(mcdp, None, scores, odds_ratio=TEN, **given),
         lambda: mcdp(None, scores, sensitive_features=groups),
         repeats=5,
-    )
-    import duckdb
-
-    query = (
-        "SELECT random() AS score, (random() * 1000)::INT AS cell FROM range(10000000)"
-    )
-    connection = duckdb.connect()
-    connection.sql(f"CREATE TABLE people AS {query}")
-    table = connection.table("people")
-    start = time.perf_counter()
-    histogram = grouped_histogram(
-        table, y_score="score", sensitive_features="cell", n_bins=1024
-    )
-    middle = time.perf_counter()
-    q = {cell: 0.1 + 0.8 * cell / 1000 for cell in histogram.labels}
-    proxy_bounds(mcdp, None, histogram, group_probabilities=q, odds_ratio=TEN)
-    end = time.perf_counter()
-    print(
-        f"10^7 rows in DuckDB, one pass: {middle - start:.1f} s to count, "
-        f"{end - middle:.1f} s for ten odds ratios"
     )
 
 

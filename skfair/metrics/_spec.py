@@ -45,8 +45,8 @@ class Specification:
     #: Whether groups are permuted within true labels, given the options of the metric;
     #: None where this is not known.
     compares_errors: Callable[..., bool] | None = None
-    #: Makes, of scores and groups, cells of rows within which groups are permuted; None
-    #: where scores do not matter.
+    #: Numbers the cells of rows with similar scores, from scores and groups. Groups are
+    #: permuted within each cell; None where scores do not matter.
     permuted_in: Callable[[Any, Any], Any] | None = None
     #: Evaluates several statistics at once, with the same options.
     of_many: Callable[..., Any] | None = None

@@ -29,18 +29,18 @@ def test_reweighter_on_half_of_16000_rows(adult):
     )
     inner = make_pipeline(StandardScaler(), LogisticRegression(C=0.1, max_iter=300))
     found = []
+    model = MCDPReweighter(inner, strength=0.3).fit(X, y, sensitive_features=sex)
     for strength in (0.0, 0.3, 0.6):
-        model = MCDPReweighter(inner, strength=strength, random_state=0)
-        scores = model.fit(X, y, sensitive_features=sex).predict_proba(X_test)[:, 1]
+        scores = model.with_strength(strength, X).predict_proba(X_test)[:, 1]
         quality = average_precision_score(y_test, scores)
         found.append((quality, mcdp(None, scores, sensitive_features=sex_test)))
     quality, gaps = np.array(found).T
     assert (np.diff(gaps) < 0).all()
     assert gaps[0] > 0.3
-    assert gaps[1] < 0.22
-    assert gaps[2] < 0.13
-    assert quality[1] > 0.97 * quality[0]
-    assert quality[2] > 0.92 * quality[0]
+    assert gaps[1] < 0.2
+    assert gaps[2] < 0.11
+    assert quality[1] > 0.96 * quality[0]
+    assert quality[2] > 0.91 * quality[0]
 
 
 @pytest.mark.slow

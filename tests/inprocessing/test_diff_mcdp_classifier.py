@@ -16,6 +16,7 @@ from skfair.inprocessing import DiffMCDPClassifier
 from skfair.metrics import get_fairness_scorer
 
 
+@pytest.mark.filterwarnings("ignore::skfair.exceptions.MitigationWarning")  # few rows
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "hidden",
@@ -113,6 +114,7 @@ def test_the_sensitive_column_can_be_dropped(proxy_people, quick):
         quick(drop_sensitive=True).fit(wide, y, sensitive_features=sex)
 
 
+@pytest.mark.filterwarnings("ignore::skfair.exceptions.MitigationWarning")  # few rows
 @pytest.mark.slow
 def test_another_seed_another_network(proxy_people, quick):
     X, y, sex = proxy_people
@@ -166,6 +168,7 @@ def test_too_few_rows_to_hold_out(quick):
         quick(early_stopping=True).fit(X, y, sensitive_features=[0, 1] * 3)
 
 
+@pytest.mark.filterwarnings("ignore::skfair.exceptions.MitigationWarning")  # few rows
 @pytest.mark.slow
 def test_sparse_and_single_precision(proxy_people, quick):
     X, y, sex = proxy_people
@@ -206,6 +209,7 @@ def test_many_groups_and_a_group_of_one_row(proxy_people, batch_size, quick):
     assert np.isfinite(model.decision_function(X)).all()
 
 
+@pytest.mark.filterwarnings("ignore::skfair.exceptions.MitigationWarning")  # few rows
 @pytest.mark.slow
 def test_search_over_strength(proxy_people, quick):
     X, y, sex = proxy_people

@@ -301,6 +301,7 @@ def test_strata_smaller_than_their_least_size(proxy_people, logistic):
     assert model.strata_ == ("large",)
 
 
+@pytest.mark.filterwarnings("ignore::skfair.exceptions.MitigationWarning")  # 130 rows
 @pytest.mark.slow
 def test_opportunity_on_adult(adult):
     """The gap among positives falls on new rows, within the noise of one split."""

@@ -147,6 +147,7 @@ def compas_like(make_report):
         y_true,
         np.ceil(10 * score),
         scale="rank",
+        threshold=0.5,
         sensitive_features=people,
         control_features=np.where(np.arange(400) % 2, "felony", "misdemeanour"),
         metrics=[*metrics, "cvar_fairness", "equalized_odds_difference"],

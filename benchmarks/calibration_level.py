@@ -1,24 +1,21 @@
 """How often the test of `calibration_gap` rejects a true hypothesis at the level .05.
 
-    python benchmarks/calibration_level.py [--samples 5000] [level|speed|bounds]
+    python benchmarks/calibration_level.py [--samples 5000] [level|bounds]
 
 Groups of 50 to 5,000 rows have scores of the same beta distribution or not, and
 outcomes of probability s**2 at the score s: the scores are wrong, and equally so.
-`speed` compares the processor time of `calibration_gap` of a million rows with that of
-`mcdp`; `bounds` prints bounds of the value of a million rows that are known by bins.
+`bounds` prints bounds of the value of a million rows that are known by bins.
 """
 
 from __future__ import annotations
 
 import argparse
-import time
 import warnings
 
 import numpy as np
 
 from skfair.metrics import (
     calibration_gap,
-    mcdp,
     metric_bounds,
     permutation_test,
 )
@@ -60,22 +57,6 @@ def level(n_samples: int) -> None:
             print(f"{sizes}, {kind}: {share:.4f}", flush=True)
 
 
-def speed() -> None:
-    rng = np.random.default_rng(0)
-    scores = rng.random(10**6)
-    y_true = (rng.random(len(scores)) < scores).astype(int)
-    for n_groups in (2, 4, 8):
-        groups, seconds = rng.integers(0, n_groups, len(scores)), []
-        for metric in (mcdp, calibration_gap):
-            times = []
-            for _ in range(5):
-                start = time.process_time()
-                metric(y_true, scores, sensitive_features=groups)
-                times.append(time.process_time() - start)
-            seconds.append(min(times))
-        print(f"{n_groups} groups: {seconds[1] / seconds[0]:.2f} times mcdp")
-
-
 def bounds() -> None:
     rng = np.random.default_rng(0)
     scores = rng.random(10**6)
@@ -93,11 +74,11 @@ def bounds() -> None:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=["level", "speed", "bounds"])
+    parser.add_argument("what", choices=["level", "bounds"])
     parser.add_argument("--samples", type=int, default=5000)
     options = parser.parse_args()
     warnings.simplefilter("ignore")  # all permutations may have the value of the data
     if options.what == "level":
         level(options.samples)
     else:
-        {"speed": speed, "bounds": bounds}[options.what]()
+        bounds()

@@ -229,7 +229,7 @@ default="demographic_parity"
     group, or the group and the class. The multipliers minimise
 
     .. math::
-        E \\max_k \\Big( p_k - \\sum_c \\lambda_{ck} r_c \\Big)
+        E \\max_k \\left( p_k - \\sum_c \\lambda_{ck} r_c \\right)
         + \\frac{d}{2} \\sum |\\lambda_{ck}|,
 
     whose maximum is smoothed less and less. The constraint is met in expectation under

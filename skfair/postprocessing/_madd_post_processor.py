@@ -377,7 +377,10 @@ class MADDPostProcessor(
             random_state=self.random_state,
         )
         tested, repaired = repair_held_out(held_out, part_of_row, repairer)
-        repairer._learn_rows(held_out, warn=False)
+        if held_out.strata is None:
+            repairer._learn(grids[0].groups)  # which are computed already
+        else:
+            repairer._learn_rows(held_out, warn=False)
         repairer._left_rows_out = self._leaves_rows_out
         self.repairer_ = repairer
         self._compare(grids, tested, repaired)

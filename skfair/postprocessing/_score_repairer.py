@@ -45,11 +45,7 @@ from skfair.groups import (
 from skfair.metrics._confidence._noise import supremum_quantile
 from skfair.metrics._inputs import in_place_of_rows
 from skfair.statistics import GroupedHistogram, GroupedScores
-from skfair.statistics._grouped_scores import (
-    SortedScores,
-    check_probabilities,
-    sort_scores,
-)
+from skfair.statistics._grouped_scores import check_probabilities, sort_scores
 
 #: Samples that are simulated for an expected gap, and scores at which CDFs are then
 #: compared.
@@ -1353,9 +1349,19 @@ def spread_in_bins(histogram: GroupedHistogram) -> GroupedScores:
 
 def distributions(rows: TrainingRows) -> GroupedScores:
     """Score distributions of the groups, of rows that were checked."""
-    counted = (rows.codes >= 0) & (rows.weights > 0)
-    ordered = SortedScores.of(rows.scores, np.flatnonzero(counted), rows.sample_weight)
-    return ordered.statistic(rows.groups)
+    groups, weights = rows.groups, rows.sample_weight
+    scores, codes = rows.scores + 0.0, groups.codes  # no negative zeros
+    counted = codes >= 0 if weights is None else (codes >= 0) & (weights > 0)
+    if not counted.all():
+        scores, codes = scores[counted], codes[counted]
+        weights = None if weights is None else weights[counted]
+    counts = np.bincount(codes, minlength=len(groups.labels))
+    totals = counts.astype(np.int64)
+    if weights is not None:
+        totals = np.bincount(codes, weights, len(counts)).astype(weights.dtype)
+    entries = sort_scores(scores, codes, weights, n_groups=len(counts))
+    names, least = groups.names, groups.min_group_size
+    return GroupedScores(*entries, counts, totals, groups.labels, names, least)
 
 
 def tied_shares(statistic: GroupedScores) -> Floats:

@@ -63,4 +63,4 @@ def test_table_of_bandwidths(rows):
     inside = frame[frame["in_interval"]]
     assert inside["value"].mean() == pytest.approx(result.value)
     assert inside["bandwidth"].min() == result.interval[0]
-    assert inside["bandwidth"].max() < result.interval[1]
+    assert inside["bandwidth"].max() == result.interval[1]

@@ -436,7 +436,7 @@ class Compared:
 
 def _names_of_pairs(
     rows: Rows | Counts, part: int, gaps: PairGaps
-) -> dict[str, list[Any]]:
+) -> dict[str, pd.Series]:
     """Labels of both groups of each pair, and names of their stratum and class."""
     statistic: Any = rows.statistics[part]
     labels = getattr(statistic, "labels", None) or range(statistic.n_groups)
@@ -448,7 +448,9 @@ def _names_of_pairs(
     none: list[Any] = [None] * len(gaps.first)
     others = none if gaps.second is None else [labels[i] for i in gaps.second]
     pairs = {"group": [labels[i] for i in gaps.first], "other": others}
-    return pairs | {name: [value] * len(none) for name, value in names.items()}
+    pairs |= {name: [value] * len(none) for name, value in names.items()}
+    # Objects stay as they are: not all text can be text of an Arrow array.
+    return {name: pd.Series(each, dtype=object) for name, each in pairs.items()}
 
 
 def _places(gaps: PairGaps) -> Floats:

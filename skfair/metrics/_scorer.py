@@ -290,7 +290,9 @@ def make_group_scorer(scoring: Any) -> GroupScorer:
     >>> from skfair.metrics import make_group_scorer
     >>> from skfair.postprocessing import MADDPostProcessor
     >>> X, y = make_biased_classification(
-    ...     group_sizes={"sex": {0: 0.4, 1: 0.6}}, random_state=0
+    ...     group_sizes={"sex": {0: 0.4, 1: 0.6}},
+    ...     score_shifts={"sex": {1: 1.0}},
+    ...     random_state=0,
     ... )
     >>> sex = X.pop("sex")
     >>> with sklearn.config_context(enable_metadata_routing=True):
@@ -391,7 +393,9 @@ def make_fairness_scorer(
     >>> from skfair.datasets import make_biased_classification
     >>> from skfair.metrics import make_fairness_scorer, mcdp
     >>> X, y = make_biased_classification(
-    ...     group_sizes={"sex": {0: 0.4, 1: 0.6}}, random_state=0
+    ...     group_sizes={"sex": {0: 0.4, 1: 0.6}},
+    ...     score_shifts={"sex": {1: 1.0}},
+    ...     random_state=0,
     ... )
     >>> scorer = make_fairness_scorer(mcdp, sensitive_features="sex", epsilon=0.05)
     >>> cross_val_score(LogisticRegression(), X, y, scoring=scorer).shape

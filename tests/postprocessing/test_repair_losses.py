@@ -438,7 +438,9 @@ def test_losses_of_largest_gaps(ties, n_groups, rounded, threshold):
 
 
 @pytest.mark.parametrize("threshold", [0.25, 0.4, 0.6])
-@pytest.mark.parametrize("ties", ["mid", "random"])
+@pytest.mark.parametrize(
+    "ties", ["mid", pytest.param("random", marks=pytest.mark.slow)]
+)
 def test_thresholds_within_a_step_of_the_other_group(ties, threshold):
     """Which end of a step a height is at decides where one group has a step alone."""
     scores = np.array([0.2, 0.2, 0.2, 0.6, 0.4, 0.4, 0.45, 0.9] * 5)

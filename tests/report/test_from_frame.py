@@ -181,6 +181,7 @@ def test_several_models(few):
     assert found.summary["models"][0]["name"] == "new"
 
 
+@pytest.mark.slow
 def test_columns_may_be_named_as_those_that_are_added(few):
     data = draw(300, decimals=2)
     names = {"sex": "decision", "race": "Step of weight"}

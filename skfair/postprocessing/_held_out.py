@@ -114,7 +114,11 @@ def label_probabilities(model: Any, X: Any, labels: list[Any] | None) -> Floats:
     if labels is None:
         predicted = column_or_1d(model.predict(X))
         predicted = check_numbers(predicted, f"{type(model).__name__}.predict")
-        return predicted[:, None]
+        # Equal rows have predictions that differ by rounding, which a repair would take
+        # for two: they are rounded to 40 binary digits.
+        digits, exponents = np.frexp(predicted)
+        rounded = np.ldexp(np.rint(np.ldexp(digits, 40)), exponents - 40)
+        return np.asarray(rounded[:, None])
     found = np.asarray(model.predict_proba(X), dtype=np.float64)
     classes = np.asarray(model.classes_).tolist()
     if found.ndim != 2 or found.shape[1] != len(classes) or len(classes) < 2:

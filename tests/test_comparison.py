@@ -338,7 +338,8 @@ def test_gaps_are_adjusted_for_the_sizes_of_groups():
     for first, second in ((0, 1), (0, 2), (1, 2)):
         pair = np.isin(codes, (first, second))
         gap = ks_2samp(scores[codes == first], scores[codes == second]).statistic
-        assert gap == mcdp(None, scores[pair] / 2, sensitive_features=codes[pair])
+        value = mcdp(None, scores[pair] / 2, sensitive_features=codes[pair])
+        assert gap == pytest.approx(value)  # rounded in another way by some SciPy
         noise = critical * np.sqrt((1 / sizes[[first, second]]).sum())
         adjusted.append(gap - (noise - found.noise))
     assert found.mcdp == 1

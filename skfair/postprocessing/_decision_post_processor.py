@@ -632,8 +632,11 @@ default="demographic_parity"
             start = _solve(values, ratios, weights, fitted, limit, start)
             path.append(start)
         self._path, records = path, []
-        for limit, multipliers in zip((math.inf, *_SHARES), path, strict=True):
-            decisions = (values - ratios @ multipliers).argmax(axis=1)
+        self._decisions = [
+            (values - ratios @ multipliers).argmax(axis=1) for multipliers in path
+        ]
+        limits = (math.inf, *_SHARES)
+        for limit, decisions in zip(limits, self._decisions, strict=True):
             records.append(
                 {
                     "params": {"limit": limit * plain},
@@ -642,9 +645,6 @@ default="demographic_parity"
                     "mean_test_neg_difference": -self._difference(decisions)[0],
                 }
             )
-        self._decisions = [
-            (values - ratios @ multipliers).argmax(axis=1) for multipliers in path
-        ]
         self.path_ = pd.DataFrame(records)
 
     def _gain(self, decisions: Integers) -> float:

@@ -20,7 +20,7 @@ from skfair._penalty._smooth_gap import (
     smooth_gap_on_grid,
 )
 from skfair._training_rows import Array
-from skfair._utils._arithmetic import quotients
+from skfair._utils._arrays import quotients
 from skfair._utils._validation import check_choice, check_real
 from skfair.groups import rows_by_code
 

@@ -15,7 +15,7 @@ from scipy.special import expit
 from skfair._penalty._penalised_loss import PenalisedLoss
 from skfair._penalty._smooth_gap import SmoothGap, mean_over_strata, smooth_gap
 from skfair._training_rows import Array, TrainingRows
-from skfair._utils._types import Integers
+from skfair._utils._arrays import Integers
 from skfair._utils._validation import check_choice, check_integer, check_real
 from skfair.inprocessing._network import (
     Adam,

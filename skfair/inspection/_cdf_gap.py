@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
+from skfair._utils._arrays import Floats
 from skfair._utils._text import number
-from skfair._utils._types import Floats
 from skfair._utils._validation import AnyScale, Scale, check_choice, check_real
 from skfair.inspection import _inputs, _layout, _style
 from skfair.inspection._display import Display

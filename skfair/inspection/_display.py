@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self, dataclass_transform
 import numpy as np
 from numpy.typing import NDArray
 
-from skfair._utils._class_methods import MadeByClassMethods
+from skfair._utils._hints import MadeByClassMethods
 from skfair._utils._validation import AnyScale
 from skfair._utils._warnings import warn_if_reordered
 from skfair.inspection._inputs import estimator_response

@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
+from skfair._utils._arrays import Bools, Integers
 from skfair._utils._text import counted, number
-from skfair._utils._types import Bools, Integers
 from skfair.inspection import _inputs, _layout, _style
 from skfair.inspection._display import Display
 from skfair.metrics import cvar_fairness

@@ -6,7 +6,7 @@ their scorers are negated and called ``neg_...``.
 
 from typing import TYPE_CHECKING
 
-from skfair._utils._other_names import other_names
+from skfair._utils._hints import other_names
 from skfair.metrics._classes import values_by_class
 from skfair.metrics._confidence._certify import CertifyResult, certify
 from skfair.metrics._confidence._confidence_interval import (

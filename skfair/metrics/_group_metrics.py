@@ -15,8 +15,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.utils.parallel import Parallel, delayed
 
+from skfair._utils._arrays import Floats, Integers
 from skfair._utils._text import listed
-from skfair._utils._types import Floats, Integers
 from skfair._utils._validation import (
     as_array,
     check_integer,

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from skfair._utils._arithmetic import quotients
-from skfair._utils._types import Floats, Integers
+from skfair._utils._arrays import Floats, Integers, quotients
 from skfair.metrics._evaluate import always, never, specify
 from skfair.metrics._inputs import (
     Multigroup,

@@ -25,10 +25,10 @@ from sklearn.utils.metadata_routing import (
 from sklearn.utils.validation import has_fit_parameter
 
 from skfair._training_rows import cross_fit, take_rows
+from skfair._utils._arrays import Floats, Integers
 from skfair._utils._columns import Selector
 from skfair._utils._response import find_score_method, respond
 from skfair._utils._results import NumbersResult
-from skfair._utils._types import Floats, Integers
 from skfair._utils._validation import (
     as_array,
     check_integer,

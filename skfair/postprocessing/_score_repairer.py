@@ -18,8 +18,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skfair._mitigation import ROUTED, LinkedToSite, labels_text, within_strata
 from skfair._training_rows import TrainingRows
+from skfair._utils._arrays import Floats
 from skfair._utils._columns import drop_columns, positions_of, select_columns
-from skfair._utils._types import Floats
 from skfair._utils._validation import (
     ParameterError,
     check_choice,

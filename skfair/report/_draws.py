@@ -17,9 +17,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from skfair._utils._arrays import Integers
 from skfair._utils._progress import Progress
 from skfair._utils._text import label_text, or_none
-from skfair._utils._types import Integers
 from skfair.metrics import PermutationTestResult
 from skfair.metrics._confidence import (
     UNDEFINED,

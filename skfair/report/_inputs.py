@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
+from skfair._utils._arrays import Floats, Integers
 from skfair._utils._columns import names_columns, select_columns
 from skfair._utils._response import (
     RANKED_METHODS,
@@ -19,7 +20,6 @@ from skfair._utils._response import (
     respond,
     tip_for_unknown_columns,
 )
-from skfair._utils._types import Floats, Integers
 from skfair._utils._validation import (
     AnyScale,
     ParameterError,

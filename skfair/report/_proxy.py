@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from skfair._utils._arrays import Floats
 from skfair._utils._text import (
     counted,
     interval,
@@ -19,7 +20,6 @@ from skfair._utils._text import (
     visible_text,
     with_size,
 )
-from skfair._utils._types import Floats
 from skfair.groups import CROSS, recode
 from skfair.inspection._proxy_bounds import bounds_by_odds_ratio
 from skfair.metrics import ProxyBoundsResult, proxy_bounds

@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skfair._utils._arithmetic import quotients
+from skfair._utils._arrays import Floats, Integers, quotients
 from skfair._utils._text import or_none
-from skfair._utils._types import Floats, Integers
 from skfair.groups import Groups, positions_in, sort_labels, sum_by_code
 from skfair.metrics._confidence import Comparisons
 from skfair.metrics._distribution._calibration_gap import (

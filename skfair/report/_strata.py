@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from skfair._utils._arrays import Integers
 from skfair._utils._text import label_text
-from skfair._utils._types import Integers
 from skfair.groups import Groups, rows_by_code, with_labels
 from skfair.metrics._confidence import Comparisons, join, lower_bound, upper_bound
 from skfair.metrics._uncertainty import RowsInCells

@@ -12,7 +12,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
-from skfair._utils._types import Floats
+from skfair._utils._arrays import Floats
 from skfair._utils._validation import check_integer, check_real
 from skfair.metrics._groupwise._rate_variance import EXPONENT, weighted_shares
 from skfair.metrics._inputs import check_group_weights

@@ -11,10 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
-from skfair._utils._arithmetic import quotients
+from skfair._utils._arrays import Floats, quotients
 from skfair._utils._results import NumbersResult
 from skfair._utils._text import shown
-from skfair._utils._types import Floats
 from skfair._utils._validation import check_choice, check_integer, check_real
 from skfair.metrics._groupwise._rate_variance import (
     EXPONENT,

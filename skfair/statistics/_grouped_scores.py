@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from skfair._utils._types import Bools, Floats, Integers
+from skfair._utils._arrays import Bools, Floats, Integers
 from skfair._utils._validation import (
     AnyScale,
     check_weights,

@@ -29,7 +29,7 @@ from scipy.special import (
     xlogy,
 )
 
-from skfair._utils._types import Floats
+from skfair._utils._arrays import Floats
 
 #: Variance at which bounds for all sizes are sharpest: about a thousand rows a group.
 _MIXING = 25.0

@@ -10,8 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from skfair._utils._arithmetic import quotients
-from skfair._utils._types import Floats
+from skfair._utils._arrays import Floats, quotients
 from skfair.metrics._confidence._gap_ends import (
     high_end_at_one_score,
     low_end,

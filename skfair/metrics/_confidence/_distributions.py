@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from skfair._utils._types import Floats
+from skfair._utils._arrays import Floats
 from skfair.metrics._confidence._anytime import (
     gap_variance,
     largest_gap_end,

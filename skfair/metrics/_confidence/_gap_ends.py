@@ -18,7 +18,7 @@ from numpy.polynomial.legendre import leggauss
 from scipy.optimize import brentq
 from scipy.special import erfcx, log_ndtr, ndtr, ndtri
 
-from skfair._utils._types import Floats
+from skfair._utils._arrays import Floats
 
 #: Nodes and weights of the integral over the noise at one end of the gap.
 _NODES, _WEIGHTS = leggauss(32)

@@ -12,8 +12,8 @@ from typing import Any, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
+from skfair._utils._arrays import Floats
 from skfair._utils._text import shown
-from skfair._utils._types import Floats
 from skfair._utils._validation import AnyScale, Scale, check_choice
 from skfair.groups import Codes, positions_in, resolve_groups
 from skfair.metrics._confidence._binned import compare_madd

@@ -21,7 +21,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from scipy.special import betainccinv, ndtri, stdtrit
 
-from skfair._utils._types import Floats, Integers
+from skfair._utils._arrays import Floats, Integers
 from skfair.metrics._confidence._anytime import (
     cdf_at_any_time,
     mean_at_any_time,

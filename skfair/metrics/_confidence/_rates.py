@@ -10,7 +10,7 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 from scipy.special import ndtr, ndtri
 
-from skfair._utils._types import Floats
+from skfair._utils._arrays import Floats
 from skfair._utils._validation import check_real
 from skfair.metrics._confidence._anytime import rate_ends
 from skfair.metrics._confidence._noise import (

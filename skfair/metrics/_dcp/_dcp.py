@@ -12,8 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from skfair._utils._arithmetic import quotients
-from skfair._utils._types import Floats
+from skfair._utils._arrays import Floats, quotients
 from skfair._utils._warnings import warns_if_reordered
 from skfair.metrics._dcp._clock import check_time_limit
 from skfair.metrics._dcp._search._enumeration import candidate_losses, vertices_of_two

@@ -10,7 +10,7 @@ import narwhals as nw
 import numpy as np
 import pandas as pd
 
-from skfair._utils._types import Floats, Integers
+from skfair._utils._arrays import Floats, Integers
 from skfair._utils._validation import check_real, check_unmasked
 
 #: Sums that differ from one by more come from another scale, such as percentages.

@@ -11,8 +11,7 @@ from typing import Any, NamedTuple, TypeAlias, get_args, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from skfair._utils._arithmetic import quotients
-from skfair._utils._types import Floats, Integers
+from skfair._utils._arrays import Floats, Integers, quotients
 from skfair._utils._validation import (
     TAKES_ANY,
     AnyScale,

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from skfair._utils._arrays import Floats, Integers
 from skfair._utils._results import NumbersResult
-from skfair._utils._types import Floats, Integers
 from skfair.metrics._distribution._gap import Pair, blocks_of, compared_pairs
 from skfair.metrics._inputs import check_multigroup
 from skfair.metrics._spec import (

@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from skfair._utils._arithmetic import quotients
+from skfair._utils._arrays import Bools, Floats, Integers, quotients
 from skfair._utils._results import NumbersResult
-from skfair._utils._types import Bools, Floats, Integers
 from skfair._utils._validation import check_flag, check_real
 from skfair._utils._warnings import warn_user, warns_if_reordered
 from skfair.metrics._evaluate import specify

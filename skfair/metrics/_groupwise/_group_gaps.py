@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
+from skfair._utils._arrays import Bools, Floats, Integers
 from skfair._utils._text import listed, shown
-from skfair._utils._types import Bools, Floats, Integers
 from skfair.groups import by_plain_label
 from skfair.metrics._inputs import check_group_weights, rows_that_count
 from skfair.metrics._uncertainty._permutation import (

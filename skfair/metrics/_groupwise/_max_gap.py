@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from skfair._utils._types import Floats
+from skfair._utils._arrays import Floats
 from skfair._utils._warnings import warns_if_reordered
 from skfair.metrics._evaluate import specify
 from skfair.metrics._groupwise._group_gaps import (

@@ -11,10 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.stats import binom
 from sklearn.exceptions import UndefinedMetricWarning
 
-from skfair._utils._arithmetic import quotients
+from skfair._utils._arrays import Floats, Integers, quotients
 from skfair._utils._results import NumbersResult
 from skfair._utils._text import shown
-from skfair._utils._types import Floats, Integers
 from skfair._utils._validation import check_flag, check_real
 from skfair._utils._warnings import warn_user, warns_if_reordered
 from skfair.groups import Groups

@@ -9,7 +9,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import false_discovery_control, hypergeom
 
-from skfair._utils._types import Floats, Integers
+from skfair._utils._arrays import Floats, Integers
 from skfair._utils._validation import check_real
 from skfair._utils._warnings import warns_if_reordered
 from skfair.groups import group_index

@@ -14,9 +14,9 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.parallel import Parallel, delayed
 
+from skfair._utils._arrays import Bools, Floats, Integers
 from skfair._utils._results import TableResult
 from skfair._utils._text import all_digits
-from skfair._utils._types import Bools, Floats, Integers
 from skfair._utils._validation import (
     Scale,
     check_choice,

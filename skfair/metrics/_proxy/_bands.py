@@ -11,8 +11,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from skfair._utils._arithmetic import quotients
-from skfair._utils._types import Floats, Integers
+from skfair._utils._arrays import Floats, Integers, quotients
 from skfair.metrics._distribution._gap import Pair
 from skfair.metrics._proxy._cells import ProxyRows
 

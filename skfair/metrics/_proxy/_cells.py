@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
+from skfair._utils._arrays import Floats, Integers
 from skfair._utils._text import counted, listed
-from skfair._utils._types import Floats, Integers
 from skfair._utils._validation import (
     as_array,
     check_choice,

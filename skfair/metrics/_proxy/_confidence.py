@@ -9,8 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import ndtri, stdtrit
 
-from skfair._utils._arithmetic import quotients
-from skfair._utils._types import Bools, Floats, Integers
+from skfair._utils._arrays import Bools, Floats, Integers, quotients
 from skfair.groups import Codes
 from skfair.metrics._distribution._gap import Pair
 from skfair.metrics._proxy._bands import (

@@ -13,8 +13,8 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
+from skfair._utils._arrays import Floats, Integers
 from skfair._utils._text import counted
-from skfair._utils._types import Floats, Integers
 from skfair._utils._validation import (
     ParameterError,
     check_real,

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.exceptions import UndefinedMetricWarning
 
+from skfair._utils._arrays import Floats
 from skfair._utils._results import NumbersResult
-from skfair._utils._types import Floats
 from skfair._utils._validation import check_integer, check_real
 from skfair._utils._warnings import warn_user
 from skfair.metrics._spec import check_metric

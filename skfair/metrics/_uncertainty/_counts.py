@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from skfair._utils._types import Floats, Integers
+from skfair._utils._arrays import Floats, Integers
 from skfair.groups import Groups
 from skfair.metrics._inputs import count_hits, in_place_of_rows
 from skfair.metrics._spec import number_of

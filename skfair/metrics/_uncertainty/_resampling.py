@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
-from skfair._utils._types import Floats, Integers
+from skfair._utils._arrays import Floats, Integers
 from skfair._utils._validation import as_array, check_weights
 from skfair._utils._warnings import warns_if_reordered
 from skfair.groups import (

@@ -14,8 +14,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from skfair._utils._arrays import Bools, Floats, Integers
 from skfair._utils._progress import Progress
-from skfair._utils._types import Bools, Floats, Integers
 from skfair.metrics._dcp._channel._upper_bound import Carried, Frequencies
 from skfair.metrics._dcp._clock import Clock
 from skfair.metrics._dcp._search._rows import halves

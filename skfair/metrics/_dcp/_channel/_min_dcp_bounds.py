@@ -10,9 +10,8 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
-from skfair._utils._arithmetic import quotients
+from skfair._utils._arrays import Floats, quotients
 from skfair._utils._progress import Progress, check_verbose
-from skfair._utils._types import Floats
 from skfair._utils._validation import check_integer, check_real
 from skfair.metrics._dcp._channel._lower_bound import merged_lower_bound
 from skfair.metrics._dcp._channel._upper_bound import (

@@ -21,8 +21,8 @@ from operator import attrgetter
 import numpy as np
 from scipy.sparse import block_diag, csc_array, hstack, kron, vstack
 
+from skfair._utils._arrays import Floats
 from skfair._utils._progress import Progress
-from skfair._utils._types import Floats
 from skfair.metrics._dcp._clock import Clock
 from skfair.metrics._dcp._search._linear_program import maximise
 from skfair.metrics._dcp._search._rows import explained_shares

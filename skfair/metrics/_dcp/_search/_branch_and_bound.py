@@ -8,8 +8,8 @@ from itertools import count
 
 import numpy as np
 
+from skfair._utils._arrays import Floats
 from skfair._utils._progress import Progress
-from skfair._utils._types import Floats
 from skfair.metrics._dcp._clock import Clock
 from skfair.metrics._dcp._search._enumeration import (
     LOSS_ROUNDING,

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from skfair._utils._types import Floats, Integers
+from skfair._utils._arrays import Floats, Integers
 from skfair.metrics._dcp._clock import Clock
 from skfair.metrics._dcp._search._rows import RowResult, row_losses
 

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.optimize import linprog
 from scipy.sparse import csc_array
 
-from skfair._utils._types import Bools, Floats
+from skfair._utils._arrays import Bools, Floats
 from skfair.metrics._dcp._clock import Clock
 
 #: SciPy's stubs know no sparse matrices here.

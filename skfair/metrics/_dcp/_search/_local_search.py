@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from skfair._utils._types import Bools, Floats
+from skfair._utils._arrays import Bools, Floats
 from skfair.metrics._dcp._clock import Clock
 from skfair.metrics._dcp._search._rows import (
     RowResult,

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from skfair._utils._types import Bools, Floats
+from skfair._utils._arrays import Bools, Floats
 
 
 @dataclass(frozen=True, eq=False)

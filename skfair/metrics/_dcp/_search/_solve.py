@@ -10,8 +10,8 @@ import numpy as np
 from joblib import effective_n_jobs
 from sklearn.utils.parallel import Parallel, delayed
 
+from skfair._utils._arrays import Floats
 from skfair._utils._progress import Progress, check_verbose
-from skfair._utils._types import Floats
 from skfair._utils._validation import check_choice, check_real
 from skfair.metrics._dcp._clock import Clock
 from skfair.metrics._dcp._search._branch_and_bound import RowSearch

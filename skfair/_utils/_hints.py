@@ -1,9 +1,11 @@
-"""What people look for in a package by the name that it has elsewhere."""
+"""Errors that say what to type: other names, missing packages, class methods."""
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
-from typing import Any
+from inspect import signature
+from typing import Any, Self
 
 _MEASURES = (
     "selection_rate",
@@ -82,3 +84,41 @@ def other_names(package: str) -> Callable[[str], Any]:
         raise AttributeError(f"module {package!r} has no attribute {name!r}")
 
     return find
+
+
+def require(package: str, caller: str, otherwise: str) -> Any:
+    """Import a package; if it is missing, raise an error that says how to get it."""
+    try:
+        return importlib.import_module(package)
+    except ImportError as error:
+        raise ImportError(
+            f"{caller} needs {package}, which is not installed. Install it with "
+            f"'pip install {package.partition('.')[0]}', or {otherwise}."
+        ) from error
+
+
+def extra(name: str) -> str:
+    """How to install the packages of one of the extras of the library."""
+    return f"with the extra '{name}' of a skfair checkout: pip install -e \".[{name}]\""
+
+
+class MadeByClassMethods:
+    """Base of classes that are called with what their class methods have computed."""
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+        """Refuse rows, and name the class methods that take them."""
+        if args or kwargs:  # neither is given where an object is unpickled
+            try:
+                signature(cls.__init__).bind(None, *args, **kwargs)
+            except TypeError as error:
+                made = " or ".join(makers_of(cls))
+                raise TypeError(
+                    f"{cls.__name__} must be made by {made}: {error}."
+                ) from None
+        return super().__new__(cls)
+
+
+def makers_of(cls: type) -> list[str]:
+    """Names of the class methods that take rows."""
+    names = [name for name in dir(cls) if name.startswith("from_")]
+    return [f"{cls.__name__}.{name}" for name in names]

@@ -20,7 +20,6 @@ from skfair._utils._text import (
     points,
     whole,
 )
-from skfair._utils._validation import check_choice
 from skfair.metrics import (
     DCPResult,
     abcc,
@@ -52,7 +51,7 @@ from skfair.metrics._equalized_odds import (
 )
 from skfair.metrics._spec import specification_of
 from skfair.metrics._uncertainty._resampling import largest_size
-from skfair.report._inputs import Attribute, Audit, Model, Options
+from skfair.report._inputs import Attribute, Audit, Model
 from skfair.report._sample import Finding, Sample
 
 Summary = dict[str, Any]
@@ -666,14 +665,6 @@ def signed(value: float, key: str | None = None) -> str:
 def amounts(low: float, high: float, key: str) -> str:
     """Write an interval of a metric for a table."""
     return f"{amount(low, key)} to {amount(high, key)}"
-
-
-def checked_options(**given: Any) -> Options:
-    """Check the parameters of a report, and the names of its metrics."""
-    options = Options(**given)
-    for key in options.metrics or ():
-        check_choice("metrics", key, tuple(MEASURES))
-    return options
 
 
 def keys_of(

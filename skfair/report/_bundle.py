@@ -736,7 +736,7 @@ def _with_joined_numbers(
     spread = np.maximum(np.ptp(values, axis=0), 1e-290)
     digits = (6 - np.floor(np.log10(spread))).astype(int)
     found, lows, highs = values.copy(), values.copy(), values.copy()
-    fewest = max(least, math.ceil(2 * len(cells) / n_entries))
+    fewest = max(2 * least, math.ceil(2 * len(cells) / n_entries))
     for part in _parts(values / spread, cells, fewest):
         joined_values = _two_means(values[part], weights[part], len(part) >= 2 * least)
         columns = zip(joined_values.T, digits, strict=True)

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.utils.parallel import Parallel, delayed
 
+from skfair._rows import Rows
 from skfair._utils._text import listed
 from skfair._utils._types import Floats, Integers
 from skfair._utils._validation import (
@@ -59,7 +60,6 @@ from skfair.metrics._uncertainty._resampling import (
     basic_interval,
     check_seed,
     defined_values,
-    stratified_draws,
 )
 from skfair.metrics._undefined import check_groups_of_numbers
 from skfair.statistics import GroupedOutcomes
@@ -542,8 +542,8 @@ def _resamples(
         if len(kinds) <= _MAX_CELLS:
             _, first, counts = np.unique(cells, return_index=True, return_counts=True)
             return partial(_draw_counts, columns, groups, first, counts, generator)
-    draw = stratified_draws(groups, generator)
-    return lambda: (columns, groups, draw())
+    rows = Rows(groups)
+    return lambda: (columns, groups, rows.draw(generator))
 
 
 def _draw_counts(

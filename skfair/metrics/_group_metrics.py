@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple, TypeAlias, get_args
 
@@ -16,6 +16,7 @@ from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.utils.parallel import Parallel, delayed
 
 from skfair._utils._arrays import Floats, Integers
+from skfair._utils._results import TableResult
 from skfair._utils._text import listed
 from skfair._utils._validation import (
     as_array,
@@ -82,7 +83,7 @@ _DISPARITIES: list[_Disparity] = [
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class GroupMetricsResult:
+class GroupMetricsResult(TableResult):
     """Result of `group_metrics`.
 
     Attributes
@@ -102,14 +103,11 @@ class GroupMetricsResult:
     confidence_level : float or None
     """
 
-    groups: pd.DataFrame
-    everyone: pd.DataFrame
-    disparities: pd.DataFrame
-    sizes: pd.DataFrame
-    confidence_level: float | None
-
-    def __repr__(self) -> str:
-        return str(self.to_frame())
+    groups: pd.DataFrame = field(repr=False)
+    everyone: pd.DataFrame = field(repr=False)
+    disparities: pd.DataFrame = field(repr=False)
+    sizes: pd.DataFrame = field(repr=False)
+    confidence_level: float | None = field(repr=False)
 
     @property
     def by_group(self) -> pd.DataFrame:

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
 from skfair._utils._arrays import Floats, quotients
-from skfair._utils._results import NumbersResult
+from skfair._utils._results import Result
 from skfair._utils._text import shown
 from skfair._utils._validation import check_choice, check_integer, check_real
 from skfair.metrics._groupwise._rate_variance import (
@@ -34,8 +34,8 @@ _LARGEST = 2**40
 _BLOCK = 2**20
 
 
-@dataclass(frozen=True)
-class SampleSizeResult(NumbersResult):
+@dataclass(frozen=True, repr=False)
+class SampleSizeResult(Result):
     """Result of `required_sample_size`; ``str(result)`` explains its numbers.
 
     Attributes

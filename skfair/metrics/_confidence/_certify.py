@@ -10,7 +10,7 @@ from typing import Any
 from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 
-from skfair._utils._results import NumbersResult
+from skfair._utils._results import Result
 from skfair._utils._validation import check_real
 from skfair.metrics._confidence._confidence_interval import compare_rows, upper_bound
 from skfair.metrics._confidence._noise import Method
@@ -19,8 +19,8 @@ from skfair.metrics._confidence._noise import Method
 _LEAST_PVALUE = 1e-100
 
 
-@dataclass(frozen=True)
-class CertifyResult(NumbersResult):
+@dataclass(frozen=True, repr=False)
+class CertifyResult(Result):
     """Result of `certify`.
 
     Attributes

@@ -10,7 +10,7 @@ from typing import Any, get_args
 
 from numpy.typing import ArrayLike
 
-from skfair._utils._results import NumbersResult
+from skfair._utils._results import Result
 from skfair._utils._validation import check_choice, check_real
 from skfair._utils._warnings import warns_if_reordered
 from skfair.metrics._classes import split_classes
@@ -31,8 +31,8 @@ from skfair.metrics._undefined import ignore_undefined
 from skfair.statistics import GroupedHistogram, GroupedScores
 
 
-@dataclass(frozen=True)
-class ConfidenceInterval(NumbersResult):
+@dataclass(frozen=True, repr=False)
+class ConfidenceInterval(Result):
     """Result of `confidence_interval`.
 
     Attributes

@@ -13,6 +13,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from skfair._utils._arrays import Floats, quotients
+from skfair._utils._results import TableResult
 from skfair._utils._warnings import warns_if_reordered
 from skfair.metrics._dcp._clock import check_time_limit
 from skfair.metrics._dcp._search._enumeration import candidate_losses, vertices_of_two
@@ -165,8 +166,8 @@ default=None
     ).upper
 
 
-@dataclass(frozen=True, eq=False)
-class DCPResult:
+@dataclass(frozen=True, eq=False, repr=False)
+class DCPResult(TableResult):
     """Interval of the disparate conditional prediction, and its explanation.
 
     Attributes

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skfair._utils._arrays import Bools, Floats, Integers, quotients
-from skfair._utils._results import NumbersResult
+from skfair._utils._results import Result
 from skfair._utils._validation import check_flag, check_real
 from skfair._utils._warnings import warn_user, warns_if_reordered
 from skfair.metrics._evaluate import specify
@@ -171,8 +171,8 @@ default=None
     return tail_mean(gaps, weights, shares, alpha)
 
 
-@dataclass(frozen=True, eq=False)
-class CVaRTestResult(NumbersResult):
+@dataclass(frozen=True, eq=False, repr=False)
+class CVaRTestResult(Result):
     """Result of `cvar_fairness_test`; ``str(result)`` is a sentence for a report.
 
     Attributes

@@ -12,7 +12,7 @@ from scipy.stats import binom
 from sklearn.exceptions import UndefinedMetricWarning
 
 from skfair._utils._arrays import Floats, Integers, quotients
-from skfair._utils._results import NumbersResult
+from skfair._utils._results import Result
 from skfair._utils._text import shown
 from skfair._utils._validation import check_flag, check_real
 from skfair._utils._warnings import warn_user, warns_if_reordered
@@ -29,8 +29,8 @@ Sampling: TypeAlias = (
 EXPONENT = 2 / 3
 
 
-@dataclass(frozen=True)
-class RateVarianceResult(NumbersResult):
+@dataclass(frozen=True, repr=False)
+class RateVarianceResult(Result):
     """Result of `rate_variance`.
 
     Attributes

@@ -12,6 +12,7 @@ from sklearn.utils import check_random_state
 
 from skfair._utils._arrays import Floats, quotients
 from skfair._utils._progress import Progress, check_verbose
+from skfair._utils._results import TableResult
 from skfair._utils._validation import check_integer, check_real
 from skfair.metrics._dcp._channel._lower_bound import merged_lower_bound
 from skfair.metrics._dcp._channel._upper_bound import (
@@ -41,8 +42,8 @@ _SHARE_OF_BOUND = 0.9
 _MAX_VIOLATION = 1e-8
 
 
-@dataclass(frozen=True, eq=False)
-class MinDCPResult:
+@dataclass(frozen=True, eq=False, repr=False)
+class MinDCPResult(TableResult):
     """Interval of the least DCP that published frequencies allow.
 
     Attributes

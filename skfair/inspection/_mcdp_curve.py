@@ -15,8 +15,8 @@ from skfair._utils._validation import Scale
 from skfair.inspection import _inputs, _layout, _style
 from skfair.inspection._display import Display
 from skfair.metrics import mcdp, mcdp_curve
-from skfair.metrics._confidence._noise import supremum_quantile
 from skfair.metrics._inputs import effective_sizes
+from skfair.metrics._noise import supremum_quantile
 from skfair.statistics import GroupedScores
 
 if TYPE_CHECKING:

@@ -40,7 +40,7 @@ from skfair.groups import (
     sort_labels,
     why_undefined,
 )
-from skfair.metrics._confidence._confidence_interval import confidence_interval
+from skfair.metrics._confidence_interval import confidence_interval
 from skfair.metrics._demographic_parity import demographic_parity_difference
 from skfair.metrics._evaluate import refuse_sorted_rows
 from skfair.metrics._inputs import (

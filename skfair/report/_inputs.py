@@ -49,8 +49,8 @@ from skfair.groups import (
     sum_by_code,
 )
 from skfair.metrics._inputs import Multigroup, positive_class
-from skfair.metrics._proxy._cells import rows_by_cell
-from skfair.metrics._proxy._proxy_bounds import check_odds_ratios
+from skfair.metrics._proxy_bounds import check_odds_ratios
+from skfair.metrics._proxy_cells import rows_by_cell
 from skfair.metrics._undefined import tip_for_numbers, warn_or_collect
 from skfair.statistics._grouped_confusion import encode_classes
 from skfair.statistics._grouped_scores import SortedScores

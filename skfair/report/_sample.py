@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 from skfair._utils._arrays import Floats, Integers, quotients
 from skfair._utils._text import or_none
 from skfair.groups import Groups, positions_in, sort_labels, sum_by_code
-from skfair.metrics._confidence import Comparisons
 from skfair.metrics._distribution._calibration_gap import (
     CalibrationCounts,
     RowsByScore,
     Steps,
 )
 from skfair.metrics._distribution._gap import Pair
+from skfair.metrics._noise import Comparisons
 from skfair.metrics._uncertainty import Counts, Rows, RowsInCells
 from skfair.report._inputs import Attribute, Audit, Model, mid_ranks, set_aside
 from skfair.statistics import GroupedConfusion, GroupedOutcomes

@@ -13,7 +13,8 @@ import numpy as np
 from skfair._utils._arrays import Integers
 from skfair._utils._text import label_text
 from skfair.groups import Groups, rows_by_code, with_labels
-from skfair.metrics._confidence import Comparisons, join, lower_bound, upper_bound
+from skfair.metrics._confidence_interval import join, lower_bound, upper_bound
+from skfair.metrics._noise import Comparisons
 from skfair.metrics._uncertainty import RowsInCells
 from skfair.report._draws import (
     Uncertainty,

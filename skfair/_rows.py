@@ -27,8 +27,7 @@ from typing import Any, Protocol, Self, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from skfair._utils._arithmetic import quotients
-from skfair._utils._types import Integers
+from skfair._utils._arrays import Integers, quotients
 from skfair._utils._validation import as_array
 from skfair._utils._warnings import warns_if_reordered
 from skfair.groups import (

@@ -14,7 +14,7 @@ from sklearn.base import clone
 from sklearn.model_selection import train_test_split
 from sklearn.utils.parallel import Parallel, delayed
 
-from skfair._utils._types import Floats, Integers
+from skfair._utils._arrays import Floats, Integers
 from skfair._utils._validation import check_real
 from skfair._utils._warnings import warn_user
 from skfair.groups import Groups

@@ -1,12 +1,15 @@
-"""A network trained for a small gap between the groups' scores at every threshold."""
+"""A neural network trained for a small gap between groups."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any, Literal, Self
+from itertools import islice, pairwise
+from typing import Any, Literal, Self, TypeAlias
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -14,22 +17,29 @@ from sklearn.utils import Tags, check_array, check_random_state
 
 from skfair._comparison import PlainComparison, compare_with_plain
 from skfair._mitigation import FittedTable, Mitigator
-from skfair._penalty._penalised_loss import check_penalised_loss
-from skfair._penalty._smooth_gap import Objective
+from skfair._penalty import (
+    Objective,
+    PenalisedLoss,
+    SmoothGap,
+    check_penalised_loss,
+    mean_over_strata,
+    smooth_gap,
+)
 from skfair._training_rows import (
+    Array,
     TrainingRows,
     check_validation_fraction,
     hold_out,
     hold_out_if_possible,
 )
-from skfair._utils._validation import check_flag
-from skfair.groups import Selector
-from skfair.inprocessing._network import (
-    initial_parameters,
-    layer_sizes,
-    predict_logits,
+from skfair._utils._arrays import Integers
+from skfair._utils._validation import (
+    check_choice,
+    check_flag,
+    check_integer,
+    check_real,
 )
-from skfair.inprocessing._training import check_training, train
+from skfair.groups import Selector
 
 _REMEDY = (
     "Choose a smaller strength, or more steps and larger mini-batches, with "
@@ -418,3 +428,297 @@ class DiffMCDPClassifier(
         tags.classifier_tags.multi_class = False
         tags.input_tags.sparse = True
         return tags
+
+
+#: Steps between two evaluations on the held-out rows, and the number of evaluations
+#: without a smaller loss after which training stops.
+_VALIDATION_INTERVAL = 20
+_PATIENCE = 10
+#: Weight of the L2 term, half the sum of all squared coefficients.
+_DECAY = 1e-4
+
+
+def check_training(network: Any) -> None:
+    """Raise unless the parameters of a classifier that concern its steps are valid."""
+    rate = network.learning_rate_init
+    check_choice("learning_rate", network.learning_rate, ("constant", "step"))
+    check_integer("max_iter", network.max_iter, 1)
+    check_integer("batch_size", network.batch_size, 1)
+    check_real("learning_rate_init", rate, 0, math.inf, closed="neither")
+    check_real("dropout", network.dropout, 0, 1, closed="left")
+
+
+def learning_rate_of(network: Any, step: int) -> float:
+    """Learning rate of a step, the first of which is 0."""
+    rate = float(network.learning_rate_init)
+    if network.learning_rate == "constant":
+        return rate
+    return rate * float(0.1 ** (3 * step // network.max_iter))
+
+
+@np.errstate(over="ignore", invalid="ignore")  # _check_finite raises instead
+def train(
+    parameters: Parameters,
+    rows: TrainingRows,
+    held_out: TrainingRows | None,
+    loss: PenalisedLoss,
+    network: Any,
+    rng: np.random.RandomState,
+) -> tuple[Parameters, pd.DataFrame]:
+    """Return the trained parameters and a history with one row per step.
+
+    The parameters are those of the step with the least loss on held-out rows; without
+    held-out rows those of the last step, the given arrays changed in place.
+    """
+    optimizer = Adam(parameters)
+    steps: list[dict[str, float]] = []
+    validation: dict[int, float] = {}
+    best = parameters
+    # Where a gap is penalised, mini-batches have equally many rows of each cell.
+    cells = rows.cells if loss.strength else np.zeros(len(rows.y), dtype=np.intp)
+    batches = mini_batches(cells, network.batch_size, rng)
+    for step, (chosen, factors) in enumerate(islice(batches, network.max_iter), 1):
+        record, gradients = batch_gradients(
+            parameters, rows.take(chosen), factors, loss, network, rng
+        )
+        optimizer.step(gradients, learning_rate_of(network, step - 1))
+        _check_finite(record["penalised_loss"], parameters, step, network)
+        steps.append({"step": step, **record})
+        if held_out is None or step % _VALIDATION_INTERVAL:
+            continue
+        validation[step] = _validation_loss(parameters, held_out, loss)
+        best_step = min(validation, key=validation.__getitem__)
+        if best_step == step:
+            best = [values.copy() for values in parameters]
+        if step - best_step >= _PATIENCE * _VALIDATION_INTERVAL:
+            break
+    history = pd.DataFrame(steps)
+    if validation:
+        history["validation_penalised_loss"] = history["step"].map(validation)
+    return best, history
+
+
+def batch_gradients(
+    parameters: Parameters,
+    rows: TrainingRows,
+    factors: Array,
+    loss: PenalisedLoss,
+    network: Any,
+    rng: np.random.RandomState | None = None,
+) -> tuple[dict[str, float], Parameters]:
+    """Return the losses of a mini-batch, and the gradient of the penalised loss.
+
+    The gradient has the shapes of the parameters. Rows are weighted by `factors`, with
+    which means over the batch estimate means over all rows.
+    """
+    activations = forward(rows.X, parameters, network.dropout, rng)
+    logits = activations[-1][:, 0].astype(np.float64)
+    scores = expit(logits)
+    shares = factors * rows.weights / len(factors)
+    log_loss = float(shares @ log_losses(logits, rows.y))
+    slopes = shares * (scores - rows.y)
+    gap = _penalised_gap(scores, rows, loss)
+    if gap is not None:
+        slopes += loss.strength * gap.gradient * scores * (1 - scores)
+    gradients = backward(activations, parameters, slopes, network.dropout)
+    penalty = 0.0 if gap is None else loss.strength * gap.value
+    decay = 0.0
+    for coefs, gradient in zip(parameters[::2], gradients[::2], strict=True):
+        gradient += _DECAY * coefs
+        decay += _DECAY / 2 * float(np.vdot(coefs, coefs))
+    record = {
+        "loss": log_loss,
+        "gap": np.nan if gap is None else gap.value,
+        "threshold": np.nan if gap is None else gap.threshold,
+        "penalised_loss": log_loss + decay + penalty,
+    }
+    return record, gradients
+
+
+def _penalised_gap(
+    scores: Array, rows: TrainingRows, loss: PenalisedLoss
+) -> SmoothGap | None:
+    """Gap of the scores of some rows, None where nothing is penalised."""
+    if not loss.strength or rows.codes.max() < 0:
+        return None
+
+    def gap_of(part: Any, stratum: int) -> SmoothGap:
+        of_part = scores[part], rows.codes[part], rows.weights[part]
+        return smooth_gap(*of_part, loss.temperature, loss.objective)
+
+    return mean_over_strata(rows.stratum_codes, rows.weights, gap_of)
+
+
+def _validation_loss(
+    parameters: Parameters, rows: TrainingRows, loss: PenalisedLoss
+) -> float:
+    """Log-loss plus strength times gap of held-out rows."""
+    logits = predict_logits(rows.X, parameters)
+    log_loss = rows.weights @ log_losses(logits, rows.y) / rows.weights.sum()
+    gap = _penalised_gap(expit(logits), rows, loss)
+    return float(log_loss + (loss.strength * gap.value if gap else 0.0))
+
+
+def _check_finite(
+    penalised_loss: float, parameters: Parameters, step: int, network: Any
+) -> None:
+    """Raise if a step has made the loss or a parameter NaN or infinite."""
+    if np.isfinite(penalised_loss) and all(np.isfinite(v).all() for v in parameters):
+        return
+    raise ValueError(
+        f"Training stopped in step {step}, penalised loss {penalised_loss}: scores "
+        "or parameters are NaN or infinite. If features have very large values, "
+        "standardise X; otherwise choose a smaller learning rate, got "
+        f"learning_rate_init={network.learning_rate_init!r}."
+    )
+
+
+def even_sizes(available: NDArray[np.intp], total: int) -> NDArray[np.intp]:
+    """Allocate a total number of rows to groups, as evenly as their sizes allow.
+
+    Small groups get all their rows; the numbers of the others differ by at most one.
+    """
+    sizes = np.zeros_like(available)
+    remaining = total
+    for n_done, group in enumerate(np.argsort(available, kind="stable")):
+        share = remaining // (len(available) - n_done)
+        sizes[group] = min(available[group], share)
+        remaining -= sizes[group]
+    return sizes
+
+
+def mini_batches(
+    cells: NDArray[np.integer], batch_size: int, rng: np.random.RandomState
+) -> Iterator[tuple[Integers, Array]]:
+    """Yield mini-batches without end: positions of rows, and factors with mean 1.
+
+    Every cell has the same number of rows in a batch, unless it has fewer in all.
+    """
+    # A gap estimated from few rows of a group is too large on average: a batch of 1,024
+    # rows holds 26 of a group with 2.5 % of the rows, and two samples of these sizes
+    # from one distribution have a gap of 0.17 on average. The factors undo the unequal
+    # sampling: with them, means over a batch estimate means over all rows.
+    n_samples = len(cells)
+    if batch_size >= n_samples:
+        everyone = np.arange(n_samples), np.ones(n_samples)
+        while True:
+            yield everyone
+    found = np.unique(cells)
+    if len(found) > batch_size:  # some cells would never be in a batch
+        cells, found = np.zeros(n_samples, dtype=np.intp), found[:1] * 0
+    members = [np.flatnonzero(cells == cell) for cell in found]
+    available = np.array([len(rows) for rows in members])
+    sizes = even_sizes(available, batch_size)
+    draws = [_draws(rows, size, rng) for rows, size in zip(members, sizes, strict=True)]
+    factors = np.repeat(available / n_samples * (batch_size / sizes), sizes)
+    while True:
+        yield np.concatenate([next(draw) for draw in draws]), factors
+
+
+def _draws(rows: Integers, size: int, rng: np.random.RandomState) -> Iterator[Integers]:
+    """Yield `size` rows at a time, in a random order; then in another, without end."""
+    while True:
+        shuffled = rng.permutation(rows)
+        for start in range(0, len(rows) - size + 1, size):
+            yield shuffled[start : start + size]
+
+
+#: Coefficients (n_in, n_out) and intercepts (n_out,) of each layer in turn.
+Parameters: TypeAlias = list[Array]
+
+#: Adam's decay rates of both moments, and the term that keeps its denominator above 0
+#: (Kingma and Ba 2015).
+_DECAYS = (0.9, 0.999)
+_EPSILON = 1e-8
+
+
+def layer_sizes(hidden_layer_sizes: Any) -> tuple[int, ...]:
+    """Return the number of units in each hidden layer."""
+    if not isinstance(hidden_layer_sizes, Iterable):
+        hidden_layer_sizes = (hidden_layer_sizes,)
+    return tuple(
+        check_integer("hidden_layer_sizes", units, 1) for units in hidden_layer_sizes
+    )
+
+
+def initial_parameters(
+    sizes: Sequence[int], dtype: Any, rng: np.random.RandomState
+) -> Parameters:
+    """Draw coefficients and intercepts as `MLPClassifier` of scikit-learn does."""
+    parameters: Parameters = []
+    for n_in, n_out in pairwise(sizes):
+        bound = np.sqrt(6 / (n_in + n_out))
+        parameters.append(rng.uniform(-bound, bound, (n_in, n_out)).astype(dtype))
+        parameters.append(rng.uniform(-bound, bound, n_out).astype(dtype))
+    return parameters
+
+
+def forward(
+    X: Any,
+    parameters: Parameters,
+    dropout: float = 0.0,
+    rng: np.random.RandomState | None = None,
+) -> list[Any]:
+    """Return the activations of all layers, the input first and the logits last."""
+    activations = [X]
+    for layer in range(0, len(parameters), 2):
+        units = activations[-1] @ parameters[layer]
+        units += parameters[layer + 1]
+        if layer < len(parameters) - 2:
+            np.maximum(units, 0, out=units)
+            if dropout and rng is not None:
+                kept = rng.random_sample(units.shape) >= dropout
+                units *= kept.astype(units.dtype) / units.dtype.type(1 - dropout)
+        activations.append(units)
+    return activations
+
+
+def backward(
+    activations: list[Any], parameters: Parameters, slopes: Array, dropout: float = 0.0
+) -> Parameters:
+    """Return the gradient of a loss, given its derivatives in the logits (`slopes`)."""
+    gradients: Parameters = [np.empty(0)] * len(parameters)
+    delta = slopes.astype(parameters[0].dtype)[:, None]
+    for layer in range(len(parameters) - 2, -1, -2):
+        units = activations[layer // 2]
+        gradients[layer] = np.asarray(units.T @ delta)
+        gradients[layer + 1] = delta.sum(axis=0)
+        if layer:
+            delta = delta @ parameters[layer].T
+            delta *= units > 0
+            if dropout:
+                delta /= delta.dtype.type(1 - dropout)
+    return gradients
+
+
+def log_losses(logits: Array, y: NDArray[Any]) -> Array:
+    """Log-loss of each row, for labels 0 and 1."""
+    return np.logaddexp(0, logits) - y * logits
+
+
+def predict_logits(X: Any, parameters: Parameters) -> NDArray[np.float64]:
+    """Return the logit of each row, without dropout."""
+    return np.asarray(forward(X, parameters)[-1][:, 0], dtype=np.float64)
+
+
+class Adam:
+    """Adaptive moment estimation, which changes parameters in place."""
+
+    def __init__(self, parameters: Parameters) -> None:
+        self.parameters = parameters
+        self.n_steps = 0
+        self.means = [np.zeros_like(values) for values in parameters]
+        self.squares = [np.zeros_like(values) for values in parameters]
+
+    def step(self, gradients: Parameters, learning_rate: float) -> None:
+        """Change the parameters by one step."""
+        self.n_steps += 1
+        first, second = _DECAYS
+        correction = np.sqrt(1 - second**self.n_steps) / (1 - first**self.n_steps)
+        rate = learning_rate * correction
+        for values, gradient, mean, square in zip(
+            self.parameters, gradients, self.means, self.squares, strict=True
+        ):
+            mean += (1 - first) * (gradient - mean)
+            square += (1 - second) * (gradient**2 - square)
+            values -= (rate * mean / (np.sqrt(square) + _EPSILON)).astype(values.dtype)

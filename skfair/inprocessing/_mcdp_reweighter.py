@@ -13,7 +13,7 @@ from sklearn.utils.metaestimators import available_if
 from skfair._comparison import PlainComparison, compare_with_plain
 from skfair._mitigation import route_fit_params, weight_keyword
 from skfair._training_rows import TrainingRows, params_of_rows, take_rows
-from skfair._utils._types import Floats, Integers
+from skfair._utils._arrays import Floats, Integers
 from skfair._utils._validation import count_rows
 from skfair.postprocessing._held_out import Fold, fit_all
 from skfair.postprocessing._score_map import Performance

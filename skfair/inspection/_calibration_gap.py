@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from skfair._utils._types import Floats, Integers
+from skfair._utils._arrays import Floats, Integers
 from skfair._utils._warnings import warns_if_reordered
 from skfair.inspection import _inputs, _layout, _style
 from skfair.inspection._display import Display

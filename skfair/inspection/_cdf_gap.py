@@ -10,15 +10,15 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
+from skfair._utils._arrays import Floats
 from skfair._utils._text import number
-from skfair._utils._types import Floats
 from skfair._utils._validation import AnyScale, Scale, check_choice, check_real
 from skfair.inspection import _inputs, _layout, _style
 from skfair.inspection._display import Display
 from skfair.inspection._gap_mark import GapMark, gap_mark, shares_at, step_cdf
 from skfair.metrics import mcdp
-from skfair.metrics._confidence._noise import supremum_quantile
 from skfair.metrics._inputs import effective_sizes
+from skfair.metrics._noise import supremum_quantile
 from skfair.statistics import GroupedScores
 
 if TYPE_CHECKING:

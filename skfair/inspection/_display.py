@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self, dataclass_transform
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self, dataclass_transform
 import numpy as np
 from numpy.typing import NDArray
 
-from skfair._utils._class_methods import MadeByClassMethods
+from skfair._utils._hints import MadeByClassMethods
 from skfair._utils._validation import AnyScale
 from skfair._utils._warnings import warn_if_reordered
 from skfair.inspection._inputs import estimator_response
@@ -33,6 +34,20 @@ class Display(MadeByClassMethods):
 
     def __init_subclass__(cls) -> None:
         dataclass(kw_only=True, eq=False, repr=False)(cls)
+
+    def _repr_png_(self) -> bytes | None:
+        """Picture of the display where it is the last line of a notebook's cell."""
+        figure = getattr(self, "figure_", None)
+        if figure is None:  # it has not been plotted
+            return None
+        import matplotlib.pyplot as plt
+
+        buffer = io.BytesIO()
+        figure.savefig(buffer, format="png", bbox_inches="tight")
+        if "inline" in plt.get_backend():
+            # At the end of the cell pyplot shows its open figures: this one, again.
+            plt.close(figure)
+        return buffer.getvalue()
 
     def _begin(
         self, ax: Axes | None, figsize: tuple[float, float] | None = None

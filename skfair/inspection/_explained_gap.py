@@ -60,7 +60,7 @@ _COLUMNS = (
 _MOST_WITHOUT, _LEAST_SIZE = 0.5, 50
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ExplainedGapResult(TableResult):
     """Result of `explained_gap`; ``print(result)`` shows the table.
 

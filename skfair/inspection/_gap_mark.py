@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from skfair._utils._types import Floats
+from skfair._utils._arrays import Floats
 from skfair._utils._validation import lie_in_unit_interval
 from skfair.metrics._distribution._mcdp import largest_sustained_gap
 from skfair.statistics import GroupedScores

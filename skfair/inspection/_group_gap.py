@@ -9,14 +9,14 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
+from skfair._utils._arrays import Bools, Integers
 from skfair._utils._text import counted, number
-from skfair._utils._types import Bools, Integers
 from skfair.inspection import _inputs, _layout, _style
 from skfair.inspection._display import Display
 from skfair.metrics import cvar_fairness
-from skfair.metrics._groupwise._cvar_fairness_report import cvar_fairness_report
-from skfair.metrics._groupwise._group_gaps import GroupWeights
+from skfair.metrics._cvar_fairness import cvar_fairness_report
 from skfair.metrics._inputs import Quality
+from skfair.metrics._max_gap import GroupWeights
 from skfair.statistics import GroupedOutcomes
 
 if TYPE_CHECKING:

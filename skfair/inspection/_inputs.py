@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from skfair._utils._arrays import Floats
 from skfair._utils._response import (
     RANKED_METHODS,
     check_fitted,
@@ -16,7 +17,6 @@ from skfair._utils._response import (
     tip_for_unknown_columns,
 )
 from skfair._utils._text import label_text, listed
-from skfair._utils._types import Floats
 from skfair._utils._validation import (
     AnyScale,
     Scale,

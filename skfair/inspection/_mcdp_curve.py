@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from skfair._utils._types import Floats
+from skfair._utils._arrays import Floats
 from skfair._utils._validation import Scale
 from skfair.inspection import _inputs, _layout, _style
 from skfair.inspection._display import Display
 from skfair.metrics import mcdp, mcdp_curve
-from skfair.metrics._confidence._noise import supremum_quantile
 from skfair.metrics._inputs import effective_sizes
+from skfair.metrics._noise import supremum_quantile
 from skfair.statistics import GroupedScores
 
 if TYPE_CHECKING:

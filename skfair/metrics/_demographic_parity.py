@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skfair._rows import Rows
-from skfair._utils._arithmetic import quotients
+from skfair._utils._arrays import Floats, Integers, quotients
 from skfair._utils._text import shown
-from skfair._utils._types import Floats, Integers
 from skfair._utils._validation import (
     AnyScale,
     as_array,

@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skfair._rows import Rows
-from skfair._utils._arithmetic import quotients
-from skfair._utils._types import Bools, Floats, Integers
+from skfair._utils._arrays import Bools, Floats, Integers, quotients
 from skfair.metrics._evaluate import always, specify
 from skfair.metrics._inputs import Multigroup, grouped_confusion
 from skfair.metrics._pairs import PairGaps, differences

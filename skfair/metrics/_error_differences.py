@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skfair._rows import Rows
-from skfair._utils._types import Floats
+from skfair._utils._arrays import Floats
 from skfair._utils._validation import LARGEST_NUMBER, as_array, check_numbers
 from skfair.metrics._demographic_parity import (
     difference_of_means,

@@ -8,8 +8,8 @@ from typing import Any, Literal, TypeAlias, TypeVar, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from skfair._utils._arrays import Bools, Floats, Integers
 from skfair._utils._text import shown
-from skfair._utils._types import Bools, Floats, Integers
 from skfair._utils._validation import (
     ParameterError,
     as_array,

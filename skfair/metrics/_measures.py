@@ -14,7 +14,7 @@ import sklearn.metrics
 from numpy.typing import NDArray
 from sklearn.metrics import get_scorer, get_scorer_names
 
-from skfair._utils._types import Integers
+from skfair._utils._arrays import Integers
 from skfair._utils._validation import check_no_missing, refuse_scores
 from skfair.groups import sort_labels
 from skfair.metrics._inputs import (

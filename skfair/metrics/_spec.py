@@ -17,8 +17,8 @@ from types import FunctionType
 from typing import Any, NamedTuple, TypeAlias
 
 from skfair._rows import Rows
+from skfair._utils._arrays import Integers
 from skfair._utils._text import shown
-from skfair._utils._types import Integers
 from skfair.groups import encode_groups
 from skfair.statistics._grouped_scores import Gap
 

@@ -14,8 +14,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
+from skfair._utils._arrays import Integers
 from skfair._utils._text import counted, listed
-from skfair._utils._types import Integers
 from skfair._utils._validation import as_array, check_weights
 from skfair._utils._warnings import warns_if_reordered
 from skfair.groups import (

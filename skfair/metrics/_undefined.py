@@ -13,8 +13,8 @@ import numpy as np
 import pandas as pd
 from sklearn.exceptions import UndefinedMetricWarning
 
+from skfair._utils._arrays import Integers
 from skfair._utils._text import counted, listed
-from skfair._utils._types import Integers
 from skfair._utils._warnings import warn_user
 from skfair.groups import suggest_edges, why_undefined
 from skfair.metrics._inputs import AnyStatistic

@@ -26,10 +26,10 @@ from sklearn.utils.validation import has_fit_parameter
 
 from skfair._rows import Rows
 from skfair._training_rows import cross_fit, take_rows
+from skfair._utils._arrays import Floats, Integers
 from skfair._utils._columns import Selector
 from skfair._utils._response import find_score_method, respond
-from skfair._utils._results import NumbersResult
-from skfair._utils._types import Floats, Integers
+from skfair._utils._results import Result
 from skfair._utils._validation import (
     as_array,
     check_integer,
@@ -73,8 +73,8 @@ from skfair.metrics._undefined import ignore_undefined
 from skfair.model_selection._group_stratified_k_fold import GroupStratifiedKFold
 
 
-@dataclass(frozen=True, eq=False)
-class CrossValFairnessResult(NumbersResult):
+@dataclass(frozen=True, eq=False, repr=False)
+class CrossValFairnessResult(Result):
     """Result of `cross_val_fairness`.
 
     Attributes

@@ -31,9 +31,9 @@ from skfair._training_rows import (
     params_of_rows,
     take_rows,
 )
+from skfair._utils._arrays import Bools, Floats, Integers
 from skfair._utils._columns import Selector
 from skfair._utils._response import asked_of
-from skfair._utils._types import Bools, Floats, Integers
 from skfair._utils._validation import (
     as_array,
     check_choice,

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from skfair._utils._types import Floats, Integers
+from skfair._utils._arrays import Floats, Integers
 from skfair.groups import Codes, Groups
 from skfair.metrics._distribution._gap import largest_gap
 from skfair.metrics._distribution._mcdp import sustained_gap

@@ -13,8 +13,8 @@ from sklearn.utils import check_random_state
 from skfair._comparison import Comparison
 from skfair._mitigation import ROUTED, MetaMitigator
 from skfair._training_rows import TrainingRows
+from skfair._utils._arrays import Floats, Integers
 from skfair._utils._columns import select_columns
-from skfair._utils._types import Floats, Integers
 from skfair._utils._validation import count_rows
 from skfair._utils._warnings import warn_user
 from skfair.exceptions import MitigationWarning

@@ -15,7 +15,7 @@ from sklearn.model_selection import check_cv
 from sklearn.utils import check_random_state, column_or_1d
 
 from skfair._training_rows import Split, TrainingRows, cross_fit
-from skfair._utils._types import Floats, Integers
+from skfair._utils._arrays import Floats, Integers
 from skfair._utils._validation import check_integer, check_numbers
 from skfair.model_selection._group_stratified_k_fold import stratified_splits
 from skfair.postprocessing._score_repairer import (

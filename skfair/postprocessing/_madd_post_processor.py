@@ -24,12 +24,11 @@ from skfair._mitigation import (
     within_strata,
 )
 from skfair._training_rows import TrainingRows, units_of
-from skfair._utils._arithmetic import quotients
-from skfair._utils._types import Floats, Integers
+from skfair._utils._arrays import Floats, Integers, quotients
 from skfair._utils._validation import check_choice, check_real, check_scores
 from skfair.groups import Selector, rows_by_code
 from skfair.metrics import madd, mcdp
-from skfair.metrics._confidence._noise import supremum_quantile
+from skfair.metrics._noise import supremum_quantile
 from skfair.postprocessing._group_repairer import (
     GroupRepairer,
     changes_the_gap,

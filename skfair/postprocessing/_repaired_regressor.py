@@ -10,7 +10,7 @@ from sklearn.metrics import r2_score
 
 from skfair._comparison import RegressorComparison, compare_regressors
 from skfair._mitigation import RegressorMitigator, route_fit_params
-from skfair._utils._types import Floats
+from skfair._utils._arrays import Floats
 from skfair._utils._validation import ParameterError
 from skfair.groups import Selector
 from skfair.postprocessing._group_repairer import (

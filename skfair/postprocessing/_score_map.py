@@ -15,10 +15,9 @@ from scipy.optimize import minimize
 from scipy.special import expit, logit
 
 from skfair._comparison import average_precision, mean_mcdp
-from skfair._penalty._penalised_loss import clip_scores
+from skfair._penalty import clip_scores
 from skfair._training_rows import Array, TrainingRows, units_of
-from skfair._utils._arithmetic import quotients
-from skfair._utils._types import Floats, Integers
+from skfair._utils._arrays import Floats, Integers, quotients
 from skfair.model_selection._rules import standard_error
 
 #: How a path measures what a model predicts: a probability, or a number.

@@ -18,8 +18,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skfair._mitigation import ROUTED, LinkedToSite, labels_text, within_strata
 from skfair._training_rows import TrainingRows
+from skfair._utils._arrays import Floats
 from skfair._utils._columns import drop_columns, positions_of, select_columns
-from skfair._utils._types import Floats
 from skfair._utils._validation import (
     ParameterError,
     check_choice,
@@ -42,8 +42,8 @@ from skfair.groups import (
     resolve_strata,
     rows_by_code,
 )
-from skfair.metrics._confidence._noise import supremum_quantile
 from skfair.metrics._inputs import in_place_of_rows
+from skfair.metrics._noise import supremum_quantile
 from skfair.statistics import GroupedHistogram, GroupedScores
 from skfair.statistics._grouped_scores import check_probabilities, sort_scores
 

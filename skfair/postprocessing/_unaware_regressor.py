@@ -17,7 +17,7 @@ from sklearn.preprocessing import FunctionTransformer
 from skfair._comparison import RegressorComparison, compare_regressors
 from skfair._mitigation import RegressorMitigator
 from skfair._training_rows import TrainingRows, weights_in_rows
-from skfair._utils._types import Floats
+from skfair._utils._arrays import Floats
 from skfair._utils._validation import ParameterError, check_real
 from skfair.groups import Selector
 from skfair.postprocessing._held_out import mean_probabilities

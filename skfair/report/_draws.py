@@ -18,20 +18,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from skfair._rows import shuffled_codes
+from skfair._utils._arrays import Integers
 from skfair._utils._progress import Progress
 from skfair._utils._text import label_text, or_none
-from skfair._utils._types import Integers
 from skfair.metrics import PermutationTestResult
-from skfair.metrics._confidence import (
-    UNDEFINED,
-    Comparisons,
-    Observed,
-    compare,
-    join,
-    lower_bound,
-    upper_bound,
-)
+from skfair.metrics._confidence_interval import compare, join, lower_bound, upper_bound
 from skfair.metrics._equalized_odds import comparable_cells
+from skfair.metrics._noise import UNDEFINED, Comparisons, Observed
 from skfair.metrics._spec import specification_of
 from skfair.metrics._uncertainty import (
     ENOUGH,

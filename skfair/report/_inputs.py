@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
+from skfair._utils._arrays import Floats, Integers
 from skfair._utils._columns import names_columns, select_columns
 from skfair._utils._response import (
     RANKED_METHODS,
@@ -19,7 +20,6 @@ from skfair._utils._response import (
     respond,
     tip_for_unknown_columns,
 )
-from skfair._utils._types import Floats, Integers
 from skfair._utils._validation import (
     AnyScale,
     ParameterError,
@@ -49,8 +49,8 @@ from skfair.groups import (
     sum_by_code,
 )
 from skfair.metrics._inputs import Multigroup, positive_class
-from skfair.metrics._proxy._cells import rows_by_cell
-from skfair.metrics._proxy._proxy_bounds import check_odds_ratios
+from skfair.metrics._proxy_bounds import check_odds_ratios
+from skfair.metrics._proxy_cells import rows_by_cell
 from skfair.metrics._undefined import tip_for_numbers, warn_or_collect
 from skfair.statistics._grouped_confusion import encode_classes
 from skfair.statistics._grouped_scores import mid_ranks as mid_ranks

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from skfair._utils._arrays import Floats
 from skfair._utils._text import (
     in_quotes,
     in_unit,
@@ -19,7 +20,6 @@ from skfair._utils._text import (
     points,
     whole,
 )
-from skfair._utils._types import Floats
 from skfair._utils._validation import check_choice
 from skfair.metrics import (
     DCPResult,

@@ -12,9 +12,8 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from skfair._rows import Rows
-from skfair._utils._arithmetic import quotients
+from skfair._utils._arrays import Floats, Integers, quotients
 from skfair._utils._text import shown
-from skfair._utils._types import Floats, Integers
 from skfair._utils._validation import (
     MAX_EXACT_SUM,
     check_length,

@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from skfair._rows import Rows
-from skfair._utils._arithmetic import quotients
-from skfair._utils._types import Bools, Floats, Integers
+from skfair._utils._arrays import Bools, Floats, Integers, quotients
 from skfair._utils._validation import as_array, check_scores
 from skfair._utils._warnings import warns_if_reordered
 from skfair.groups import drop_weightless, join_groups, positions_in, resolve_groups

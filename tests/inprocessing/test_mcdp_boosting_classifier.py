@@ -22,7 +22,7 @@ from skfair.datasets import make_biased_classification
 from skfair.exceptions import MitigationWarning
 from skfair.groups import encode_groups
 from skfair.inprocessing import MCDPBoostingClassifier
-from skfair.inprocessing._group_probabilities import (
+from skfair.inprocessing._mcdp_boosting_classifier import (
     group_probabilities,
     with_own_group,
 )

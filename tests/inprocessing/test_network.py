@@ -7,12 +7,18 @@ from scipy.optimize import approx_fprime
 from scipy.sparse import csr_array
 from sklearn.neural_network import MLPClassifier
 
-from skfair._penalty._penalised_loss import PenalisedLoss
+from skfair._penalty import PenalisedLoss
 from skfair._training_rows import TrainingRows
 from skfair.groups import Groups
 from skfair.inprocessing import DiffMCDPClassifier
-from skfair.inprocessing._network import Adam, forward, initial_parameters, log_losses
-from skfair.inprocessing._training import batch_gradients, learning_rate_of
+from skfair.inprocessing._diff_mcdp_classifier import (
+    Adam,
+    batch_gradients,
+    forward,
+    initial_parameters,
+    learning_rate_of,
+    log_losses,
+)
 
 
 def training_rows(n_samples=30):

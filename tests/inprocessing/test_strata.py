@@ -12,8 +12,7 @@ from sklearn.metrics import average_precision_score
 from sklearn.model_selection import train_test_split
 
 from skfair._comparison import compare_with_plain, mean_mcdp
-from skfair._penalty._penalised_loss import PenalisedLoss
-from skfair._penalty._smooth_gap import OBJECTIVES, mean_over_strata, smooth_gap
+from skfair._penalty import OBJECTIVES, PenalisedLoss, mean_over_strata, smooth_gap
 from skfair._training_rows import TrainingRows, hold_out
 from skfair.groups import Groups, encode_groups
 from skfair.inprocessing import (
@@ -21,8 +20,11 @@ from skfair.inprocessing import (
     MCDPBoostingClassifier,
     MCDPObjective,
 )
-from skfair.inprocessing._network import initial_parameters, predict_logits
-from skfair.inprocessing._training import batch_gradients
+from skfair.inprocessing._diff_mcdp_classifier import (
+    batch_gradients,
+    initial_parameters,
+    predict_logits,
+)
 from skfair.metrics import mcdp
 
 

@@ -1,5 +1,6 @@
 """What holds for every display."""
 
+import dataclasses
 import importlib
 import pickle
 import sys
@@ -275,6 +276,21 @@ def test_a_class_that_is_called_with_rows_names_its_class_methods(made):
         made([0, 1], [0.2, 0.7], ["F", "M"])
     with pytest.raises(TypeError, match=match):
         made([0, 1], [0.2, 0.7], sensitive_features=["F", "M"])
+
+
+def test_a_notebook_shows_the_picture_once(scored, monkeypatch):
+    """Pyplot inline shows all open figures at the end of a cell."""
+    import matplotlib.pyplot as plt
+
+    _, y_score, sex = scored
+    display = CDFGapDisplay.from_predictions(None, y_score, sensitive_features=sex)
+    monkeypatch.setattr(plt, "get_backend", lambda: "inline")
+    assert display._repr_png_().startswith(b"\x89PNG")
+    assert not plt.fignum_exists(display.figure_.number)
+    assert display._repr_png_().startswith(b"\x89PNG")  # in a later cell
+    fields = [field.name for field in dataclasses.fields(display)]
+    again = CDFGapDisplay(**{name: getattr(display, name) for name in fields})
+    assert again._repr_png_() is None  # nothing is drawn yet
 
 
 def test_displays_pickle(display_class, scored):

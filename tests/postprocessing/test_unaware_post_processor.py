@@ -29,7 +29,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from skfair._utils._arithmetic import quotients
+from skfair._utils._arrays import quotients
 from skfair.exceptions import MitigationWarning
 from skfair.groups import encode_groups
 from skfair.inspection import TradeOffDisplay

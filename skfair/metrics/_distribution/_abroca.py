@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from skfair._rows import Rows
-from skfair._utils._arithmetic import quotients
-from skfair._utils._types import Bools, Floats, Integers
+from skfair._utils._arrays import Bools, Floats, Integers, quotients
 from skfair._utils._validation import check_numbers, check_weights
 from skfair.groups import Groups, drop_weightless, resolve_groups
 from skfair.metrics._distribution._gap import compared_pairs, largest_bounded

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from skfair._rows import Rows
-from skfair._utils._types import Bools, Floats, Integers
+from skfair._utils._arrays import Bools, Floats, Integers
 from skfair.groups import drop_weightless, resolve_groups
 from skfair.metrics._distribution._gap import curve_blocks, largest_apart
 from skfair.metrics._evaluate import never, specify

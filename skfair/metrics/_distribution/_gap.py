@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from skfair._rows import Rows
-from skfair._utils._arithmetic import quotients
-from skfair._utils._types import Floats, Integers
+from skfair._utils._arrays import Floats, Integers, quotients
 from skfair._utils._validation import (
     TAKES_ANY,
     AnyScale,

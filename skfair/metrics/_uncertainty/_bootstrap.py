@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.exceptions import UndefinedMetricWarning
 
-from skfair._utils._results import NumbersResult
-from skfair._utils._types import Floats
+from skfair._utils._arrays import Floats
+from skfair._utils._results import Result
 from skfair._utils._validation import check_integer, check_real
 from skfair._utils._warnings import warn_user
 from skfair.metrics._spec import check_metric
@@ -28,8 +28,8 @@ from skfair.metrics._uncertainty._resampling import (
 from skfair.metrics._undefined import ignore_undefined
 
 
-@dataclass(frozen=True, eq=False)
-class BootstrapResult(NumbersResult):
+@dataclass(frozen=True, eq=False, repr=False)
+class BootstrapResult(Result):
     """Result of `bootstrap_interval`.
 
     Attributes

@@ -11,8 +11,7 @@ from itertools import combinations
 import numpy as np
 
 from skfair._rows import Rows
-from skfair._utils._arithmetic import quotients
-from skfair._utils._types import Floats, Integers
+from skfair._utils._arrays import Floats, Integers, quotients
 from skfair.metrics._spec import unwrapped
 from skfair.metrics._uncertainty._resampling import Drawn, check_seed
 

@@ -14,10 +14,9 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.parallel import Parallel, delayed
 
 from skfair._rows import Rows
-from skfair._utils._arithmetic import quotients
-from skfair._utils._results import NumbersResult
+from skfair._utils._arrays import Floats, Integers, quotients
+from skfair._utils._results import Result
 from skfair._utils._text import shown
-from skfair._utils._types import Floats, Integers
 from skfair._utils._validation import as_array, check_integer, check_no_missing
 from skfair._utils._warnings import warn_user
 from skfair.groups import encode_column, intersect, rows_by_code
@@ -49,8 +48,8 @@ _ORDER = "standardised"
 _FEW_ROWS = 20
 
 
-@dataclass(frozen=True, eq=False)
-class PermutationTestResult(NumbersResult):
+@dataclass(frozen=True, eq=False, repr=False)
+class PermutationTestResult(Result):
     """Result of `permutation_test`.
 
     Attributes

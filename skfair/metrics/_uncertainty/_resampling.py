@@ -16,7 +16,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
 from skfair._rows import Rows
-from skfair._utils._types import Floats, Integers
+from skfair._utils._arrays import Floats, Integers
 from skfair._utils._validation import check_weights
 from skfair.groups import Groups, rows_by_code, with_labels
 from skfair.metrics._classes import split_classes

@@ -14,7 +14,7 @@ from scipy.spatial.distance import pdist
 from scipy.special import kolmogi
 
 from skfair._training_rows import TrainingRows
-from skfair._utils._results import NumbersResult
+from skfair._utils._results import Result
 from skfair._utils._warnings import warn_user
 from skfair.exceptions import MitigationWarning
 from skfair.groups import Groups, encode_groups
@@ -37,7 +37,7 @@ _LEVEL = 0.05
 _MOST_COMPARISONS = 20_000_000
 
 
-class _BesidePlain(NumbersResult, ABC):
+class _BesidePlain(Result, ABC):
     """What both comparisons say of the gap, and of what is to be done about it."""
 
     #: What the models are.
@@ -133,7 +133,7 @@ class _BesidePlain(NumbersResult, ABC):
             )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class PlainComparison(_BesidePlain):
     """A mitigated classifier beside the plain one, on rows that neither was fitted to.
 
@@ -252,7 +252,7 @@ class PlainComparison(_BesidePlain):
         )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class RegressorComparison(_BesidePlain):
     """A mitigated regressor beside the plain one, on rows that neither was fitted to.
 

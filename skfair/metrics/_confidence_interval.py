@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 
 from skfair._utils._arrays import Floats
-from skfair._utils._results import NumbersResult
+from skfair._utils._results import Result
 from skfair._utils._text import shown
 from skfair._utils._validation import AnyScale, Scale, check_choice, check_real
 from skfair._utils._warnings import warns_if_reordered
@@ -424,8 +424,8 @@ for _metric, _rate in _OF_RATES.items():
     complete(_metric, observe=partial(observe_rate, _rate), compare=compare_parity)
 
 
-@dataclass(frozen=True)
-class ConfidenceInterval(NumbersResult):
+@dataclass(frozen=True, repr=False)
+class ConfidenceInterval(Result):
     """Result of `confidence_interval`.
 
     Attributes
@@ -718,8 +718,8 @@ def upper_bound(comparisons: Comparisons, tail: float) -> float:
 _LEAST_PVALUE = 1e-100
 
 
-@dataclass(frozen=True)
-class CertifyResult(NumbersResult):
+@dataclass(frozen=True, repr=False)
+class CertifyResult(Result):
     """Result of `certify`.
 
     Attributes

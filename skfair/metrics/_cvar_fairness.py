@@ -14,7 +14,7 @@ from scipy.stats import binom, false_discovery_control, hypergeom
 from sklearn.exceptions import UndefinedMetricWarning
 
 from skfair._utils._arrays import Bools, Floats, Integers, quotients
-from skfair._utils._results import NumbersResult
+from skfair._utils._results import Result
 from skfair._utils._text import shown
 from skfair._utils._validation import check_flag, check_real
 from skfair._utils._warnings import warn_user, warns_if_reordered
@@ -44,8 +44,8 @@ Sampling: TypeAlias = (
 EXPONENT = 2 / 3
 
 
-@dataclass(frozen=True)
-class RateVarianceResult(NumbersResult):
+@dataclass(frozen=True, repr=False)
+class RateVarianceResult(Result):
     """Result of `rate_variance`.
 
     Attributes
@@ -514,8 +514,8 @@ default=None
     return tail_mean(gaps, weights, shares, alpha)
 
 
-@dataclass(frozen=True, eq=False)
-class CVaRTestResult(NumbersResult):
+@dataclass(frozen=True, eq=False, repr=False)
+class CVaRTestResult(Result):
     """Result of `cvar_fairness_test`; ``str(result)`` is a sentence for a report.
 
     Attributes

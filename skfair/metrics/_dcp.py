@@ -14,6 +14,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from skfair._utils._arrays import Floats, Integers, quotients
+from skfair._utils._results import TableResult
 from skfair._utils._validation import check_real, check_unmasked
 from skfair._utils._warnings import warns_if_reordered
 from skfair.metrics._dcp_search import (
@@ -312,8 +313,8 @@ default=None
     ).upper
 
 
-@dataclass(frozen=True, eq=False)
-class DCPResult:
+@dataclass(frozen=True, eq=False, repr=False)
+class DCPResult(TableResult):
     """Interval of the disparate conditional prediction, and its explanation.
 
     Attributes

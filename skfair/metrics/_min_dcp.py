@@ -35,6 +35,7 @@ from sklearn.utils import check_random_state
 
 from skfair._utils._arrays import Bools, Floats, Integers, quotients
 from skfair._utils._progress import Progress, check_verbose
+from skfair._utils._results import TableResult
 from skfair._utils._validation import check_integer, check_real
 from skfair.metrics._dcp import (
     check_distributions,
@@ -496,8 +497,8 @@ _SHARE_OF_BOUND = 0.9
 _MAX_VIOLATION = 1e-8
 
 
-@dataclass(frozen=True, eq=False)
-class MinDCPResult:
+@dataclass(frozen=True, eq=False, repr=False)
+class MinDCPResult(TableResult):
     """Interval of the least DCP that published frequencies allow.
 
     Attributes

@@ -16,6 +16,7 @@ from scipy.special import ndtri, stdtrit
 from sklearn.utils import check_random_state
 
 from skfair._utils._arrays import Bools, Floats, Integers, quotients
+from skfair._utils._results import TableResult
 from skfair._utils._text import counted
 from skfair._utils._validation import (
     ParameterError,
@@ -374,8 +375,8 @@ class _Evidence(NamedTuple):
         return min(lower, 1.0), min(upper, 1.0)
 
 
-@dataclass(frozen=True, eq=False)
-class ProxyBoundsResult:
+@dataclass(frozen=True, eq=False, repr=False)
+class ProxyBoundsResult(TableResult):
     """Result of `proxy_bounds`.
 
     Attributes
@@ -417,12 +418,12 @@ class ProxyBoundsResult:
     """
 
     metric: str
-    odds_ratio: Any
-    lower: Any
-    upper: Any
+    odds_ratio: Any = field(repr=False)
+    lower: Any = field(repr=False)
+    upper: Any = field(repr=False)
     estimate: float
-    lower_confidence: Any
-    upper_confidence: Any
+    lower_confidence: Any = field(repr=False)
+    upper_confidence: Any = field(repr=False)
     confidence_level: float | None
     shown_odds_ratio: float
     _evidence: _Evidence = field(repr=False)

@@ -13,7 +13,7 @@ from scipy.special import logsumexp, ndtri
 from sklearn.utils import check_random_state
 
 from skfair._utils._arrays import Floats, quotients
-from skfair._utils._results import NumbersResult
+from skfair._utils._results import Result
 from skfair._utils._text import shown
 from skfair._utils._validation import check_choice, check_integer, check_real
 from skfair.metrics._cvar_fairness import (
@@ -92,8 +92,8 @@ _LARGEST = 2**40
 _BLOCK = 2**20
 
 
-@dataclass(frozen=True)
-class SampleSizeResult(NumbersResult):
+@dataclass(frozen=True, repr=False)
+class SampleSizeResult(Result):
     """Result of `required_sample_size`; ``str(result)`` explains its numbers.
 
     Attributes

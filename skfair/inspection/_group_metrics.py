@@ -11,8 +11,11 @@ from numpy.typing import ArrayLike
 
 from skfair.inspection import _inputs, _layout, _style
 from skfair.inspection._display import Display
-from skfair.metrics._group_metrics import GroupMetricsResult, group_metrics
-from skfair.metrics._measures import find_measures
+from skfair.metrics._group_metrics import (
+    GroupMetricsResult,
+    find_metrics,
+    group_metrics,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -221,7 +224,7 @@ class GroupMetricsDisplay(Display):
             As in `from_predictions`; also if X lacks a named column.
         """
         _style.require_matplotlib(f"{cls.__name__}.from_estimator")
-        measures = find_measures(metrics)
+        measures = find_metrics(metrics)
         classes = list(getattr(estimator, "classes_", ()))
         if pos_label is None and len(classes) == 2:
             pos_label = classes[1]

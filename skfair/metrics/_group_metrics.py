@@ -18,6 +18,7 @@ from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.metrics import get_scorer, get_scorer_names
 from sklearn.utils.parallel import Parallel, delayed
 
+from skfair._rows import Rows
 from skfair._utils._arrays import Floats, Integers
 from skfair._utils._results import TableResult
 from skfair._utils._text import listed
@@ -62,7 +63,6 @@ from skfair.metrics._uncertainty._resampling import (
     basic_interval,
     check_seed,
     defined_values,
-    stratified_draws,
 )
 from skfair.metrics._undefined import check_groups_of_numbers
 from skfair.statistics import GroupedOutcomes
@@ -815,8 +815,8 @@ def _resamples(
         if len(kinds) <= _MAX_CELLS:
             _, first, counts = np.unique(cells, return_index=True, return_counts=True)
             return partial(_draw_counts, columns, groups, first, counts, generator)
-    draw = stratified_draws(groups, generator)
-    return lambda: (columns, groups, draw())
+    rows = Rows(groups)
+    return lambda: (columns, groups, rows.draw(generator))
 
 
 def _draw_counts(

@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from skfair._training_rows import take_rows
+from skfair._cross_fit import take_rows
 from skfair._utils._text import listed
 from skfair._utils._validation import count_rows
 from skfair.groups import (

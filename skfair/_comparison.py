@@ -15,7 +15,7 @@ from scipy.special import kolmogi
 from sklearn.metrics import r2_score
 
 from skfair._rows import Rows
-from skfair._utils._results import NumbersResult
+from skfair._utils._results import Result
 from skfair._utils._warnings import warn_user
 from skfair.exceptions import MitigationWarning
 from skfair.groups import count_codes
@@ -38,7 +38,7 @@ _LEVEL = 0.05
 _MOST_COMPARISONS = 20_000_000
 
 
-class _BesidePlain(NumbersResult, ABC):
+class _BesidePlain(Result, ABC):
     """What both comparisons say of the gap, and of what is to be done about it."""
 
     #: What the models are.
@@ -134,7 +134,7 @@ class _BesidePlain(NumbersResult, ABC):
             )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class PlainComparison(_BesidePlain):
     """A mitigated classifier beside the plain one, on rows that neither was fitted to.
 
@@ -253,7 +253,7 @@ class PlainComparison(_BesidePlain):
         )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class RegressorComparison(_BesidePlain):
     """A mitigated regressor beside the plain one, on rows that neither was fitted to.
 

@@ -82,7 +82,7 @@ def grouped_histogram(
     >>> frame = pl.LazyFrame({"score": [0.2, 0.4, 0.9], "sex": ["F", "F", "M"]})
     >>> histogram = grouped_histogram(frame, y_score="score", sensitive_features="sex")
     >>> metric_bounds(mcdp, histogram)
-    MetricBounds(lower=1.0, upper=1.0)
+    MetricBounds(lower=1, upper=1)
     """
     n_bins = check_n_bins(n_bins)
     rows = open_table(frame, sensitive_features, sample_weight, y_score=y_score)

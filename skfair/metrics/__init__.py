@@ -8,14 +8,22 @@ from typing import TYPE_CHECKING
 
 from skfair._utils._hints import other_names
 from skfair.metrics._classes import values_by_class
-from skfair.metrics._confidence._certify import CertifyResult, certify
-from skfair.metrics._confidence._confidence_interval import (
+from skfair.metrics._confidence_interval import (
+    CertifyResult,
     ConfidenceInterval,
+    certify,
     confidence_interval,
 )
-from skfair.metrics._dcp._channel._min_dcp_bounds import MinDCPResult, min_dcp_bounds
-from skfair.metrics._dcp._dcp import DCPResult, dcp
-from skfair.metrics._dcp._dcp_bounds import dcp_bounds
+from skfair.metrics._cvar_fairness import (
+    CVaRTestResult,
+    RateVarianceResult,
+    cvar_fairness,
+    cvar_fairness_report,
+    cvar_fairness_test,
+    rate_variance,
+    top_groups,
+)
+from skfair.metrics._dcp import DCPResult, dcp, dcp_bounds
 from skfair.metrics._demographic_parity import demographic_parity_difference
 from skfair.metrics._distribution._abcc import abcc
 from skfair.metrics._distribution._abroca import abroca
@@ -36,21 +44,10 @@ from skfair.metrics._error_differences import (
     mean_error_difference,
 )
 from skfair.metrics._group_metrics import GroupMetricsResult, group_metrics
-from skfair.metrics._groupwise._cvar_fairness import (
-    CVaRTestResult,
-    cvar_fairness,
-    cvar_fairness_test,
-)
-from skfair.metrics._groupwise._cvar_fairness_report import cvar_fairness_report
-from skfair.metrics._groupwise._impact_ratios import impact_ratios
-from skfair.metrics._groupwise._max_gap import max_gap, max_gap_test
-from skfair.metrics._groupwise._rate_variance import RateVarianceResult, rate_variance
-from skfair.metrics._groupwise._top_groups import top_groups
-from skfair.metrics._groupwise._worst_subgroup import (
-    WorstSubgroupResult,
-    worst_subgroup,
-)
-from skfair.metrics._proxy._proxy_bounds import ProxyBoundsResult, proxy_bounds
+from skfair.metrics._impact_ratios import impact_ratios
+from skfair.metrics._max_gap import max_gap, max_gap_test
+from skfair.metrics._min_dcp import MinDCPResult, min_dcp_bounds
+from skfair.metrics._proxy_bounds import ProxyBoundsResult, proxy_bounds
 from skfair.metrics._rate_differences import (
     false_positive_rate_difference,
     impact_ratio_shortfall,
@@ -70,6 +67,7 @@ from skfair.metrics._uncertainty._permutation import (
     PermutationTestResult,
     permutation_test,
 )
+from skfair.metrics._worst_subgroup import WorstSubgroupResult, worst_subgroup
 
 __all__ = [
     "BootstrapResult",

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from skfair._rows import Rows
 from skfair._utils._arrays import Floats, Integers, quotients
 from skfair._utils._text import shown
 from skfair._utils._validation import (
@@ -31,11 +33,10 @@ from skfair.metrics._inputs import (
     refuse_statistics,
 )
 from skfair.metrics._pairs import PairGaps, differences, pairs_of_outcomes
+from skfair.metrics._spec import Countable
 from skfair.metrics._strata import Multistratum, largest_defined
-from skfair.metrics._uncertainty._counts import RowsOfOutcomes
 from skfair.metrics._undefined import warn_if_undefined
 from skfair.statistics import GroupedOutcomes, GroupedScores
-from skfair.statistics._grouped_scores import SortedScores
 
 
 def difference_on_band(band: Any) -> tuple[float, float]:
@@ -62,19 +63,18 @@ def pairs_of_means(
 
 
 def _rows_of_parity(
-    y_true: Any,
-    y_score: Any,
-    weights: Any,
+    rows: Rows,
     *,
     threshold: float | None = None,
     pos_label: Any = None,
     scale: AnyScale = "probability",
-) -> RowsOfOutcomes | SortedScores:
-    """Count decisions or scores by group, or keep numbers in their order."""
+) -> Countable:
+    """Read decisions or scores, or sort numbers."""
     if compares_numbers(scale, threshold, pos_label):
-        return sorted_numbers(scores_on(scale, y_score), weights)
-    outcomes = parity_outcomes(y_score, threshold, pos_label, scale)
-    return RowsOfOutcomes.of(outcomes, None, weights)
+        return rows_of_numbers(rows, scores_on(scale, rows.y_pred))
+    outcomes = parity_outcomes(rows.y_pred, threshold, pos_label, scale)
+    rows = replace(rows, y_true=None, y_pred=outcomes)
+    return Countable(rows, GroupedOutcomes._from_rows)
 
 
 @specify(
@@ -251,13 +251,14 @@ def _means_from_the_middle(statistic: GroupedScores) -> tuple[Floats, float]:
     return quotients(sums, statistic.totals, np.nan), everyone
 
 
-def sorted_numbers(numbers: Floats, weights: Any, **options: Any) -> SortedScores:
-    """Sort the numbers of rows once, to be given groups many times."""
-    return SortedScores.of(numbers, np.arange(len(numbers)), weights, **options)
+def rows_of_numbers(rows: Rows, numbers: Floats) -> Countable:
+    """Sort numbers of the rows once, to be counted by group many times."""
+    rows = replace(rows, y_true=None, y_pred=numbers).ordered()
+    return Countable(rows, GroupedScores._from_rows)
 
 
 def parity_outcomes(
-    values: ArrayLike,
+    values: Any,
     threshold: float | None,
     pos_label: Any,
     scale: AnyScale = "probability",

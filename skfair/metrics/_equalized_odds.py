@@ -3,29 +3,30 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from skfair._rows import Rows
 from skfair._utils._arrays import Bools, Floats, Integers, quotients
 from skfair.metrics._evaluate import always, specify
 from skfair.metrics._inputs import Multigroup, grouped_confusion
 from skfair.metrics._pairs import PairGaps, differences
+from skfair.metrics._spec import Countable
 from skfair.metrics._strata import Multistratum, largest_defined
-from skfair.metrics._uncertainty._counts import RowsInCells
 from skfair.metrics._undefined import warn_if_labels_are_few, warn_if_undefined
 from skfair.statistics import GroupedConfusion
 from skfair.statistics._grouped_confusion import encode_label_pairs
 
 
-def _rows_of_pairs(y_true: Any, y_pred: Any, weights: Any) -> RowsInCells:
-    """Count pairs of true and predicted label by group."""
-    cells, classes = encode_label_pairs(y_true, y_pred)
-    n = len(classes)
-    nobody = np.zeros((0, n, n)), np.zeros((0, n), np.intp)
-    template = GroupedConfusion(*nobody, classes, ())
-    return RowsInCells(template, cells, n**2, weights)
+def _rows_of_pairs(rows: Rows) -> Countable:
+    """Read true and predicted labels."""
+    cells, classes = encode_label_pairs(rows.y_true, rows.y_pred)
+    true, predicted = np.divmod(cells, len(classes))
+    rows = replace(rows, y_true=true, y_pred=predicted, classes=classes)
+    return Countable(rows, GroupedConfusion._from_rows)
 
 
 def pairs_of_odds(

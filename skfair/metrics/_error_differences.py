@@ -8,19 +8,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from skfair._rows import Rows
 from skfair._utils._arrays import Floats
 from skfair._utils._validation import LARGEST_NUMBER, as_array, check_numbers
 from skfair.metrics._demographic_parity import (
     difference_of_means,
     pairs_of_means,
-    sorted_numbers,
+    rows_of_numbers,
 )
 from skfair.metrics._evaluate import never, specify
 from skfair.metrics._inputs import Multigroup
+from skfair.metrics._spec import Countable
 from skfair.metrics._strata import Multistratum
 from skfair.metrics._undefined import warn_if_undefined
 from skfair.statistics import GroupedScores
-from skfair.statistics._grouped_scores import SortedScores
 
 
 def errors_of(y_true: Any, y_pred: Any) -> Floats:
@@ -46,14 +47,14 @@ def _difference_of_errors(
     return difference_of_means(None, statistic, multigroup=multigroup)
 
 
-def _rows_of_errors(y_true: Any, y_pred: Any, weights: Any) -> SortedScores:
-    """Sort the errors of rows once, to be given groups many times."""
-    return sorted_numbers(errors_of(y_true, y_pred), weights)
+def _rows_of_errors(rows: Rows) -> Countable:
+    """Sort the errors of rows."""
+    return rows_of_numbers(rows, errors_of(rows.y_true, rows.y_pred))
 
 
-def _rows_of_absolute_errors(y_true: Any, y_pred: Any, weights: Any) -> SortedScores:
-    """Sort the absolute errors of rows once, to be given groups many times."""
-    return sorted_numbers(np.abs(errors_of(y_true, y_pred)), weights)
+def _rows_of_absolute_errors(rows: Rows) -> Countable:
+    """Sort the absolute errors of rows."""
+    return rows_of_numbers(rows, np.abs(errors_of(rows.y_true, rows.y_pred)))
 
 
 @specify(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple, TypeAlias, get_args
 
@@ -15,7 +15,9 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.utils.parallel import Parallel, delayed
 
+from skfair._rows import Rows
 from skfair._utils._arrays import Floats, Integers
+from skfair._utils._results import TableResult
 from skfair._utils._text import listed
 from skfair._utils._validation import (
     as_array,
@@ -39,7 +41,7 @@ from skfair.groups import (
     sort_labels,
     why_undefined,
 )
-from skfair.metrics._confidence._confidence_interval import confidence_interval
+from skfair.metrics._confidence_interval import confidence_interval
 from skfair.metrics._demographic_parity import demographic_parity_difference
 from skfair.metrics._evaluate import refuse_sorted_rows
 from skfair.metrics._inputs import (
@@ -59,7 +61,6 @@ from skfair.metrics._uncertainty._resampling import (
     basic_interval,
     check_seed,
     defined_values,
-    stratified_draws,
 )
 from skfair.metrics._undefined import check_groups_of_numbers
 from skfair.statistics import GroupedOutcomes
@@ -82,7 +83,7 @@ _DISPARITIES: list[_Disparity] = [
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class GroupMetricsResult:
+class GroupMetricsResult(TableResult):
     """Result of `group_metrics`.
 
     Attributes
@@ -102,14 +103,11 @@ class GroupMetricsResult:
     confidence_level : float or None
     """
 
-    groups: pd.DataFrame
-    everyone: pd.DataFrame
-    disparities: pd.DataFrame
-    sizes: pd.DataFrame
-    confidence_level: float | None
-
-    def __repr__(self) -> str:
-        return str(self.to_frame())
+    groups: pd.DataFrame = field(repr=False)
+    everyone: pd.DataFrame = field(repr=False)
+    disparities: pd.DataFrame = field(repr=False)
+    sizes: pd.DataFrame = field(repr=False)
+    confidence_level: float | None = field(repr=False)
 
     @property
     def by_group(self) -> pd.DataFrame:
@@ -542,8 +540,8 @@ def _resamples(
         if len(kinds) <= _MAX_CELLS:
             _, first, counts = np.unique(cells, return_index=True, return_counts=True)
             return partial(_draw_counts, columns, groups, first, counts, generator)
-    draw = stratified_draws(groups, generator)
-    return lambda: (columns, groups, draw())
+    rows = Rows(groups)
+    return lambda: (columns, groups, rows.draw(generator))
 
 
 def _draw_counts(

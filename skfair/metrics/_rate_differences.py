@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from skfair._rows import Rows
 from skfair._utils._arrays import Floats, Integers, quotients
 from skfair.metrics._evaluate import always, never, specify
 from skfair.metrics._inputs import (
@@ -21,8 +22,8 @@ from skfair.metrics._inputs import (
     refuse_statistics,
 )
 from skfair.metrics._pairs import PairGaps, pairs_of_outcomes
+from skfair.metrics._spec import Countable
 from skfair.metrics._strata import Multistratum
-from skfair.metrics._uncertainty._counts import RowsOfOutcomes
 from skfair.metrics._undefined import warn_if_undefined, warn_undefined
 from skfair.statistics import GroupedOutcomes
 
@@ -52,12 +53,11 @@ def _difference(
     return difference_of_outcomes(statistic, multigroup)
 
 
-def _rows_of_rate(
-    y_true: Any, y_pred: Any, weights: Any, *, rate: Rate, pos_label: Any = None
-) -> RowsOfOutcomes:
-    """Count outcomes of a rate among the rows that it is about."""
-    outcomes, mask = outcomes_of_rate(y_true, y_pred, rate, pos_label)
-    return RowsOfOutcomes.of(outcomes, mask, weights)
+def _rows_of_rate(rows: Rows, *, rate: Rate, pos_label: Any = None) -> Countable:
+    """Read the outcomes of a rate, of the rows that it is about."""
+    outcomes, mask = outcomes_of_rate(rows.y_true, rows.y_pred, rate, pos_label)
+    rows = replace(rows, y_true=None, y_pred=outcomes)
+    return Countable(rows if mask is None else rows[mask], GroupedOutcomes._from_rows)
 
 
 @specify(

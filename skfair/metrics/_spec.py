@@ -14,8 +14,10 @@ from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from inspect import Signature, signature, unwrap
 from types import FunctionType
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
+from skfair._rows import Rows
+from skfair._utils._arrays import Integers
 from skfair._utils._text import shown
 from skfair.groups import encode_groups
 from skfair.statistics._grouped_scores import Gap
@@ -24,6 +26,19 @@ from skfair.statistics._grouped_scores import Gap
 Combine: TypeAlias = Callable[[list[Any], Sequence[float] | None], Any]
 #: A number for the difference of two CDFs, larger where its absolute value is larger.
 Measure: TypeAlias = Callable[[Gap], float]
+
+
+class Countable(NamedTuple):
+    """Rows as a metric reads them, and what counts its statistic of these."""
+
+    rows: Rows
+    count: Callable[[Rows], Any]
+
+    def statistic(self, drawn: Rows) -> Any:
+        """Return the statistic of the rows as they are in a draw of all rows."""
+        return self.count(
+            self.rows if drawn is self.rows else self.rows.drawn_as(drawn)
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,14 +60,13 @@ class Specification:
     #: Whether groups are permuted within true labels, given the options of the metric;
     #: None where this is not known.
     compares_errors: Callable[..., bool] | None = None
-    #: Numbers the cells of rows with similar scores, from scores and groups. Groups are
-    #: permuted within each cell; None where scores do not matter.
-    permuted_in: Callable[[Any, Any], Any] | None = None
+    #: Numbers the cells of rows with similar scores, within which groups are permuted;
+    #: None where scores do not matter.
+    permuted_in: Callable[[Rows], Integers] | None = None
     #: Evaluates several statistics at once, with the same options.
     of_many: Callable[..., Any] | None = None
-    #: Makes, of true labels, scores, weights and options, what counts the statistic of
-    #: these rows from their groups.
-    countable: Callable[..., Any] | None = None
+    #: Reads true labels and scores of rows of one stratum and class, with options.
+    countable: Callable[..., Countable] | None = None
     #: Finds, of such a statistic and options, the `PairGaps` of which the metric is the
     #: largest.
     pairs: Callable[..., Any] | None = None

@@ -31,7 +31,7 @@ from skfair._mitigation import (
 )
 from skfair._rows import Rows
 from skfair._utils._arrays import Floats, Integers, quotients
-from skfair._utils._results import NumbersResult
+from skfair._utils._results import Result
 from skfair._utils._text import listed
 from skfair._utils._validation import check_choice, check_flag, check_real, count_rows
 from skfair._utils._warnings import warn_user
@@ -56,8 +56,8 @@ _FEW_ROWS = 20
 _N_ERRORS = 2.0
 
 
-@dataclass(frozen=True)
-class DecisionComparison(NumbersResult):
+@dataclass(frozen=True, repr=False)
+class DecisionComparison(Result):
     """Decisions beside the plain ones, on rows that no classifier was fitted to.
 
     Attributes

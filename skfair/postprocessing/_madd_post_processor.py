@@ -31,7 +31,7 @@ from skfair._utils._arrays import Bools, Floats
 from skfair._utils._validation import check_choice, check_real, check_scores
 from skfair.groups import Selector, rows_by_code
 from skfair.metrics import madd, mcdp
-from skfair.metrics._confidence._noise import supremum_quantile
+from skfair.metrics._noise import supremum_quantile
 from skfair.postprocessing._group_repairer import (
     GroupRepairer,
     changes_the_gap,

@@ -100,7 +100,7 @@ class GroupedHistogram(JSONStatistic):
     ...     [0.4, 0.6], sensitive_features=["F", "M"]
     ... )
     >>> metric_bounds(mcdp, monday + tuesday)
-    MetricBounds(lower=1.0, upper=1.0)
+    MetricBounds(lower=1, upper=1)
     """
 
     codes: Integers

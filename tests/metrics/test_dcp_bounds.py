@@ -9,11 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from skfair.metrics import _dcp_search as _solve
 from skfair.metrics import dcp_bounds
-from skfair.metrics._dcp._clock import Clock
-from skfair.metrics._dcp._search import _solve
-from skfair.metrics._dcp._search._enumeration import best_of_two, best_vertex
-from skfair.metrics._dcp._search._rows import row_losses
+from skfair.metrics._dcp_search import Clock, best_of_two, best_vertex, row_losses
 
 PROVEN = ["enumerate", "branch_and_bound"]
 METHODS = [*PROVEN, "local"]

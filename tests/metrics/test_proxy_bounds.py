@@ -26,14 +26,14 @@ from skfair.metrics import (
     mcdp,
     proxy_bounds,
 )
-from skfair.metrics._proxy._bands import (
+from skfair.metrics._proxy_bounds import _Noise, _noise_of_end
+from skfair.metrics._proxy_cells import (
     DenseCells,
+    ProxyRows,
     odds_limits,
     running_sums,
     split_below,
 )
-from skfair.metrics._proxy._cells import ProxyRows
-from skfair.metrics._proxy._confidence import _Noise, _noise_of_end
 from skfair.statistics import GroupedConfusion, GroupedHistogram, GroupedScores
 
 SCORES = [0.1, 0.2, 0.4, 0.5, 0.7, 0.9]

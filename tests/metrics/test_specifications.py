@@ -23,8 +23,7 @@ from skfair.metrics import (
     permutation_test,
     values_by_class,
 )
-from skfair.metrics._confidence import lower_bound, observe, upper_bound
-from skfair.metrics._confidence._distributions import compare_seminorm
+from skfair.metrics._confidence_interval import lower_bound, observe, upper_bound
 from skfair.metrics._distribution._abcc import area
 from skfair.metrics._distribution._gap import (
     grouped_scores,
@@ -32,6 +31,7 @@ from skfair.metrics._distribution._gap import (
     value_of_gaps,
 )
 from skfair.metrics._evaluate import specify
+from skfair.metrics._noise_of_metrics import compare_seminorm
 from skfair.metrics._spec import known_metrics, numbers_by_name, specification_of
 from skfair.monitoring import FairnessMonitor
 from skfair.statistics import GroupedHistogram, GroupedScores

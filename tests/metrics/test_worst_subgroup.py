@@ -8,11 +8,11 @@ from sklearn.exceptions import UndefinedMetricWarning
 
 from skfair.groups import encode_groups
 from skfair.metrics import (
+    _worst_subgroup,
     mcdp,
     permutation_test,
     worst_subgroup,
 )
-from skfair.metrics._groupwise import _worst_subgroup
 
 QUALITIES = [
     "mcdp",

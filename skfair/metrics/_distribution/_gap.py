@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import cache
 from typing import Any, NamedTuple, TypeAlias, get_args, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from skfair._rows import Rows
 from skfair._utils._arrays import Floats, Integers, quotients
 from skfair._utils._validation import (
     TAKES_ANY,
@@ -27,14 +29,14 @@ from skfair.metrics._inputs import (
     refuse_statistics,
 )
 from skfair.metrics._pairs import PairGaps, compared_groups, each_apart, n_compared
-from skfair.metrics._spec import Measure
+from skfair.metrics._spec import Countable, Measure
 from skfair.metrics._undefined import warn_if_undefined
 from skfair.statistics import GroupedScores
 from skfair.statistics._grouped_scores import (
-    SortedScores,
     check_probabilities,
     gap_between,
     pooled_ranks,
+    ranked_scores,
 )
 from skfair.statistics._json import JSONStatistic
 
@@ -84,13 +86,11 @@ def grouped_scores(
     return pooled_ranks(statistic) if ranked and scale == "rank" else statistic
 
 
-def rows_of_scores(
-    y_true: Any, y_score: Any, weights: Any, *, scale: AnyScale = "probability"
-) -> SortedScores:
-    """Sort the scores of rows once, to be given groups many times."""
-    scores = scores_on(scale, y_score)
-    every = np.arange(len(scores))
-    return SortedScores.of(scores, every, weights, ranked=scale == "rank")
+def rows_of_scores(rows: Rows, *, scale: AnyScale = "probability") -> Countable:
+    """Sort the scores of rows once, to be counted by group many times."""
+    scores = scores_on(scale, rows.y_pred)
+    count = ranked_scores if scale == "rank" else GroupedScores._from_rows
+    return Countable(replace(rows, y_true=None, y_pred=scores).ordered(), count)
 
 
 class LargestGap(NamedTuple):

@@ -14,6 +14,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from skfair._utils._arrays import Floats, Integers, quotients
+from skfair._utils._results import Result
 from skfair._utils._validation import (
     TAKES_ANY,
     Scale,
@@ -417,8 +418,8 @@ def histogram_distance(gap: Gap, n_bins: int) -> float:
     return min(2.0, float(changes.sum() / gap.scale))
 
 
-@dataclass(frozen=True, eq=False)
-class MADDBandwidthResult:
+@dataclass(frozen=True, eq=False, repr=False)
+class MADDBandwidthResult(Result):
     """Result of `madd_optimal_bandwidth`.
 
     Attributes

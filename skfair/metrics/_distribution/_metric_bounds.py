@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skfair._utils._arrays import Floats, Integers
-from skfair._utils._results import NumbersResult
+from skfair._utils._results import Result
 from skfair.metrics._distribution._gap import Pair, blocks_of, compared_pairs
 from skfair.metrics._inputs import check_multigroup
 from skfair.metrics._spec import (
@@ -32,8 +32,8 @@ _ROUNDING = 1e-12
 _FEW_BINS = 2**12
 
 
-@dataclass(frozen=True)
-class MetricBounds(NumbersResult):
+@dataclass(frozen=True, repr=False)
+class MetricBounds(Result):
     """Interval that contains the value of a metric.
 
     This is no confidence interval: it says where the value of these very rows lies,

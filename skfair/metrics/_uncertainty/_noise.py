@@ -10,9 +10,10 @@ from itertools import combinations
 
 import numpy as np
 
+from skfair._rows import Rows
 from skfair._utils._arrays import Floats, Integers, quotients
 from skfair.metrics._spec import unwrapped
-from skfair.metrics._uncertainty._resampling import Rows, check_seed
+from skfair.metrics._uncertainty._resampling import Drawn, check_seed
 
 #: Permutations that estimate the noise: they leave an error of about 4 % of it.
 _N_PERMUTATIONS = 40
@@ -44,7 +45,7 @@ def subtract_noise(
     if len(pairs) > _MAX_PAIRS or len(pairs) < 2:
         pairs = []
     generator = check_seed(0)
-    drawn = [rows.shuffled(strata, generator) for _ in range(_N_PERMUTATIONS)]
+    drawn = [rows.permuted(generator, strata) for _ in range(_N_PERMUTATIONS)]
     null = np.array([_values(metric, one, pairs) for one in drawn]) ** 2
     null = null[~np.isnan(null).any(axis=1)]
     if not len(null):
@@ -60,15 +61,15 @@ def _values(
 ) -> Floats:
     """Value of each pair of groups, or, without pairs, of all groups."""
     if not pairs:
-        return np.array([rows.evaluate_again(metric)])
+        return np.array([Drawn(rows).evaluate_again(metric)])
     codes, labels = rows.groups.codes, rows.groups.labels
     values = []
     for first, second in pairs:
-        two = rows.take(np.flatnonzero((codes == first) | (codes == second)))
+        two = rows[np.flatnonzero((codes == first) | (codes == second))]
         groups = replace(
             two.groups,
             codes=(two.groups.codes == second).astype(np.int8),
             labels=(labels[first], labels[second]),
         )
-        values.append(replace(two, groups=groups).evaluate_again(metric))
+        values.append(Drawn(replace(two, groups=groups)).evaluate_again(metric))
     return np.array(values)

@@ -13,19 +13,19 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.parallel import Parallel, delayed
 
+from skfair._rows import Rows
 from skfair._utils._arrays import Floats, Integers, quotients
-from skfair._utils._results import NumbersResult
+from skfair._utils._results import Result
 from skfair._utils._text import shown
 from skfair._utils._validation import as_array, check_integer, check_no_missing
 from skfair._utils._warnings import warn_user
 from skfair.groups import encode_column, intersect, rows_by_code
 from skfair.metrics._pairs import PairGaps, furthest_groups
 from skfair.metrics._spec import check_metric, pick, specification_of
-from skfair.metrics._uncertainty._counts import Counts
 from skfair.metrics._uncertainty._resampling import (
     ROUNDING,
+    Drawn,
     Metric,
-    Rows,
     Valued,
     check_seed,
     compares_pairs_of,
@@ -48,8 +48,8 @@ _ORDER = "standardised"
 _FEW_ROWS = 20
 
 
-@dataclass(frozen=True, eq=False)
-class PermutationTestResult(NumbersResult):
+@dataclass(frozen=True, eq=False, repr=False)
+class PermutationTestResult(Result):
     """Result of `permutation_test`.
 
     Attributes
@@ -271,8 +271,8 @@ default=None
     rows = rows_or_counts(
         y_true, y_score, sensitive_features, sample_weight, control_features
     )
-    observed, unit = rows.evaluate(metric), unit_of(metric, rows)
-    if isinstance(rows, Rows) and not math.isnan(observed):
+    observed, unit = rows.evaluate(metric), unit_of(metric, rows.rows)
+    if not rows.parts and not math.isnan(observed):
         rows = _counted(rows, metric, within)
     (result,) = permutation_tests(
         [metric],
@@ -290,11 +290,12 @@ default=None
     return result
 
 
-def _counted(rows: Rows, metric: Metric, within: Any) -> Rows:
+def _counted(rows: Drawn, metric: Metric, within: Any) -> Drawn:
     """Count rows by stratum, unless groups of strata change their sizes."""
-    if rows.strata is not None and not (isinstance(within, str) and within == "auto"):
-        codes = rows.strata.codes
-        parts = permuted_strata(within, metric, rows)
+    strata = rows.rows.strata
+    if strata is not None and not (isinstance(within, str) and within == "auto"):
+        codes = strata.codes
+        parts = permuted_strata(within, metric, rows.rows)
         if any(np.ptp(codes[part]) for part in parts if len(part)):
             return rows
     return rows.counted_for(metric)
@@ -303,8 +304,8 @@ def _counted(rows: Rows, metric: Metric, within: Any) -> Rows:
 def permutation_tests(
     metrics: Sequence[Metric],
     observed: Sequence[float],
-    rows: Rows | Counts,
-    draw: Callable[[np.random.Generator], Rows | Counts],
+    rows: Drawn,
+    draw: Callable[[np.random.Generator], Drawn],
     *,
     units: Sequence[float],
     n_permutations: int,
@@ -339,7 +340,7 @@ def permutation_tests(
 class Compared:
     """Reads the gaps of all pairs off permutations, by which these are ordered."""
 
-    def __init__(self, metric: Metric, rows: Rows | Counts, unit: float) -> None:
+    def __init__(self, metric: Metric, rows: Drawn, unit: float) -> None:
         specification, options = specification_of(metric)
         find: Any = specification.pairs
         self.pairs = partial(find, **pick(find, options))
@@ -355,7 +356,7 @@ class Compared:
         """Whether groups make more pairs than are compared."""
         return bool(self.pairwise and statistic.n_groups > _MAX_GROUPS)
 
-    def _gaps(self, rows: Rows | Counts) -> list[PairGaps]:
+    def _gaps(self, rows: Drawn) -> list[PairGaps]:
         """Gaps of each statistic; of many groups those of the furthest ones."""
         found = []
         for statistic in rows.statistics:
@@ -365,7 +366,7 @@ class Compared:
             found.append(self.pairs(statistic, **among))
         return found
 
-    def read(self, rows: Rows | Counts) -> Floats:
+    def read(self, rows: Drawn) -> Floats:
         """Return the metric, and then what is standardised."""
         largest, numbers = [], []
         reduce = np.fmax.reduce if self.leaves_groups_out else np.maximum.reduce
@@ -387,7 +388,7 @@ class Compared:
         return np.array(numbers)
 
     def summarise(
-        self, observed: float, rows: Rows | Counts, drawn: Floats
+        self, observed: float, rows: Drawn, drawn: Floats
     ) -> PermutationTestResult:
         """Test the largest standardised gap, and make a table of all gaps.
 
@@ -406,7 +407,7 @@ class Compared:
             pairs=self._table(rows, order),
         )
 
-    def _table(self, rows: Rows | Counts, order: Order) -> pd.DataFrame:
+    def _table(self, rows: Drawn, order: Order) -> pd.DataFrame:
         """Table of pairs, those with the largest standardised gaps first."""
         tables, start = [], 0
         for part, gaps in enumerate(self._gaps(rows)):
@@ -433,17 +434,12 @@ class Compared:
         return table.drop(columns=_ORDER).head(_MAX_GAPS).reset_index(drop=True)
 
 
-def _names_of_pairs(
-    rows: Rows | Counts, part: int, gaps: PairGaps
-) -> dict[str, pd.Series]:
+def _names_of_pairs(rows: Drawn, part: int, gaps: PairGaps) -> dict[str, pd.Series]:
     """Labels of both groups of each pair, and names of their stratum and class."""
-    statistic: Any = rows.statistics[part]
-    labels = getattr(statistic, "labels", None) or range(statistic.n_groups)
-    names: dict[str, Any] = {}
-    if isinstance(rows, Rows) and rows.cells:
-        labels, names = rows.in_place[part].labels, rows.cells[part]
-    elif len(rows.statistics) > 1:
-        names = {"stratum": part}
+    labels = rows.parts[part].rows.labels
+    names: dict[str, Any] = {"stratum": part} if len(rows.parts) > 1 else {}
+    if rows.cells:
+        names = rows.cells[part]
     none: list[Any] = [None] * len(gaps.first)
     others = none if gaps.second is None else [labels[i] for i in gaps.second]
     pairs = {"group": [labels[i] for i in gaps.first], "other": others}
@@ -543,30 +539,27 @@ def permutes_within_labels(metric: Any, y_true: Any = None) -> bool:
 
 
 def permutations(
-    within: Any, metric: Any, rows: Rows | Counts
-) -> Callable[[np.random.Generator], Rows | Counts]:
-    """Return what permutes the groups of rows or of a statistic."""
-    if isinstance(rows, Counts):
-        if within is not None and not isinstance(within, str):
-            raise ValueError("within must be 'auto' or None with a statistic.")
-        by_label = within is not None and permutes_within_labels(metric)
-        return partial(rows.shuffled, by_label)
-    return partial(rows.shuffled, permuted_strata(within, metric, rows))
+    within: Any, metric: Any, rows: Drawn
+) -> Callable[[np.random.Generator], Drawn]:
+    """Return what permutes the groups of rows, or of the cells of a statistic."""
+    return partial(rows.permuted, permuted_strata(within, metric, rows.rows))
 
 
 def permuted_strata(within: Any, metric: Any, rows: Rows) -> list[Integers]:
     """Positions of the rows of each stratum that are permuted."""
-    positions, strata = rows.that_count(), []
+    positions, strata, cells = rows.that_count(), [], rows.n is not None
+    if cells and not (within is None or isinstance(within, str)):
+        raise ValueError("within must be 'auto' or None with a statistic.")
     if isinstance(within, str) and within == "auto":
-        by_label = permutes_within_labels(metric, rows.y_true)
+        by_label = permutes_within_labels(metric, None if cells else rows.y_true)
         within = rows.y_true if by_label else None
         permuted_in = specification_of(metric)[0].permuted_in
         if permuted_in is not None:
-            within = permuted_in(rows.y_score, rows.groups)
+            within = permuted_in(rows)
         if rows.strata is not None:
             strata = [(rows.strata.codes[positions], rows.strata.labels)]
     if within is not None:
-        values = check_strata(within, len(rows.y_score))[positions]
+        values = check_strata(within, len(rows))[positions]
         strata.append(encode_column(values, "raise", None, "within"))
     if not strata:
         return [positions]

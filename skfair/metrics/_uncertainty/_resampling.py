@@ -7,31 +7,29 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import islice
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from joblib import effective_n_jobs
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
+from skfair._rows import Rows
 from skfair._utils._arrays import Floats, Integers
-from skfair._utils._validation import as_array, check_weights
-from skfair._utils._warnings import warns_if_reordered
-from skfair.groups import (
-    Codes,
-    Groups,
-    intersect,
-    resolve_groups,
-    resolve_strata,
-    rows_by_code,
-    with_labels,
-)
+from skfair._utils._validation import check_weights
+from skfair.groups import Groups, rows_by_code, with_labels
 from skfair.metrics._classes import split_classes
-from skfair.metrics._spec import number_of, pick, specification_of
+from skfair.metrics._inputs import count_hits, in_place_of_rows
+from skfair.metrics._spec import Countable, number_of, pick, specification_of
 from skfair.metrics._strata import largest_defined, over_strata, split_strata
-from skfair.metrics._uncertainty._counts import COUNTED, Counts
 from skfair.metrics._undefined import ignore_undefined
+from skfair.statistics import (
+    GroupedConfusion,
+    GroupedHistogram,
+    GroupedOutcomes,
+    GroupedScores,
+)
 
 Metric: TypeAlias = Callable[..., float]
 
@@ -43,23 +41,6 @@ ROUNDING = 1e-12
 ENOUGH = 0.5
 
 
-class RowsOfStratum(NamedTuple):
-    """Rows of one stratum, which are counted by the groups that it compares."""
-
-    counted: Any
-    #: Positions among all rows.
-    rows: Integers
-    #: Groups that are compared; None for all.
-    labels: tuple[Any, ...] | None = None
-
-    def statistic(self, groups: Groups) -> Any:
-        """Return the statistic of these rows from the groups of all rows."""
-        part = groups if len(self.rows) == len(groups) else groups[self.rows]
-        if self.labels is not None and self.labels != groups.labels:
-            part = with_labels(part, self.labels)
-        return self.counted.statistic(part)
-
-
 def compares_pairs_of(metric: Metric) -> bool:
     """Whether a metric is the largest comparison of two groups, or with everyone."""
     specification, options = specification_of(metric)
@@ -67,70 +48,74 @@ def compares_pairs_of(metric: Metric) -> bool:
     return specification.pairs is not None and not mean
 
 
-@dataclass(frozen=True, eq=False)
-class Rows:
-    """Arguments by row of a metric."""
+def evaluate(metric: Metric, rows: Rows) -> float:
+    """Value of a metric on rows; the largest over strata."""
+    value = over_strata(
+        metric,
+        rows.y_true,
+        rows.y_pred,
+        sensitive_features=rows.groups,
+        control_features=rows.strata,
+        sample_weight=rows.weight,
+    )
+    return number_of(metric, value)
 
-    y_true: NDArray[Any] | None
-    y_score: NDArray[Any]
-    groups: Groups
-    sample_weight: NDArray[Any] | None
-    strata: Groups | None = None
-    #: What counts the statistic of each stratum from the groups of the rows. Metrics
-    #: read the statistics in place of the rows.
-    in_place: tuple[Any, ...] = ()
+
+@dataclass(frozen=True, eq=False)
+class Drawn:
+    """Rows, or a draw of them, and the statistics that a metric reads off them."""
+
+    rows: Rows
+    #: Rows of each stratum and class, as the metric reads them; without any, it reads
+    #: the rows.
+    parts: tuple[Countable, ...] = ()
     #: Names of the stratum and class of each of these.
     cells: tuple[dict[str, Any], ...] = ()
 
-    @classmethod
-    @warns_if_reordered
-    def from_arrays(
-        cls,
-        y_true: ArrayLike | None,
-        y_score: ArrayLike,
-        sensitive_features: Any,
-        sample_weight: ArrayLike | None,
-        control_features: Any = None,
-    ) -> Rows:
-        """Convert the arguments once for all resamples."""
-        scores = as_array(y_score, "y_score")
-        groups = resolve_groups(sensitive_features, n_samples=len(scores))
-        strata = None
-        if control_features is not None:
-            strata = resolve_strata(control_features, n_samples=len(scores))
-        labels, weights = (
-            None if values is None else as_array(values, name, len(scores))
-            for name, values in (("y_true", y_true), ("sample_weight", sample_weight))
-        )
-        return cls(labels, scores, groups, weights, strata)
+    @cached_property
+    def statistics(self) -> list[Any]:
+        """Statistics of all parts."""
+        return [part.statistic(self.rows) for part in self.parts]
 
-    def take(self, rows: Integers) -> Rows:
-        """Rows at the given positions, without what is read in place of all rows."""
-        return Rows(
-            None if self.y_true is None else self.y_true[rows],
-            self.y_score[rows],
-            self.groups[rows],
-            None if self.sample_weight is None else self.sample_weight[rows],
-            None if self.strata is None else self.strata[rows],
-        )
+    def evaluate(self, metric: Metric) -> float:
+        """Value of the metric; the largest over strata and classes."""
+        if not self.parts:
+            return evaluate(metric, self.rows)
+        values = [number_of(metric, metric(None, one)) for one in self.statistics]
+        combine = specification_of(metric)[0].combine or largest_defined
+        return float(combine(values, None))
 
-    def shuffled(
-        self, parts: Sequence[Integers], generator: np.random.Generator
-    ) -> Rows:
+    def evaluate_again(self, metric: Metric) -> float:
+        """Value of the metric, without a warning of strata left out.
+
+        The first evaluation has warned of them.
+        """
+        if self.rows.strata is None:
+            return self.evaluate(metric)
+        with ignore_undefined():
+            return self.evaluate(metric)
+
+    def permuted(
+        self, within: Sequence[Integers] | None, generator: np.random.Generator
+    ) -> Drawn:
         """Permute the groups among the rows of each part."""
-        codes = shuffled_codes(self.groups.codes, parts, generator)
-        return replace(self, groups=replace(self.groups, codes=codes))
+        return self._of(self.rows.permuted(generator, within))
 
-    def that_count(self) -> Integers:
-        """Positions of rows that have a group, a stratum and a weight above zero."""
-        counts = self.groups.codes >= 0
-        if self.strata is not None:
-            counts &= self.strata.codes >= 0
-        if self.sample_weight is not None:
-            counts &= self.sample_weight > 0
-        return np.flatnonzero(counts)
+    def resampled(self, generator: np.random.Generator) -> Drawn:
+        """Draw rows of each group with replacement."""
+        return self._of(self.rows.resampled(generator))
 
-    def counted_for(self, metric: Metric) -> Rows:
+    def _of(self, rows: Rows) -> Drawn:
+        """Return the same parts in a draw of the rows."""
+        parts = self.parts
+        if rows.n is not None:  # cells, which are the only part
+            parts = tuple(
+                part._replace(rows=rows) if part.rows is self.rows else part
+                for part in parts
+            )
+        return Drawn(rows, parts, self.cells)
+
+    def counted_for(self, metric: Metric) -> Drawn:
         """Read what the metric needs of scores and labels once for all permutations.
 
         Rows are returned as they are for metrics that compare no pairs of groups.
@@ -138,85 +123,47 @@ class Rows:
         specification, options = specification_of(metric)
         if not compares_pairs_of(metric) or specification.countable is None:
             return self
-        in_place, cells = [], []
-        for stratum, rows, labels in self._compared_in_strata():
-            part = self.take(rows)
-            weights = check_weights(part.sample_weight, len(rows))
-            options_of_rows = pick(specification.countable, options)
-            columns = split_classes(specification, options, part.y_true, part.y_score)
+        parts, cells = [], []
+        for stratum, part in _compared_in_strata(self.rows):
+            weights = check_weights(part.weight, len(part))
+            part = replace(part, weight=weights, strata=None)
+            columns = split_classes(specification, options, part.y_true, part.y_pred)
             for position, column in enumerate(columns):
                 true = part.y_true if len(columns) == 1 else None
-                counted = specification.countable(
-                    true, column, weights, **options_of_rows
+                of_class = replace(part, y_true=true, y_pred=column)
+                taken = pick(specification.countable, options)
+                parts.append(specification.countable(of_class, **taken))
+                cells.append(
+                    stratum | ({"class": position} if len(columns) > 1 else {})
                 )
-                in_place.append(RowsOfStratum(counted, rows, labels))
-                of_class = {"class": position} if len(columns) > 1 else {}
-                cells.append(stratum | of_class)
-        return replace(self, in_place=tuple(in_place), cells=tuple(cells))
+        return Drawn(self.rows, tuple(parts), tuple(cells))
 
-    def _compared_in_strata(
-        self,
-    ) -> Iterator[tuple[dict[str, Any], Integers, tuple[Any, ...]]]:
-        """Yield the name of each stratum, its rows, and the groups compared in it."""
-        if self.strata is None:
-            yield {}, self.that_count(), self.groups.labels
-            return
-        counts = np.zeros(len(self.y_score), dtype=bool)
-        counts[self.that_count()] = True
-        codes = np.where(counts, self.strata.codes, -1)
-        found, _ = split_strata(
-            self.groups,
-            self.strata,
-            self.sample_weight,
-            n_samples=len(codes),
-            leaves_groups_out=False,
-        )
-        parts = rows_by_code(codes, len(self.strata.labels))
-        for stratum, rows in zip(found, parts, strict=True):
-            if stratum.groups is not None:
-                yield {"stratum": stratum.label}, rows, stratum.groups.labels
 
-    @cached_property
-    def statistics(self) -> list[Any]:
-        """Statistics that are read in place of the rows, one for each stratum."""
-        return [one.statistic(self.groups) for one in self.in_place]
+def _compared_in_strata(rows: Rows) -> Iterator[tuple[dict[str, Any], Rows]]:
+    """Yield the name of each stratum, and its rows with the groups compared in it."""
+    if rows.strata is None:
+        yield {}, rows[rows.that_count()]
+        return
+    counts = np.zeros(len(rows), dtype=bool)
+    counts[rows.that_count()] = True
+    codes = np.where(counts, rows.strata.codes, -1)
+    found, _ = split_strata(
+        rows.groups,
+        rows.strata,
+        rows.weight,
+        n_samples=len(codes),
+        leaves_groups_out=False,
+    )
+    parts = rows_by_code(codes, len(rows.strata.labels))
+    for stratum, positions in zip(found, parts, strict=True):
+        if stratum.groups is not None:
+            part = rows[positions]
+            groups = with_labels(part.groups, stratum.groups.labels)
+            yield {"stratum": stratum.label}, replace(part, groups=groups)
 
-    def evaluate(self, metric: Metric) -> float:
-        """Value of the metric on these rows; the largest over strata."""
-        if self.in_place:
-            values = [
-                number_of(metric, metric(None, statistic))
-                for statistic in self.statistics
-            ]
-            combine = specification_of(metric)[0].combine or largest_defined
-            return float(combine(values, None))
-        value = over_strata(
-            metric,
-            self.y_true,
-            self.y_score,
-            sensitive_features=self.groups,
-            control_features=self.strata,
-            sample_weight=self.sample_weight,
-        )
-        return number_of(metric, value)
 
-    def evaluate_again(self, metric: Metric) -> float:
-        """Value of the metric, without a warning of strata left out.
-
-        The first evaluation has warned of them.
-        """
-        if self.strata is None:
-            return self.evaluate(metric)
-        with ignore_undefined():
-            return self.evaluate(metric)
-
-    def drawn_from(self) -> Groups:
-        """Return the groups, or the groups of each stratum, of the rows."""
-        if self.strata is None:
-            return self.groups
-        both = [(part.codes, part.labels) for part in (self.strata, self.groups)]
-        codes, labels = intersect(both)
-        return replace(self.groups, codes=codes, labels=labels)
+#: Statistics that take the place of rows.
+_COUNTED = (GroupedScores, GroupedHistogram, GroupedConfusion, GroupedOutcomes)
 
 
 def rows_or_counts(
@@ -225,17 +172,52 @@ def rows_or_counts(
     sensitive_features: Any,
     sample_weight: Any,
     control_features: Any,
-) -> Rows | Counts:
-    """Return the rows of a metric, or the counts of a statistic in their place."""
-    given = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
-    given["control_features"] = control_features
-    if isinstance(y_score, COUNTED):
-        return Counts.of(y_score, y_true=y_true, **given)
-    return Rows.from_arrays(y_true, y_score, **given)
+) -> Drawn:
+    """Return the rows of a metric, or the cells of a statistic in their place."""
+    if not isinstance(y_score, _COUNTED):
+        given = y_true, y_score, sensitive_features, sample_weight, control_features
+        return Drawn(Rows.from_arrays(*given))
+    statistic = in_place_of_rows(
+        y_score,
+        y_true=y_true,
+        sensitive_features=sensitive_features,
+        sample_weight=sample_weight,
+        control_features=control_features,
+    )
+    if isinstance(statistic, GroupedHistogram):
+        statistic = statistic.at_edges()
+    rows, count = _cells_of(statistic)
+    rows = rows.counted()
+    return Drawn(rows, (Countable(rows, count),))
+
+
+def _cells_of(statistic: Any) -> tuple[Rows, Callable[[Rows], Any]]:
+    """Cells of a statistic with the number of their rows, and what counts them."""
+    labels, n_groups = statistic.labels, statistic.n_groups
+    rest: tuple[Any, ...] = labels, statistic.names, statistic.min_group_size
+    if isinstance(statistic, GroupedOutcomes):
+        sizes, hits = count_hits(statistic)
+        n, scores = np.concatenate([sizes - hits, hits]), np.repeat([0.0, 1], n_groups)
+        groups = Groups(np.tile(np.arange(n_groups), 2), *rest)
+        return Rows(groups, y_pred=scores, n=n), GroupedOutcomes._from_rows
+    if not np.array_equal(statistic.totals, statistic.counts):
+        raise ValueError(
+            "y_score must be a statistic of rows without sample weights, since "
+            "single rows are drawn; pass the rows with their weights."
+        )
+    if isinstance(statistic, GroupedScores):
+        groups = Groups(statistic.codes, *rest)
+        n = statistic.weights.astype(np.int64)
+        return Rows(groups, y_pred=statistic.scores, n=n), GroupedScores._from_rows
+    codes, true, predicted = np.indices(statistic.matrices.shape).reshape(3, -1)
+    n = statistic.matrices.ravel().astype(np.int64)
+    groups = Groups(codes, *rest)
+    rows = Rows(groups, None, true, predicted, n=n, classes=statistic.classes)
+    return rows, GroupedConfusion._from_rows
 
 
 #: A resample of the rows of all metrics, or of those of each metric.
-Resample: TypeAlias = Rows | Counts | list[Rows | Counts]
+Resample: TypeAlias = Drawn | list[Drawn]
 
 
 class Valued:
@@ -247,11 +229,11 @@ class Valued:
         self.combine = specification.combine or largest_defined
         self.options = options
 
-    def read(self, rows: Rows | Counts) -> Any:
+    def read(self, rows: Drawn) -> Any:
         """Value of the rows, or their statistic where many are evaluated at once."""
         if self.of_many is not None and len(rows.statistics) == 1:
             return rows.statistics[0]
-        if isinstance(rows, Rows) and not rows.in_place:
+        if not rows.parts:
             return rows.evaluate_again(self.metric)
         values = [float(self.metric(None, one)) for one in rows.statistics]
         return float(self.combine(values, None))
@@ -354,50 +336,12 @@ def basic_interval(
     return low, max(low, min(float(2 * observed - lower), largest))
 
 
-def stratified_draws(
-    groups: Groups, generator: np.random.Generator
-) -> Callable[[], Integers]:
-    """Draw as many rows of each group as it has, with replacement, at each call.
-
-    Positions of rows are returned, those of the first group first.
-    """
-    order = np.argsort(groups.codes, kind="stable")
-    sizes = groups.sizes()
-    starts = np.cumsum(sizes) - sizes + np.count_nonzero(groups.codes < 0)
-    lengths = np.repeat(sizes, sizes)
-    offsets = np.repeat(starts, sizes)
-
-    def draw() -> Integers:
-        return order[offsets + generator.integers(lengths)]
-
-    return draw
-
-
-def shuffled_codes(
-    codes: Codes,
-    strata: Sequence[Integers],
-    generator: np.random.Generator,
-) -> Codes:
-    """Codes permuted among the rows of each stratum; other rows keep theirs."""
-    rows = np.concatenate([np.empty(0, np.intp), *strata])
-    moved = codes[rows].astype(np.intp)  # NumPy shuffles small integers more slowly
-    stop = 0
-    for part in strata:
-        start, stop = stop, stop + len(part)
-        generator.shuffle(moved[start:stop])
-    shuffled = codes.copy()
-    shuffled[rows] = moved
-    return shuffled
-
-
-def unit_of(metric: Metric, rows: Rows | Counts) -> float:
+def unit_of(metric: Metric, rows: Rows) -> float:
     """Size of the numbers whose unit a metric has; 1 where its values have none."""
     specification, options = specification_of(metric)
     if specification.largest(options) < math.inf:
         return 1.0
-    if isinstance(rows, Counts):
-        return largest_size(rows.scores)
-    return largest_size(rows.y_true, rows.y_score)
+    return largest_size(rows.y_true, rows.y_pred)
 
 
 def largest_size(*numbers: NDArray[Any] | None) -> float:

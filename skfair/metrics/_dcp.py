@@ -1,28 +1,176 @@
-"""Multiclass DCP of predictions: the metric, and the result that explains it."""
+"""Disparate conditional prediction (DCP) of predictions or confusion matrices."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import compress
 from typing import Any, Self
 
+import narwhals as nw
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from skfair._utils._arrays import Floats, quotients
+from skfair._utils._arrays import Floats, Integers, quotients
+from skfair._utils._results import TableResult
+from skfair._utils._validation import check_real, check_unmasked
 from skfair._utils._warnings import warns_if_reordered
-from skfair.metrics._dcp._clock import check_time_limit
-from skfair.metrics._dcp._search._enumeration import candidate_losses, vertices_of_two
-from skfair.metrics._dcp._search._rows import RowResult, etas, explained_shares
-from skfair.metrics._dcp._search._solve import SearchMethod, SearchOptions, solve_rows
+from skfair.metrics._dcp_search import (
+    RowResult,
+    SearchMethod,
+    SearchOptions,
+    candidate_losses,
+    check_time_limit,
+    etas,
+    explained_shares,
+    solve_rows,
+    vertices_of_two,
+)
 from skfair.metrics._evaluate import always, specify
-from skfair.metrics._inputs import grouped_confusion
+from skfair.metrics._inputs import check_group_weights, grouped_confusion
 from skfair.metrics._strata import Multistratum
 from skfair.metrics._undefined import warn_if_undefined
 from skfair.statistics import GroupedConfusion
+
+#: Sums that differ from one by more come from another scale, such as percentages.
+_MAX_SUM_TOLERANCE = 0.1
+
+
+def check_sum_tolerance(sum_tolerance: Any) -> float:
+    """Return how much sums of frequencies may differ from one."""
+    return check_real("sum_tolerance", sum_tolerance, 0, _MAX_SUM_TOLERANCE)
+
+
+def check_table(name: str, values: Any, shape: tuple[int | str, ...]) -> Floats:
+    """Return values as floats of a shape; a str in it stands for any length but 0."""
+    check_unmasked(values, name)
+    try:
+        given = np.asarray(values)
+        if given.dtype.kind not in "biufO":
+            raise TypeError(f"got an array of {given.dtype}")
+        array = given.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} must be an array of numbers: {error}") from error
+    fits = array.ndim == len(shape) and array.size > 0
+    fits = fits and all(
+        isinstance(wanted, str) or got == wanted
+        for got, wanted in zip(array.shape, shape, strict=True)
+    )
+    if not fits:
+        wanted = ", ".join(str(length) for length in shape)
+        raise ValueError(f"{name} must have shape ({wanted}), got {array.shape}.")
+    return array
+
+
+def check_distributions(
+    tables: Mapping[str, Floats],
+    sum_tolerance: float,
+    groups: Sequence[Hashable],
+    classes: Sequence[Hashable],
+) -> list[Floats]:
+    """Check tables of shares by group; return them with sums of exactly one.
+
+    Sums are those over the last axis.
+
+    `groups` and `classes` name the first two axes in messages.
+    """
+    for name, table in tables.items():
+        bad = ~np.isfinite(table) | (table < 0)
+        if bad.any():
+            at = tuple(np.argwhere(bad)[0])
+            raise ValueError(
+                f"{name} must hold finite, non-negative numbers, got {table[at]} for "
+                f"group {groups[at[0]]!r}, class {classes[at[1]]!r}."
+            )
+    with np.errstate(over="ignore"):  # inf is no sum of shares either
+        sums = {name: table.sum(axis=-1) for name, table in tables.items()}
+    errors = {name: np.abs(total - 1) for name, total in sums.items()}
+    largest = max(float(error.max()) for error in errors.values())
+    for name, error in errors.items():
+        if error.max() > sum_tolerance:
+            at = tuple(np.argwhere(error > sum_tolerance)[0])
+            place = f"group {groups[at[0]]!r}"
+            place += f", class {classes[at[1]]!r}" if len(at) > 1 else ""
+            raise ValueError(
+                f"{name} must sum to 1 within sum_tolerance={sum_tolerance:g} along "
+                f"its last axis, got {sums[name][at]:.6g} for {place}. "
+                + _sum_advice(largest)
+            )
+    return [table / sums[name][..., None] for name, table in tables.items()]
+
+
+def _sum_advice(largest: float) -> str:
+    """Advice for sums that differ from one, the worst of them by `largest`."""
+    if largest > _MAX_SUM_TOLERANCE:
+        return "Expected shares: divide percentages by 100, and counts by their sums."
+    # Rounded up to two digits, so that the value itself is accepted.
+    unit = 10.0 ** (math.floor(math.log10(largest)) - 1)
+    enough = min(math.ceil(largest / unit) * unit, _MAX_SUM_TOLERANCE)
+    return (
+        f"If the figures are rounded, sum_tolerance={enough:.2g} accepts all of them."
+    )
+
+
+def row_labels(values: Any) -> pd.Index | None:
+    """Index of a pandas object; None where rows have no labels."""
+    return values.index if isinstance(values, (pd.Series, pd.DataFrame)) else None
+
+
+def column_labels(values: Any) -> pd.Index | None:
+    """Names of the columns of a dataframe; None where there are none."""
+    if isinstance(values, pd.DataFrame):
+        return values.columns
+    table = nw.from_native(values, eager_only=True, pass_through=True)
+    return pd.Index(table.columns) if isinstance(table, nw.DataFrame) else None
+
+
+def first_labels(
+    labels: Mapping[str, pd.Index | None], length: int
+) -> tuple[str, tuple[Hashable, ...]]:
+    """Name of the first argument that has labels, and the labels.
+
+    If none has any, the name is empty and the labels are positions.
+    """
+    for name, index in labels.items():
+        if index is not None:
+            return name, tuple(index.tolist())
+    return "", tuple(range(length))
+
+
+def positions(
+    name: str,
+    labels: pd.Index | None,
+    reference: tuple[str, tuple[Hashable, ...]],
+    of_what: str,
+) -> Integers:
+    """Position of each label of another argument, the `reference`, among `labels`."""
+    other, wanted = reference
+    if labels is None or tuple(labels.tolist()) == wanted:
+        return np.arange(len(wanted))
+    own, expected = _as_index(labels.tolist()), _as_index(wanted)
+    if own.is_unique and expected.is_unique and len(own) == len(expected):
+        found = own.get_indexer(expected)
+        if (found >= 0).all():
+            return np.asarray(found)
+    raise ValueError(
+        f"{name} and {other} must have the same {of_what}, each once, got the labels "
+        f"{_first_five(own)} and {_first_five(expected)}. Pass {name}.to_numpy() if "
+        "the order is the same."
+    )
+
+
+def _as_index(labels: Sequence[Hashable]) -> pd.Index:
+    """Labels as they are, tuples of a MultiIndex included."""
+    return pd.Index(list(labels), dtype=object, tupleize_cols=False)
+
+
+def _first_five(labels: pd.Index) -> str:
+    """Text of the first five labels."""
+    shown = ", ".join(map(repr, labels[:5]))
+    return f"[{shown}{', ...' if len(labels) > 5 else ''}]"
+
 
 #: Groups up to which several statistics are evaluated at once; it takes memory.
 _FEW_GROUPS = 100
@@ -165,8 +313,8 @@ default=None
     ).upper
 
 
-@dataclass(frozen=True, eq=False)
-class DCPResult:
+@dataclass(frozen=True, eq=False, repr=False)
+class DCPResult(TableResult):
     """Interval of the disparate conditional prediction, and its explanation.
 
     Attributes
@@ -405,3 +553,156 @@ def _message(options: SearchOptions, *, is_defined: bool, optimal: bool) -> str:
     if options.method == "local":
         return "method 'local' does not search for a proof"
     return f"time_limit of {options.time_limit:g} s reached"
+
+
+def dcp_bounds(
+    confusion: ArrayLike,
+    group_weights: ArrayLike,
+    label_frequencies: ArrayLike,
+    *,
+    method: SearchMethod = "auto",
+    tol: float = 1e-4,
+    time_limit: float | None = None,
+    sum_tolerance: float = 1e-6,
+    n_jobs: int | None = None,
+    verbose: int = 0,
+) -> DCPResult:
+    """Bound the share of the population that a classifier treats differently.
+
+    Disparate conditional prediction (DCP) is the least share of people that must be
+    left out so that the confusion matrices of the others are the same in all groups.
+    That common matrix is the baseline.
+
+    Parameters
+    ----------
+    confusion : array-like of shape (n_groups, n_classes, n_classes)
+        ``confusion[a, y, z]`` is P(prediction z | true class y, group a), so that
+        rows sum to one. Rows and columns of a list of dataframes are matched by
+        label.
+    group_weights : array-like of shape (n_groups,)
+        Share of each group in the population, or its size. The labels of a Series
+        must be those of `label_frequencies`, in the same order.
+    label_frequencies : array-like of shape (n_groups, n_classes)
+        ``label_frequencies[a, y]`` is P(true class y | group a). Where it is 0 the row
+        of the confusion matrix has no influence and may be anything, even NaN.
+        Columns of a dataframe are matched with those of `confusion` by label.
+    method : {"auto", "local"}, default="auto"
+        ``"auto"`` ends with a proof: it looks at every vertex where the optimum can
+        lie where these are up to 400,000 for a class, for example 5 classes in 51
+        groups, and else solves linear programs on boxes. ``"local"`` searches without
+        proof, takes milliseconds, and returns the paper's lower bound.
+    tol : float in (0, 1), default=1e-4
+        The search ends when ``upper - lower`` is at most this.
+    time_limit : float, default=None
+        Seconds after which the search ends in any case, with a valid interval.
+    sum_tolerance : float in [0, 0.1], default=1e-6
+        How much the sums of frequencies and of rows of matrices may differ from one,
+        because they are rounded. They are scaled to sum to one.
+    n_jobs : int, default=None
+        Number of processes among which true classes are divided, as in scikit-learn.
+    verbose : int, default=0
+        Above 0, the standard error stream shows the bounds of each class that is done,
+        and of the class that is searched.
+
+    Returns
+    -------
+    DCPResult
+
+    Raises
+    ------
+    ValueError
+        On shapes or labels that disagree, NaN, negative entries, rows that do not sum
+        to one within `sum_tolerance`, or parameters out of range.
+
+    See Also
+    --------
+    dcp : The upper bound from true classes and predictions.
+    min_dcp_bounds : Without any confusion matrix.
+
+    Notes
+    -----
+    Rates of zero are exact, never replaced by small numbers, and `upper` is the value
+    of equation 5 at `baseline`. Matrices estimated from few rows differ by chance: DCP
+    is then above zero for a fair classifier too, and increases with the number of
+    groups.
+
+    References
+    ----------
+    .. [1] Sabato, Treister, Yom-Tov. "Disparate Conditional Prediction in Multiclass
+       Classifiers". ICML 2025. Equations 4, 5 and 7.
+
+    Examples
+    --------
+    >>> from skfair.metrics import dcp_bounds
+    >>> fair, unfair = [[0.9, 0.1], [0.2, 0.8]], [[0.9, 0.1], [0.5, 0.5]]
+    >>> result = dcp_bounds([fair, unfair], [0.7, 0.3], [[0.5, 0.5], [0.5, 0.5]])
+    >>> round(result.lower, 5), round(result.upper, 5), result.optimal
+    (0.05625, 0.05625, True)
+    """
+    options = SearchOptions(tol, check_time_limit(time_limit), method, n_jobs, verbose)
+    sum_tolerance = check_sum_tolerance(sum_tolerance)
+    confusion, matrix_classes = _aligned_matrices(confusion)
+    matrices = check_table(
+        "confusion", confusion, ("n_groups", "n_classes", "n_classes")
+    )
+    n_groups, _, n_classes = matrices.shape
+    matrices = check_table("confusion", matrices, (n_groups, n_classes, n_classes))
+    frequencies = check_table(
+        "label_frequencies", label_frequencies, (n_groups, n_classes)
+    )
+    columns = column_labels(label_frequencies)
+    classes = first_labels(
+        {"confusion": matrix_classes, "label_frequencies": columns}, n_classes
+    )
+    in_order = positions("label_frequencies", columns, classes, "classes")
+    frequencies = frequencies[:, in_order]
+    groups = _groups_in_order(label_frequencies, group_weights, n_groups)
+    # The row of a class that a group never has is not read.
+    absent = (frequencies == 0)[..., None]
+    tables = {
+        "label_frequencies": frequencies,
+        "confusion": np.where(absent, 1 / n_classes, matrices),
+    }
+    weights = check_group_weights(group_weights, groups)
+    frequencies, matrices = check_distributions(
+        tables, sum_tolerance, groups, classes[1]
+    )
+    matrices[np.broadcast_to(absent, matrices.shape)] = 0.0
+    weights = weights[:, None] * frequencies
+    return DCPResult._solve(matrices, weights, groups, classes[1], options)
+
+
+def _aligned_matrices(confusion: Any) -> tuple[Any, pd.Index | None]:
+    """Matrices in the order of the first one's columns, if they are dataframes."""
+    if not (isinstance(confusion, (list, tuple)) and confusion):
+        return confusion, None
+    if not all(isinstance(matrix, pd.DataFrame) for matrix in confusion):
+        return confusion, None
+    classes = confusion[0].columns
+    reference = "confusion[0]", tuple(classes.tolist())
+    aligned = []
+    for a, matrix in enumerate(confusion):
+        rows = positions(f"confusion[{a}]", matrix.index, reference, "classes")
+        columns = positions(f"confusion[{a}]", matrix.columns, reference, "classes")
+        aligned.append(matrix.iloc[rows, columns].to_numpy())
+    return aligned, classes
+
+
+def _groups_in_order(
+    label_frequencies: Any, group_weights: Any, n_groups: int
+) -> tuple[Hashable, ...]:
+    """Labels of the groups; they must be in one order, which `confusion` follows."""
+    labels = {
+        "label_frequencies": row_labels(label_frequencies),
+        "group_weights": row_labels(group_weights),
+    }
+    reference = first_labels(labels, n_groups)
+    order = positions("group_weights", labels["group_weights"], reference, "groups")
+    if (order != np.arange(n_groups)).any():
+        raise ValueError(
+            "group_weights must have its groups in the order of label_frequencies, "
+            "since confusion has no labels of groups that say which of the two orders "
+            "it follows. Sort one of them, for example by "
+            "group_weights.reindex(label_frequencies.index)."
+        )
+    return reference[1]

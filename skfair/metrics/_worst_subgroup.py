@@ -41,7 +41,7 @@ _ROUNDING = 1e-12
 _MAX_VALUES = 20
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class WorstSubgroupResult(TableResult):
     """Result of `worst_subgroup`; ``print(result)`` shows the table.
 
@@ -202,8 +202,11 @@ default=None
     ... )
     >>> concerned = (people["sex"] == "F") & (people["race"] == "b")
     >>> y_score = rng.beta(np.where(concerned, 2, 4), 4)
-    >>> worst_subgroup(None, y_score, sensitive_features=people, random_state=0)
-    WorstSubgroupResult(value=0.43..., subgroup='sex = F and race = b', pvalue=0.01)
+    >>> result = worst_subgroup(
+    ...     None, y_score, sensitive_features=people, random_state=0
+    ... )
+    >>> result.subgroup, round(result.value, 2), result.pvalue
+    ('sex = F and race = b', 0.43, 0.01)
     """
     min_group_size = check_integer("min_group_size", min_group_size, 1)
     n_subgroups = check_integer("n_subgroups", n_subgroups, 1)

@@ -25,17 +25,23 @@ from skfair._utils._validation import (
 from skfair.metrics._evaluate import never, specify
 from skfair.metrics._inputs import (
     Multigroup,
-    difference_of_outcomes,
     has_text,
     in_place_of_rows,
     largest_difference,
     positive_rows,
     refuse_statistics,
 )
-from skfair.metrics._pairs import PairGaps, differences, pairs_of_outcomes
+from skfair.metrics._pairs import (
+    Located,
+    PairGaps,
+    differences,
+    locate_largest,
+    locate_outcomes,
+    pairs_of_outcomes,
+)
 from skfair.metrics._spec import Countable
 from skfair.metrics._strata import Multistratum, largest_defined
-from skfair.metrics._undefined import warn_if_undefined
+from skfair.metrics._undefined import value_or_nan
 from skfair.statistics import GroupedOutcomes, GroupedScores
 
 
@@ -62,6 +68,29 @@ def pairs_of_means(
     return differences(means[np.newaxis], everyone, sizes, multigroup, among)
 
 
+def locate_means(
+    statistic: GroupedOutcomes | GroupedScores, *, multigroup: Multigroup = "pairwise"
+) -> Located:
+    """Locate the largest difference of mean outcomes, or of mean scores.
+
+    Two groups of scores are in the order of their labels.
+    """
+    if isinstance(statistic, GroupedOutcomes):
+        return locate_outcomes(statistic, multigroup=multigroup)
+    value = largest_difference(*_means_from_the_middle(statistic), multigroup)
+    sums = np.bincount(
+        statistic.codes, statistic.weights * statistic.scores, statistic.n_groups
+    )
+    means = sums / statistic.totals
+    everyone = float(sums.sum() / statistic.totals.sum())
+    found = locate_largest(value, means, everyone, multigroup)
+    first, second = found.pair
+    if second is None:
+        return found
+    first, second = sorted((first, second)) if first != second else (0, 1)
+    return Located(value, (first, second), (float(means[first]), float(means[second])))
+
+
 def _rows_of_parity(
     rows: Rows,
     *,
@@ -84,6 +113,7 @@ def _rows_of_parity(
     compares_errors=never,
     countable=_rows_of_parity,
     pairs=pairs_of_means,
+    locate=locate_means,
 )
 def demographic_parity_difference(
     y_true: ArrayLike | None,
@@ -208,11 +238,8 @@ default=None
         else:
             outcomes = parity_outcomes(values, threshold, pos_label, scale)
             statistic = GroupedOutcomes.from_outcomes(outcomes, **rows)
-    if warn_if_undefined("demographic_parity_difference", statistic):
-        return math.nan
-    if of_numbers:
-        return difference_of_means(None, statistic, multigroup=multigroup)
-    return difference_of_outcomes(statistic, multigroup)
+    name = "demographic_parity_difference"
+    return value_or_nan(name, statistic, locate_means, multigroup=multigroup)
 
 
 def compares_numbers(scale: AnyScale, threshold: float | None, pos_label: Any) -> bool:
@@ -231,6 +258,7 @@ def compares_numbers(scale: AnyScale, threshold: float | None, pos_label: Any) -
     compares_errors=never,
     combine=largest_defined,
     pairs=pairs_of_means,
+    locate=locate_means,
 )
 def difference_of_means(
     y_true: None, y_score: GroupedScores, *, multigroup: Multigroup = "pairwise"

@@ -13,7 +13,7 @@ from skfair._rows import Rows
 from skfair._utils._arrays import Bools, Floats, Integers, quotients
 from skfair.metrics._evaluate import always, specify
 from skfair.metrics._inputs import Multigroup, grouped_confusion
-from skfair.metrics._pairs import PairGaps, differences
+from skfair.metrics._pairs import Located, PairGaps, differences, locate_largest
 from skfair.metrics._spec import Countable
 from skfair.metrics._strata import Multistratum, largest_defined
 from skfair.metrics._undefined import warn_if_labels_are_few, warn_if_undefined
@@ -61,11 +61,42 @@ def pairs_of_odds(
     )
 
 
+def locate_odds(
+    statistic: GroupedConfusion, *, multigroup: Multigroup = "pairwise"
+) -> Located:
+    """Locate the largest difference of error rates, of the cells of enough rows."""
+    kept = comparable_cells(statistic)
+    true_classes = np.flatnonzero(kept.any(axis=0))
+    if not len(true_classes):
+        return Located(math.nan, (0, None))
+    rates, everyone = rates_of_errors(statistic)
+    if multigroup == "pairwise":
+        gaps = np.nanmax(rates, axis=0) - np.nanmin(rates, axis=0)
+    else:
+        gaps = np.nanmax(np.abs(rates - everyone), axis=0)
+    value = float(gaps.max())
+    # Of two predicted classes the rates of one determine those of the other.
+    start = 1 if len(statistic.classes) == 2 else 0
+    row, column = np.unravel_index(gaps[:, start:].argmax(), gaps[:, start:].shape)
+    true, predicted = int(true_classes[row]), int(column) + start
+    groups = np.flatnonzero(kept[:, true])
+    of_all = float(everyone[row, predicted])
+    found = locate_largest(value, rates[groups, row, predicted], of_all, multigroup)
+    sizes = statistic.matrices[groups, true].sum(axis=1)
+    first, second = found.pair
+    return found._replace(
+        pair=(int(groups[first]), None if second is None else int(groups[second])),
+        cell=(true, predicted),
+        sizes=(sizes[first], sizes.sum() if second is None else sizes[second]),
+    )
+
+
 @specify(
     statistic=GroupedConfusion,
     compares_errors=always,
     countable=_rows_of_pairs,
     pairs=pairs_of_odds,
+    locate=locate_odds,
 )
 def equalized_odds_difference(
     y_true: ArrayLike | None,
@@ -158,7 +189,7 @@ default=None
         statistic.min_group_size,
     ):
         return math.nan
-    return difference_of_comparable_odds(None, statistic, multigroup=multigroup)
+    return locate_odds(statistic, multigroup=multigroup).value
 
 
 @specify(
@@ -167,17 +198,13 @@ default=None
     combine=largest_defined,
     leaves_groups_out=True,
     pairs=pairs_of_odds,
+    locate=locate_odds,
 )
 def difference_of_comparable_odds(
     y_true: None, y_pred: GroupedConfusion, *, multigroup: Multigroup = "pairwise"
 ) -> float:
     """Largest difference of error rates, without the cells of too few rows."""
-    rates, everyone = rates_of_errors(y_pred)
-    if not rates.size:
-        return math.nan
-    if multigroup == "pairwise":
-        return float((np.nanmax(rates, axis=0) - np.nanmin(rates, axis=0)).max())
-    return float(np.nanmax(np.abs(rates - everyone)))
+    return locate_odds(y_pred, multigroup=multigroup).value
 
 
 def comparable_cells(statistic: GroupedConfusion) -> Bools:

@@ -12,7 +12,7 @@ from skfair._rows import Rows
 from skfair._utils._arrays import Floats
 from skfair._utils._validation import LARGEST_NUMBER, as_array, check_numbers
 from skfair.metrics._demographic_parity import (
-    difference_of_means,
+    locate_means,
     pairs_of_means,
     rows_of_numbers,
 )
@@ -20,7 +20,7 @@ from skfair.metrics._evaluate import never, specify
 from skfair.metrics._inputs import Multigroup
 from skfair.metrics._spec import Countable
 from skfair.metrics._strata import Multistratum
-from skfair.metrics._undefined import warn_if_undefined
+from skfair.metrics._undefined import value_or_nan
 from skfair.statistics import GroupedScores
 
 
@@ -42,9 +42,7 @@ def _difference_of_errors(
     statistic = GroupedScores.from_scores(
         errors, sensitive_features=groups, scale="real", sample_weight=weights
     )
-    if warn_if_undefined(title, statistic):
-        return math.nan
-    return difference_of_means(None, statistic, multigroup=multigroup)
+    return value_or_nan(title, statistic, locate_means, multigroup=multigroup)
 
 
 def _rows_of_errors(rows: Rows) -> Countable:
@@ -62,6 +60,7 @@ def _rows_of_absolute_errors(rows: Rows) -> Countable:
     maximum=math.inf,
     countable=_rows_of_errors,
     pairs=pairs_of_means,
+    locate=locate_means,
 )
 def mean_error_difference(
     y_true: ArrayLike,
@@ -143,6 +142,7 @@ default=None
     maximum=math.inf,
     countable=_rows_of_absolute_errors,
     pairs=pairs_of_means,
+    locate=locate_means,
 )
 def mean_absolute_error_difference(
     y_true: ArrayLike,

@@ -238,12 +238,6 @@ def largest_difference(
     return float(np.abs(by_group - everyone).max())
 
 
-def difference_of_outcomes(statistic: GroupedOutcomes, multigroup: Multigroup) -> float:
-    """Largest difference of the groups' mean outcomes."""
-    everyone = statistic.sums.sum() / statistic.totals.sum()
-    return largest_difference(statistic.means, everyone, multigroup)
-
-
 def check_group_weights(
     values: ArrayLike,
     labels: Sequence[Hashable] | None = None,

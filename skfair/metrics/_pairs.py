@@ -2,16 +2,52 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from skfair._utils._arrays import Floats, Integers, quotients
-from skfair.metrics._inputs import Multigroup
+from skfair.metrics._inputs import Multigroup, largest_difference
 from skfair.statistics import GroupedOutcomes, GroupedScores
+
+#: Positions of two groups that are compared; None stands for everyone.
+Pair: TypeAlias = tuple[int, int | None]
+
+
+class Located(NamedTuple):
+    """Value of a metric, the groups between which it lies, and where.
+
+    `pair` holds the positions of both groups; the second is None for everyone.
+    `figures` are what is compared of them: rates, means, or, at a score, CDFs or sums
+    of outcomes minus scores. Gaps of distributions have a `score` at which the gap has
+    the value, and a `window` in which it is nowhere smaller. Error rates have a `cell`,
+    positions of the true and the predicted class, and `sizes`, the weight of that true
+    class in both groups.
+    """
+
+    value: float
+    pair: Pair
+    figures: tuple[float, float] = (math.nan, math.nan)
+    score: float = math.nan
+    window: tuple[float, float] = (math.nan, math.nan)
+    cell: tuple[int, int] | None = None
+    sizes: tuple[float, float] = (math.nan, math.nan)
+
+
+def locate_largest(
+    value: float, by_group: Floats, everyone: float, multigroup: Multigroup
+) -> Located:
+    """Locate a largest difference between numbers of groups, or from everyone's."""
+    if multigroup == "pairwise":
+        first, second = int(by_group.argmax()), int(by_group.argmin())
+        figures = float(by_group[first]), float(by_group[second])
+        return Located(value, (first, second), figures)
+    furthest = int(np.abs(by_group - everyone).argmax())
+    return Located(value, (furthest, None), (float(by_group[furthest]), everyone))
 
 
 class PairGaps(NamedTuple):
@@ -96,6 +132,16 @@ def pairs_of_outcomes(
     everyone = quotients(statistic.sums.sum(), statistic.totals.sum(), np.nan)
     sizes = statistic.counts[np.newaxis]
     return differences(means, everyone, sizes, multigroup, among, gap)
+
+
+def locate_outcomes(
+    statistic: GroupedOutcomes, *, multigroup: Multigroup = "pairwise"
+) -> Located:
+    """Locate the largest difference between mean outcomes of groups."""
+    means = statistic.means
+    everyone = float(statistic.sums.sum() / statistic.totals.sum())
+    value = largest_difference(means, everyone, multigroup)
+    return locate_largest(value, means, everyone, multigroup)
 
 
 def furthest_groups(

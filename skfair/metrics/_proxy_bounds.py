@@ -31,10 +31,11 @@ from skfair.metrics._demographic_parity import (
     parity_outcomes,
 )
 from skfair.metrics._distribution._abcc import abcc
-from skfair.metrics._distribution._gap import Pair, compared_pairs
+from skfair.metrics._distribution._gap import compared_pairs
 from skfair.metrics._distribution._mcdp import mcdp
 from skfair.metrics._equalized_odds import equalized_odds_difference
 from skfair.metrics._inputs import check_multigroup
+from skfair.metrics._pairs import Pair
 from skfair.metrics._proxy_cells import (
     DenseCells,
     Kind,

@@ -16,15 +16,19 @@ from skfair.metrics._evaluate import always, never, specify
 from skfair.metrics._inputs import (
     Multigroup,
     Rate,
-    difference_of_outcomes,
     in_place_of_rows,
     outcomes_of_rate,
     refuse_statistics,
 )
-from skfair.metrics._pairs import PairGaps, pairs_of_outcomes
+from skfair.metrics._pairs import (
+    Located,
+    PairGaps,
+    locate_outcomes,
+    pairs_of_outcomes,
+)
 from skfair.metrics._spec import Countable
 from skfair.metrics._strata import Multistratum
-from skfair.metrics._undefined import warn_if_undefined, warn_undefined
+from skfair.metrics._undefined import value_or_nan, warn_if_undefined, warn_undefined
 from skfair.statistics import GroupedOutcomes
 
 
@@ -48,9 +52,7 @@ def _difference(
     title: str, statistic: GroupedOutcomes, multigroup: Multigroup
 ) -> float:
     """Largest difference of the rates, or nan with the reason."""
-    if warn_if_undefined(title, statistic):
-        return math.nan
-    return difference_of_outcomes(statistic, multigroup)
+    return value_or_nan(title, statistic, locate_outcomes, multigroup=multigroup)
 
 
 def _rows_of_rate(rows: Rows, *, rate: Rate, pos_label: Any = None) -> Countable:
@@ -65,6 +67,7 @@ def _rows_of_rate(rows: Rows, *, rate: Rate, pos_label: Any = None) -> Countable
     compares_errors=always,
     countable=partial(_rows_of_rate, rate="true_positive_rate"),
     pairs=pairs_of_outcomes,
+    locate=locate_outcomes,
 )
 def true_positive_rate_difference(
     y_true: ArrayLike | None,
@@ -156,6 +159,7 @@ default=None
     compares_errors=always,
     countable=partial(_rows_of_rate, rate="false_positive_rate"),
     pairs=pairs_of_outcomes,
+    locate=locate_outcomes,
 )
 def false_positive_rate_difference(
     y_true: ArrayLike | None,
@@ -242,6 +246,7 @@ default=None
     compares_errors=never,
     countable=partial(_rows_of_rate, rate="predictive_value"),
     pairs=pairs_of_outcomes,
+    locate=locate_outcomes,
 )
 def predictive_value_difference(
     y_true: ArrayLike | None,
@@ -355,11 +360,26 @@ def _pairs_of_ratios(
     )
 
 
+def locate_ratio(
+    statistic: GroupedOutcomes, *, multigroup: Multigroup = "pairwise"
+) -> Located:
+    """Locate the smallest ratio of selection rates, and one minus it."""
+    rates, compared = statistic.means, statistic.means.max()
+    if multigroup == "pooled":
+        compared = statistic.sums.sum() / statistic.totals.sum()
+    gaps = np.abs(rates - compared) / np.maximum(rates, compared)
+    furthest = int(gaps.argmax())
+    second = int(rates.argmax()) if multigroup == "pairwise" else None
+    figures = float(rates[furthest]), float(compared)
+    return Located(float(gaps[furthest]), (furthest, second), figures)
+
+
 @specify(
     statistic=GroupedOutcomes,
     compares_errors=never,
     countable=partial(_rows_of_rate, rate="selection_rate"),
     pairs=_pairs_of_ratios,
+    locate=locate_ratio,
 )
 def impact_ratio_shortfall(
     y_true: ArrayLike | None,
@@ -441,8 +461,4 @@ default=None
     if not rates.any():
         warn_undefined("impact_ratio_shortfall", "nobody is selected")
         return math.nan
-    compared = rates.max()
-    if multigroup == "pooled":
-        compared = statistic.sums.sum() / statistic.totals.sum()
-    gaps = np.abs(rates - compared) / np.maximum(rates, compared)
-    return float(gaps.max())
+    return locate_ratio(statistic, multigroup=multigroup).value

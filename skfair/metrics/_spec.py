@@ -20,6 +20,7 @@ from skfair._rows import Rows
 from skfair._utils._arrays import Integers
 from skfair._utils._text import shown
 from skfair.groups import encode_groups
+from skfair.metrics._pairs import Located, PairGaps
 from skfair.statistics._grouped_scores import Gap
 
 #: Combines the results of strata: the largest, or the mean where weights are given.
@@ -69,7 +70,9 @@ class Specification:
     countable: Callable[..., Countable] | None = None
     #: Finds, of such a statistic and options, the `PairGaps` of which the metric is the
     #: largest.
-    pairs: Callable[..., Any] | None = None
+    pairs: Callable[..., PairGaps] | None = None
+    #: Finds the value of such a statistic, with the groups and the place that have it.
+    locate: Callable[..., Located] | None = None
     #: Combines the results of strata, where they are not one number each.
     combine: Combine | None = None
     #: Makes, of the options, the measure of the gap between the CDFs of two groups that

@@ -48,6 +48,15 @@ def warn_if_undefined(name: str, statistic: AnyStatistic) -> bool:
     return reason is not None
 
 
+def value_or_nan(
+    name: str, statistic: Any, locate: Callable[..., Any], **options: Any
+) -> float:
+    """Value that a metric has where it is located, or nan with the reason."""
+    if warn_if_undefined(name, statistic):
+        return math.nan
+    return float(locate(statistic, **options).value)
+
+
 def check_groups_of_numbers(
     name: str, labels: Sequence[Hashable], counts: Integers
 ) -> None:

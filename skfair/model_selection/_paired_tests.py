@@ -204,7 +204,9 @@ def largest_gap_place(
         sample_weight=weights,
         scale="rank",
     )
-    first, second = largest_gap(statistic, multigroup, sustained_gap).pair
+    first, second = largest_gap(
+        statistic, measure=sustained_gap, multigroup=multigroup
+    ).pair
     gap = gap_between(statistic, first, second)
     best = int(np.abs(gap.signed).argmax())
     pair = labels[first], EVERYONE if second is None else labels[second]

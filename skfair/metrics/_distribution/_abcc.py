@@ -16,15 +16,16 @@ from skfair.metrics._distribution._gap import (
     BoundPairs,
     bound_gaps,
     grouped_scores,
+    largest_gap,
     pairs_of_gaps,
     rows_of_scores,
     sums_of_distances,
-    value_of_gaps,
 )
 from skfair.metrics._evaluate import never, specify
 from skfair.metrics._inputs import Multigroup
-from skfair.metrics._pairs import PairGaps, each_apart, n_compared
+from skfair.metrics._pairs import Located, PairGaps, each_apart, n_compared
 from skfair.metrics._strata import Multistratum
+from skfair.metrics._undefined import value_or_nan
 from skfair.statistics import GroupedScores
 from skfair.statistics._grouped_scores import Gap
 
@@ -53,6 +54,19 @@ def bound_areas(statistic: GroupedScores) -> BoundPairs:
         return np.asarray((apart * widths).sum(axis=1))
 
     return bounds
+
+
+def locate_abcc(
+    statistic: GroupedScores,
+    *,
+    multigroup: Multigroup = "pairwise",
+    scale: AnyScale = "probability",
+) -> Located:
+    """Locate the largest area between two CDFs."""
+    measure = partial(area, largest=math.inf) if scale == "real" else area
+    return largest_gap(
+        statistic, measure=measure, multigroup=multigroup, bounds_of=bound_areas
+    )
 
 
 def pairs_of_abcc(
@@ -84,6 +98,7 @@ def _areas_apart(scores: Floats, cdfs: Floats, multigroup: Multigroup) -> Floats
     measure=lambda: area,
     countable=rows_of_scores,
     pairs=pairs_of_abcc,
+    locate=locate_abcc,
 )
 def abcc(
     y_true: ArrayLike | None,
@@ -189,5 +204,6 @@ default=None
     statistic = grouped_scores(
         y_true, y_score, sensitive_features, sample_weight, scale, scales=AnyScale
     )
-    measure = partial(area, largest=math.inf) if scale == "real" else area
-    return value_of_gaps("abcc", statistic, multigroup, measure, bound_areas)
+    return value_or_nan(
+        "abcc", statistic, locate_abcc, multigroup=multigroup, scale=scale
+    )

@@ -28,9 +28,15 @@ from skfair.metrics._inputs import (
     in_place_of_rows,
     refuse_statistics,
 )
-from skfair.metrics._pairs import PairGaps, compared_groups, each_apart, n_compared
+from skfair.metrics._pairs import (
+    Located,
+    Pair,
+    PairGaps,
+    compared_groups,
+    each_apart,
+    n_compared,
+)
 from skfair.metrics._spec import Countable, Measure
-from skfair.metrics._undefined import warn_if_undefined
 from skfair.statistics import GroupedScores
 from skfair.statistics._grouped_scores import (
     check_probabilities,
@@ -39,9 +45,6 @@ from skfair.statistics._grouped_scores import (
     ranked_scores,
 )
 from skfair.statistics._json import JSONStatistic
-
-#: Positions of two groups that are compared; None stands for everyone.
-Pair: TypeAlias = tuple[int, int | None]
 
 #: Upper bounds of a measure for pairs, given by the groups of each. Those below the
 #: number given need not be sharp.
@@ -91,19 +94,6 @@ def rows_of_scores(rows: Rows, *, scale: AnyScale = "probability") -> Countable:
     scores = scores_on(scale, rows.y_pred)
     count = ranked_scores if scale == "rank" else GroupedScores._from_rows
     return Countable(replace(rows, y_true=None, y_pred=scores).ordered(), count)
-
-
-class LargestGap(NamedTuple):
-    """Largest value of a metric over pairs of groups, and the first such pair.
-
-    Of MCDP also a score at which the gap has this value, and the window in
-    which it is nowhere smaller; nan for other metrics, and where the value is 0.
-    """
-
-    value: float
-    pair: Pair
-    score: float = math.nan
-    window: tuple[float, float] = (math.nan, math.nan)
 
 
 class EveryPair(Sequence[Pair]):
@@ -207,31 +197,19 @@ def measured_gaps(
     )
 
 
-def value_of_gaps(
-    name: str,
-    statistic: GroupedScores,
-    multigroup: Multigroup,
-    measure: Measure,
-    bounds_of: Callable[[GroupedScores], BoundPairs] | None = None,
-) -> float:
-    """Metric of this name: the largest measure of a gap, or nan with the reason."""
-    if warn_if_undefined(name, statistic):
-        return math.nan
-    return largest_gap(statistic, multigroup, measure, bounds_of).value
-
-
 def largest_gap(
     statistic: GroupedScores,
-    multigroup: Multigroup,
+    *,
     measure: Measure,
+    multigroup: Multigroup = "pairwise",
     bounds_of: Callable[[GroupedScores], BoundPairs] | None = None,
-) -> LargestGap:
+) -> Located:
     """Largest measure of a gap, as `measured_gaps` takes them, and the pair.
 
     Without `bounds_of` the measure is a seminorm, which bounds pairs itself.
     """
     if statistic.n_groups == 2 and multigroup == "pairwise":
-        return LargestGap(measure(gap_between(statistic, 0, 1)), (0, 1))
+        return Located(measure(gap_between(statistic, 0, 1)), (0, 1))
     pairs = compared_pairs(statistic.n_groups, multigroup)
 
     def value_of(i: int) -> float:
@@ -244,7 +222,7 @@ def largest_gap(
     for start, first, second in blocks_of(pairs):
         bounds = bound_pairs(first, second, found[0])
         found = _largest_of_block(start, bounds, value_of, found)
-    return LargestGap(found[0], pairs[found[1]])
+    return Located(found[0], pairs[found[1]])
 
 
 #: Distinct scores at which the CDFs of several groups are compared in permutations.
@@ -287,7 +265,8 @@ def pairs_of_gaps(
     if selected or among is not None:
         metric = math.nan
         if enough.all():
-            metric = largest_gap(statistic, multigroup, measure, bounds_of).value
+            options: Any = {"multigroup": multigroup, "bounds_of": bounds_of}
+            metric = largest_gap(statistic, measure=measure, **options).value
     sizes = sizes[np.newaxis]
     found_exactly = exact if selected else None
     return PairGaps(
@@ -394,14 +373,14 @@ def bound_gaps(
 
 def largest_bounded(
     pairs: Sequence[Pair], bounds: ArrayLike, value_of: Callable[[int], Any]
-) -> LargestGap:
+) -> Located:
     """Largest ``value_of(i)`` over the pairs, where ``bounds[i]`` is an upper bound.
 
     Pairs whose bound is below the largest value so far are not evaluated, nor are pairs
     that could only reach it again and come later.
     """
     found = _largest_of_block(0, np.asarray(bounds), value_of, _NOTHING)
-    return LargestGap(found[0], pairs[found[1]])
+    return Located(found[0], pairs[found[1]])
 
 
 #: Largest value so far, and the first position where it was found.

@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 from skfair._utils._arrays import Floats, Integers
 from skfair._utils._results import Result
-from skfair.metrics._distribution._gap import Pair, blocks_of, compared_pairs
+from skfair.metrics._distribution._gap import blocks_of, compared_pairs
 from skfair.metrics._inputs import check_multigroup
+from skfair.metrics._pairs import Pair
 from skfair.metrics._spec import (
     Measure,
     check_known,

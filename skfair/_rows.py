@@ -27,7 +27,7 @@ from typing import Any, Protocol, Self, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from skfair._utils._arrays import Integers, quotients
+from skfair._utils._arrays import Floats, Integers, quotients
 from skfair._utils._validation import as_array
 from skfair._utils._warnings import warns_if_reordered
 from skfair.groups import (
@@ -92,9 +92,9 @@ class Rows:
     n: NDArray[Any] | None = None
     squares: NDArray[Any] | None = None
     each: NDArray[Any] | None = None
-    fold: NDArray[Any] | None = None
+    fold: Any = None
     classes: tuple[Hashable, ...] = ()
-    position: Integers | None = None
+    position: Any = None
 
     @classmethod
     @warns_if_reordered
@@ -146,6 +146,13 @@ class Rows:
     def totals(self) -> NDArray[Any] | None:
         """Total weight of each entry; None is one."""
         return self.n if self.weight is None else self.weight
+
+    @property
+    def weights(self) -> Floats:
+        """Weight of each entry as a float, 1 by default."""
+        if self.totals is None:
+            return np.ones(len(self))
+        return self.totals.astype(np.float64)
 
     @property
     def cells(self) -> Integers:

@@ -24,8 +24,8 @@ from sklearn.utils.metadata_routing import (
 )
 from sklearn.utils.validation import has_fit_parameter
 
+from skfair._cross_fit import cross_fit, take_rows
 from skfair._rows import Rows
-from skfair._training_rows import cross_fit, take_rows
 from skfair._utils._arrays import Floats, Integers
 from skfair._utils._columns import Selector
 from skfair._utils._response import find_score_method, respond

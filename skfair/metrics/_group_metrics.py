@@ -42,10 +42,10 @@ from skfair.groups import (
     why_undefined,
 )
 from skfair.metrics._confidence_interval import confidence_interval
-from skfair.metrics._demographic_parity import demographic_parity_difference
 from skfair.metrics._evaluate import refuse_sorted_rows
 from skfair.metrics._inputs import (
     Multigroup,
+    check_groups_of_numbers,
     check_multigroup,
     outcomes_of_rate,
 )
@@ -57,12 +57,12 @@ from skfair.metrics._measures import (
     prepare,
 )
 from skfair.metrics._rate_intervals import clopper_pearson, ratio_ends
-from skfair.metrics._uncertainty._resampling import (
+from skfair.metrics._rates import demographic_parity_difference
+from skfair.metrics._resampling import (
     basic_interval,
     check_seed,
     defined_values,
 )
-from skfair.metrics._undefined import check_groups_of_numbers
 from skfair.statistics import GroupedOutcomes
 
 #: Rows of a group below which resamples of it tell nothing.

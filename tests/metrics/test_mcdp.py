@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from skfair.metrics._distribution import _gap
 
 from skfair.metrics import mcdp
-from skfair.metrics._distribution import _gap
-from skfair.metrics._distribution._mcdp import (
+from skfair.metrics._mcdp import (
     bound_pairs,
     locate_mcdp,
     sustained_gap,

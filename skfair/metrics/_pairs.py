@@ -31,6 +31,7 @@ from skfair.metrics._inputs import (
 )
 from skfair.statistics import GroupedOutcomes, GroupedScores
 from skfair.statistics._grouped_scores import (
+    Gap,
     check_probabilities,
     gap_between,
     pooled_ranks,

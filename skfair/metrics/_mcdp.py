@@ -112,7 +112,7 @@ def locate_mcdp(
 
 def _with_cdfs(statistic: GroupedScores, found: Located) -> Located:
     """Add the CDFs of both groups at the score."""
-    first, second = (statistic.share_below(group, found.score) for group in found.pair)
+    first, second = (statistic._share_below(group, found.score) for group in found.pair)
     return found._replace(figures=(first, second))
 
 

@@ -10,9 +10,8 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from skfair.metrics import _pairs
 
-from skfair.metrics import mcdp
+from skfair.metrics import _pairs, mcdp
 from skfair.metrics._mcdp import (
     bound_pairs,
     locate_mcdp,

@@ -19,10 +19,10 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Any, Protocol, Self, TypeVar
+from typing import Any, NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -333,6 +333,19 @@ class Rows:
         """Number of people of each group and cell, of counted rows."""
         assert self.n is not None
         return self.n.reshape(-1, self.n_groups).T
+
+
+class Countable(NamedTuple):
+    """Rows as a metric reads them, and what counts its statistic of these."""
+
+    rows: Rows
+    count: Callable[[Rows], Any]
+
+    def statistic(self, drawn: Rows) -> Any:
+        """Return the statistic of the rows as they are in a draw of all rows."""
+        return self.count(
+            self.rows if drawn is self.rows else self.rows.drawn_as(drawn)
+        )
 
 
 def _distinct(columns: Sequence[Any]) -> tuple[Integers, Integers]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from skfair._utils._arrays import Floats
 from skfair._utils._validation import lie_in_unit_interval
-from skfair.metrics._distribution._mcdp import locate_mcdp
+from skfair.metrics._mcdp import locate_mcdp
 from skfair.statistics import GroupedScores
 
 

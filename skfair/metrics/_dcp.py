@@ -29,9 +29,12 @@ from skfair.metrics._dcp_search import (
     vertices_of_two,
 )
 from skfair.metrics._evaluate import always, specify
-from skfair.metrics._inputs import check_group_weights, grouped_confusion
+from skfair.metrics._inputs import (
+    check_group_weights,
+    grouped_confusion,
+    warn_if_undefined,
+)
 from skfair.metrics._strata import Multistratum
-from skfair.metrics._undefined import warn_if_undefined
 from skfair.statistics import GroupedConfusion
 
 #: Sums that differ from one by more come from another scale, such as percentages.

@@ -46,25 +46,25 @@ from skfair.groups import (
     why_undefined,
 )
 from skfair.metrics._confidence_interval import confidence_interval
-from skfair.metrics._demographic_parity import demographic_parity_difference
 from skfair.metrics._evaluate import refuse_sorted_rows
 from skfair.metrics._inputs import (
     Multigroup,
     Rate,
+    check_groups_of_numbers,
     check_multigroup,
     has_text,
     outcomes_of_rate,
     positive_class,
 )
 from skfair.metrics._rate_intervals import clopper_pearson, ratio_ends
-from skfair.metrics._scorer import _Scorer
-from skfair.metrics._spec import name_of, unwrapped
-from skfair.metrics._uncertainty._resampling import (
+from skfair.metrics._rates import demographic_parity_difference
+from skfair.metrics._resampling import (
     basic_interval,
     check_seed,
     defined_values,
 )
-from skfair.metrics._undefined import check_groups_of_numbers
+from skfair.metrics._scorer import _Scorer
+from skfair.metrics._spec import name_of, unwrapped
 from skfair.statistics import GroupedOutcomes
 
 #: Rates by name, and whether the complement of one is taken.

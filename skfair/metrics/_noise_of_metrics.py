@@ -13,21 +13,11 @@ from scipy.special import ndtr, ndtri
 
 from skfair._utils._arrays import Floats, quotients
 from skfair._utils._validation import check_real
+from skfair.metrics._abcc import area
 from skfair.metrics._anytime import gap_variance, largest_gap_end, rate_ends, two_means
 from skfair.metrics._cvar_fairness import tail_mean, tail_shares
-from skfair.metrics._demographic_parity import (
-    demographic_parity_difference,
-    difference_of_means,
-)
-from skfair.metrics._distribution._abcc import area
-from skfair.metrics._distribution._gap import (
-    MeasuredGaps,
-    cdfs_at,
-    compared_pairs,
-    measured_gaps,
-    sums_of_distances,
-)
-from skfair.metrics._distribution._madd import (
+from skfair.metrics._inputs import Multigroup
+from skfair.metrics._madd import (
     N_BANDWIDTHS,
     bin_numbers,
     gap_curves,
@@ -36,10 +26,8 @@ from skfair.metrics._distribution._madd import (
     number_of_bins,
     stable_interval,
 )
-from skfair.metrics._distribution._mcdp import bound_pairs, mcdp_measure
-from skfair.metrics._equalized_odds import equalized_odds_difference
-from skfair.metrics._inputs import Multigroup
 from skfair.metrics._max_gap import group_gaps
+from skfair.metrics._mcdp import bound_pairs, mcdp_measure
 from skfair.metrics._noise import (
     MEAN_ABSOLUTE,
     UNDEFINED,
@@ -68,7 +56,19 @@ from skfair.metrics._noise import (
     variances_of_means,
     with_values,
 )
-from skfair.metrics._spec import Measure
+from skfair.metrics._pairs import (
+    Measure,
+    MeasuredGaps,
+    cdfs_at,
+    compared_pairs,
+    measured_gaps,
+    sums_of_distances,
+)
+from skfair.metrics._rates import (
+    demographic_parity_difference,
+    difference_of_means,
+    equalized_odds_difference,
+)
 from skfair.statistics import GroupedScores
 
 #: Scores at which the noise of the area between CDFs is evaluated.

@@ -26,16 +26,10 @@ from skfair._utils._validation import (
 )
 from skfair._utils._warnings import warn_user, warns_if_reordered
 from skfair.groups import Codes
-from skfair.metrics._demographic_parity import (
-    demographic_parity_difference,
-    parity_outcomes,
-)
-from skfair.metrics._distribution._abcc import abcc
-from skfair.metrics._distribution._gap import compared_pairs
-from skfair.metrics._distribution._mcdp import mcdp
-from skfair.metrics._equalized_odds import equalized_odds_difference
-from skfair.metrics._inputs import check_multigroup
-from skfair.metrics._pairs import Pair
+from skfair.metrics._abcc import abcc
+from skfair.metrics._inputs import check_multigroup, warn_undefined
+from skfair.metrics._mcdp import mcdp
+from skfair.metrics._pairs import Pair, compared_pairs
 from skfair.metrics._proxy_cells import (
     DenseCells,
     Kind,
@@ -50,8 +44,12 @@ from skfair.metrics._proxy_cells import (
     statistic_by_cell,
 )
 from skfair.metrics._rate_intervals import clopper_pearson
+from skfair.metrics._rates import (
+    demographic_parity_difference,
+    equalized_odds_difference,
+    parity_outcomes,
+)
 from skfair.metrics._spec import check_metric, unwrapped
-from skfair.metrics._undefined import warn_undefined
 from skfair.statistics import GroupedConfusion, GroupedHistogram, GroupedScores
 from skfair.statistics._grouped_confusion import encode_label_pairs
 

@@ -30,10 +30,10 @@ from skfair.metrics._inputs import (
     Quality,
     QualityName,
     outcomes_of,
+    warn_undefined,
 )
+from skfair.metrics._resampling import check_seed, exact_pvalue
 from skfair.metrics._strata import split_strata, warn_of_strata
-from skfair.metrics._uncertainty._resampling import check_seed, exact_pvalue
-from skfair.metrics._undefined import warn_undefined
 
 #: More than the rounding of a difference of two shares.
 _ROUNDING = 1e-12

@@ -13,9 +13,9 @@ from scipy.special import ndtr, ndtri
 
 from skfair._utils._arrays import Floats, Integers
 from skfair.groups import Codes, Groups
-from skfair.metrics._distribution._gap import largest_gap
-from skfair.metrics._distribution._mcdp import sustained_gap
 from skfair.metrics._inputs import Multigroup
+from skfair.metrics._mcdp import sustained_gap
+from skfair.metrics._pairs import largest_gap
 from skfair.statistics import GroupedScores
 from skfair.statistics._grouped_scores import gap_between
 

@@ -36,22 +36,22 @@ from skfair.metrics import (
     mean_absolute_error_difference,
     mean_error_difference,
 )
-from skfair.metrics._demographic_parity import difference_of_means
-from skfair.metrics._distribution._abcc import locate_abcc
-from skfair.metrics._distribution._calibration_gap import (
+from skfair.metrics._abcc import locate_abcc
+from skfair.metrics._calibration_gap import (
     gap_of_steps,
     largest_curve_gap,
 )
-from skfair.metrics._distribution._madd import locate_madd
-from skfair.metrics._distribution._mcdp import largest_mcdp, locate_mcdp
-from skfair.metrics._equalized_odds import (
+from skfair.metrics._madd import locate_madd
+from skfair.metrics._mcdp import largest_mcdp, locate_mcdp
+from skfair.metrics._pairs import Pair
+from skfair.metrics._rates import (
     comparable_cells,
     difference_of_comparable_odds,
+    difference_of_means,
     rates_of_errors,
 )
-from skfair.metrics._pairs import Pair
+from skfair.metrics._resampling import largest_size
 from skfair.metrics._spec import specification_of
-from skfair.metrics._uncertainty._resampling import largest_size
 from skfair.report._inputs import Attribute, Audit, Model, Options
 from skfair.report._sample import Finding, Sample
 

@@ -293,7 +293,7 @@ class GroupedScores(JSONStatistic):
         shares[-1] = 1  # without rounding
         return scores, shares
 
-    def share_below(self, group: int | None, score: float) -> float:
+    def _share_below(self, group: int | None, score: float) -> float:
         """CDF of one group, or of everyone, at a score."""
         scores, shares = self.cdf(group)
         n_below = np.searchsorted(scores, score, side="right")

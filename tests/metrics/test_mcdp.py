@@ -11,9 +11,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from skfair.metrics import mcdp
-from skfair.metrics._distribution import _gap
-from skfair.metrics._distribution._mcdp import (
+from skfair.metrics import _pairs, mcdp
+from skfair.metrics._mcdp import (
     bound_pairs,
     locate_mcdp,
     sustained_gap,
@@ -319,7 +318,7 @@ def draw_groups(rng):
 @pytest.mark.parametrize("block", [5, 10_000])
 @pytest.mark.parametrize("n_cases", [30, pytest.param(3000, marks=pytest.mark.slow)])
 def test_many_groups_are_the_first_of_the_largest_pairs(n_cases, block, monkeypatch):
-    monkeypatch.setattr(_gap, "_BLOCK", block)
+    monkeypatch.setattr(_pairs, "_BLOCK", block)
     rng = np.random.default_rng(0)
     for _ in range(n_cases):
         scores, groups = draw_groups(rng)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.stats import ks_2samp
 
 from skfair.metrics import mcdp
-from skfair.metrics._distribution._mcdp import locate_mcdp
+from skfair.metrics._mcdp import locate_mcdp
 from skfair.statistics import GroupedScores
 
 

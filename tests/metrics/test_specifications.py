@@ -23,16 +23,16 @@ from skfair.metrics import (
     permutation_test,
     values_by_class,
 )
+from skfair.metrics._abcc import area
 from skfair.metrics._confidence_interval import lower_bound, observe, upper_bound
-from skfair.metrics._distribution._abcc import area
-from skfair.metrics._distribution._gap import (
+from skfair.metrics._evaluate import specify
+from skfair.metrics._inputs import value_or_nan
+from skfair.metrics._noise_of_metrics import compare_seminorm
+from skfair.metrics._pairs import (
     grouped_scores,
     largest_gap,
 )
-from skfair.metrics._evaluate import specify
-from skfair.metrics._noise_of_metrics import compare_seminorm
 from skfair.metrics._spec import known_metrics, numbers_by_name, specification_of
-from skfair.metrics._undefined import value_or_nan
 from skfair.monitoring import FairnessMonitor
 from skfair.statistics import GroupedHistogram, GroupedScores
 from skfair.statistics._grouped_scores import pooled_ranks

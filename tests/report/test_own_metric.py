@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from skfair.metrics import _spec
-from skfair.metrics._distribution._gap import grouped_scores, largest_gap
 from skfair.metrics._evaluate import never, specify
-from skfair.metrics._undefined import value_or_nan
+from skfair.metrics._inputs import value_or_nan
+from skfair.metrics._pairs import grouped_scores, largest_gap
 from skfair.report import _metrics
 from skfair.report._metrics import MEASURES, Measure
 from skfair.report._sample import Finding

@@ -13,24 +13,26 @@ from scipy.ndimage import minimum_filter1d
 
 from skfair._utils._arrays import Bools, Floats, Integers
 from skfair._utils._validation import Scale, check_choice, check_integer, check_real
-from skfair.metrics._distribution._gap import (
+from skfair.metrics._evaluate import never, specify
+from skfair.metrics._inputs import Multigroup, value_or_nan, warn_if_undefined
+from skfair.metrics._pairs import (
     MANY_GROUPS,
     BoundPairs,
+    Located,
+    Measure,
+    PairGaps,
     bound_gaps,
     cdfs_at,
     compared_pairs,
+    each_apart,
     grouped_scores,
     largest_apart,
     largest_gap,
+    n_compared,
     pairs_of_gaps,
     rows_of_scores,
 )
-from skfair.metrics._evaluate import never, specify
-from skfair.metrics._inputs import Multigroup
-from skfair.metrics._pairs import Located, PairGaps, each_apart, n_compared
-from skfair.metrics._spec import Measure
 from skfair.metrics._strata import Multistratum, combine_numbers
-from skfair.metrics._undefined import value_or_nan, warn_if_undefined
 from skfair.statistics import GroupedScores
 from skfair.statistics._grouped_scores import Gap, gap_between
 
@@ -110,7 +112,7 @@ def locate_mcdp(
 
 def _with_cdfs(statistic: GroupedScores, found: Located) -> Located:
     """Add the CDFs of both groups at the score."""
-    first, second = (statistic.share_below(group, found.score) for group in found.pair)
+    first, second = (statistic._share_below(group, found.score) for group in found.pair)
     return found._replace(figures=(first, second))
 
 

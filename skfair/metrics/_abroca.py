@@ -10,21 +10,25 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from skfair._rows import Rows
+from skfair._rows import Countable, Rows
 from skfair._utils._arrays import Bools, Floats, Integers, quotients
 from skfair._utils._validation import check_numbers, check_weights
 from skfair.groups import Groups, drop_weightless, resolve_groups
-from skfair.metrics._distribution._gap import compared_pairs, largest_bounded
 from skfair.metrics._evaluate import always, specify
-from skfair.metrics._inputs import Multigroup
-from skfair.metrics._pairs import Located, PairGaps, compared_groups
-from skfair.metrics._spec import Countable
-from skfair.metrics._strata import Multistratum
-from skfair.metrics._undefined import (
+from skfair.metrics._inputs import (
+    Multigroup,
     warn_if_labels_are_few,
     warn_if_undefined,
     warn_undefined,
 )
+from skfair.metrics._pairs import (
+    Located,
+    PairGaps,
+    compared_groups,
+    compared_pairs,
+    largest_bounded,
+)
+from skfair.metrics._strata import Multistratum
 from skfair.statistics import GroupedOutcomes
 from skfair.statistics._grouped_confusion import encode_classes
 

@@ -10,21 +10,26 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from skfair._rows import Rows
+from skfair._rows import Countable, Rows
 from skfair._utils._arrays import Bools, Floats, Integers
 from skfair.groups import drop_weightless, resolve_groups
-from skfair.metrics._distribution._gap import curve_blocks, largest_apart
 from skfair.metrics._evaluate import never, specify
-from skfair.metrics._inputs import Multigroup, labelled_scores, refuse_statistics
+from skfair.metrics._inputs import (
+    Multigroup,
+    labelled_scores,
+    refuse_statistics,
+    warn_if_undefined,
+)
 from skfair.metrics._pairs import (
     Located,
     PairGaps,
     compared_groups,
+    curve_blocks,
+    largest_apart,
     locate_largest,
 )
-from skfair.metrics._spec import Countable, Specification, register
+from skfair.metrics._spec import Specification, register
 from skfair.metrics._strata import Multistratum, largest_defined
-from skfair.metrics._undefined import warn_if_undefined
 from skfair.statistics import GroupedCalibration, GroupedOutcomes
 from skfair.statistics._grouped_scores import sort_scores
 

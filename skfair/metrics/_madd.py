@@ -25,17 +25,24 @@ from skfair._utils._validation import (
 )
 from skfair._utils._warnings import warns_if_reordered
 from skfair.groups import resolve_groups
-from skfair.metrics._distribution._gap import (
+from skfair.metrics._evaluate import never, specify
+from skfair.metrics._inputs import (
+    Multigroup,
+    check_multigroup,
+    value_or_nan,
+    warn_if_undefined,
+)
+from skfair.metrics._pairs import (
+    Located,
+    Pair,
+    PairGaps,
+    compared_groups,
     compared_pairs,
     grouped_scores,
     largest_gap,
     rows_of_scores,
 )
-from skfair.metrics._evaluate import never, specify
-from skfair.metrics._inputs import Multigroup, check_multigroup
-from skfair.metrics._pairs import Located, Pair, PairGaps, compared_groups
 from skfair.metrics._strata import Multistratum, combine_numbers, defined_results
-from skfair.metrics._undefined import value_or_nan, warn_if_undefined
 from skfair.statistics import GroupedScores
 from skfair.statistics._grouped_scores import MAX_EXACT, Gap, gap_between
 from skfair.statistics._json import JSONStatistic

@@ -11,21 +11,23 @@ from numpy.typing import ArrayLike
 
 from skfair._utils._arrays import Floats, Integers
 from skfair._utils._validation import AnyScale
-from skfair.metrics._distribution._gap import (
+from skfair.metrics._evaluate import never, specify
+from skfair.metrics._inputs import Multigroup, value_or_nan
+from skfair.metrics._pairs import (
     MANY_GROUPS,
     BoundPairs,
+    Located,
+    PairGaps,
     bound_gaps,
+    each_apart,
     grouped_scores,
     largest_gap,
+    n_compared,
     pairs_of_gaps,
     rows_of_scores,
     sums_of_distances,
 )
-from skfair.metrics._evaluate import never, specify
-from skfair.metrics._inputs import Multigroup
-from skfair.metrics._pairs import Located, PairGaps, each_apart, n_compared
 from skfair.metrics._strata import Multistratum
-from skfair.metrics._undefined import value_or_nan
 from skfair.statistics import GroupedScores
 from skfair.statistics._grouped_scores import Gap
 

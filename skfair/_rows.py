@@ -19,15 +19,15 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Any, Protocol, Self, TypeVar
+from typing import Any, NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from skfair._utils._arrays import Integers, quotients
+from skfair._utils._arrays import Floats, Integers, quotients
 from skfair._utils._validation import as_array
 from skfair._utils._warnings import warns_if_reordered
 from skfair.groups import (
@@ -92,9 +92,9 @@ class Rows:
     n: NDArray[Any] | None = None
     squares: NDArray[Any] | None = None
     each: NDArray[Any] | None = None
-    fold: NDArray[Any] | None = None
+    fold: Any = None
     classes: tuple[Hashable, ...] = ()
-    position: Integers | None = None
+    position: Any = None
 
     @classmethod
     @warns_if_reordered
@@ -146,6 +146,13 @@ class Rows:
     def totals(self) -> NDArray[Any] | None:
         """Total weight of each entry; None is one."""
         return self.n if self.weight is None else self.weight
+
+    @property
+    def weights(self) -> Floats:
+        """Weight of each entry as a float, 1 by default."""
+        if self.totals is None:
+            return np.ones(len(self))
+        return self.totals.astype(np.float64)
 
     @property
     def cells(self) -> Integers:
@@ -326,6 +333,19 @@ class Rows:
         """Number of people of each group and cell, of counted rows."""
         assert self.n is not None
         return self.n.reshape(-1, self.n_groups).T
+
+
+class Countable(NamedTuple):
+    """Rows as a metric reads them, and what counts its statistic of these."""
+
+    rows: Rows
+    count: Callable[[Rows], Any]
+
+    def statistic(self, drawn: Rows) -> Any:
+        """Return the statistic of the rows as they are in a draw of all rows."""
+        return self.count(
+            self.rows if drawn is self.rows else self.rows.drawn_as(drawn)
+        )
 
 
 def _distinct(columns: Sequence[Any]) -> tuple[Integers, Integers]:

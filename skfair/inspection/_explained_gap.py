@@ -35,7 +35,7 @@ from skfair.inspection._standardisation import (
     standardise,
 )
 from skfair.metrics import abcc, demographic_parity_difference, mcdp
-from skfair.metrics._uncertainty._resampling import check_seed, evaluate
+from skfair.metrics._resampling import check_seed, evaluate
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

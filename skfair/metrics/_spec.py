@@ -14,31 +14,16 @@ from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from inspect import Signature, signature, unwrap
 from types import FunctionType
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
-from skfair._rows import Rows
+from skfair._rows import Countable, Rows
 from skfair._utils._arrays import Integers
 from skfair._utils._text import shown
 from skfair.groups import encode_groups
-from skfair.statistics._grouped_scores import Gap
+from skfair.metrics._pairs import Located, Measure, PairGaps
 
 #: Combines the results of strata: the largest, or the mean where weights are given.
 Combine: TypeAlias = Callable[[list[Any], Sequence[float] | None], Any]
-#: A number for the difference of two CDFs, larger where its absolute value is larger.
-Measure: TypeAlias = Callable[[Gap], float]
-
-
-class Countable(NamedTuple):
-    """Rows as a metric reads them, and what counts its statistic of these."""
-
-    rows: Rows
-    count: Callable[[Rows], Any]
-
-    def statistic(self, drawn: Rows) -> Any:
-        """Return the statistic of the rows as they are in a draw of all rows."""
-        return self.count(
-            self.rows if drawn is self.rows else self.rows.drawn_as(drawn)
-        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +54,9 @@ class Specification:
     countable: Callable[..., Countable] | None = None
     #: Finds, of such a statistic and options, the `PairGaps` of which the metric is the
     #: largest.
-    pairs: Callable[..., Any] | None = None
+    pairs: Callable[..., PairGaps] | None = None
+    #: Finds the value of such a statistic, with the groups and the place that have it.
+    locate: Callable[..., Located] | None = None
     #: Combines the results of strata, where they are not one number each.
     combine: Combine | None = None
     #: Makes, of the options, the measure of the gap between the CDFs of two groups that

@@ -24,8 +24,8 @@ from sklearn.utils.metadata_routing import (
 )
 from sklearn.utils.validation import has_fit_parameter
 
-from skfair._rows import Rows
-from skfair._training_rows import cross_fit, take_rows
+from skfair._cross_fit import cross_fit, take_rows
+from skfair._rows import Countable, Rows
 from skfair._utils._arrays import Floats, Integers
 from skfair._utils._columns import Selector
 from skfair._utils._response import find_score_method, respond
@@ -53,23 +53,18 @@ from skfair.metrics import (
     mcdp,
     permutation_test,
 )
-from skfair.metrics._scorer import positive_label, response_method_for
-from skfair.metrics._spec import (
-    Countable,
-    Specification,
-    check_metric,
-    pick,
-    specification_of,
-)
-from skfair.metrics._strata import over_strata
-from skfair.metrics._uncertainty._noise import compares_pairs, subtract_noise
-from skfair.metrics._uncertainty._permutation import (
+from skfair.metrics._inputs import ignore_undefined
+from skfair.metrics._permutation import (
     check_strata,
+    compares_pairs,
     permuted_strata,
     permutes_within_labels,
+    subtract_noise,
 )
-from skfair.metrics._uncertainty._resampling import compares_pairs_of
-from skfair.metrics._undefined import ignore_undefined
+from skfair.metrics._resampling import compares_pairs_of
+from skfair.metrics._scorer import positive_label, response_method_for
+from skfair.metrics._spec import Specification, check_metric, pick, specification_of
+from skfair.metrics._strata import over_strata
 from skfair.model_selection._group_stratified_k_fold import GroupStratifiedKFold
 
 

@@ -27,7 +27,7 @@ from skfair._utils._files import write_together
 from skfair._utils._text import visible_text
 from skfair._utils._validation import check_integer, scores_on
 from skfair.groups import Groups, intersect, keep_labels, rows_by_code
-from skfair.metrics._undefined import collected_reasons
+from skfair.metrics._inputs import collected_reasons
 from skfair.report._draws import DRAWN, DRAWN_ENDS
 from skfair.report._inputs import (
     Audit,

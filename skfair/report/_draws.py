@@ -22,23 +22,21 @@ from skfair._utils._arrays import Integers
 from skfair._utils._progress import Progress
 from skfair._utils._text import label_text, or_none
 from skfair.metrics import PermutationTestResult
+from skfair.metrics._bootstrap import resamples_of_all
 from skfair.metrics._confidence_interval import compare, join, lower_bound, upper_bound
-from skfair.metrics._equalized_odds import comparable_cells
+from skfair.metrics._inputs import ignore_undefined
 from skfair.metrics._noise import UNDEFINED, Comparisons, Observed
-from skfair.metrics._spec import specification_of
-from skfair.metrics._uncertainty import (
+from skfair.metrics._permutation import permutation_tests, permutations, permuted_strata
+from skfair.metrics._rates import comparable_cells
+from skfair.metrics._resampling import (
     ENOUGH,
     Drawn,
     Metric,
     basic_interval,
     check_seed,
     evaluate_each,
-    permutation_tests,
-    permutations,
-    permuted_strata,
-    resamples_of_all,
 )
-from skfair.metrics._undefined import ignore_undefined
+from skfair.metrics._spec import specification_of
 from skfair.model_selection._paired_tests import gap_interval
 from skfair.report._inputs import LEVEL
 from skfair.report._metrics import MEASURES

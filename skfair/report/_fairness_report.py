@@ -115,7 +115,6 @@ class FairnessReport(MadeByClassMethods):
         return report
 
     @classmethod
-    @takes_options
     def from_estimator(
         cls,
         estimator: Any,
@@ -340,7 +339,6 @@ n_groups), or dict, default=None
         return cls._on([audit])
 
     @classmethod
-    @takes_options
     def from_frame(
         cls,
         frame: Any,

@@ -53,9 +53,13 @@ from skfair.groups import (
     sort_labels,
     sum_by_code,
 )
-from skfair.metrics._inputs import Multigroup, positive_class
+from skfair.metrics._inputs import (
+    Multigroup,
+    positive_class,
+    tip_for_numbers,
+    warn_or_collect,
+)
 from skfair.metrics._proxy_cells import rows_by_cell
-from skfair.metrics._undefined import tip_for_numbers, warn_or_collect
 from skfair.report._options import Options
 from skfair.statistics._grouped_confusion import encode_classes
 from skfair.statistics._grouped_scores import mid_ranks as mid_ranks

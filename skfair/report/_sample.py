@@ -10,15 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skfair._rows import Rows
+from skfair._rows import Countable, Rows
 from skfair._utils._arrays import Floats, Integers, quotients
 from skfair._utils._text import or_none
 from skfair.groups import Groups, positions_in, sort_labels, sum_by_code
-from skfair.metrics._distribution._calibration_gap import Steps
-from skfair.metrics._distribution._gap import Pair
+from skfair.metrics._calibration_gap import Steps
 from skfair.metrics._noise import Comparisons
-from skfair.metrics._spec import Countable
-from skfair.metrics._uncertainty import Drawn
+from skfair.metrics._pairs import Pair
+from skfair.metrics._resampling import Drawn
 from skfair.report._inputs import Attribute, Audit, Model, mid_ranks, set_aside
 from skfair.statistics import GroupedConfusion, GroupedOutcomes, GroupedScores
 from skfair.statistics._grouped_scores import ranked_scores

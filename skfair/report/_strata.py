@@ -10,13 +10,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from skfair._rows import Countable
 from skfair._utils._arrays import Integers
 from skfair._utils._text import label_text
 from skfair.groups import Groups, rows_by_code
 from skfair.metrics._confidence_interval import join, lower_bound, upper_bound
 from skfair.metrics._noise import Comparisons
-from skfair.metrics._spec import Countable
-from skfair.metrics._uncertainty import Drawn
+from skfair.metrics._resampling import Drawn
 from skfair.report._draws import (
     Uncertainty,
     bounded_metrics,

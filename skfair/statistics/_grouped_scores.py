@@ -293,6 +293,12 @@ class GroupedScores(JSONStatistic):
         shares[-1] = 1  # without rounding
         return scores, shares
 
+    def _share_below(self, group: int | None, score: float) -> float:
+        """CDF of one group, or of everyone, at a score."""
+        scores, shares = self.cdf(group)
+        n_below = np.searchsorted(scores, score, side="right")
+        return float(shares[n_below - 1]) if n_below else 0.0
+
     def __add__(self, other: GroupedScores) -> GroupedScores:
         if not isinstance(other, GroupedScores):
             return NotImplemented

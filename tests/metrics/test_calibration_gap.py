@@ -20,7 +20,7 @@ from skfair.metrics import (
     permutation_test,
     values_by_class,
 )
-from skfair.metrics._distribution._calibration_gap import (
+from skfair.metrics._calibration_gap import (
     Steps,
     gap_of_steps,
     score_cells,
@@ -153,7 +153,7 @@ def test_what_has_bounds():
 
 def test_many_groups_in_blocks(monkeypatch):
     """Curves go on from block to block."""
-    monkeypatch.setattr("skfair.metrics._distribution._calibration_gap._BLOCK", 40)
+    monkeypatch.setattr("skfair.metrics._calibration_gap._BLOCK", 40)
     rng = np.random.default_rng(0)
     groups = np.append(np.arange(12), rng.integers(0, 12, 400))
     y_score, y_true = rng.random(412).round(2), rng.integers(0, 2, 412)

@@ -20,11 +20,11 @@ from skfair.metrics import (
     mcdp,
     permutation_test,
 )
-from skfair.metrics._uncertainty import (
+from skfair.metrics._permutation import subtract_noise
+from skfair.metrics._resampling import (
     basic_interval,
     exact_pvalue,
 )
-from skfair.metrics._uncertainty._noise import subtract_noise
 from skfair.statistics import GroupedConfusion, GroupedOutcomes, GroupedScores
 
 

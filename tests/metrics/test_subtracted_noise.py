@@ -12,8 +12,7 @@ from skfair.metrics import (
     mcdp,
     permutation_test,
 )
-from skfair.metrics._uncertainty._noise import compares_pairs, subtract_noise
-from skfair.metrics._uncertainty._permutation import permuted_strata
+from skfair.metrics._permutation import compares_pairs, permuted_strata, subtract_noise
 
 
 def corrected(metric, scores, groups, strata=None):

@@ -10,21 +10,25 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from skfair._rows import Rows
+from skfair._rows import Countable, Rows
 from skfair._utils._arrays import Bools, Floats, Integers, quotients
 from skfair._utils._validation import check_numbers, check_weights
 from skfair.groups import Groups, drop_weightless, resolve_groups
-from skfair.metrics._distribution._gap import compared_pairs, largest_bounded
 from skfair.metrics._evaluate import always, specify
-from skfair.metrics._inputs import Multigroup
-from skfair.metrics._pairs import PairGaps, compared_groups
-from skfair.metrics._spec import Countable
-from skfair.metrics._strata import Multistratum
-from skfair.metrics._undefined import (
+from skfair.metrics._inputs import (
+    Multigroup,
     warn_if_labels_are_few,
     warn_if_undefined,
     warn_undefined,
 )
+from skfair.metrics._pairs import (
+    Located,
+    PairGaps,
+    compared_groups,
+    compared_pairs,
+    largest_bounded,
+)
+from skfair.metrics._strata import Multistratum
 from skfair.statistics import GroupedOutcomes
 from skfair.statistics._grouped_confusion import encode_classes
 
@@ -58,6 +62,14 @@ def _rows_by_score(rows: Rows) -> Countable:
     return Countable(rows.ordered(), Rows.grouped)
 
 
+def locate_roc(rows: Rows, *, multigroup: Multigroup = "pairwise") -> Located:
+    """Locate the largest area between two ROC curves, nan if a group has none."""
+    curves = [curve for curve in curves_of(rows) if curve is not None]
+    if len(curves) < rows.n_groups:
+        return Located(math.nan, (0, None))
+    return _largest_area(curves, curve_of(rows), multigroup)
+
+
 def pairs_of_roc(
     statistic: Rows,
     *,
@@ -74,16 +86,19 @@ def pairs_of_roc(
         theirs = everyone if second is None else curves[second[i]]
         if ours is not None and theirs is not None:
             values[i] = _area_between(ours, theirs)
-    known, metric = [curve for curve in curves if curve is not None], None
+    metric = None
     if among is not None:
-        metric = math.nan
-        if len(known) == n_groups:
-            metric = _largest_area(known, curve_of(statistic), multigroup)
+        metric = locate_roc(statistic, multigroup=multigroup).value
     sizes = np.bincount(statistic.groups.codes, minlength=n_groups)[np.newaxis]
     return PairGaps(first, second, values[np.newaxis], sizes, metric=metric)
 
 
-@specify(compares_errors=always, countable=_rows_by_score, pairs=pairs_of_roc)
+@specify(
+    compares_errors=always,
+    countable=_rows_by_score,
+    pairs=pairs_of_roc,
+    locate=locate_roc,
+)
 def abroca(
     y_true: ArrayLike,
     y_score: ArrayLike,
@@ -185,20 +200,20 @@ default=None
     weights = check_weights(sample_weight, len(scores))
     rows = Rows(replace(groups, min_group_size=1), None, positive, scores, weights)
     rows = rows[rows.that_count()].ordered()
-    curves = [curve for curve in curves_of(rows) if curve is not None]
-    return _largest_area(curves, curve_of(rows), multigroup)
+    return locate_roc(rows, multigroup=multigroup).value
 
 
 def _largest_area(
     curves: list[Curve], everyone: Curve, multigroup: Multigroup
-) -> float:
+) -> Located:
     """Largest area between two curves, or between a curve and everyone's.
 
     The area is a distance: the sum of two curves' distances from everyone's bounds it.
     """
     from_everyone = np.array([_area_between(curve, everyone) for curve in curves])
     if multigroup == "pooled":
-        return float(from_everyone.max())
+        furthest = int(from_everyone.argmax())
+        return Located(float(from_everyone[furthest]), (furthest, None))
     pairs = compared_pairs(len(curves), multigroup)
     bounds = from_everyone[np.array(pairs)].sum(axis=1)
 
@@ -207,7 +222,7 @@ def _largest_area(
         assert second is not None
         return _area_between(curves[first], curves[second])
 
-    return float(largest_bounded(pairs, bounds, area).value)
+    return largest_bounded(pairs, bounds, area)
 
 
 def _read_classes(

@@ -10,16 +10,26 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from skfair._rows import Rows
+from skfair._rows import Countable, Rows
 from skfair._utils._arrays import Bools, Floats, Integers
 from skfair.groups import drop_weightless, resolve_groups
-from skfair.metrics._distribution._gap import curve_blocks, largest_apart
 from skfair.metrics._evaluate import never, specify
-from skfair.metrics._inputs import Multigroup, labelled_scores, refuse_statistics
-from skfair.metrics._pairs import PairGaps, compared_groups
-from skfair.metrics._spec import Countable, Specification, register
+from skfair.metrics._inputs import (
+    Multigroup,
+    labelled_scores,
+    refuse_statistics,
+    warn_if_undefined,
+)
+from skfair.metrics._pairs import (
+    Located,
+    PairGaps,
+    compared_groups,
+    curve_blocks,
+    largest_apart,
+    locate_largest,
+)
+from skfair.metrics._spec import Specification, register
 from skfair.metrics._strata import Multistratum, largest_defined
-from skfair.metrics._undefined import warn_if_undefined
 from skfair.statistics import GroupedCalibration, GroupedOutcomes
 from skfair.statistics._grouped_scores import sort_scores
 
@@ -126,6 +136,18 @@ def score_cells(rows: Rows) -> Integers:
     return np.asarray(cells.astype(np.intp))
 
 
+def locate_curves(statistic: Steps, *, multigroup: Multigroup = "pairwise") -> Located:
+    """Locate the largest difference of two curves C, and both curves there."""
+    value, score, heights = largest_curve_gap(statistic, multigroup)
+    everyone = float(statistic.shares @ heights)
+    found = locate_largest(value, heights, everyone, multigroup)
+    if found.pair[0] == found.pair[1]:
+        found = found._replace(pair=(0, 1), figures=(heights[0], heights[1]))
+    if math.isnan(score):
+        score = float(statistic.scores[0])
+    return found._replace(score=score)
+
+
 def pairs_of_curves(
     statistic: Steps,
     *,
@@ -215,6 +237,7 @@ def _bound_gap(
     bounds_by_label=_bound_gap,
     countable=_rows_of_calibration,
     pairs=pairs_of_curves,
+    locate=locate_curves,
 )
 def calibration_gap(
     y_true: ArrayLike,
@@ -342,6 +365,7 @@ register(
         permuted_in=score_cells,
         combine=largest_defined,
         pairs=pairs_of_curves,
+        locate=locate_curves,
     ),
 )
 

@@ -1,4 +1,4 @@
-"""Resamples of rows, and what is read from the values of a metric on them."""
+"""Draws of rows, and what is read from the values of a metric on them."""
 
 from __future__ import annotations
 
@@ -15,15 +15,18 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
-from skfair._rows import Rows
+from skfair._rows import Countable, Rows
 from skfair._utils._arrays import Floats, Integers
 from skfair._utils._validation import check_weights
 from skfair.groups import Groups, rows_by_code, with_labels
-from skfair.metrics._classes import split_classes
-from skfair.metrics._inputs import count_hits, in_place_of_rows
-from skfair.metrics._spec import Countable, number_of, pick, specification_of
-from skfair.metrics._strata import largest_defined, over_strata, split_strata
-from skfair.metrics._undefined import ignore_undefined
+from skfair.metrics._inputs import count_hits, ignore_undefined, in_place_of_rows
+from skfair.metrics._spec import number_of, pick, specification_of
+from skfair.metrics._strata import (
+    largest_defined,
+    over_strata,
+    split_classes,
+    split_strata,
+)
 from skfair.statistics import (
     GroupedConfusion,
     GroupedHistogram,

@@ -16,8 +16,8 @@ from skfair._utils._arrays import Floats
 from skfair._utils._results import Result
 from skfair._utils._validation import check_integer, check_real
 from skfair._utils._warnings import warn_user
-from skfair.metrics._spec import check_metric
-from skfair.metrics._uncertainty._resampling import (
+from skfair.metrics._inputs import ignore_undefined
+from skfair.metrics._resampling import (
     Drawn,
     basic_interval,
     check_seed,
@@ -25,7 +25,7 @@ from skfair.metrics._uncertainty._resampling import (
     evaluate_each,
     rows_or_counts,
 )
-from skfair.metrics._undefined import ignore_undefined
+from skfair.metrics._spec import check_metric
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -44,7 +44,7 @@ from skfair.metrics import (
     mean_absolute_error_difference,
 )
 from skfair.metrics._confidence_interval import compare, lower_bound, upper_bound
-from skfair.metrics._distribution._madd import (
+from skfair.metrics._madd import (
     N_BANDWIDTHS,
     gap_curves,
     stable_interval,

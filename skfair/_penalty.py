@@ -14,7 +14,7 @@ from scipy.sparse import csc_array
 from scipy.spatial.distance import pdist
 from scipy.special import expit, logit
 
-from skfair._training_rows import Array
+from skfair._cross_fit import Array
 from skfair._utils._arrays import quotients
 from skfair._utils._validation import check_choice, check_real
 from skfair.groups import rows_by_code

@@ -15,8 +15,8 @@ from skfair.frames._query import (
     names_of,
     open_table,
 )
-from skfair.metrics._demographic_parity import parity_outcomes
 from skfair.metrics._inputs import positive_rows
+from skfair.metrics._rates import parity_outcomes
 from skfair.statistics import (
     GroupedCalibration,
     GroupedConfusion,

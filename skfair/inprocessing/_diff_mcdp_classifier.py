@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice, pairwise
-from typing import Any, Literal, Self, TypeAlias
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -16,7 +16,16 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags, check_array, check_random_state
 
 from skfair._comparison import PlainComparison, compare_with_plain
-from skfair._mitigation import FittedTable, Mitigator
+from skfair._cross_fit import (
+    Array,
+    hold_out,
+)
+from skfair._mitigation import (
+    FittedTable,
+    Mitigator,
+    check_validation_fraction,
+    hold_out_if_possible,
+)
 from skfair._penalty import (
     Objective,
     PenalisedLoss,
@@ -25,16 +34,10 @@ from skfair._penalty import (
     mean_over_strata,
     smooth_gap,
 )
-from skfair._training_rows import (
-    Array,
-    TrainingRows,
-    check_validation_fraction,
-    hold_out,
-    hold_out_if_possible,
-)
+from skfair._rows import Rows
 from skfair._utils._arrays import Integers
+from skfair._utils._progress import reports_tasks
 from skfair._utils._validation import (
-    check_choice,
     check_flag,
     check_integer,
     check_real,
@@ -88,11 +91,9 @@ class DiffMCDPClassifier(
         Which gap is penalised: the largest difference of the CDFs, the difference of
         the mean scores (DiffDP), or the area between the CDFs (DiffABCC). With more
         than two groups, it is the largest over pairs of groups.
-    learning_rate_init : float, default=0.001
-        Learning rate of the first step.
-    learning_rate : {"constant", "step"}, default="constant"
-        ``"step"`` divides the learning rate by ten after each third of the steps, as
-        the paper does.
+    learning_rate_init : float or sequence of float, default=0.001
+        Learning rate. Several are used one after the other, each for the same number of
+        steps, such as ``(1e-3, 1e-4, 1e-5)`` in the paper.
     batch_size : int, default=1024
         Number of rows in a mini-batch, at most all rows. Each group should have many
         rows in it, since the gap of few rows is mostly noise.
@@ -123,6 +124,8 @@ class DiffMCDPClassifier(
     random_state : int, RandomState instance or None, default=None
         Random numbers for the first parameters, the mini-batches, dropout and the rows
         held out.
+    verbose : int, default=0
+        Whether to print, on the standard error stream, which step is done.
 
     Attributes
     ----------
@@ -220,8 +223,7 @@ class DiffMCDPClassifier(
         strength: float = 0.2,
         temperature: float = 50.0,
         objective: Objective = "mcdp",
-        learning_rate_init: float = 1e-3,
-        learning_rate: Literal["constant", "step"] = "constant",
+        learning_rate_init: float | Sequence[float] = 1e-3,
         batch_size: int = 1024,
         max_iter: int = 600,
         dropout: float = 0.0,
@@ -231,13 +233,13 @@ class DiffMCDPClassifier(
         drop_sensitive: bool = False,
         control_features: Selector | None = None,
         random_state: Any = None,
+        verbose: int = 0,
     ) -> None:
         self.hidden_layer_sizes = hidden_layer_sizes
         self.strength = strength
         self.temperature = temperature
         self.objective = objective
         self.learning_rate_init = learning_rate_init
-        self.learning_rate = learning_rate
         self.batch_size = batch_size
         self.max_iter = max_iter
         self.dropout = dropout
@@ -247,7 +249,9 @@ class DiffMCDPClassifier(
         self.drop_sensitive = drop_sensitive
         self.control_features = control_features
         self.random_state = random_state
+        self.verbose = verbose
 
+    @reports_tasks
     def fit(
         self,
         X: Any,
@@ -305,28 +309,35 @@ class DiffMCDPClassifier(
         check_training(self)
         loss = check_penalised_loss(self)
         rng = check_random_state(self.random_state)
-        rows = self._prepare(X, y, sensitive_features, control_features, sample_weight)
-        rows = replace(rows, X=self._features(rows.X))
-        if rows.sample_weight is not None:  # only rows with weight, 1 in the mean
-            rows = rows.take(np.flatnonzero(rows.weights))
-            rows = replace(rows, sample_weight=rows.weights / rows.weights.mean())
-        sizes = rows.X.shape[1], *layer_sizes(self.hidden_layer_sizes), 1
-        first = initial_parameters(sizes, rows.X.dtype, rng)
-        loss = loss.for_labels(rows.y, rows.weights)
+        given = X, y, sensitive_features, control_features, sample_weight
+        features, rows = self._prepare(*given)
+        features = self._features(features)
+        if rows.weight is not None:  # only rows with weight, 1 in the mean
+            weighted = np.flatnonzero(rows.weight)
+            features, rows = features[weighted], rows[weighted]
+            rows = replace(rows, weight=rows.weights / rows.weights.mean())
+        sizes = features.shape[1], *layer_sizes(self.hidden_layer_sizes), 1
+        first = initial_parameters(sizes, features.dtype, rng)
+        loss = loss.for_labels(rows.y_true, rows.weights)
         compares = bool(loss.strength and self.groups_)
-        rows, held_out = self._hold_out(rows, compares, rng)
-        watched = held_out if self.early_stopping else None
+        training, held_out = self._hold_out(rows, compares, rng)
+        train_on = features[training], rows[training]
+        watched = None
+        if held_out is not None and self.early_stopping:
+            watched = features[held_out], rows[held_out]
+        n_networks = 1 + (held_out is not None and compares)
+        self._tasks.begin(n_networks * self.max_iter)
         parameters, self.history_ = train(
-            [values.copy() for values in first], rows, watched, loss, self, rng
+            [values.copy() for values in first], train_on, watched, loss, self, rng
         )
         self.comparison_: PlainComparison | None = None
         if held_out is not None and compares:
             unpenalised = replace(loss, strength=0.0)
-            plain, _ = train(first, rows, watched, unpenalised, self, rng)
+            plain, _ = train(first, train_on, watched, unpenalised, self, rng)
             self.comparison_ = compare_with_plain(
-                held_out,
-                expit(predict_logits(held_out.X, plain)),
-                expit(predict_logits(held_out.X, parameters)),
+                rows[held_out],
+                expit(predict_logits(features[held_out], plain)),
+                expit(predict_logits(features[held_out], parameters)),
             )
             self.comparison_.warn(self, _REMEDY)
         self.coefs_, self.intercepts_ = parameters[::2], parameters[1::2]
@@ -335,20 +346,16 @@ class DiffMCDPClassifier(
         return self
 
     def _hold_out(
-        self, rows: TrainingRows, compares: bool, rng: np.random.RandomState
-    ) -> tuple[TrainingRows, TrainingRows | None]:
-        """Split rows into those to train on and those to hold out, if any are."""
-        if self.validation_fraction is None:
-            return rows, None
+        self, rows: Rows, compares: bool, rng: np.random.RandomState
+    ) -> tuple[Integers, Integers | None]:
+        """Return positions of rows to train on, and of those to hold out, if any."""
         parts = None
-        if self.early_stopping:
-            parts = hold_out(rows, self.validation_fraction, rng)
-        elif compares:
-            parts = hold_out_if_possible(rows, self.validation_fraction, rng)
-        if parts is None:
-            return rows, None
-        train, held_out = parts
-        return rows.take(train), rows.take(held_out)
+        if self.validation_fraction is not None:
+            if self.early_stopping:
+                parts = hold_out(rows, self.validation_fraction, rng)
+            elif compares:
+                parts = hold_out_if_possible(rows, self.validation_fraction, rng)
+        return parts or (np.arange(len(rows)), None)
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Predict the log-odds of the second class.
@@ -440,53 +447,53 @@ _DECAY = 1e-4
 
 def check_training(network: Any) -> None:
     """Raise unless the parameters of a classifier that concern its steps are valid."""
-    rate = network.learning_rate_init
-    check_choice("learning_rate", network.learning_rate, ("constant", "step"))
     check_integer("max_iter", network.max_iter, 1)
     check_integer("batch_size", network.batch_size, 1)
-    check_real("learning_rate_init", rate, 0, math.inf, closed="neither")
+    for rate in np.atleast_1d(network.learning_rate_init):
+        check_real("learning_rate_init", rate, 0, math.inf, closed="neither")
     check_real("dropout", network.dropout, 0, 1, closed="left")
 
 
 def learning_rate_of(network: Any, step: int) -> float:
     """Learning rate of a step, the first of which is 0."""
-    rate = float(network.learning_rate_init)
-    if network.learning_rate == "constant":
-        return rate
-    return rate * float(0.1 ** (3 * step // network.max_iter))
+    rates = np.atleast_1d(network.learning_rate_init)
+    return float(rates[len(rates) * step // network.max_iter])
 
 
 @np.errstate(over="ignore", invalid="ignore")  # _check_finite raises instead
 def train(
     parameters: Parameters,
-    rows: TrainingRows,
-    held_out: TrainingRows | None,
+    train_on: tuple[Any, Rows],
+    watched: tuple[Any, Rows] | None,
     loss: PenalisedLoss,
     network: Any,
     rng: np.random.RandomState,
 ) -> tuple[Parameters, pd.DataFrame]:
     """Return the trained parameters and a history with one row per step.
 
-    The parameters are those of the step with the least loss on held-out rows; without
-    held-out rows those of the last step, the given arrays changed in place.
+    Features and rows are given to train on, and to watch. The parameters are those of
+    the step with the least loss on the rows watched; without any those of the last
+    step, the given arrays changed in place.
     """
+    X, rows = train_on
     optimizer = Adam(parameters)
     steps: list[dict[str, float]] = []
     validation: dict[int, float] = {}
     best = parameters
     # Where a gap is penalised, mini-batches have equally many rows of each cell.
-    cells = rows.cells if loss.strength else np.zeros(len(rows.y), dtype=np.intp)
+    cells = rows.cells if loss.strength else np.zeros(len(rows), dtype=np.intp)
     batches = mini_batches(cells, network.batch_size, rng)
     for step, (chosen, factors) in enumerate(islice(batches, network.max_iter), 1):
         record, gradients = batch_gradients(
-            parameters, rows.take(chosen), factors, loss, network, rng
+            parameters, X[chosen], rows[chosen], factors, loss, network, rng
         )
         optimizer.step(gradients, learning_rate_of(network, step - 1))
         _check_finite(record["penalised_loss"], parameters, step, network)
         steps.append({"step": step, **record})
-        if held_out is None or step % _VALIDATION_INTERVAL:
+        network._tasks.done("step")
+        if watched is None or step % _VALIDATION_INTERVAL:
             continue
-        validation[step] = _validation_loss(parameters, held_out, loss)
+        validation[step] = _validation_loss(parameters, *watched, loss)
         best_step = min(validation, key=validation.__getitem__)
         if best_step == step:
             best = [values.copy() for values in parameters]
@@ -500,7 +507,8 @@ def train(
 
 def batch_gradients(
     parameters: Parameters,
-    rows: TrainingRows,
+    X: Any,
+    rows: Rows,
     factors: Array,
     loss: PenalisedLoss,
     network: Any,
@@ -511,12 +519,12 @@ def batch_gradients(
     The gradient has the shapes of the parameters. Rows are weighted by `factors`, with
     which means over the batch estimate means over all rows.
     """
-    activations = forward(rows.X, parameters, network.dropout, rng)
+    activations = forward(X, parameters, network.dropout, rng)
     logits = activations[-1][:, 0].astype(np.float64)
     scores = expit(logits)
     shares = factors * rows.weights / len(factors)
-    log_loss = float(shares @ log_losses(logits, rows.y))
-    slopes = shares * (scores - rows.y)
+    log_loss = float(shares @ log_losses(logits, rows.y_true))
+    slopes = shares * (scores - rows.y_true)
     gap = _penalised_gap(scores, rows, loss)
     if gap is not None:
         slopes += loss.strength * gap.gradient * scores * (1 - scores)
@@ -535,26 +543,26 @@ def batch_gradients(
     return record, gradients
 
 
-def _penalised_gap(
-    scores: Array, rows: TrainingRows, loss: PenalisedLoss
-) -> SmoothGap | None:
+def _penalised_gap(scores: Array, rows: Rows, loss: PenalisedLoss) -> SmoothGap | None:
     """Gap of the scores of some rows, None where nothing is penalised."""
-    if not loss.strength or rows.codes.max() < 0:
+    codes, weights = rows.groups.codes, rows.weights
+    if not loss.strength or codes.max() < 0:
         return None
 
     def gap_of(part: Any, stratum: int) -> SmoothGap:
-        of_part = scores[part], rows.codes[part], rows.weights[part]
+        of_part = scores[part], codes[part], weights[part]
         return smooth_gap(*of_part, loss.temperature, loss.objective)
 
-    return mean_over_strata(rows.stratum_codes, rows.weights, gap_of)
+    strata = None if rows.strata is None else rows.strata.codes
+    return mean_over_strata(strata, weights, gap_of)
 
 
 def _validation_loss(
-    parameters: Parameters, rows: TrainingRows, loss: PenalisedLoss
+    parameters: Parameters, X: Any, rows: Rows, loss: PenalisedLoss
 ) -> float:
     """Log-loss plus strength times gap of held-out rows."""
-    logits = predict_logits(rows.X, parameters)
-    log_loss = rows.weights @ log_losses(logits, rows.y) / rows.weights.sum()
+    logits = predict_logits(X, parameters)
+    log_loss = rows.weights @ log_losses(logits, rows.y_true) / rows.weights.sum()
     gap = _penalised_gap(expit(logits), rows, loss)
     return float(log_loss + (loss.strength * gap.value if gap else 0.0))
 

@@ -18,17 +18,22 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from skfair._comparison import PlainComparison, compare_with_plain
-from skfair._mitigation import MetaMitigator, route_fit_params, within_strata
-from skfair._penalty import Objective, check_penalised_loss
-from skfair._training_rows import (
+from skfair._cross_fit import (
     Array,
-    TrainingRows,
-    check_validation_fraction,
-    hold_out_if_possible,
     params_of_rows,
     take_rows,
     weights_in_rows,
 )
+from skfair._mitigation import (
+    MetaMitigator,
+    check_validation_fraction,
+    hold_out_if_possible,
+    route_fit_params,
+    within_strata,
+)
+from skfair._penalty import Objective, check_penalised_loss
+from skfair._rows import Rows
+from skfair._utils._progress import reports_tasks
 from skfair._utils._text import shown
 from skfair.groups import Groups, Selector
 from skfair.inprocessing._mcdp_objective import MCDPObjective
@@ -211,6 +216,7 @@ class MCDPBoostingClassifier(
         self.control_features = control_features
         self.random_state = random_state
 
+    @reports_tasks
     def fit(
         self,
         X: Any,
@@ -273,10 +279,11 @@ class MCDPBoostingClassifier(
         find_library(self.estimator)
         loss = check_penalised_loss(self)
         check_validation_fraction(self, automatic="auto")
-        rows = self._prepare(X, y, sensitive_features, control_features, sample_weight)
+        given = X, y, sensitive_features, control_features, sample_weight
+        features, rows = self._prepare(*given)
         params = route_fit_params(self, sensitive_features, fit_params).estimator.fit
         check_boosting(self.estimator, params)
-        rows = replace(rows, X=to_table(rows.X))
+        features = to_table(features)
         rng = check_random_state(self.random_state)
         train, held_out = np.flatnonzero(rows.weights), np.arange(0)
         penalised = bool(loss.strength and self.groups_)
@@ -288,11 +295,28 @@ class MCDPBoostingClassifier(
             train, held_out = parts or (train, held_out)
         params = params_of_rows(params, train, len(rows))
         self.comparison_: PlainComparison | None = None
+        train_on = take_rows(features, train), rows[train]
         with self._tip_to_drop(X):
-            if penalised:
-                self._fit_penalised(rows.take(train), rows.take(held_out), params, rng)
-            else:
-                self.estimator_ = fit_plain(self.estimator, rows.take(train), params)
+            if not penalised:
+                self.estimator_ = fit_plain(self.estimator, *train_on, params)
+                return self
+            self._tasks.begin(3 if len(held_out) else 2)
+            objective = self._make_objective(*train_on, params, rng)
+            self._tasks.done("probabilities of groups")
+            self.estimator_ = fit_penalised(
+                self.estimator, *train_on, params, objective
+            )
+            self._tasks.done("fit")
+            if len(held_out):
+                plain = fit_plain(self.estimator, *train_on, params)
+                self._tasks.done("plain fit")
+                X_held_out = take_rows(features, held_out)
+                self.comparison_ = compare_with_plain(
+                    rows[held_out],
+                    plain.predict_proba(X_held_out)[:, 1],
+                    self.estimator_.predict_proba(X_held_out)[:, 1],
+                )
+                self.comparison_.warn(self, _REMEDY)
         return self
 
     def predict(self, X: Any) -> NDArray[Any]:
@@ -341,35 +365,15 @@ class MCDPBoostingClassifier(
         check_is_fitted(self, "estimator_")
         return np.asarray(self.estimator_.feature_importances_)
 
-    def _fit_penalised(
-        self,
-        rows: TrainingRows,
-        held_out: TrainingRows,
-        params: dict[str, Any],
-        rng: np.random.RandomState,
-    ) -> None:
-        """Fit to the rows to train on, and compare on those held out."""
-        objective = self._make_objective(rows, params, rng)
-        self.estimator_ = fit_penalised(self.estimator, rows, params, objective)
-        if not len(held_out):
-            return
-        plain = fit_plain(self.estimator, rows, params)
-        self.comparison_ = compare_with_plain(
-            held_out,
-            plain.predict_proba(held_out.X)[:, 1],
-            self.estimator_.predict_proba(held_out.X)[:, 1],
-        )
-        self.comparison_.warn(self, _REMEDY)
-
     def _make_objective(
-        self, rows: TrainingRows, params: dict[str, Any], rng: np.random.RandomState
+        self, X: Any, rows: Rows, params: dict[str, Any], rng: np.random.RandomState
     ) -> MCDPObjective:
         """Return the objective for the rows to train on."""
         groups, strata = within_strata(
             rows.groups, rows.strata, rows.weights, warn=False
         )
         fits = partial(
-            group_probabilities, self.estimator, rows, params=params, rng=rng
+            group_probabilities, self.estimator, X, rows, params=params, rng=rng
         )
         n_cells = len(groups.labels) * (1 if strata is None else len(strata.labels))
         probabilities = None
@@ -451,40 +455,40 @@ def to_table(X: Any) -> Any:
     return np.asarray(X) if isinstance(X, (list, tuple)) else X
 
 
-def fit_plain(estimator: Any, rows: TrainingRows, params: dict[str, Any]) -> Any:
+def fit_plain(estimator: Any, X: Any, rows: Rows, params: dict[str, Any]) -> Any:
     """Fit a clone of a classifier as it is."""
-    return clone(estimator).fit(rows.X, rows.y, **_with_weights(params, rows))
+    return clone(estimator).fit(X, rows.y_true, **_with_weights(params, rows))
 
 
 def fit_penalised(
-    estimator: Any, rows: TrainingRows, params: dict[str, Any], objective: Any
+    estimator: Any, X: Any, rows: Rows, params: dict[str, Any], objective: Any
 ) -> Any:
     """Fit a clone of a classifier, to labels 0 and 1, with an objective of log-odds.
 
     Trees start from the base rate. The fitted classifier predicts probabilities.
     """
-    base_rate = float(np.average(rows.y, weights=rows.weights))
+    base_rate = float(np.average(rows.y_true, weights=rows.weights))
     model = clone(estimator).set_params(objective=objective)
     given, params = params, _with_weights(params, rows)
     if find_library(model) == "xgboost":
         if model.base_score is None:
             model.set_params(base_score=base_rate)
-        model.fit(rows.X, rows.y, **params)
+        model.fit(X, rows.y_true, **params)
         return model.set_params(objective=estimator.objective)
     start = float(logit(base_rate))
-    params["init_score"] = np.full(len(rows.y), start)
+    params["init_score"] = np.full(len(rows), start)
     try:
-        return _as_binary(model.fit(rows.X, rows.y, **params), start)
+        return _as_binary(model.fit(X, rows.y_true, **params), start)
     except sys.modules["lightgbm"].basic.LightGBMError as error:
         if "num_features" not in str(error):
             raise
         # No feature can be split, so scores are equal, and no gap is to be closed.
-        return fit_plain(estimator, rows, given)
+        return fit_plain(estimator, X, rows, given)
 
 
-def _with_weights(params: dict[str, Any], rows: TrainingRows) -> dict[str, Any]:
+def _with_weights(params: dict[str, Any], rows: Rows) -> dict[str, Any]:
     """Parameters of `fit` with the weights of the rows, if there are any."""
-    given = rows.sample_weight is not None
+    given = rows.weight is not None
     return params | ({"sample_weight": rows.weights} if given else {})
 
 
@@ -520,7 +524,8 @@ _LEAST = 1e-4
 
 def group_probabilities(
     estimator: Any,
-    rows: TrainingRows,
+    X: Any,
+    rows: Rows,
     codes: NDArray[np.integer],
     params: dict[str, Any],
     rng: np.random.RandomState,
@@ -530,7 +535,7 @@ def group_probabilities(
     The groups are the codes from 0 on. The halves have equally many rows of each group.
     Rows without a group (code -1) have probabilities, too.
     """
-    rows = replace(rows, sample_weight=weights_in_rows(rows.sample_weight))
+    rows = replace(rows, weight=weights_in_rows(rows.weight))
     order = np.lexsort((rng.permutation(len(codes)), codes))
     halves = np.sort(order[::2]), np.sort(order[1::2])
     found = np.zeros((len(codes), int(codes.max()) + 1))
@@ -542,11 +547,12 @@ def group_probabilities(
             continue
         model = fit_plain(
             _classifier_of_groups(estimator),
-            replace(rows.take(known), y=labels),
+            take_rows(X, known),
+            replace(rows[known], y_true=labels),
             params_of_rows(params, known, len(codes)),
         )
-        found[np.ix_(own, groups)] = model.predict_proba(take_rows(rows.X, own))
-    return _calibrate(found, codes, rows.sample_weight)
+        found[np.ix_(own, groups)] = model.predict_proba(take_rows(X, own))
+    return _calibrate(found, codes, rows.weight)
 
 
 def with_own_group(probabilities: Array, codes: NDArray[np.integer]) -> Array:

@@ -14,12 +14,12 @@ from skfair._utils._warnings import warns_if_reordered
 from skfair.inspection import _layout, _style
 from skfair.inspection._display import PredictionsDisplay, stratum_of_largest
 from skfair.metrics import calibration_gap
-from skfair.metrics._distribution._calibration_gap import (
+from skfair.metrics._calibration_gap import (
     labelled_rows,
     largest_curve_gap,
     rows_by_score,
 )
-from skfair.metrics._undefined import collected_reasons
+from skfair.metrics._inputs import collected_reasons
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -45,10 +45,10 @@ from skfair.groups import (
 )
 from skfair.inspection._style import folded, plain_text, require_matplotlib
 from skfair.metrics import permutation_test
-from skfair.metrics._distribution._gap import grouped_scores
+from skfair.metrics._inputs import undefined_reason
+from skfair.metrics._pairs import grouped_scores
 from skfair.metrics._spec import unwrapped
 from skfair.metrics._strata import results_by_stratum, warn_of_results
-from skfair.metrics._undefined import undefined_reason
 from skfair.statistics import GroupedScores
 
 if TYPE_CHECKING:

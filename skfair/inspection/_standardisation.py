@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from sklearn.model_selection import StratifiedKFold
 
-from skfair._training_rows import cross_fit
+from skfair._cross_fit import cross_fit
 from skfair._utils._arrays import Bools, Floats, Integers, quotients
 
 #: Cells of equal rows take the place of a classifier if so many rows share each.

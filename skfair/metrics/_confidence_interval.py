@@ -19,32 +19,25 @@ from skfair._utils._text import shown
 from skfair._utils._validation import AnyScale, Scale, check_choice, check_real
 from skfair._utils._warnings import warns_if_reordered
 from skfair.groups import Codes, positions_in, resolve_groups
-from skfair.metrics._classes import split_classes
+from skfair.metrics._abcc import abcc
 from skfair.metrics._cvar_fairness import cvar_fairness
-from skfair.metrics._demographic_parity import (
-    compares_numbers,
-    demographic_parity_difference,
-    parity_outcomes,
+from skfair.metrics._evaluate import check_shared
+from skfair.metrics._inputs import (
+    Rate,
+    effective_sizes,
+    grouped_quality,
+    ignore_undefined,
+    warn_if_undefined,
 )
-from skfair.metrics._distribution._abcc import abcc
-from skfair.metrics._distribution._gap import grouped_scores
-from skfair.metrics._distribution._madd import (
+from skfair.metrics._madd import (
     binned_scores,
     is_automatic,
     madd,
     number_of_bins,
 )
-from skfair.metrics._distribution._mcdp import mcdp
-from skfair.metrics._distribution._metric_bounds import MetricBounds, metric_bounds
-from skfair.metrics._equalized_odds import equalized_odds_difference
-from skfair.metrics._error_differences import (
-    errors_of,
-    mean_absolute_error_difference,
-    mean_error_difference,
-)
-from skfair.metrics._evaluate import check_shared
-from skfair.metrics._inputs import Rate, effective_sizes, grouped_quality
 from skfair.metrics._max_gap import max_gap
+from skfair.metrics._mcdp import mcdp
+from skfair.metrics._metric_bounds import MetricBounds, metric_bounds
 from skfair.metrics._noise import UNDEFINED, Comparisons, Method, Observed
 from skfair.metrics._noise_of_metrics import (
     compare_abcc,
@@ -56,8 +49,16 @@ from skfair.metrics._noise_of_metrics import (
     compare_parity,
     compare_seminorm,
 )
-from skfair.metrics._rate_differences import (
+from skfair.metrics._pairs import grouped_scores
+from skfair.metrics._rates import (
+    compares_numbers,
+    demographic_parity_difference,
+    equalized_odds_difference,
+    errors_of,
     false_positive_rate_difference,
+    mean_absolute_error_difference,
+    mean_error_difference,
+    parity_outcomes,
     predictive_value_difference,
     rate_outcomes,
     true_positive_rate_difference,
@@ -79,8 +80,8 @@ from skfair.metrics._strata import (
     check_no_strata,
     combine_numbers,
     defined_results,
+    split_classes,
 )
-from skfair.metrics._undefined import ignore_undefined, warn_if_undefined
 from skfair.statistics import (
     GroupedConfusion,
     GroupedHistogram,

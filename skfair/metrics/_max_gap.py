@@ -23,15 +23,17 @@ from skfair.metrics._inputs import (
     compares_rates_of_errors,
     count_hits,
     grouped_quality,
+    quietly,
     rows_that_count,
+    warn_or_collect,
+    warn_undefined,
 )
-from skfair.metrics._strata import Multistratum
-from skfair.metrics._uncertainty._permutation import (
+from skfair.metrics._permutation import (
     PermutationTestResult,
     permutation_test,
     permute_hits,
 )
-from skfair.metrics._undefined import quietly, warn_or_collect, warn_undefined
+from skfair.metrics._strata import Multistratum
 from skfair.statistics import GroupedOutcomes
 
 GroupWeights: TypeAlias = (

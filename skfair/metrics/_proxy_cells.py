@@ -33,8 +33,8 @@ from skfair.groups import (
     positions_in,
     sort_labels,
 )
-from skfair.metrics._distribution._gap import Pair
 from skfair.metrics._inputs import in_place_of_rows
+from skfair.metrics._pairs import Pair
 from skfair.statistics import GroupedConfusion, GroupedHistogram, GroupedScores
 
 #: Rows of like probability form this many cells where no cells are given.

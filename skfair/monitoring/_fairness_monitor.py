@@ -36,11 +36,11 @@ from skfair.metrics._confidence_interval import (
     observe,
     upper_bound,
 )
-from skfair.metrics._distribution._madd import madd, number_of_bins
+from skfair.metrics._inputs import collected_reasons
+from skfair.metrics._madd import madd, number_of_bins
 from skfair.metrics._noise import UNDEFINED, Comparisons, Method
 from skfair.metrics._spec import specification_of, unwrapped
 from skfair.metrics._strata import Multistratum, warn_of_strata
-from skfair.metrics._undefined import collected_reasons
 from skfair.monitoring._change import (
     N_SCORES,
     Block,

@@ -13,26 +13,26 @@ from scipy.ndimage import minimum_filter1d
 
 from skfair._utils._arrays import Bools, Floats, Integers
 from skfair._utils._validation import Scale, check_choice, check_integer, check_real
-from skfair.metrics._distribution._gap import (
+from skfair.metrics._evaluate import never, specify
+from skfair.metrics._inputs import Multigroup, value_or_nan, warn_if_undefined
+from skfair.metrics._pairs import (
     MANY_GROUPS,
     BoundPairs,
-    LargestGap,
+    Located,
+    Measure,
+    PairGaps,
     bound_gaps,
     cdfs_at,
     compared_pairs,
+    each_apart,
     grouped_scores,
     largest_apart,
     largest_gap,
+    n_compared,
     pairs_of_gaps,
     rows_of_scores,
-    value_of_gaps,
 )
-from skfair.metrics._evaluate import never, specify
-from skfair.metrics._inputs import Multigroup
-from skfair.metrics._pairs import PairGaps, each_apart, n_compared
-from skfair.metrics._spec import Measure
 from skfair.metrics._strata import Multistratum, combine_numbers
-from skfair.metrics._undefined import warn_if_undefined
 from skfair.statistics import GroupedScores
 from skfair.statistics._grouped_scores import Gap, gap_between
 
@@ -62,6 +62,58 @@ def sustained_gap(gap: Gap, epsilon: float = 0.0) -> float:
     if epsilon == 0:
         return float(heights.max() / gap.scale)
     return float(_sustained(gap.scores, heights, epsilon) / gap.scale)
+
+
+def largest_mcdp(
+    statistic: GroupedScores,
+    multigroup: Multigroup = "pairwise",
+    epsilon: Any = 0.0,
+    method: str = "exact",
+    n_subdivisions: Any = 32,
+) -> Located:
+    """MCDP(epsilon) and its pair of groups, without a place."""
+    measure = mcdp_measure(
+        epsilon=epsilon, method=method, n_subdivisions=n_subdivisions
+    )
+    return largest_gap(
+        statistic,
+        measure=measure,
+        multigroup=multigroup,
+        bounds_of=partial(bound_pairs, epsilon=epsilon),
+    )
+
+
+def locate_mcdp(
+    statistic: GroupedScores,
+    *,
+    multigroup: Multigroup = "pairwise",
+    epsilon: float = 0.0,
+) -> Located:
+    """Locate MCDP(epsilon): a score and a window with the gap, and both CDFs there."""
+    found = largest_mcdp(statistic, multigroup, epsilon)
+    if found.value == 0:
+        score = float(statistic.scores[0])
+        return _with_cdfs(statistic, found._replace(score=score))
+    gap = gap_between(statistic, *found.pair)
+    heights = np.abs(gap.signed) / gap.scale
+    if epsilon == 0:
+        score = float(gap.scores[heights.argmax()])
+        found = found._replace(score=score, window=(score, score))
+        return _with_cdfs(statistic, found)
+    window = _roomiest_window(gap.scores, heights >= found.value, epsilon)
+    # Each window of the run has a score at which the gap is the value: otherwise
+    # MCDP would be larger.
+    seen = np.searchsorted(gap.scores, window, side="right") - 1
+    pieces = np.arange(max(seen[0], 0), seen[1] + 1)
+    nearest = pieces[np.abs(heights[pieces] - found.value).argmin()]
+    score = max(float(gap.scores[nearest]), window[0])
+    return _with_cdfs(statistic, found._replace(score=score, window=window))
+
+
+def _with_cdfs(statistic: GroupedScores, found: Located) -> Located:
+    """Add the CDFs of both groups at the score."""
+    first, second = (statistic._share_below(group, found.score) for group in found.pair)
+    return found._replace(figures=(first, second))
 
 
 def pairs_of_mcdp(
@@ -152,6 +204,7 @@ def _windows(scores: Floats, epsilon: float) -> tuple[Integers, Integers]:
     distance=sustained_gap,
     countable=rows_of_scores,
     pairs=pairs_of_mcdp,
+    locate=locate_mcdp,
 )
 def mcdp(
     y_true: ArrayLike | None,
@@ -276,14 +329,14 @@ default=None
     ... )
     0.667
     """
-    measure = mcdp_measure(
-        epsilon=epsilon, method=method, n_subdivisions=n_subdivisions
-    )
+    mcdp_measure(epsilon=epsilon, method=method, n_subdivisions=n_subdivisions)
     statistic = grouped_scores(
         y_true, y_score, sensitive_features, sample_weight, scale
     )
-    bounds = partial(bound_pairs, epsilon=epsilon)
-    return value_of_gaps("mcdp", statistic, multigroup, measure, bounds)
+    options = {"epsilon": epsilon, "method": method, "n_subdivisions": n_subdivisions}
+    return value_or_nan(
+        "mcdp", statistic, largest_mcdp, multigroup=multigroup, **options
+    )
 
 
 def _combine_steps(
@@ -394,30 +447,6 @@ default=None
     return _combine_steps(
         [gap_profile(gap_between(statistic, *pair)) for pair in pairs]
     )
-
-
-def largest_sustained_gap(
-    statistic: GroupedScores, epsilon: float, multigroup: Multigroup = "pairwise"
-) -> LargestGap:
-    """MCDP(epsilon) with the pair of groups and the scores at which it is attained."""
-    measure = partial(sustained_gap, epsilon=epsilon)
-    bounds = partial(bound_pairs, epsilon=epsilon)
-    found = largest_gap(statistic, multigroup, measure, bounds)
-    value, pair = found.value, found.pair
-    if value == 0:
-        return found
-    gap = gap_between(statistic, *pair)
-    heights = np.abs(gap.signed) / gap.scale
-    if epsilon == 0:
-        score = float(gap.scores[heights.argmax()])
-        return LargestGap(value, pair, score, (score, score))
-    window = _roomiest_window(gap.scores, heights >= value, epsilon)
-    # Each window of the run has a score at which the gap is the value: otherwise
-    # MCDP would be larger.
-    seen = np.searchsorted(gap.scores, window, side="right") - 1
-    pieces = np.arange(max(seen[0], 0), seen[1] + 1)
-    nearest = pieces[np.abs(heights[pieces] - value).argmin()]
-    return LargestGap(value, pair, max(float(gap.scores[nearest]), window[0]), window)
 
 
 def _roomiest_window(

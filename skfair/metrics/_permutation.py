@@ -1,11 +1,13 @@
-"""Permutation test of any fairness metric."""
+"""Permutation test of any fairness metric, and disparities without their noise."""
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import combinations
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -13,6 +15,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.parallel import Parallel, delayed
 
+from skfair._rows import Rows
 from skfair._utils._arrays import Floats, Integers, quotients
 from skfair._utils._results import Result
 from skfair._utils._text import shown
@@ -20,12 +23,10 @@ from skfair._utils._validation import as_array, check_integer, check_no_missing
 from skfair._utils._warnings import warn_user
 from skfair.groups import encode_column, intersect, rows_by_code
 from skfair.metrics._pairs import PairGaps, furthest_groups
-from skfair.metrics._spec import check_metric, pick, specification_of
-from skfair.metrics._uncertainty._counts import Counts
-from skfair.metrics._uncertainty._resampling import (
+from skfair.metrics._resampling import (
     ROUNDING,
+    Drawn,
     Metric,
-    Rows,
     Valued,
     check_seed,
     compares_pairs_of,
@@ -34,6 +35,7 @@ from skfair.metrics._uncertainty._resampling import (
     rows_or_counts,
     unit_of,
 )
+from skfair.metrics._spec import check_metric, pick, specification_of, unwrapped
 
 #: Numbers in one block of permuted hits, which bounds memory.
 _BLOCK = 2**20
@@ -271,8 +273,8 @@ default=None
     rows = rows_or_counts(
         y_true, y_score, sensitive_features, sample_weight, control_features
     )
-    observed, unit = rows.evaluate(metric), unit_of(metric, rows)
-    if isinstance(rows, Rows) and not math.isnan(observed):
+    observed, unit = rows.evaluate(metric), unit_of(metric, rows.rows)
+    if not rows.parts and not math.isnan(observed):
         rows = _counted(rows, metric, within)
     (result,) = permutation_tests(
         [metric],
@@ -290,11 +292,12 @@ default=None
     return result
 
 
-def _counted(rows: Rows, metric: Metric, within: Any) -> Rows:
+def _counted(rows: Drawn, metric: Metric, within: Any) -> Drawn:
     """Count rows by stratum, unless groups of strata change their sizes."""
-    if rows.strata is not None and not (isinstance(within, str) and within == "auto"):
-        codes = rows.strata.codes
-        parts = permuted_strata(within, metric, rows)
+    strata = rows.rows.strata
+    if strata is not None and not (isinstance(within, str) and within == "auto"):
+        codes = strata.codes
+        parts = permuted_strata(within, metric, rows.rows)
         if any(np.ptp(codes[part]) for part in parts if len(part)):
             return rows
     return rows.counted_for(metric)
@@ -303,8 +306,8 @@ def _counted(rows: Rows, metric: Metric, within: Any) -> Rows:
 def permutation_tests(
     metrics: Sequence[Metric],
     observed: Sequence[float],
-    rows: Rows | Counts,
-    draw: Callable[[np.random.Generator], Rows | Counts],
+    rows: Drawn,
+    draw: Callable[[np.random.Generator], Drawn],
     *,
     units: Sequence[float],
     n_permutations: int,
@@ -339,7 +342,7 @@ def permutation_tests(
 class Compared:
     """Reads the gaps of all pairs off permutations, by which these are ordered."""
 
-    def __init__(self, metric: Metric, rows: Rows | Counts, unit: float) -> None:
+    def __init__(self, metric: Metric, rows: Drawn, unit: float) -> None:
         specification, options = specification_of(metric)
         find: Any = specification.pairs
         self.pairs = partial(find, **pick(find, options))
@@ -355,7 +358,7 @@ class Compared:
         """Whether groups make more pairs than are compared."""
         return bool(self.pairwise and statistic.n_groups > _MAX_GROUPS)
 
-    def _gaps(self, rows: Rows | Counts) -> list[PairGaps]:
+    def _gaps(self, rows: Drawn) -> list[PairGaps]:
         """Gaps of each statistic; of many groups those of the furthest ones."""
         found = []
         for statistic in rows.statistics:
@@ -365,7 +368,7 @@ class Compared:
             found.append(self.pairs(statistic, **among))
         return found
 
-    def read(self, rows: Rows | Counts) -> Floats:
+    def read(self, rows: Drawn) -> Floats:
         """Return the metric, and then what is standardised."""
         largest, numbers = [], []
         reduce = np.fmax.reduce if self.leaves_groups_out else np.maximum.reduce
@@ -387,7 +390,7 @@ class Compared:
         return np.array(numbers)
 
     def summarise(
-        self, observed: float, rows: Rows | Counts, drawn: Floats
+        self, observed: float, rows: Drawn, drawn: Floats
     ) -> PermutationTestResult:
         """Test the largest standardised gap, and make a table of all gaps.
 
@@ -406,7 +409,7 @@ class Compared:
             pairs=self._table(rows, order),
         )
 
-    def _table(self, rows: Rows | Counts, order: Order) -> pd.DataFrame:
+    def _table(self, rows: Drawn, order: Order) -> pd.DataFrame:
         """Table of pairs, those with the largest standardised gaps first."""
         tables, start = [], 0
         for part, gaps in enumerate(self._gaps(rows)):
@@ -433,17 +436,12 @@ class Compared:
         return table.drop(columns=_ORDER).head(_MAX_GAPS).reset_index(drop=True)
 
 
-def _names_of_pairs(
-    rows: Rows | Counts, part: int, gaps: PairGaps
-) -> dict[str, pd.Series]:
+def _names_of_pairs(rows: Drawn, part: int, gaps: PairGaps) -> dict[str, pd.Series]:
     """Labels of both groups of each pair, and names of their stratum and class."""
-    statistic: Any = rows.statistics[part]
-    labels = getattr(statistic, "labels", None) or range(statistic.n_groups)
-    names: dict[str, Any] = {}
-    if isinstance(rows, Rows) and rows.cells:
-        labels, names = rows.in_place[part].labels, rows.cells[part]
-    elif len(rows.statistics) > 1:
-        names = {"stratum": part}
+    labels = rows.parts[part].rows.labels
+    names: dict[str, Any] = {"stratum": part} if len(rows.parts) > 1 else {}
+    if rows.cells:
+        names = rows.cells[part]
     none: list[Any] = [None] * len(gaps.first)
     others = none if gaps.second is None else [labels[i] for i in gaps.second]
     pairs = {"group": [labels[i] for i in gaps.first], "other": others}
@@ -543,30 +541,27 @@ def permutes_within_labels(metric: Any, y_true: Any = None) -> bool:
 
 
 def permutations(
-    within: Any, metric: Any, rows: Rows | Counts
-) -> Callable[[np.random.Generator], Rows | Counts]:
-    """Return what permutes the groups of rows or of a statistic."""
-    if isinstance(rows, Counts):
-        if within is not None and not isinstance(within, str):
-            raise ValueError("within must be 'auto' or None with a statistic.")
-        by_label = within is not None and permutes_within_labels(metric)
-        return partial(rows.shuffled, by_label)
-    return partial(rows.shuffled, permuted_strata(within, metric, rows))
+    within: Any, metric: Any, rows: Drawn
+) -> Callable[[np.random.Generator], Drawn]:
+    """Return what permutes the groups of rows, or of the cells of a statistic."""
+    return partial(rows.permuted, permuted_strata(within, metric, rows.rows))
 
 
 def permuted_strata(within: Any, metric: Any, rows: Rows) -> list[Integers]:
     """Positions of the rows of each stratum that are permuted."""
-    positions, strata = rows.that_count(), []
+    positions, strata, cells = rows.that_count(), [], rows.n is not None
+    if cells and not (within is None or isinstance(within, str)):
+        raise ValueError("within must be 'auto' or None with a statistic.")
     if isinstance(within, str) and within == "auto":
-        by_label = permutes_within_labels(metric, rows.y_true)
+        by_label = permutes_within_labels(metric, None if cells else rows.y_true)
         within = rows.y_true if by_label else None
         permuted_in = specification_of(metric)[0].permuted_in
         if permuted_in is not None:
-            within = permuted_in(rows.y_score, rows.groups)
+            within = permuted_in(rows)
         if rows.strata is not None:
             strata = [(rows.strata.codes[positions], rows.strata.labels)]
     if within is not None:
-        values = check_strata(within, len(rows.y_score))[positions]
+        values = check_strata(within, len(rows))[positions]
         strata.append(encode_column(values, "raise", None, "within"))
     if not strata:
         return [positions]
@@ -657,3 +652,63 @@ def _summarise(
         n_permutations=len(null),
         null_distribution=null,
     )
+
+
+#: Permutations that estimate the noise: they leave an error of about 4 % of it.
+_N_PERMUTATIONS = 40
+#: Pairs of groups that are corrected one by one.
+_MAX_PAIRS = 45
+
+
+def compares_pairs(metric: Callable[..., float]) -> bool:
+    """Whether the value for several groups is the largest of all pairs of them.
+
+    Of ranks it is not: they are among everyone, not among the rows of a pair.
+    """
+    option = inspect.signature(metric).parameters.get("multigroup")
+    ranked = unwrapped(metric)[1].get("scale") == "rank"
+    return option is not None and option.default == "pairwise" and not ranked
+
+
+def subtract_noise(
+    metric: Callable[..., float], rows: Rows, strata: list[Integers], *, by_pair: bool
+) -> float:
+    """Subtract the noise from a defined metric: of squares, for each pair of groups.
+
+    The noise of a pair is the mean square over permutations of all groups. Of several
+    pairs the largest is taken, whose noise is larger: by as much as the largest ratio
+    to the noise of its pair is on average in permutations.
+    """
+    present = np.flatnonzero(rows.groups.sizes())
+    pairs = list(combinations(present.tolist(), 2)) if by_pair else []
+    if len(pairs) > _MAX_PAIRS or len(pairs) < 2:
+        pairs = []
+    generator = check_seed(0)
+    drawn = [rows.permuted(generator, strata) for _ in range(_N_PERMUTATIONS)]
+    null = np.array([_values(metric, one, pairs) for one in drawn]) ** 2
+    null = null[~np.isnan(null).any(axis=1)]
+    if not len(null):
+        return math.nan
+    noise = null.mean(axis=0)
+    ratios = quotients(null, noise)
+    squares = _values(metric, rows, pairs) ** 2 - ratios.max(axis=1).mean() * noise
+    return math.sqrt(max(float(squares.max()), 0))
+
+
+def _values(
+    metric: Callable[..., float], rows: Rows, pairs: list[tuple[int, int]]
+) -> Floats:
+    """Value of each pair of groups, or, without pairs, of all groups."""
+    if not pairs:
+        return np.array([Drawn(rows).evaluate_again(metric)])
+    codes, labels = rows.groups.codes, rows.groups.labels
+    values = []
+    for first, second in pairs:
+        two = rows[np.flatnonzero((codes == first) | (codes == second))]
+        groups = replace(
+            two.groups,
+            codes=(two.groups.codes == second).astype(np.int8),
+            labels=(labels[first], labels[second]),
+        )
+        values.append(Drawn(replace(two, groups=groups)).evaluate_again(metric))
+    return np.array(values)

@@ -4,24 +4,31 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable
-from typing import Any, NamedTuple, TypeAlias
+from dataclasses import replace
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from skfair._rows import Countable, Rows
 from skfair._utils._arrays import Bools, Floats, Integers, quotients
-from skfair._utils._validation import check_numbers
+from skfair._utils._validation import check_numbers, check_weights
 from skfair.groups import Groups, drop_weightless, resolve_groups
-from skfair.metrics._distribution._gap import compared_pairs, largest_bounded
 from skfair.metrics._evaluate import always, specify
-from skfair.metrics._inputs import Multigroup
-from skfair.metrics._pairs import PairGaps, compared_groups
-from skfair.metrics._strata import Multistratum
-from skfair.metrics._undefined import (
+from skfair.metrics._inputs import (
+    Multigroup,
     warn_if_labels_are_few,
     warn_if_undefined,
     warn_undefined,
 )
+from skfair.metrics._pairs import (
+    Located,
+    PairGaps,
+    compared_groups,
+    compared_pairs,
+    largest_bounded,
+)
+from skfair.metrics._strata import Multistratum
 from skfair.statistics import GroupedOutcomes
 from skfair.statistics._grouped_confusion import encode_classes
 
@@ -29,89 +36,69 @@ from skfair.statistics._grouped_confusion import encode_classes
 Curve: TypeAlias = tuple[Floats, Floats]
 
 
-class RankedRows(NamedTuple):
-    """True labels, weights and groups of rows, by decreasing score."""
-
-    scores: Floats
-    positive: Bools
-    weights: NDArray[Any]
-    codes: NDArray[Any]
-    n_groups: int
-    #: Fewest rows of a true label with which a group is compared.
-    smallest: int
-
-    def curve(self, kept: Any) -> Curve:
-        """ROC curve of some of the rows."""
-        return _roc_curve(self.scores[kept], self.positive[kept], self.weights[kept])
-
-    def curves(self) -> list[Curve | None]:
-        """ROC curve of each group, None where it has too few rows of a true label."""
-        cells = self.codes * np.intp(2) + self.positive
-        rows = np.bincount(cells, minlength=2 * self.n_groups).reshape(-1, 2)
-        enough = rows.min(axis=1) >= self.smallest
-        return [
-            self.curve(self.codes == group) if enough[group] else None
-            for group in range(self.n_groups)
-        ]
+def curve_of(rows: Rows) -> Curve:
+    """ROC curve of rows in the order of their scores."""
+    weights = np.ones(len(rows), np.intp) if rows.totals is None else rows.totals
+    return _roc_curve(rows.y_pred[::-1], rows.y_true[::-1], weights[::-1])
 
 
-class _RowsByRank(NamedTuple):
-    """Rows by decreasing score, which are sorted once and given any groups."""
-
-    order: Integers
-    scores: Floats
-    positive: Bools
-    weights: NDArray[Any]
-
-    def statistic(self, groups: Groups) -> RankedRows:
-        """Return the rows that have a group, with these groups."""
-        codes, smallest = groups.codes[self.order], max(groups.min_group_size, 1)
-        known: Any = slice(None) if codes.min(initial=0) >= 0 else codes >= 0
-        return RankedRows(
-            self.scores[known],
-            self.positive[known],
-            self.weights[known],
-            codes[known],
-            len(groups.labels),
-            smallest,
-        )
+def curves_of(rows: Rows) -> list[Curve | None]:
+    """ROC curve of each group, None where it has too few rows of a true label."""
+    codes, smallest = rows.groups.codes, max(rows.groups.min_group_size, 1)
+    cells = codes * np.intp(2) + rows.y_true
+    numbers = np.bincount(cells, minlength=2 * rows.n_groups).reshape(-1, 2)
+    enough = numbers.min(axis=1) >= smallest
+    return [
+        curve_of(rows[codes == group]) if enough[group] else None
+        for group in range(rows.n_groups)
+    ]
 
 
-def _rows_by_rank(y_true: Any, y_score: Any, weights: Any) -> _RowsByRank:
-    """Sort rows by decreasing score."""
-    scores = check_numbers(y_score, "y_score")
-    positive, _ = _read_classes(y_true, len(scores))
-    order = np.argsort(-scores, kind="stable")
-    weights = np.ones(len(order), np.intp) if weights is None else weights
-    return _RowsByRank(order, scores[order], positive[order], weights[order])
+def _rows_by_score(rows: Rows) -> Countable:
+    """Read two classes, and sort scores."""
+    scores = check_numbers(rows.y_pred, "y_score")
+    positive, _ = _read_classes(rows.y_true, len(scores))
+    rows = replace(rows, y_true=positive, y_pred=scores)
+    return Countable(rows.ordered(), Rows.grouped)
+
+
+def locate_roc(rows: Rows, *, multigroup: Multigroup = "pairwise") -> Located:
+    """Locate the largest area between two ROC curves, nan if a group has none."""
+    curves = [curve for curve in curves_of(rows) if curve is not None]
+    if len(curves) < rows.n_groups:
+        return Located(math.nan, (0, None))
+    return _largest_area(curves, curve_of(rows), multigroup)
 
 
 def pairs_of_roc(
-    statistic: RankedRows,
+    statistic: Rows,
     *,
     multigroup: Multigroup = "pairwise",
     among: Integers | None = None,
 ) -> PairGaps:
     """Areas between the ROC curves of all pairs, nan where labels are too few."""
-    curves, n_groups = statistic.curves(), statistic.n_groups
+    curves, n_groups = curves_of(statistic), statistic.n_groups
     first, second = compared_groups(n_groups, multigroup, among)
     values = np.full(len(first), np.nan)
-    everyone = statistic.curve(slice(None)) if second is None else None
+    everyone = curve_of(statistic) if second is None else None
     for i, group in enumerate(first.tolist()):
         ours = curves[group]
         theirs = everyone if second is None else curves[second[i]]
         if ours is not None and theirs is not None:
             values[i] = _area_between(ours, theirs)
-    known, metric = [curve for curve in curves if curve is not None], None
+    metric = None
     if among is not None:
-        metric = math.nan
-        if len(known) == n_groups:
-            metric = _largest_area(known, statistic.curve(slice(None)), multigroup)
-    sizes = np.bincount(statistic.codes, minlength=n_groups)[np.newaxis]
+        metric = locate_roc(statistic, multigroup=multigroup).value
+    sizes = np.bincount(statistic.groups.codes, minlength=n_groups)[np.newaxis]
     return PairGaps(first, second, values[np.newaxis], sizes, metric=metric)
 
 
-@specify(compares_errors=always, countable=_rows_by_rank, pairs=pairs_of_roc)
+@specify(
+    compares_errors=always,
+    countable=_rows_by_score,
+    pairs=pairs_of_roc,
+    locate=locate_roc,
+)
 def abroca(
     y_true: ArrayLike,
     y_score: ArrayLike,
@@ -210,26 +197,23 @@ default=None
         positive, classes, groups, sample_weight
     ):
         return math.nan
-    order = np.argsort(-scores, kind="stable")
-    weights = None if sample_weight is None else np.asarray(sample_weight)[order]
-    rows, codes, weights, _ = drop_weightless(order, groups[order], weights)
-    weights = np.ones(len(rows), dtype=np.intp) if weights is None else weights
-    parts = scores[rows], positive[rows], weights, codes
-    ranked = RankedRows(*parts, statistic.n_groups, 1)
-    curves = [curve for curve in ranked.curves() if curve is not None]
-    return _largest_area(curves, ranked.curve(slice(None)), multigroup)
+    weights = check_weights(sample_weight, len(scores))
+    rows = Rows(replace(groups, min_group_size=1), None, positive, scores, weights)
+    rows = rows[rows.that_count()].ordered()
+    return locate_roc(rows, multigroup=multigroup).value
 
 
 def _largest_area(
     curves: list[Curve], everyone: Curve, multigroup: Multigroup
-) -> float:
+) -> Located:
     """Largest area between two curves, or between a curve and everyone's.
 
     The area is a distance: the sum of two curves' distances from everyone's bounds it.
     """
     from_everyone = np.array([_area_between(curve, everyone) for curve in curves])
     if multigroup == "pooled":
-        return float(from_everyone.max())
+        furthest = int(from_everyone.argmax())
+        return Located(float(from_everyone[furthest]), (furthest, None))
     pairs = compared_pairs(len(curves), multigroup)
     bounds = from_everyone[np.array(pairs)].sum(axis=1)
 
@@ -238,7 +222,7 @@ def _largest_area(
         assert second is not None
         return _area_between(curves[first], curves[second])
 
-    return float(largest_bounded(pairs, bounds, area).value)
+    return largest_bounded(pairs, bounds, area)
 
 
 def _read_classes(

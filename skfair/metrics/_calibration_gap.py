@@ -4,23 +4,32 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from itertools import pairwise
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from skfair._rows import Countable, Rows
 from skfair._utils._arrays import Bools, Floats, Integers
-from skfair.groups import Groups, drop_weightless, resolve_groups
-from skfair.metrics._distribution._gap import curve_blocks, largest_apart
+from skfair.groups import drop_weightless, resolve_groups
 from skfair.metrics._evaluate import never, specify
-from skfair.metrics._inputs import Multigroup, labelled_scores, refuse_statistics
-from skfair.metrics._pairs import PairGaps, compared_groups
+from skfair.metrics._inputs import (
+    Multigroup,
+    labelled_scores,
+    refuse_statistics,
+    warn_if_undefined,
+)
+from skfair.metrics._pairs import (
+    Located,
+    PairGaps,
+    compared_groups,
+    curve_blocks,
+    largest_apart,
+    locate_largest,
+)
 from skfair.metrics._spec import Specification, register
 from skfair.metrics._strata import Multistratum, largest_defined
-from skfair.metrics._uncertainty._counts import Counts, deal
-from skfair.metrics._undefined import warn_if_undefined
 from skfair.statistics import GroupedCalibration, GroupedOutcomes
 from skfair.statistics._grouped_scores import sort_scores
 
@@ -38,6 +47,16 @@ class Steps(NamedTuple):
     #: Weight of the group of each curve as a share of all.
     shares: Floats
 
+    @classmethod
+    def _from_rows(cls, rows: Rows) -> Steps:
+        """Return the steps of checked rows; those that are in order are not sorted."""
+        rows = rows.ordered().grouped()
+        codes, weights = rows.groups.codes, rows.totals
+        weights = np.ones(len(rows), np.int64) if weights is None else weights
+        totals = np.bincount(codes, weights, rows.n_groups)
+        steps = weights / totals[codes] * (rows.y_true - rows.y_pred)
+        return cls(rows.y_pred, codes, steps, totals / totals.sum())
+
     @property
     def n_groups(self) -> int:
         """Number of groups."""
@@ -47,122 +66,6 @@ class Steps(NamedTuple):
         """Yield distinct scores, and the curves there, shape (n_curves, n_scores)."""
         parts = self.scores, self.codes, self.steps
         return curve_blocks(*parts, len(self.shares), _BLOCK)
-
-
-class Curves(NamedTuple):
-    """Curves C of all groups that are known, at distinct scores."""
-
-    scores: Floats
-    heights: Floats
-    shares: Floats
-
-    @property
-    def n_groups(self) -> int:
-        """Number of groups."""
-        return len(self.shares)
-
-    def curves(self) -> Iterator[tuple[Floats, Floats]]:
-        """Yield distinct scores, and the curves there, as `Steps` do."""
-        yield self.scores, self.heights
-
-
-class RowsByScore(NamedTuple):
-    """Rows that are sorted by score once, and given other groups since."""
-
-    order: Integers
-    #: Scores, and outcomes minus scores, in the order of the scores.
-    scores: Floats
-    excess: Floats
-    weights: NDArray[Any]
-
-    @classmethod
-    def of(
-        cls, scores: Floats, positive: Bools, weights: NDArray[Any] | None
-    ) -> RowsByScore:
-        """Sort rows by their scores; without weights each weighs one."""
-        order = np.argsort(scores, kind="stable")
-        weights = np.ones(len(order), np.int64) if weights is None else weights
-        excess = positive - scores
-        return cls(order, scores[order], excess[order], weights[order])
-
-    def statistic(self, groups: Groups) -> Steps:
-        """Return the steps of the rows with these groups, without sorting scores."""
-        codes, weights, n_groups = groups.codes, self.weights, len(groups.labels)
-        codes = codes[self.order]
-        scores, excess, kept = self.scores, self.excess, codes >= 0
-        if not kept.all():
-            scores, excess = scores[kept], excess[kept]
-            codes, weights = codes[kept], weights[kept]
-        totals = np.bincount(codes, weights, n_groups)
-        steps = weights / totals[codes] * excess
-        return Steps(scores, codes, steps, totals / totals.sum())
-
-    def to_draw(self, groups: Groups, rows: Integers) -> RowsOfGroups:
-        """Return some rows, which keep their groups when they are drawn."""
-        n_groups, places = len(groups.labels), np.full(len(self.order), -1)
-        places[rows] = np.arange(len(rows))
-        places, codes = places[self.order], groups.codes[self.order].astype(np.intp)
-        kept = np.flatnonzero(places >= 0)
-        kept = kept[np.argsort(codes[kept], kind="stable")]
-        scores, columns = np.unique(self.scores[kept], return_inverse=True)
-        cells = codes[kept] * len(scores) + columns
-        last = np.append(cells[1:] != cells[:-1], True)
-        # Where a curve starts, and where it has a step.
-        starts = np.arange(n_groups) * len(scores)
-        changes = np.sort(np.concatenate([starts, cells[last]]))
-        return RowsOfGroups(
-            places=places[kept],
-            codes=codes[kept],
-            excess=self.excess[kept],
-            weights=self.weights[kept],
-            steps=np.cumsum(last) - last,
-            starts=np.append(np.searchsorted(cells[last], starts), last.sum()),
-            lengths=np.diff(changes, append=n_groups * len(scores)),
-            scores=scores,
-            drawn=np.arange(len(rows)),
-        )
-
-
-class RowsOfGroups(NamedTuple):
-    """Rows in the order of their groups and scores, which are drawn many times.
-
-    Rows with the same group and score are one step of the curve of the group.
-    """
-
-    #: Positions among all rows from which rows are drawn.
-    places: Integers
-    codes: Integers
-    #: Outcomes minus scores.
-    excess: Floats
-    weights: NDArray[Any]
-    #: Step of each row.
-    steps: Integers
-    #: First step of each group, and the end of the last one.
-    starts: Integers
-    #: How many scores each step, and the start of each curve, hold for.
-    lengths: Integers
-    #: Distinct scores.
-    scores: Floats
-    #: Rows that are drawn, at first all of them.
-    drawn: Integers
-
-    def take(self, rows: Integers) -> RowsOfGroups:
-        """Rows at the given positions."""
-        return self._replace(drawn=rows)
-
-    def statistic(self, groups: Groups) -> Curves:
-        """Return the curves of the rows that are drawn, whose groups are known."""
-        times = np.bincount(self.drawn, minlength=len(self.places))
-        weights = self.weights * times[self.places]
-        totals = np.bincount(self.codes, weights, len(groups.labels))
-        steps = weights / totals[self.codes] * self.excess
-        sums = np.bincount(self.steps, steps)
-        heights = np.zeros(len(self.lengths))
-        for group, (first, end) in enumerate(pairwise(self.starts)):
-            after = slice(first + group + 1, end + group + 1)
-            np.cumsum(sums[first:end], out=heights[after])
-        curves = np.repeat(heights, self.lengths).reshape(len(totals), -1)
-        return Curves(self.scores, curves, totals / totals.sum())
 
 
 class LabelledRows(NamedTuple):
@@ -215,16 +118,15 @@ def rows_by_score(rows: LabelledRows) -> Steps:
     return Steps(scores, codes, steps, totals / totals.sum())
 
 
-def score_cells(y_score: Any, groups: Groups, n_alike: Any = 1) -> Integers:
+def score_cells(rows: Rows) -> Integers:
     """Cells of rows with similar scores, as many as the root of their number.
 
     All groups count alike, so that cells are narrow where the scores of a small group
     are. Rows with equal scores are in one cell; rows without a group do not count.
-    Each row may stand for several.
     """
-    scores, codes = np.asarray(y_score, dtype=np.float64), groups.codes
-    numbers = np.where(codes >= 0, n_alike, 0)
-    sizes = np.bincount(np.maximum(codes, 0), numbers, max(len(groups.labels), 1))
+    scores, codes = np.asarray(rows.y_pred, dtype=np.float64), rows.groups.codes
+    numbers = np.where(codes >= 0, 1 if rows.n is None else rows.n, 0)
+    sizes = np.bincount(np.maximum(codes, 0), numbers, max(rows.n_groups, 1))
     weights = numbers / np.maximum(sizes, 1)[codes]
     order = np.argsort(scores, kind="stable")
     sums = np.concatenate([[0.0], np.cumsum(weights[order])])
@@ -234,54 +136,20 @@ def score_cells(y_score: Any, groups: Groups, n_alike: Any = 1) -> Integers:
     return np.asarray(cells.astype(np.intp))
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class CalibrationCounts(Counts):
-    """Numbers of rows of each group, by score, true label and weight.
-
-    Cells of `counts` are pairs of a score, in their order, and a label, 0 and 1.
-    """
-
-    #: First score of each cell of similar scores, within which groups are permuted.
-    starts: Integers
-
-    @classmethod
-    def of_scores(
-        cls, counts: NDArray[np.int64], scores: Floats, weights: NDArray[Any]
-    ) -> CalibrationCounts:
-        """Find the cells of similar scores, and the statistic."""
-        n_groups, n_scores = len(counts), len(scores)
-        groups = Groups(
-            np.repeat(np.arange(n_groups), n_scores), tuple(range(n_groups))
-        )
-        numbers = counts.reshape(n_groups * n_scores, -1).sum(axis=1)
-        cells = score_cells(np.tile(scores, n_groups), groups, numbers)
-        starts = np.flatnonzero(np.diff(cells[:n_scores], prepend=-1))
-        empty = cls(None, counts, scores, weights, starts=starts)
-        return empty.with_counts(counts)
-
-    def with_counts(self, counts: NDArray[np.int64]) -> CalibrationCounts:
-        """Return other numbers of rows, and the statistic of these."""
-        assert self.scores is not None
-        totals = (counts @ self.weights).reshape(len(counts), len(self.scores), 2)
-        negative, positive = np.moveaxis(totals, 2, 0)
-        steps = positive * (1 - self.scores) - negative * self.scores
-        sizes = totals.sum(axis=(1, 2))
-        at, codes = np.nonzero(totals.sum(axis=2).T)
-        steps = steps[codes, at] / sizes[codes]
-        statistic = Steps(self.scores[at], codes, steps, sizes / sizes.sum())
-        return replace(self, statistic=statistic, counts=counts)
-
-    def shuffled(
-        self, within_labels: bool, generator: np.random.Generator
-    ) -> CalibrationCounts:
-        """Permute the groups among rows with similar scores."""
-        parts = np.split(self.counts, 2 * self.starts[1:], axis=1)
-        dealt = [deal(part, generator) for part in parts]
-        return self.with_counts(np.concatenate(dealt, axis=1))
+def locate_curves(statistic: Steps, *, multigroup: Multigroup = "pairwise") -> Located:
+    """Locate the largest difference of two curves C, and both curves there."""
+    value, score, heights = largest_curve_gap(statistic, multigroup)
+    everyone = float(statistic.shares @ heights)
+    found = locate_largest(value, heights, everyone, multigroup)
+    if found.pair[0] == found.pair[1]:
+        found = found._replace(pair=(0, 1), figures=(heights[0], heights[1]))
+    if math.isnan(score):
+        score = float(statistic.scores[0])
+    return found._replace(score=score)
 
 
 def pairs_of_curves(
-    statistic: Steps | Curves,
+    statistic: Steps,
     *,
     multigroup: Multigroup = "pairwise",
     among: Integers | None = None,
@@ -308,11 +176,11 @@ def pairs_of_curves(
     return PairGaps(first, second, values[np.newaxis], sizes, metric=largest)
 
 
-def _rows_of_calibration(
-    y_true: Any, y_score: Any, weights: Any, *, pos_label: Any = None
-) -> RowsByScore:
-    """Sort rows by their scores once, to be given groups many times."""
-    return RowsByScore.of(*labelled_scores(y_true, y_score, pos_label), weights)
+def _rows_of_calibration(rows: Rows, *, pos_label: Any = None) -> Countable:
+    """Read outcomes, and sort scores."""
+    scores, positive = labelled_scores(rows.y_true, rows.y_pred, pos_label)
+    rows = replace(rows, y_true=positive.astype(np.float64), y_pred=scores)
+    return Countable(rows.ordered(), Steps._from_rows)
 
 
 def _bounding_curves(statistic: GroupedCalibration) -> Iterator[tuple[Floats, Floats]]:
@@ -369,6 +237,7 @@ def _bound_gap(
     bounds_by_label=_bound_gap,
     countable=_rows_of_calibration,
     pairs=pairs_of_curves,
+    locate=locate_curves,
 )
 def calibration_gap(
     y_true: ArrayLike,
@@ -481,7 +350,7 @@ default=None
 
 
 def gap_of_steps(
-    y_true: None, y_score: Steps | Curves, *, multigroup: Multigroup = "pairwise"
+    y_true: None, y_score: Steps, *, multigroup: Multigroup = "pairwise"
 ) -> float:
     """Calibration gap of rows whose steps are known."""
     value, _, _ = largest_curve_gap(y_score, multigroup)
@@ -496,12 +365,13 @@ register(
         permuted_in=score_cells,
         combine=largest_defined,
         pairs=pairs_of_curves,
+        locate=locate_curves,
     ),
 )
 
 
 def largest_curve_gap(
-    rows: Steps | Curves, multigroup: Multigroup = "pairwise"
+    rows: Steps, multigroup: Multigroup = "pairwise"
 ) -> tuple[float, float, Floats]:
     """Largest difference of two curves, the first score with it, and all curves there.
 

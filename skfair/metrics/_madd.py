@@ -25,19 +25,24 @@ from skfair._utils._validation import (
 )
 from skfair._utils._warnings import warns_if_reordered
 from skfair.groups import resolve_groups
-from skfair.metrics._distribution._gap import (
+from skfair.metrics._evaluate import never, specify
+from skfair.metrics._inputs import (
+    Multigroup,
+    check_multigroup,
+    value_or_nan,
+    warn_if_undefined,
+)
+from skfair.metrics._pairs import (
+    Located,
     Pair,
+    PairGaps,
+    compared_groups,
     compared_pairs,
     grouped_scores,
     largest_gap,
     rows_of_scores,
-    value_of_gaps,
 )
-from skfair.metrics._evaluate import never, specify
-from skfair.metrics._inputs import Multigroup, check_multigroup
-from skfair.metrics._pairs import PairGaps, compared_groups
 from skfair.metrics._strata import Multistratum, combine_numbers, defined_results
-from skfair.metrics._undefined import warn_if_undefined
 from skfair.statistics import GroupedScores
 from skfair.statistics._grouped_scores import MAX_EXACT, Gap, gap_between
 from skfair.statistics._json import JSONStatistic
@@ -66,6 +71,21 @@ def check_bins(n_known: int, *, bandwidth: Any = "auto") -> None:
             f"bandwidth must be 1 / m for a power of two m <= {n_known}, got "
             f"{bandwidth!r}."
         )
+
+
+def locate_madd(
+    statistic: GroupedScores,
+    *,
+    multigroup: Multigroup = "pairwise",
+    bandwidth: float | Literal["auto"] = "auto",
+) -> Located:
+    """Locate the largest distance between the histograms of two groups."""
+    if is_automatic(bandwidth):
+        found = most_stable(statistic, multigroup, N_BANDWIDTHS, stable_interval)
+        curve, interval = found
+        return Located(interval.mean, curve.pair)
+    measure = partial(histogram_distance, n_bins=number_of_bins(bandwidth))
+    return largest_gap(statistic, measure=measure, multigroup=multigroup)
 
 
 def pairs_of_madd(
@@ -97,11 +117,10 @@ def pairs_of_madd(
             values[i] = np.abs(shares[first[i]] - other).sum()
     if among is not None:
         metric = math.nan
-        if enough.all() and is_automatic(bandwidth):
-            metric = stable_mean(statistic, multigroup)[0]
-        elif enough.all():
-            measure = partial(histogram_distance, n_bins=number_of_bins(bandwidth))
-            metric = largest_gap(statistic, multigroup, measure).value
+        if enough.all():
+            metric = locate_madd(
+                statistic, multigroup=multigroup, bandwidth=bandwidth
+            ).value
     return PairGaps(first, second, values[np.newaxis], sizes[np.newaxis], metric=metric)
 
 
@@ -125,6 +144,7 @@ def _shares_in_bins(statistic: GroupedScores, n_bins: int) -> Floats:
     check_bins=check_bins,
     countable=rows_of_scores,
     pairs=pairs_of_madd,
+    locate=locate_madd,
 )
 def madd(
     y_true: ArrayLike | None,
@@ -232,13 +252,11 @@ default=None
     rows = y_true, y_score, sensitive_features, sample_weight
     if is_automatic(bandwidth):
         statistic = grouped_scores(*rows, scale)
-        if warn_if_undefined("madd", statistic):
-            return math.nan
-        return stable_mean(statistic, multigroup)[0]
-    n_bins = number_of_bins(bandwidth)
-    statistic = binned_scores(n_bins, *rows, scale)
-    measure = partial(histogram_distance, n_bins=n_bins)
-    return value_of_gaps("madd", statistic, multigroup, measure)
+    else:
+        statistic = binned_scores(number_of_bins(bandwidth), *rows, scale)
+    return value_or_nan(
+        "madd", statistic, locate_madd, multigroup=multigroup, bandwidth=bandwidth
+    )
 
 
 def _combine_curves(
@@ -838,12 +856,6 @@ def most_stable(
         if interval.mean > found.mean:
             best, found = curve, interval
     return best, found
-
-
-def stable_mean(statistic: GroupedScores, multigroup: Multigroup) -> tuple[float, Pair]:
-    """Return MADD with ``bandwidth="auto"``, and the pair of groups that has it."""
-    curve, interval = most_stable(statistic, multigroup, N_BANDWIDTHS, stable_interval)
-    return interval.mean, curve.pair
 
 
 def optimal_order(totals: tuple[Any, Any]) -> Any:

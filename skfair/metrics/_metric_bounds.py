@@ -13,16 +13,14 @@ from numpy.typing import NDArray
 
 from skfair._utils._arrays import Floats, Integers
 from skfair._utils._results import Result
-from skfair.metrics._distribution._gap import Pair, blocks_of, compared_pairs
-from skfair.metrics._inputs import check_multigroup
+from skfair.metrics._inputs import check_multigroup, warn_if_undefined
+from skfair.metrics._pairs import Measure, Pair, blocks_of, compared_pairs
 from skfair.metrics._spec import (
-    Measure,
     check_known,
     check_metric,
     known_metrics,
     specification_of,
 )
-from skfair.metrics._undefined import warn_if_undefined
 from skfair.statistics import GroupedCalibration, GroupedHistogram
 from skfair.statistics._grouped_scores import MAX_EXACT, Gap
 

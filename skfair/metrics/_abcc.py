@@ -11,19 +11,22 @@ from numpy.typing import ArrayLike
 
 from skfair._utils._arrays import Floats, Integers
 from skfair._utils._validation import AnyScale
-from skfair.metrics._distribution._gap import (
+from skfair.metrics._evaluate import never, specify
+from skfair.metrics._inputs import Multigroup, value_or_nan
+from skfair.metrics._pairs import (
     MANY_GROUPS,
     BoundPairs,
+    Located,
+    PairGaps,
     bound_gaps,
+    each_apart,
     grouped_scores,
+    largest_gap,
+    n_compared,
     pairs_of_gaps,
     rows_of_scores,
     sums_of_distances,
-    value_of_gaps,
 )
-from skfair.metrics._evaluate import never, specify
-from skfair.metrics._inputs import Multigroup
-from skfair.metrics._pairs import PairGaps, each_apart, n_compared
 from skfair.metrics._strata import Multistratum
 from skfair.statistics import GroupedScores
 from skfair.statistics._grouped_scores import Gap
@@ -55,6 +58,19 @@ def bound_areas(statistic: GroupedScores) -> BoundPairs:
     return bounds
 
 
+def locate_abcc(
+    statistic: GroupedScores,
+    *,
+    multigroup: Multigroup = "pairwise",
+    scale: AnyScale = "probability",
+) -> Located:
+    """Locate the largest area between two CDFs."""
+    measure = partial(area, largest=math.inf) if scale == "real" else area
+    return largest_gap(
+        statistic, measure=measure, multigroup=multigroup, bounds_of=bound_areas
+    )
+
+
 def pairs_of_abcc(
     statistic: GroupedScores,
     *,
@@ -84,6 +100,7 @@ def _areas_apart(scores: Floats, cdfs: Floats, multigroup: Multigroup) -> Floats
     measure=lambda: area,
     countable=rows_of_scores,
     pairs=pairs_of_abcc,
+    locate=locate_abcc,
 )
 def abcc(
     y_true: ArrayLike | None,
@@ -189,5 +206,6 @@ default=None
     statistic = grouped_scores(
         y_true, y_score, sensitive_features, sample_weight, scale, scales=AnyScale
     )
-    measure = partial(area, largest=math.inf) if scale == "real" else area
-    return value_of_gaps("abcc", statistic, multigroup, measure, bound_areas)
+    return value_or_nan(
+        "abcc", statistic, locate_abcc, multigroup=multigroup, scale=scale
+    )

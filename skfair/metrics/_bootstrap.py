@@ -16,18 +16,16 @@ from skfair._utils._arrays import Floats
 from skfair._utils._results import Result
 from skfair._utils._validation import check_integer, check_real
 from skfair._utils._warnings import warn_user
-from skfair.metrics._spec import check_metric
-from skfair.metrics._uncertainty._counts import Counts
-from skfair.metrics._uncertainty._resampling import (
-    Rows,
+from skfair.metrics._inputs import ignore_undefined
+from skfair.metrics._resampling import (
+    Drawn,
     basic_interval,
     check_seed,
     defined_values,
     evaluate_each,
     rows_or_counts,
-    stratified_draws,
 )
-from skfair.metrics._undefined import ignore_undefined
+from skfair.metrics._spec import check_metric
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -176,7 +174,7 @@ default=None
         values = np.full(n_resamples, np.nan)
         low = high = math.nan
     else:
-        draw = resamples(metric, rows, generator)
+        draw = resamples(rows, generator)
         drawn_rows = (draw() for _ in range(n_resamples))
         with ignore_undefined():
             drawn = evaluate_each([metric], drawn_rows, n_jobs=n_jobs, verbose=verbose)
@@ -188,39 +186,31 @@ default=None
     return BootstrapResult(observed, low, high, level, n_resamples, values)
 
 
-def resamples(
-    metric: Any, rows: Rows | Counts, generator: np.random.Generator
-) -> Callable[[], Rows | Counts]:
+def resamples(rows: Drawn, generator: np.random.Generator) -> Callable[[], Drawn]:
     """Return what draws rows, or rows of a statistic, with replacement."""
-    if isinstance(rows, Counts):
+    if rows.parts:
         return partial(rows.resampled, generator)
-    kept = rows.take(rows.that_count())  # a resample of weight zero has no value
-    draw = stratified_draws(kept.drawn_from(), generator)
-    return lambda: kept.take(draw())
+    # A resample of weight zero has no value.
+    kept = rows.rows[rows.rows.that_count()]
+    return lambda: Drawn(kept[kept.draw(generator)])
 
 
-def resamples_of_all(
-    rows: Sequence[Rows | Counts], seed: Any
-) -> Callable[[], list[Rows | Counts]]:
+def resamples_of_all(rows: Sequence[Drawn], seed: Any) -> Callable[[], list[Drawn]]:
     """Return what draws, at each call, of each one what `resamples` draws.
 
-    They are the rows of several metrics with the same groups and weights, or counts.
+    They are the rows of several metrics with the same groups and weights, or cells.
     """
-    if any(isinstance(one, Counts) for one in rows):
-        draws = [resamples(None, one, check_seed(seed)) for one in rows]
+    first = rows[0].rows
+    if first.n is not None:
+        draws = [resamples(one, check_seed(seed)) for one in rows]
         return lambda: [draw() for draw in draws]
-    first, every = rows[0], [one for one in rows if isinstance(one, Rows)]
-    assert isinstance(first, Rows)
-    kept = first.that_count()
-    parts = [[part.to_draw(one.groups, kept) for part in one.in_place] for one in every]
-    draw = stratified_draws(first.groups[kept], check_seed(seed))
+    kept, generator = first[first.that_count()], check_seed(seed)
 
-    def draw_all() -> list[Rows | Counts]:
-        positions = draw()
-        return [
-            replace(one, in_place=tuple(part.take(positions) for part in of_one))
-            for one, of_one in zip(every, parts, strict=True)
-        ]
+    def draw_all() -> list[Drawn]:
+        assert kept.position is not None
+        drawn = kept.position[kept.draw(generator)]
+        n = np.bincount(drawn, minlength=len(first))
+        return [replace(one, rows=one.rows.times(n)) for one in rows]
 
     return draw_all
 

@@ -115,7 +115,7 @@ def test_bands_cover_the_true_curves(monkeypatch):
     monkeypatch.setattr(GroupCurveDisplay, "plot", lambda display, ax: display)
     rng, grid = np.random.default_rng(0), np.linspace(0.005, 1, 200)
     missed = dict.fromkeys(KINDS, 0)
-    for _ in range(60):
+    for _ in range(30):
         positive = rng.random(400) < 0.3
         ranks = norm.cdf(rng.normal(size=400) + positive)
         false, true = grid, norm.sf(norm.isf(grid) - 1)
@@ -139,7 +139,7 @@ def test_bands_cover_the_true_curves(monkeypatch):
             truth = np.interp(band["x"], x, y)
             within = (band["lower"] <= truth + 0.01) & (truth <= band["upper"] + 0.01)
             missed[kind] += not within[band["x"] >= 0.005].all()
-    assert max(missed.values()) <= 0.1 * 60 + 5
+    assert max(missed.values()) <= 0.1 * 30 + 4
 
 
 def test_a_group_of_one_class_has_no_curve(legend_texts):

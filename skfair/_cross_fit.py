@@ -90,13 +90,14 @@ def cross_fit(
     splits: Iterable[Split],
     fit_params: dict[str, Any],
     held_out: Callable[[Any, Any, Integers], Any],
+    done: Callable[[str], None] = lambda name: None,
     **parallel: Any,
 ) -> list[Any]:
     """Fit a clone to the training rows of each split, and use it on the others.
 
     Of each split, return what `held_out` returns for the fitted clone, the features of
-    the rows left out, and the positions of these rows. Keywords are those of
-    `Parallel`.
+    the rows left out, and the positions of these rows. `done` is called after each.
+    Keywords are those of `Parallel`.
     """
     splits = list(splits)
     if not splits:
@@ -117,7 +118,11 @@ def cross_fit(
         )
         for train, test in splits
     )
-    return list(Parallel(**parallel)(jobs))
+    results = []
+    for result in Parallel(return_as="generator", **parallel)(jobs):
+        results.append(result)
+        done("fold")
+    return results
 
 
 def _fit_split(

@@ -6,7 +6,7 @@ import copy
 import math
 import numbers
 import os
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -53,6 +53,7 @@ from skfair._utils._columns import (
     positions_of,
     select_columns,
 )
+from skfair._utils._progress import CallbackSupportMixin, Tasks
 from skfair._utils._text import shown
 from skfair._utils._validation import (
     check_flag,
@@ -117,7 +118,7 @@ class FittedTable:
         vars(estimator)[self.kept_as] = columns
 
 
-class Mitigator(LinkedToSite):
+class Mitigator(LinkedToSite, CallbackSupportMixin):  # type: ignore[misc]
     """Mixin of estimators that know the groups of the rows they are fitted to.
 
     Groups come from the keyword `sensitive_features`, or from columns of X, and strata
@@ -134,6 +135,8 @@ class Mitigator(LinkedToSite):
     feature_names_in_: NDArray[Any]
 
     __metadata_request__fit: ClassVar = ROUTED
+    #: Tasks of a fit that goes on.
+    _tasks: Tasks
     #: Whether there may be more than two classes.
     _several_classes: ClassVar = False
     #: What happens if `fit` is given no groups, of which the user is warned.
@@ -290,7 +293,7 @@ class MetaMitigator(Mitigator):
     estimator: Any
 
     def __sklearn_tags__(self) -> Tags:
-        tags: Tags = super().__sklearn_tags__()  # type: ignore[misc]
+        tags: Tags = super().__sklearn_tags__()
         inner = get_tags(self.estimator)
         if tags.classifier_tags is not None:
             tags.classifier_tags.multi_class = self._several_classes
@@ -581,6 +584,7 @@ def predict_folds(
     splits: list[Split],
     fit_params: dict[str, Any],
     n_jobs: int | None,
+    done: Callable[[str], None] = lambda name: None,
 ) -> tuple[list[Any], Rows]:
     """Fit a clone to the training part of each split, and predict the rows left out.
 
@@ -588,7 +592,8 @@ def predict_folds(
     position of the model, and `y_pred` has a column with the probability of each label;
     a regressor, which has no labels, has one column of predictions. Rows whose target
     is not among the labels are predicted, but not trained on. A frozen estimator
-    predicts all rows, since it was fitted to none of them.
+    predicts all rows, since it was fitted to none of them. `done` is called after each
+    fit.
     """
     positions = np.arange(len(target))
     if isinstance(estimator, FrozenEstimator):
@@ -605,6 +610,7 @@ def predict_folds(
             splits,
             fit_params,
             partial(_model_and_predictions, labels=labels),
+            done,
             n_jobs=n_jobs,
         )
         models, predicted = ([*part] for part in zip(*fitted, strict=True))

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice, pairwise
-from typing import Any, Literal, Self, TypeAlias
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -36,8 +36,8 @@ from skfair._penalty import (
 )
 from skfair._rows import Rows
 from skfair._utils._arrays import Integers
+from skfair._utils._progress import reports_tasks
 from skfair._utils._validation import (
-    check_choice,
     check_flag,
     check_integer,
     check_real,
@@ -91,11 +91,9 @@ class DiffMCDPClassifier(
         Which gap is penalised: the largest difference of the CDFs, the difference of
         the mean scores (DiffDP), or the area between the CDFs (DiffABCC). With more
         than two groups, it is the largest over pairs of groups.
-    learning_rate_init : float, default=0.001
-        Learning rate of the first step.
-    learning_rate : {"constant", "step"}, default="constant"
-        ``"step"`` divides the learning rate by ten after each third of the steps, as
-        the paper does.
+    learning_rate_init : float or sequence of float, default=0.001
+        Learning rate. Several are used one after the other, each for the same number of
+        steps, such as ``(1e-3, 1e-4, 1e-5)`` in the paper.
     batch_size : int, default=1024
         Number of rows in a mini-batch, at most all rows. Each group should have many
         rows in it, since the gap of few rows is mostly noise.
@@ -126,6 +124,8 @@ class DiffMCDPClassifier(
     random_state : int, RandomState instance or None, default=None
         Random numbers for the first parameters, the mini-batches, dropout and the rows
         held out.
+    verbose : int, default=0
+        Whether to print, on the standard error stream, which step is done.
 
     Attributes
     ----------
@@ -223,8 +223,7 @@ class DiffMCDPClassifier(
         strength: float = 0.2,
         temperature: float = 50.0,
         objective: Objective = "mcdp",
-        learning_rate_init: float = 1e-3,
-        learning_rate: Literal["constant", "step"] = "constant",
+        learning_rate_init: float | Sequence[float] = 1e-3,
         batch_size: int = 1024,
         max_iter: int = 600,
         dropout: float = 0.0,
@@ -234,13 +233,13 @@ class DiffMCDPClassifier(
         drop_sensitive: bool = False,
         control_features: Selector | None = None,
         random_state: Any = None,
+        verbose: int = 0,
     ) -> None:
         self.hidden_layer_sizes = hidden_layer_sizes
         self.strength = strength
         self.temperature = temperature
         self.objective = objective
         self.learning_rate_init = learning_rate_init
-        self.learning_rate = learning_rate
         self.batch_size = batch_size
         self.max_iter = max_iter
         self.dropout = dropout
@@ -250,7 +249,9 @@ class DiffMCDPClassifier(
         self.drop_sensitive = drop_sensitive
         self.control_features = control_features
         self.random_state = random_state
+        self.verbose = verbose
 
+    @reports_tasks
     def fit(
         self,
         X: Any,
@@ -324,6 +325,8 @@ class DiffMCDPClassifier(
         watched = None
         if held_out is not None and self.early_stopping:
             watched = features[held_out], rows[held_out]
+        n_networks = 1 + (held_out is not None and compares)
+        self._tasks.begin(n_networks * self.max_iter)
         parameters, self.history_ = train(
             [values.copy() for values in first], train_on, watched, loss, self, rng
         )
@@ -444,20 +447,17 @@ _DECAY = 1e-4
 
 def check_training(network: Any) -> None:
     """Raise unless the parameters of a classifier that concern its steps are valid."""
-    rate = network.learning_rate_init
-    check_choice("learning_rate", network.learning_rate, ("constant", "step"))
     check_integer("max_iter", network.max_iter, 1)
     check_integer("batch_size", network.batch_size, 1)
-    check_real("learning_rate_init", rate, 0, math.inf, closed="neither")
+    for rate in np.atleast_1d(network.learning_rate_init):
+        check_real("learning_rate_init", rate, 0, math.inf, closed="neither")
     check_real("dropout", network.dropout, 0, 1, closed="left")
 
 
 def learning_rate_of(network: Any, step: int) -> float:
     """Learning rate of a step, the first of which is 0."""
-    rate = float(network.learning_rate_init)
-    if network.learning_rate == "constant":
-        return rate
-    return rate * float(0.1 ** (3 * step // network.max_iter))
+    rates = np.atleast_1d(network.learning_rate_init)
+    return float(rates[len(rates) * step // network.max_iter])
 
 
 @np.errstate(over="ignore", invalid="ignore")  # _check_finite raises instead
@@ -490,6 +490,7 @@ def train(
         optimizer.step(gradients, learning_rate_of(network, step - 1))
         _check_finite(record["penalised_loss"], parameters, step, network)
         steps.append({"step": step, **record})
+        network._tasks.done("step")
         if watched is None or step % _VALIDATION_INTERVAL:
             continue
         validation[step] = _validation_loss(parameters, *watched, loss)

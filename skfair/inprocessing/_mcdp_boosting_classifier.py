@@ -33,6 +33,7 @@ from skfair._mitigation import (
 )
 from skfair._penalty import Objective, check_penalised_loss
 from skfair._rows import Rows
+from skfair._utils._progress import reports_tasks
 from skfair._utils._text import shown
 from skfair.groups import Groups, Selector
 from skfair.inprocessing._mcdp_objective import MCDPObjective
@@ -215,6 +216,7 @@ class MCDPBoostingClassifier(
         self.control_features = control_features
         self.random_state = random_state
 
+    @reports_tasks
     def fit(
         self,
         X: Any,
@@ -298,12 +300,16 @@ class MCDPBoostingClassifier(
             if not penalised:
                 self.estimator_ = fit_plain(self.estimator, *train_on, params)
                 return self
+            self._tasks.begin(3 if len(held_out) else 2)
             objective = self._make_objective(*train_on, params, rng)
+            self._tasks.done("probabilities of groups")
             self.estimator_ = fit_penalised(
                 self.estimator, *train_on, params, objective
             )
+            self._tasks.done("fit")
             if len(held_out):
                 plain = fit_plain(self.estimator, *train_on, params)
+                self._tasks.done("plain fit")
                 X_held_out = take_rows(features, held_out)
                 self.comparison_ = compare_with_plain(
                     rows[held_out],

@@ -90,6 +90,8 @@ class MCDPReweighter(
         Shuffles rows before they are assigned to folds. None keeps their order.
     n_jobs : int, default=None
         Number of folds fitted in parallel.
+    verbose : int, default=0
+        Whether to print, on the standard error stream, which fit is done.
 
     Attributes
     ----------
@@ -195,6 +197,7 @@ class MCDPReweighter(
     """
 
     _performance: ClassVar[Performance] = "average_precision"
+    _n_last_fits = 2
     comparison_: PlainComparison | None
 
     def with_strength(
@@ -376,4 +379,7 @@ class MCDPReweighter(
         params = params_of_rows(params, twice, len(self._all_rows))
         params[keyword] = self.sample_weight_[chosen].T.ravel()
         y = np.repeat(self.classes_, len(chosen))
-        return clone(self.estimator).fit(take_rows(X, twice), y, **params)
+        fitted = clone(self.estimator).fit(take_rows(X, twice), y, **params)
+        if hasattr(self, "_tasks"):
+            self._tasks.done("fit to fair scores")
+        return fitted

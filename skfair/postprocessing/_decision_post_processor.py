@@ -31,6 +31,7 @@ from skfair._mitigation import (
 )
 from skfair._rows import Rows
 from skfair._utils._arrays import Floats, Integers, quotients
+from skfair._utils._progress import reports_tasks
 from skfair._utils._results import Result
 from skfair._utils._text import listed
 from skfair._utils._validation import check_choice, check_flag, check_real, count_rows
@@ -298,6 +299,7 @@ default="demographic_parity"
         self.random_state = random_state
         self.n_jobs = n_jobs
 
+    @reports_tasks
     def fit(
         self,
         X: Any,
@@ -513,6 +515,8 @@ default="demographic_parity"
             splits = make_splits(
                 self, features, target, rows.groups.codes, routed.splitter.split
             )
+        n_fits = 0 if frozen else len(splits)
+        self._tasks.begin(n_fits + (0 if self.uses_group else len(splits)))
         with self._tip_to_drop(X):
             self.estimators_, held_out = predict_folds(
                 estimator,
@@ -523,6 +527,7 @@ default="demographic_parity"
                 splits,
                 params,
                 self.n_jobs,
+                self._tasks.done,
             )
         self.group_estimators_ = []
         probabilities = mean_of_folds(held_out, len(rows))
@@ -547,6 +552,7 @@ default="demographic_parity"
                 splits,
                 params,
                 self.n_jobs,
+                self._tasks.done,
             )
             predicted = mean_of_folds(of_groups, len(rows))
             kept &= np.isfinite(predicted).all(axis=1)

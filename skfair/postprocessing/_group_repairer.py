@@ -84,6 +84,7 @@ class GroupRepairer(MetaMitigator):
         if not isinstance(self.estimator, FrozenEstimator):
             cells, for_split = _cells_to_repair(rows), routed.splitter.split
             splits = make_splits(self, features, target, cells, for_split)
+        self._tasks.begin(len(splits))
         with self._tip_to_drop(X):
             self.estimators_, held_out = predict_folds(
                 self.estimator,
@@ -94,6 +95,7 @@ class GroupRepairer(MetaMitigator):
                 splits,
                 routed.estimator.fit,
                 self.n_jobs,
+                self._tasks.done,
             )
         scores = held_out.y_pred[:, -1] + 0.0  # no negative zeros
         usable = (_cells_to_repair(held_out) >= 0) & (held_out.weights > 0)

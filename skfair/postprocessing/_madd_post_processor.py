@@ -28,6 +28,7 @@ from skfair._mitigation import (
 )
 from skfair._rows import Rows
 from skfair._utils._arrays import Bools, Floats
+from skfair._utils._progress import reports_tasks
 from skfair._utils._validation import check_choice, check_real, check_scores
 from skfair.groups import Selector, rows_by_code
 from skfair.metrics import madd, mcdp
@@ -294,6 +295,7 @@ class MADDPostProcessor(
         self.random_state = random_state
         self.n_jobs = n_jobs
 
+    @reports_tasks
     def fit(
         self,
         X: Any,

@@ -16,6 +16,7 @@ from skfair._mitigation import (
     route_fit_params,
 )
 from skfair._utils._arrays import Floats
+from skfair._utils._progress import reports_tasks
 from skfair._utils._validation import ParameterError
 from skfair.groups import Selector
 from skfair.postprocessing._group_repairer import (
@@ -176,6 +177,7 @@ class RepairedRegressor(
         self.random_state = random_state
         self.n_jobs = n_jobs
 
+    @reports_tasks
     def fit(
         self,
         X: Any,

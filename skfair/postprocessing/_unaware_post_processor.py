@@ -36,6 +36,7 @@ from skfair._mitigation import (
 )
 from skfair._rows import Rows
 from skfair._utils._arrays import Floats
+from skfair._utils._progress import reports_tasks
 from skfair._utils._validation import check_real
 from skfair._utils._warnings import warn_user
 from skfair.exceptions import MitigationWarning
@@ -66,6 +67,8 @@ class GroupPredictor(MetaMitigator):
     comparison_: Any
     path_ = FittedTable()
     _performance: ClassVar[Performance]
+    #: Number of fits after those of the folds.
+    _n_last_fits: ClassVar = 0
     #: Rows held out, with their predictions, and the probabilities of their groups.
     _rows: Rows
     _q: Floats
@@ -85,6 +88,7 @@ class GroupPredictor(MetaMitigator):
         control_features: Selector | None = None,
         random_state: Any = None,
         n_jobs: int | None = None,
+        verbose: int = 0,
     ) -> None:
         self.estimator = estimator
         self.group_estimator = group_estimator
@@ -95,7 +99,9 @@ class GroupPredictor(MetaMitigator):
         self.control_features = control_features
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.verbose = verbose
 
+    @reports_tasks
     def fit(
         self,
         X: Any,
@@ -291,6 +297,9 @@ class GroupPredictor(MetaMitigator):
         for_split = routed.splitter.split
         splits = make_splits(self, features, target, rows.groups.codes, for_split)
         classes = self.classes_.tolist() if is_classifier(self) else None
+        both = self.estimator, self.group_estimator
+        n_fitted = sum(not isinstance(one, FrozenEstimator) for one in both)
+        self._tasks.begin(n_fitted * len(splits) + self._n_last_fits)
         with self._tip_to_drop(X):
             models, held_out = predict_folds(
                 self.estimator,
@@ -301,6 +310,7 @@ class GroupPredictor(MetaMitigator):
                 splits,
                 routed.estimator.fit,
                 self.n_jobs,
+                self._tasks.done,
             )
             group_models, of_groups = self._predict_groups(
                 features, rows, splits, routed
@@ -339,6 +349,7 @@ class GroupPredictor(MetaMitigator):
                 splits,
                 params,
                 self.n_jobs,
+                self._tasks.done,
             )
         except ValueError as error:
             if estimator is not self.estimator:
@@ -442,6 +453,8 @@ class UnawarePostProcessor(
         Shuffles rows before they are assigned to folds. None keeps their order.
     n_jobs : int, default=None
         Number of folds fitted in parallel.
+    verbose : int, default=0
+        Whether to print, on the standard error stream, which fold is done.
 
     Attributes
     ----------

@@ -92,6 +92,8 @@ class UnawareRegressor(
         Shuffles rows before they are assigned to folds. None keeps their order.
     n_jobs : int, default=None
         Number of folds fitted in parallel.
+    verbose : int, default=0
+        Whether to print, on the standard error stream, which fold is done.
 
     Attributes
     ----------
@@ -175,6 +177,7 @@ class UnawareRegressor(
         control_features: Selector | None = None,
         random_state: Any = None,
         n_jobs: int | None = None,
+        verbose: int = 0,
     ) -> None:
         super().__init__(
             estimator,
@@ -186,6 +189,7 @@ class UnawareRegressor(
             control_features=control_features,
             random_state=random_state,
             n_jobs=n_jobs,
+            verbose=verbose,
         )
         self.max_mcdp = max_mcdp
 

@@ -107,7 +107,7 @@ def test_log_losses_of_large_logits():
 
 
 def test_learning_rates():
-    paper = DiffMCDPClassifier(learning_rate="step", max_iter=150)
+    paper = DiffMCDPClassifier(learning_rate_init=(1e-3, 1e-4, 1e-5), max_iter=150)
     assert_allclose(
         [learning_rate_of(paper, step) for step in (0, 49, 50, 99, 100, 149)],
         [1e-3, 1e-3, 1e-4, 1e-4, 1e-5, 1e-5],

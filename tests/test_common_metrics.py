@@ -44,8 +44,8 @@ from skfair.metrics import (
     predictive_value_difference,
     true_positive_rate_difference,
 )
+from skfair.metrics._permutation import permutes_within_labels
 from skfair.metrics._spec import numbers_by_name, specification_of, unwrapped
-from skfair.metrics._uncertainty._permutation import permutes_within_labels
 from skfair.statistics import (
     GroupedConfusion,
     GroupedHistogram,

@@ -31,8 +31,7 @@ from skfair._cli._text import (
     read_rows,
     refuse_text,
 )
-from skfair._utils._optional import extra, require
-from skfair._utils._sql import quote_name, quote_text
+from skfair._utils._hints import extra, require
 from skfair._utils._validation import RowError
 from skfair.groups import MISSING_LABEL, OTHER_LABEL, check_rare
 
@@ -355,3 +354,13 @@ def _types_of(source: Any, columns: Columns) -> dict[str, str]:
         elif short:
             types[name] = "BIGINT"
     return types
+
+
+def quote_name(name: str) -> str:
+    """Write the name of a column in quotation marks."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def quote_text(text: str) -> str:
+    """Write text as a literal, which no text can end."""
+    return "'" + text.replace("'", "''") + "'"

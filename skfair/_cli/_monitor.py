@@ -18,9 +18,9 @@ from skfair._cli._rows import naming_lines, note_bins
 from skfair._cli._tables import Columns, read_columns
 from skfair._utils._files import check_writable, locked, sha256_of, write_text
 from skfair.groups import encode_groups
-from skfair.metrics._confidence._known_metrics import metric_from_dict
+from skfair.metrics._confidence_interval import metric_from_dict
+from skfair.metrics._inputs import collected_reasons
 from skfair.metrics._spec import unwrapped
-from skfair.metrics._undefined import collected_reasons
 from skfair.monitoring import FairnessMonitor
 from skfair.statistics._json import check_sealed, sealed
 

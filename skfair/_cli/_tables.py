@@ -21,7 +21,7 @@ from skfair._cli._text import (
     read_rows,
     refuse_text,
 )
-from skfair._utils._optional import require
+from skfair._utils._hints import require
 
 #: What an error about scores that are no probabilities adds in an audit.
 TAKES_ANY = " With --scale rank scores may be any finite numbers."

@@ -16,10 +16,14 @@ import numpy as np
 
 from skfair._utils._validation import check_choice
 from skfair._utils._warnings import warns_if_reordered
-from skfair.metrics._classes import evaluate_classes
 from skfair.metrics._inputs import Multigroup
 from skfair.metrics._spec import Specification, check_option_names, register
-from skfair.metrics._strata import Multistratum, combine_numbers, evaluate_strata
+from skfair.metrics._strata import (
+    Multistratum,
+    combine_numbers,
+    evaluate_classes,
+    evaluate_strata,
+)
 from skfair.statistics._json import JSONStatistic
 
 Metric = TypeVar("Metric", bound=Callable[..., Any])

@@ -23,26 +23,24 @@ from skfair.groups import (
     rows_by_code,
     warn_of_look_alikes,
 )
-from skfair.metrics._confidence._certify import least_level
-from skfair.metrics._confidence._confidence_interval import (
+from skfair.metrics._confidence_interval import (
     ConfidenceInterval,
-    join,
-    lower_bound,
-    upper_bound,
-)
-from skfair.metrics._confidence._known_metrics import (
     bounded_metric,
     check_options,
     compare,
+    join,
+    least_level,
+    lower_bound,
     metric_from_dict,
     metric_to_dict,
     observe,
+    upper_bound,
 )
-from skfair.metrics._confidence._noise import UNDEFINED, Comparisons, Method
-from skfair.metrics._distribution._madd import madd, number_of_bins
+from skfair.metrics._inputs import collected_reasons
+from skfair.metrics._madd import madd, number_of_bins
+from skfair.metrics._noise import UNDEFINED, Comparisons, Method
 from skfair.metrics._spec import specification_of, unwrapped
 from skfair.metrics._strata import Multistratum, warn_of_strata
-from skfair.metrics._undefined import collected_reasons
 from skfair.monitoring._change import (
     N_SCORES,
     Block,

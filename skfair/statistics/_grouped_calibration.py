@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from skfair._utils._types import Integers
+from skfair._utils._arrays import Integers
 from skfair._utils._validation import as_array, check_scores
 from skfair._utils._warnings import warns_if_reordered
 from skfair.groups import drop_weightless, resolve_groups

@@ -11,9 +11,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from skfair._utils._arithmetic import quotients
+from skfair._rows import Rows
+from skfair._utils._arrays import Floats, Integers, quotients
 from skfair._utils._text import shown
-from skfair._utils._types import Floats, Integers
 from skfair._utils._validation import (
     MAX_EXACT_SUM,
     check_length,
@@ -137,6 +137,21 @@ class GroupedConfusion(JSONStatistic):
             groups.names,
             groups.min_group_size,
         )
+
+    @classmethod
+    def _from_rows(cls, rows: Rows) -> GroupedConfusion:
+        """Count checked labels, which are positions in the classes of the rows."""
+        rows, n_classes = rows.grouped(), len(rows.classes)
+        shape = rows.n_groups, n_classes, n_classes
+        cells = rows.groups.codes * np.intp(n_classes**2) + rows.label_pairs
+        numbers = np.bincount(cells, rows.n, math.prod(shape)).reshape(shape)
+        matrices = numbers = numbers.astype(np.intp)
+        if rows.weight is not None:
+            sums = np.bincount(cells, rows.weight, math.prod(shape))
+            matrices = sums.astype(rows.weight.dtype).reshape(shape)
+        groups = rows.groups
+        rest = groups.labels, groups.names, groups.min_group_size
+        return cls(matrices, numbers.sum(axis=2), rows.classes, *rest)
 
     @classmethod
     def from_matrices(

@@ -10,8 +10,8 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from skfair._utils._arrays import Floats, Integers
 from skfair._utils._columns import floats_in, open_frame
-from skfair._utils._types import Floats, Integers
 from skfair._utils._validation import (
     MAX_EXACT_SUM,
     check_integer,
@@ -100,7 +100,7 @@ class GroupedHistogram(JSONStatistic):
     ...     [0.4, 0.6], sensitive_features=["F", "M"]
     ... )
     >>> metric_bounds(mcdp, monday + tuesday)
-    MetricBounds(lower=1.0, upper=1.0)
+    MetricBounds(lower=1, upper=1)
     """
 
     codes: Integers

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from skfair._utils._arithmetic import quotients
-from skfair._utils._types import Bools, Floats, Integers
+from skfair._rows import Rows
+from skfair._utils._arrays import Bools, Floats, Integers, quotients
 from skfair._utils._validation import as_array, check_scores
 from skfair._utils._warnings import warns_if_reordered
 from skfair.groups import drop_weightless, join_groups, positions_in, resolve_groups
@@ -123,6 +123,26 @@ class GroupedOutcomes(JSONStatistic):
             groups.names,
             groups.min_group_size,
         )
+
+    @classmethod
+    def _from_rows(cls, rows: Rows) -> GroupedOutcomes:
+        """Add up checked outcomes, which are the `y_pred` of the rows."""
+        rows = rows.grouped()
+        codes, outcomes, squares = rows.groups.codes, rows.y_pred, rows.squares
+        counts = np.bincount(codes, rows.n, rows.n_groups).astype(np.intp)
+        totals = sums_of_squares = counts
+        if rows.weight is not None:
+            if squares is None:
+                n = 1 if rows.n is None else rows.n
+                squares = np.square(rows.weight, dtype=float) / n
+            totals = np.bincount(codes, rows.weight, rows.n_groups)
+            sums_of_squares = np.bincount(codes, squares, rows.n_groups)
+        if rows.totals is not None:
+            outcomes = outcomes * rows.totals
+        sums = np.bincount(codes, outcomes, rows.n_groups)
+        groups = rows.groups
+        rest = groups.labels, groups.names, groups.min_group_size
+        return cls(sums, totals, sums_of_squares, counts, *rest)
 
     @property
     def means(self) -> Floats:

@@ -11,7 +11,7 @@ from sklearn.exceptions import UndefinedMetricWarning
 
 from skfair.groups import encode_groups
 from skfair.metrics import impact_ratios
-from skfair.metrics._groupwise._impact_ratios import _intervals
+from skfair.metrics._impact_ratios import _intervals
 from skfair.metrics._rate_intervals import clopper_pearson
 from skfair.statistics import GroupedOutcomes
 

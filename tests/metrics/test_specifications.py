@@ -23,15 +23,15 @@ from skfair.metrics import (
     permutation_test,
     values_by_class,
 )
-from skfair.metrics._confidence import lower_bound, observe, upper_bound
-from skfair.metrics._confidence._distributions import compare_seminorm
-from skfair.metrics._distribution._abcc import area
-from skfair.metrics._distribution._gap import (
+from skfair.metrics._abcc import area
+from skfair.metrics._confidence_interval import lower_bound, observe, upper_bound
+from skfair.metrics._evaluate import specify
+from skfair.metrics._inputs import value_or_nan
+from skfair.metrics._noise_of_metrics import compare_seminorm
+from skfair.metrics._pairs import (
     grouped_scores,
     largest_gap,
-    value_of_gaps,
 )
-from skfair.metrics._evaluate import specify
 from skfair.metrics._spec import known_metrics, numbers_by_name, specification_of
 from skfair.monitoring import FairnessMonitor
 from skfair.statistics import GroupedHistogram, GroupedScores
@@ -79,7 +79,7 @@ def test_a_metric_is_the_largest_of_its_measure(metric, multigroup):
         if scale == "rank" and "scale" not in inspect.signature(metric).parameters:
             continue
         value = metric(None, of_rows, multigroup=multigroup, scale=scale)
-        found = largest_gap(statistic, multigroup, known.measure())
+        found = largest_gap(statistic, measure=known.measure(), multigroup=multigroup)
         assert value == found.value
 
 
@@ -111,7 +111,8 @@ def test_a_new_metric_has_all_that_its_measure_gives(monkeypatch):
     ):
         rows = y_true, y_score, sensitive_features, sample_weight
         statistic = grouped_scores(*rows, scale)
-        return value_of_gaps("rms_gap", statistic, multigroup, root_mean_square)
+        options = {"multigroup": multigroup, "measure": root_mean_square}
+        return value_or_nan("rms_gap", statistic, largest_gap, **options)
 
     rng = np.random.default_rng(0)
     groups, strata = rng.integers(0, 3, 300), rng.integers(0, 2, 300)

@@ -285,4 +285,4 @@ def test_bundles_that_are_none(run, path):
 
 def test_unknown_metrics_of_a_monitor(run, rows):
     said = run(MONITOR + " --metric neg_mcdp", text(rows))[2]
-    assert "metric must be one of mcdp, madd, " in said
+    assert "metric must be one of abcc, cvar_fairness, " in said

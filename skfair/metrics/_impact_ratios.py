@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -46,12 +46,8 @@ from skfair.statistics import GroupedOutcomes
 UNKNOWN = "(unknown)"
 
 
-class _Attribute(NamedTuple):
-    """Outcomes by group of an attribute, and the number of rows without a group."""
-
-    name: str
-    statistic: GroupedOutcomes
-    n_unknown: int
+#: Name of an attribute, its outcomes by group, and the number of rows without a group.
+Attribute: TypeAlias = tuple[str, GroupedOutcomes, int]
 
 
 @warns_if_reordered
@@ -194,7 +190,7 @@ def impact_ratios(
         outcomes = are_selected(y_pred_or_score, rate, pos_label, sample_weight)
         attributes = _of_rows(outcomes, sensitive_features, sample_weight)
     return pd.concat(
-        [_table_of_ratios(attribute, min_share, level) for attribute in attributes]
+        [_table_of_ratios(*attribute, min_share, level) for attribute in attributes]
     )
 
 
@@ -240,12 +236,12 @@ def _check_outcomes(statistic: GroupedOutcomes) -> None:
 
 def _of_rows(
     outcomes: Bools, sensitive_features: Any, sample_weight: ArrayLike | None
-) -> list[_Attribute]:
+) -> list[Attribute]:
     """Add up the outcomes by each attribute, and by the intersection of all."""
     if sensitive_features is None or isinstance(sensitive_features, Groups):
         groups = resolve_groups(sensitive_features, n_samples=len(outcomes))
-        found = _count_outcomes("", outcomes, groups, sample_weight)
-        return _by_attribute(found.statistic, found.n_unknown)
+        _, statistic, n_unknown = _count_outcomes("", outcomes, groups, sample_weight)
+        return _by_attribute(statistic, n_unknown)
     names, columns = columns_of(sensitive_features)
     named = [name or f"attribute {i + 1}" for i, name in enumerate(names)]
     if len(columns) == 1:
@@ -265,7 +261,7 @@ def _of_rows(
 
 def _count_outcomes(
     name: str, outcomes: Bools, groups: Groups, sample_weight: ArrayLike | None
-) -> _Attribute:
+) -> Attribute:
     """Add up the outcomes of each group, and count the rows without one."""
     statistic = GroupedOutcomes.from_outcomes(
         outcomes, sensitive_features=groups, sample_weight=sample_weight
@@ -274,21 +270,24 @@ def _count_outcomes(
     unknown = groups.codes < 0
     if weights is not None:
         unknown = unknown & (weights > 0)
-    return _Attribute(name, statistic, int(unknown.sum()))
+    return name, statistic, int(unknown.sum())
 
 
-def _by_attribute(statistic: GroupedOutcomes, n_unknown: int) -> list[_Attribute]:
+def _by_attribute(statistic: GroupedOutcomes, n_unknown: int) -> list[Attribute]:
     """Add up the groups of an intersection by each attribute; keep them, too."""
     labels, names = statistic.labels, list(statistic.names)
     n_columns = n_columns_of(labels)
     if n_columns == 1:
-        return [_Attribute(CROSS.join(names) or "group", statistic, n_unknown)]
+        return [(CROSS.join(names) or "group", statistic, n_unknown)]
     if len(names) != n_columns:
         names = [f"attribute {i + 1}" for i in range(n_columns)]
     values: Any = zip(*labels, strict=True)
     margins = [_margin(statistic, of_column) for of_column in values]
-    statistics = zip([*names, CROSS.join(names)], [*margins, statistic], strict=True)
-    return [_Attribute(name, one, n_unknown) for name, one in statistics]
+    names.append(CROSS.join(names))
+    return [
+        (name, by_group, n_unknown)
+        for name, by_group in zip(names, [*margins, statistic], strict=True)
+    ]
 
 
 def _margin(statistic: GroupedOutcomes, values: Sequence[Any]) -> GroupedOutcomes:
@@ -304,10 +303,13 @@ def _margin(statistic: GroupedOutcomes, values: Sequence[Any]) -> GroupedOutcome
 
 
 def _table_of_ratios(
-    attribute: _Attribute, min_share: float, level: float
+    name: str,
+    statistic: GroupedOutcomes,
+    n_unknown: int,
+    min_share: float,
+    level: float,
 ) -> pd.DataFrame:
-    """Rates, ratios and intervals of the groups of an attribute."""
-    name, statistic, n_unknown = attribute
+    """Table of rates, ratios and intervals of the groups of an attribute."""
     totals, rates = statistic.totals, statistic.means
     shares = totals / max(totals.sum(), 1e-300)
     large = statistic.counts >= max(statistic.min_group_size, 1)

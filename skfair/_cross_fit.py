@@ -24,8 +24,8 @@ Split: TypeAlias = tuple[NDArray[Any], NDArray[Any]]
 def units_of(weights: Floats) -> Floats:
     """Return the weight of one row: 1 where all weights are whole, else each its own.
 
-    Weighted rows have the information of ``sum(weights)**2 / sum(weights * units)`` rows of
-    equal weight: a whole weight of two is two rows.
+    Weighted rows have the information of ``sum(weights)**2 / sum(weights * units)``
+    rows of equal weight: a whole weight of two is two rows.
     """
     return weights if (weights % 1).any() else np.ones(len(weights))
 

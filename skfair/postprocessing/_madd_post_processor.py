@@ -60,7 +60,8 @@ _N_LEVELS = 101
 #: Share of the average precision above the base rate that a repair may cost before the
 #: user is warned, and of all average precision where the level is chosen.
 _SHARE_LOST, _SHARE_LOST_BY_CHOICE = 0.5, 0.1
-#: With at least this many rows a stratum, strata of one class each are not a coincidence.
+#: With at least this many rows a stratum, strata of one class each are not a
+#: coincidence.
 _ROWS_OF_LABELS = 10
 
 
@@ -162,8 +163,8 @@ class MADDPostProcessor(
     comparison_ : PlainComparison or None
         Average precision and MCDP(0) (within strata, if there are any) of repaired and
         of plain scores on held-out rows, with standard errors; None without groups.
-        Each row is repaired by a map that is learnt from the other folds, or the other fifths of the
-        rows that a frozen model scored.
+        Each row is repaired by a map that is learnt from the other folds, or the other
+        fifths of the rows that a frozen model scored.
     groups_ : tuple of length n_groups
         Labels of the groups.
     strata_ : tuple of length n_strata
@@ -289,8 +290,8 @@ class MADDPostProcessor(
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Training data, in any container that `estimator` takes. With a `FrozenEstimator`
-            these are the rows on which the repair is learnt.
+            Training data, in any container that `estimator` takes. With a
+            `FrozenEstimator` these are the rows on which the repair is learnt.
         y : array-like of shape (n_samples,)
             Class labels of two classes.
         sensitive_features : array-like of shape (n_samples,) or \

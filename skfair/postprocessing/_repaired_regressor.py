@@ -36,7 +36,7 @@ class RepairedRegressor(
     RegressorMixin,  # type: ignore[misc]
     BaseEstimator,  # type: ignore[misc]
 ):
-    r"""Regressor whose predictions are repaired, so that groups get similar distributions.
+    r"""Regressor whose predictions are repaired to similar distributions of all groups.
 
     It fits `estimator` on folds, learns the distributions of the groups' predictions on
     the rows held out, and moves them towards each other, see `ScoreRepairer`. By
@@ -91,15 +91,16 @@ class RepairedRegressor(
     Attributes
     ----------
     estimators_ : list
-        The fitted regressors, one for each fold, whose repaired predictions are averaged; a
-        single one if it is frozen or no groups are given.
+        The fitted regressors, one for each fold, whose repaired predictions are
+        averaged; a single one if it is frozen or no groups are given.
     repairer_ : ScoreRepairer or None
         The repair learnt on all held-out predictions, on the common scale of the
         regressors, see the notes; None without groups.
     comparison_ : RegressorComparison or None
         Squared error, R2 and MCDP(0) (within strata, if there are any) of the repaired
         and of the plain predictions on held-out rows, with standard errors; None
-        without groups. Each row is repaired by a map that is learnt from the other folds.
+        without groups. Each row is repaired by a map that is learnt from the other
+        folds.
     groups_ : tuple of length n_groups
         Labels of the groups.
     strata_ : tuple of length n_strata
@@ -192,8 +193,8 @@ class RepairedRegressor(
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Training data, in any container that `estimator` takes. With a `FrozenEstimator`
-            these are the rows on which the repair is learnt.
+            Training data, in any container that `estimator` takes. With a
+            `FrozenEstimator` these are the rows on which the repair is learnt.
         y : array-like of shape (n_samples,)
             Target, a number for each row.
         sensitive_features : array-like of shape (n_samples,) or \

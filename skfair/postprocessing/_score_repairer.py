@@ -794,8 +794,8 @@ GroupedScores or GroupedHistogram
         sklearn.exceptions.NotFittedError
             If called before `fit`.
         ValueError
-            With ``ties="random"``, which draws repaired scores, with several strata (take
-            `stratum_repairers_`), or if `tol` is out of range.
+            With ``ties="random"``, which draws repaired scores, with several strata
+            (take `stratum_repairers_`), or if `tol` is out of range.
 
         Examples
         --------

@@ -117,8 +117,8 @@ class GroupPredictor(MetaMitigator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Training data, in any container that both models take. With a `FrozenEstimator`
-            these are the rows to which the map is fitted.
+            Training data, in any container that both models take. With a
+            `FrozenEstimator` these are the rows to which the map is fitted.
         y : array-like of shape (n_samples,)
             Class of each row, one of two; for a regressor its target, a number.
         sensitive_features : array-like of shape (n_samples,) or \
@@ -461,7 +461,8 @@ class UnawarePostProcessor(
     estimators_ : list
         The fitted classifiers, one for each fold. New scores are averaged over folds.
     group_estimators_ : list
-        The fitted classifiers of the group, one for each fold; empty if no groups are given.
+        The fitted classifiers of the group, one for each fold; empty if no groups are
+        given.
     strength_ : float
         The strength, given or chosen.
     path_ : DataFrame

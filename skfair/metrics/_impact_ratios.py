@@ -53,7 +53,7 @@ Attribute: TypeAlias = tuple[str, GroupedOutcomes, int]
 @warns_if_reordered
 def impact_ratios(
     y_true: ArrayLike | None,
-    y_pred_or_score: ArrayLike | GroupedOutcomes,
+    y_pred: ArrayLike | GroupedOutcomes,
     *,
     sensitive_features: Any = None,
     rate: Literal["selection", "scoring"] = "selection",
@@ -73,7 +73,7 @@ def impact_ratios(
     ----------
     y_true : array-like of shape (n_samples,) or None
         Ignored. If given it must be binary and of the right length.
-    y_pred_or_score : array-like of shape (n_samples,), or GroupedOutcomes
+    y_pred : array-like of shape (n_samples,), or GroupedOutcomes
         Decisions, labels of two classes, for ``rate="selection"``; any finite scores
         for ``rate="scoring"``. A statistic of 0/1 outcomes takes the place of all
         rows; then the other arguments by row are None.
@@ -174,9 +174,9 @@ def impact_ratios(
     min_share = check_real("min_share", min_share, 0, 1, closed="left")
     level = check_real("confidence_level", confidence_level, 0, 1, closed="neither")
     rows = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
-    if isinstance(y_pred_or_score, GroupedOutcomes):
+    if isinstance(y_pred, GroupedOutcomes):
         statistic = in_place_of_rows(
-            y_pred_or_score,
+            y_pred,
             y_true=y_true,
             pos_label=pos_label,
             rate=None if rate == "selection" else rate,
@@ -185,9 +185,9 @@ def impact_ratios(
         _check_outcomes(statistic)
         attributes = _by_attribute(statistic, 0)
     else:
-        refuse_statistics(y_pred_or_score, "y_pred_or_score", GroupedOutcomes)
-        check_y_true(y_true, y_pred_or_score, name="y_pred_or_score")
-        outcomes = are_selected(y_pred_or_score, rate, pos_label, sample_weight)
+        refuse_statistics(y_pred, "y_pred", GroupedOutcomes)
+        check_y_true(y_true, y_pred, name="y_pred")
+        outcomes = are_selected(y_pred, rate, pos_label, sample_weight)
         attributes = _of_rows(outcomes, sensitive_features, sample_weight)
     return pd.concat(
         [_table_of_ratios(*attribute, min_share, level) for attribute in attributes]
@@ -198,7 +198,7 @@ def are_selected(
     values: ArrayLike, rate: str, pos_label: Any, sample_weight: ArrayLike | None
 ) -> Bools:
     """Return which rows are selected, or have a score above everyone's median."""
-    name = "y_pred_or_score"
+    name = "y_pred"
     if rate == "selection":
         given = as_array(values, name)
         check_shape(given, name)
@@ -229,7 +229,7 @@ def _check_outcomes(statistic: GroupedOutcomes) -> None:
     if broken.any():
         group = int(broken.argmax())
         raise ValueError(
-            "y_pred_or_score must be a statistic of 0/1 outcomes, got a sum of "
+            "y_pred must be a statistic of 0/1 outcomes, got a sum of "
             f"{statistic.sums[group]:g} for group {statistic.labels[group]!r}."
         )
 

@@ -78,7 +78,7 @@ class WorstSubgroupResult(TableResult):
 @warns_if_reordered
 def worst_subgroup(
     y_true: ArrayLike | None,
-    y_score_or_pred: ArrayLike,
+    y_score: ArrayLike,
     *,
     sensitive_features: Any,
     control_features: Any = None,
@@ -105,7 +105,7 @@ def worst_subgroup(
     ----------
     y_true : array-like of shape (n_samples,) or None
         True labels, where the quality needs them.
-    y_score_or_pred : array-like of shape (n_samples,)
+    y_score : array-like of shape (n_samples,)
         Probabilities of the positive class for "mcdp", or any finite numbers with
         ``scale="rank"``; predicted labels otherwise.
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns), \
@@ -212,7 +212,7 @@ default=None
     n_subgroups = check_integer("n_subgroups", n_subgroups, 1)
     n_permutations = check_integer("n_permutations", n_permutations, 0)
     generator = check_seed(random_state)
-    scores, kept = _scores(y_true, y_score_or_pred, quality, pos_label, scale)
+    scores, kept = _scores(y_true, y_score, quality, pos_label, scale)
     columns = _columns(sensitive_features, bins, len(kept))
     if isinstance(sensitive_features, Groups):
         kept &= sensitive_features.codes >= 0
@@ -304,7 +304,7 @@ def _scores(
         check_choice("quality", quality, ("mcdp", *get_args(QualityName)))
     check_choice("scale", scale, get_args(Scale))
     if quality == "mcdp":
-        scores = scores_on(scale, response, "y_score_or_pred")
+        scores = scores_on(scale, response, "y_score")
         check_y_true(y_true, scores, scale)
         return scores, np.ones(len(scores), dtype=bool)
     if scale != "probability":

@@ -27,7 +27,7 @@ from skfair.report._inputs import (
 )
 from skfair.report._sample import count_outcomes
 from skfair.statistics import GroupedOutcomes, GroupedScores
-from skfair.statistics._json import (
+from skfair.statistics._statistic import (
     check_sealed,
     label_to_json,
     labels_from_json,

@@ -400,7 +400,7 @@ def test_bins_of_large_numbers_have_names_of_their_own():
 
 
 def test_scores_outside_zero_and_one():
-    with pytest.raises(ValueError, match="y_score_or_pred must lie in"):
+    with pytest.raises(ValueError, match="y_score must lie in"):
         worst_subgroup(None, [0.2, 1.5], sensitive_features=[0, 1])
 
 

@@ -42,7 +42,7 @@ from skfair.report._metrics import MEASURES
 from skfair.report._options import Options
 from skfair.report._page import render
 from skfair.report._summary import STATED, summarize, versions_of
-from skfair.statistics._json import label_to_json, labels_from_json
+from skfair.statistics._statistic import label_to_json, labels_from_json
 
 Data = dict[str, Any]
 #: Codes of entries, and the labels that they stand for.

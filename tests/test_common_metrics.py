@@ -73,7 +73,7 @@ class Metric:
 
     @property
     def argument(self):
-        """Name of what it reads: y_score, y_score_or_pred or y_pred."""
+        """Name of what it reads: y_score or y_pred."""
         return list(signature(self.function).parameters)[1]
 
     @property

@@ -22,7 +22,7 @@ from skfair.metrics._confidence_interval import metric_from_dict
 from skfair.metrics._inputs import collected_reasons
 from skfair.metrics._spec import unwrapped
 from skfair.monitoring import FairnessMonitor
-from skfair.statistics._json import check_sealed, sealed
+from skfair.statistics._statistic import check_sealed, sealed
 
 _EXAMPLE = """\
 example:

@@ -11,8 +11,11 @@ from numpy.typing import ArrayLike
 
 from skfair.inspection import _layout, _style
 from skfair.inspection._display import PredictionsDisplay
-from skfair.metrics._group_metrics import GroupMetricsResult, group_metrics
-from skfair.metrics._measures import find_measures
+from skfair.metrics._group_metrics import (
+    GroupMetricsResult,
+    find_metrics,
+    group_metrics,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -157,7 +160,7 @@ class GroupMetricsDisplay(PredictionsDisplay):
         scores = "predict_proba"
         if not hasattr(estimator, scores):
             scores = "decision_function"
-        of_scores = {one.takes_scores for one in find_measures(options["metrics"])}
+        of_scores = {one.takes_scores for one in find_metrics(options["metrics"])}
         options["y_pred"] = None  # where all metrics take scores
         methods = {"y_pred": "predict"} if False in of_scores else {}
         return methods | ({"y_score": scores} if True in of_scores else {})

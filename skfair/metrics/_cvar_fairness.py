@@ -168,7 +168,9 @@ def rate_variance(
     """
     check_flag("bias_correction", bias_correction)
     statistic = grouped_quality(y_true, y_pred, sensitive_features, quality, pos_label)
-    estimator = make_estimator("rate_variance", statistic, group_weights, sampling)
+    estimator = RateVarianceEstimator(
+        "rate_variance", statistic, group_weights, sampling
+    )
     f1, f2 = (float(part[0]) for part in estimator.moments(estimator.hits[np.newaxis]))
     squared_mean = estimator.squared_mean(f2) if bias_correction else f2**2
     return RateVarianceResult(
@@ -176,46 +178,36 @@ def rate_variance(
         f1=f1,
         f2=f2,
         bias_correction=bias_correction,
-        sampling=estimator.design.name,
+        sampling=estimator.sampling,
         n_rows=estimator.n_rows,
         n_groups=len(estimator.sizes),
         n_small_groups=estimator.n_small_groups,
     )
 
 
-@dataclass(frozen=True, eq=False)
-class SamplingDesign:
-    """How the rows of an audit were sampled, as far as definition 7 needs it."""
-
-    name: str
-    # Of the groups, shape (n_groups,); they sum to one over those that take part.
-    weights: Floats
-    # Probability that a group has at least one row, and at least two.
-    one_row: Floats
-    two_rows: Floats
-    # Probability of each group in one draw, under weighted sampling.
-    shares: Floats | None = None
-
-
 def sampling_design(
     sampling: Sampling, weights: Floats, sizes: Integers
-) -> SamplingDesign:
-    """Return the design that `sampling` names for groups of these sizes."""
+) -> tuple[Floats, Floats, Floats]:
+    """Return what definition 7 needs of the sampling of groups of these sizes.
+
+    These are the weights of the groups, which sum to one over those that take part, and
+    the probabilities that a group has at least one row, and at least two.
+    """
     name, parameter = _check_sampling(sampling)
     n_rows = int(sizes.sum())
     if name == "weighted":
         shares = weighted_shares(weights, EXPONENT if parameter is None else parameter)
         one_row, two_rows = (np.asarray(binom.sf(k, n_rows, shares)) for k in (0, 1))
-        return SamplingDesign(name, weights, one_row, two_rows, shares)
+        return weights, one_row, two_rows
     if name == "attribute_specific":
         # gamma is the expected number of sampled groups: estimate it by their number.
         gamma = n_rows / max(sizes.max(initial=0), 1)
         sampled = np.minimum(1, (parameter or gamma) * weights)
-        return SamplingDesign(name, weights, sampled, sampled)
-    kept = np.where(sizes >= 2, weights, 0.0)
-    total = kept.sum()
+        return weights, sampled, sampled
+    weights = np.where(sizes >= 2, weights, 0.0)
+    total = weights.sum()
     certain = np.ones(len(weights))
-    return SamplingDesign(name, kept / (total if total > 0 else 1), certain, certain)
+    return weights / (total if total > 0 else 1), certain, certain
 
 
 def _check_sampling(sampling: Any) -> tuple[str, float | None]:
@@ -250,42 +242,59 @@ def weighted_shares(weights: Floats, exponent: float) -> Floats:
     return powers
 
 
-@dataclass(frozen=True, eq=False)
 class RateVarianceEstimator:
-    """The estimator of definition 7 for groups of given sizes, and observed hits."""
+    """The estimator of definition 7 for the groups of a statistic of 0/1 outcomes.
 
-    design: SamplingDesign
-    sizes: Integers
-    hits: Integers
+    Of weighted rows it counts rows only, see `weighted_rate_variance`. A warning says
+    where it is undefined.
+    """
 
-    @property
-    def n_rows(self) -> int:
-        """Number of rows that count."""
-        return int(self.sizes.sum())
-
-    @property
-    def n_small_groups(self) -> int:
-        """Number of groups with fewer than two rows."""
-        return int((self.sizes < 2).sum())
-
-    @property
-    def defined(self) -> bool:
-        """Whether some group with a positive weight has two rows."""
-        return bool((self.design.weights[self.sizes >= 2] > 0).any())
+    def __init__(
+        self,
+        metric: str,
+        statistic: GroupedOutcomes,
+        group_weights: GroupWeights,
+        sampling: Sampling,
+        *,
+        weighted: bool = False,
+    ) -> None:
+        statistic, weights = weigh_groups(statistic, group_weights)
+        self.sampling, parameter = _check_sampling(sampling)
+        if weighted and self.sampling != "fixed":
+            raise ValueError(
+                f"sampling must be 'fixed' with sample_weight, got {shown(sampling)}."
+            )
+        self.sizes, self.hits = count_hits(statistic, weighted=weighted)
+        self.n_rows = int(self.sizes.sum())
+        self.n_small_groups = int((self.sizes < 2).sum())
+        self.shares = None  # probability of each group in one draw
+        if self.sampling == "weighted":
+            exponent = EXPONENT if parameter is None else parameter
+            self.shares = weighted_shares(weights, exponent)
+        self.weights, self.one_row, self.two_rows = sampling_design(
+            sampling, weights, self.sizes
+        )
+        self.is_defined = bool((self.weights[self.sizes >= 2] > 0).any())
+        if not self.is_defined:
+            warn_user(
+                f"{metric} is undefined and set to nan: none of the {len(self.sizes)} "
+                "groups has a positive weight and two rows that count, of "
+                f"{self.n_rows} rows in all.",
+                UndefinedMetricWarning,
+            )
 
     def moments(self, hits: NDArray[Any]) -> tuple[Floats, Floats]:
         """Return F1 and F2 for each row of hits; nan where undefined.
 
         Terms whose denominator is 0 are 0, as in definition 7.
         """
-        if not self.defined:
+        if not self.is_defined:
             undefined = np.full(len(hits), np.nan)
             return undefined, undefined
-        weights, sizes = self.design.weights, self.sizes
-        pairs = sizes * (sizes - 1.0)
+        pairs = self.sizes * (self.sizes - 1.0)
         counts = hits.astype(np.float64)
-        f1 = (counts * (counts - 1)) @ quotients(weights, self.design.two_rows * pairs)
-        f2 = counts @ quotients(weights, self.design.one_row * sizes)
+        f1 = (counts * (counts - 1)) @ quotients(self.weights, self.two_rows * pairs)
+        f2 = counts @ quotients(self.weights, self.one_row * self.sizes)
         return f1, f2
 
     def values(self, hits: NDArray[Any]) -> Floats:
@@ -295,53 +304,21 @@ class RateVarianceEstimator:
 
     def squared_mean(self, f2: float) -> float:
         """Return an unbiased estimate of the squared mean rate; nan where undefined."""
-        if not self.defined:
+        if not self.is_defined:
             return math.nan
-        weights, one_row = self.design.weights, self.design.one_row
         hits, sizes = self.hits, self.sizes
-        if self.design.shares is not None:
+        if self.shares is not None:
             # Counts of groups add up to n, so they are dependent: use pairs of rows.
-            scale = quotients(weights, self.design.shares)
-            n = sizes.sum()
+            scale = quotients(self.weights, self.shares)
             total, squares = scale @ hits, scale**2 @ hits
-            return float((total**2 - squares) / (n * (n - 1)))
+            return float((total**2 - squares) / (self.n_rows * (self.n_rows - 1)))
         rates = quotients(hits, sizes)
         squared_rates = quotients(hits * (hits - 1.0), sizes * (sizes - 1.0))
         # E[rate^2] - P * E[unbiased estimate of rate^2] is the variance of a term.
-        variances = quotients(weights, one_row) ** 2 * (
-            rates**2 - one_row * squared_rates
+        variances = quotients(self.weights, self.one_row) ** 2 * (
+            rates**2 - self.one_row * squared_rates
         )
         return float(f2**2 - variances.sum())
-
-
-def make_estimator(
-    metric: str,
-    statistic: GroupedOutcomes,
-    group_weights: GroupWeights,
-    sampling: Sampling,
-    *,
-    weighted: bool = False,
-) -> RateVarianceEstimator:
-    """Return the estimator for a statistic of 0/1 outcomes; warn where undefined.
-
-    Of weighted rows it counts rows only, see `weighted_rate_variance`.
-    """
-    statistic, weights = weigh_groups(statistic, group_weights)
-    if weighted and _check_sampling(sampling)[0] != "fixed":
-        raise ValueError(
-            f"sampling must be 'fixed' with sample_weight, got {shown(sampling)}."
-        )
-    sizes, hits = count_hits(statistic, weighted=weighted)
-    design = sampling_design(sampling, weights, sizes)
-    estimator = RateVarianceEstimator(design, sizes, hits)
-    if not estimator.defined:
-        warn_user(
-            f"{metric} is undefined and set to nan: none of the {len(sizes)} groups "
-            f"has a positive weight and two rows that count, of {estimator.n_rows} "
-            "rows in all.",
-            UndefinedMetricWarning,
-        )
-    return estimator
 
 
 def weighted_rate_variance(
@@ -361,7 +338,7 @@ def weighted_rate_variance(
     )
     statistic, weights = weigh_groups(first, group_weights)
     sums = second.with_labels(statistic.labels).sums  # of squared weights
-    weights = sampling_design("fixed", weights, statistic.counts).weights
+    weights, *_ = sampling_design("fixed", weights, statistic.counts)
     pairs = np.where(
         statistic.counts >= 2, statistic.totals**2.0 - statistic.squares, 0
     )
@@ -698,7 +675,7 @@ def cvar_fairness_test(
     alpha = check_real("alpha", alpha, 0, 1, closed="left")
     epsilon = check_real("epsilon", epsilon, 0, 1, closed="right")
     rows = y_true, y_pred, sensitive_features, quality, pos_label
-    estimator = make_estimator(
+    estimator = RateVarianceEstimator(
         "cvar_fairness_test",
         grouped_quality(*rows, sample_weight),
         group_weights,
@@ -725,7 +702,7 @@ def cvar_fairness_test(
         pvalue=test.pvalue,
         alpha=alpha,
         epsilon=epsilon,
-        sampling=estimator.design.name,
+        sampling=estimator.sampling,
         n_rows=estimator.n_rows,
         n_groups=len(estimator.sizes),
         n_small_groups=estimator.n_small_groups,

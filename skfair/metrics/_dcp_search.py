@@ -10,7 +10,7 @@ with the rates h[a]. Since rates and baseline both sum to one, the second branch
 A baseline row explains the share min_z h[a, z] / alpha_z of a group, 1 - eta. Its loss
 is the weight that it does not explain.
 
-Everywhere in this package, `rates` has shape (n_groups, n_classes) and `weights` shape
+Everywhere in this file, `rates` has shape (n_groups, n_classes) and `weights` shape
 (n_groups,); they belong to one true class.
 
 The weight explained is convex in the baseline wherever the minimising class of each
@@ -26,11 +26,11 @@ from __future__ import annotations
 import heapq
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from functools import lru_cache
+from dataclasses import dataclass
+from functools import lru_cache, partial
 from itertools import count
 from math import comb
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -40,8 +40,8 @@ from scipy.sparse import csc_array
 from sklearn.utils.parallel import Parallel, delayed
 
 from skfair._utils._arrays import Bools, Floats, Integers
-from skfair._utils._progress import Progress, check_verbose
-from skfair._utils._validation import check_choice, check_real
+from skfair._utils._progress import Progress
+from skfair._utils._validation import check_real
 
 
 def check_time_limit(time_limit: float | None) -> float:
@@ -53,16 +53,11 @@ def check_time_limit(time_limit: float | None) -> float:
     )
 
 
-@dataclass(frozen=True)
 class Clock:
-    """A time of `time.perf_counter` at which a search has to end; inf is never."""
+    """Says when a search has to end: after a number of seconds, which may be inf."""
 
-    end: float = np.inf
-
-    @classmethod
-    def of(cls, time_limit: float) -> Clock:
-        """Start a clock that runs for `time_limit` seconds."""
-        return cls(time.perf_counter() + time_limit)
+    def __init__(self, seconds: float = np.inf) -> None:
+        self.end = time.perf_counter() + seconds
 
     def left(self) -> float:
         """Seconds left, at least zero."""
@@ -74,7 +69,7 @@ class Clock:
 
     def part(self, share: float) -> Clock:
         """Clock of a share of the time that is left."""
-        return Clock.of(self.left() * share)
+        return Clock(self.left() * share)
 
 
 @dataclass(frozen=True, eq=False)
@@ -330,15 +325,13 @@ LOSS_ROUNDING = 1e-10
 _GROWN_AT_ONCE = 500_000
 
 
-class _Trees(NamedTuple):
-    """Trees of classes joined by groups, each with the one row that it allows."""
-
-    rows: Floats  # (n_trees, n_classes), up to a factor; 0 for classes not in use
-    shares: Floats  # (n_trees, n_groups), explained by the row, up to that factor
-    joints: Integers  # (n_trees, n_edges), the group of each edge
-    # (n_trees, n_classes), edges at each class; one more at a root given in advance,
-    # which is never a leaf.
-    degrees: NDArray[np.int8]
+#: Trees of classes joined by groups, each with the one row that it allows:
+#: - rows of shape (n_trees, n_classes), up to a factor; 0 for classes not in use,
+#: - the shares of shape (n_trees, n_groups) that they explain, up to that factor,
+#: - the group of each edge, of shape (n_trees, n_edges),
+#: - the number of edges at each class, of shape (n_trees, n_classes); one more at a
+#:   root given in advance, which is never a leaf.
+Trees: TypeAlias = tuple[Floats, Floats, Integers, NDArray[np.int8]]
 
 
 def n_vertices(n_groups: int, n_classes: int) -> int:
@@ -464,20 +457,21 @@ def best_vertex(
         grown = iter((trees,)) if size == 1 else _grow(trees, low, high, generic)
         level = []
         for part in grown:
-            n_seen += len(part.rows)
+            rows, shares, *_ = part
+            n_seen += len(rows)
             if clock.is_over() or n_seen > max_trees:
                 return None
-            complete = (part.rows[:, low > 0] > 0).all(axis=1)
-            sums = part.rows.sum(axis=1)
-            value = np.where(complete, (part.shares @ weights) * sums, -1.0)
+            complete = (rows[:, low > 0] > 0).all(axis=1)
+            sums = rows.sum(axis=1)
+            value = np.where(complete, (shares @ weights) * sums, -1.0)
             if len(value) and value.max() > explained:
                 position = int(value.argmax())
                 explained = float(value[position])
-                best = part.rows[position] / sums[position]
+                best = rows[position] / sums[position]
             if size < len(used):
                 level.append(part)
         if level:
-            trees = _Trees._make(map(np.concatenate, zip(*level, strict=True)))
+            trees = _joined(level)
     baseline = np.zeros(rates.shape[1])
     if best is None:
         return RowResult(np.inf, np.inf, baseline, n_seen)
@@ -486,47 +480,54 @@ def best_vertex(
     return RowResult(loss, loss, baseline, n_seen)
 
 
-def _roots(low: Floats, rates: Floats) -> _Trees:
+def _joined(parts: list[Trees]) -> Trees:
+    """Join trees of the same size."""
+    rows, shares, joints, degrees = map(np.concatenate, zip(*parts, strict=True))
+    return rows, shares, joints, degrees
+
+
+def _roots(low: Floats, rates: Floats) -> Trees:
     """Trees of one class: each class, or one that every row of the box uses."""
     n_classes = len(low)
     roots = [int(low.argmax())] if low.any() else list(range(n_classes))
     rows = np.eye(n_classes)[roots]
     degrees = (rows * (len(roots) == 1)).astype(np.int8)
     joints = np.empty((len(roots), 0), np.intp)
-    return _Trees(rows, rates.T[roots], joints, degrees)
+    return rows, rates.T[roots], joints, degrees
 
 
-def _grow(trees: _Trees, low: Floats, high: Floats, rates: Floats) -> Iterator[_Trees]:
+def _grow(trees: Trees, low: Floats, high: Floats, rates: Floats) -> Iterator[Trees]:
     """Attach each possible leaf to each tree, a block of trees at a time."""
     step = max(1, _GROWN_AT_ONCE // rates.size)
-    for start in range(0, len(trees.rows), step):
-        block = _Trees._make(part[start : start + step] for part in trees)
+    rows, shares, joints, degrees = trees
+    for start in range(0, len(rows), step):
+        at = slice(start, start + step)
+        block = rows[at], shares[at], joints[at], degrees[at]
         yield from _attach(block, low, high, rates)
 
 
-def _attach(
-    trees: _Trees, low: Floats, high: Floats, rates: Floats
-) -> Iterator[_Trees]:
+def _attach(trees: Trees, low: Floats, high: Floats, rates: Floats) -> Iterator[Trees]:
     """Attach each possible leaf to each tree of a block.
 
     A tree may grow as many leaves as there are groups: some trees are yielded at once.
     """
+    all_rows, all_shares, all_joints, all_degrees = trees
     # At this value a class that is not in the tree becomes minimal for the group too.
     with np.errstate(divide="ignore", invalid="ignore"):
-        values = rates.T[None] / trees.shares[:, None, :]
-        least, most = _ratio_limits(trees.rows, low, high)
-    if trees.joints.shape[1]:
-        tight = np.take_along_axis(values, trees.joints[:, None, :], axis=2)
+        values = rates.T[None] / all_shares[:, None, :]
+        least, most = _ratio_limits(all_rows, low, high)
+    if all_joints.shape[1]:
+        tight = np.take_along_axis(values, all_joints[:, None, :], axis=2)
         most = np.minimum(most, tight.min(axis=2))
-    most[trees.rows > 0] = -1.0
+    most[all_rows > 0] = -1.0
     fits = (values >= least[:, :, None]) & (values <= most[:, :, None])
     fits &= (values > 0) & (values < np.inf)
     tree, leaf, group = np.nonzero(fits)
-    in_tree = trees.rows[tree]
+    in_tree = all_rows[tree]
     ratios = np.full(in_tree.shape, np.inf)
     np.divide(rates[group], in_tree, out=ratios, where=in_tree > 0)
     parent = ratios.argmin(axis=1)
-    degrees = trees.degrees[tree]
+    degrees = all_degrees[tree]
     each = np.arange(len(tree))
     degrees[each, parent] += 1
     degrees[each, leaf] = 1
@@ -539,11 +540,11 @@ def _attach(
     for start in range(0, max(len(tree), 1), step):  # at least an empty part
         part = slice(start, start + step)
         before, leaves, new = tree[part], leaf[part], value[part]
-        rows = trees.rows[before]
+        rows = all_rows[before]
         rows[np.arange(len(rows)), leaves] = new
-        shares = np.minimum(trees.shares[before], rates.T[leaves] / new[:, None])
-        joints = np.column_stack([trees.joints[before], group[part]])
-        yield _Trees(rows, shares, joints, degrees[part])
+        shares = np.minimum(all_shares[before], rates.T[leaves] / new[:, None])
+        joints = np.column_stack([all_joints[before], group[part]])
+        yield rows, shares, joints, degrees[part]
 
 
 def _ratio_limits(rows: Floats, low: Floats, high: Floats) -> tuple[Floats, Floats]:
@@ -572,16 +573,10 @@ _LEAST_SHARE = 0.1
 _PRICE_ROUNDING = 1e-12
 
 
-@dataclass(frozen=True, eq=False)
-class _Box:
-    """Baseline rows between two corners."""
-
-    low: Floats
-    high: Floats
-    limit: float  # upper bound of the weight that these rows explain
-    # Multipliers of McCormick's inequalities, shape (n_groups, n_classes). Those of a
-    # group sum to at most its weight.
-    multipliers: Floats
+#: Baseline rows between two corners: the lower and the upper one, an upper bound of the
+#: weight that these rows explain, and the multipliers of McCormick's inequalities of
+#: shape (n_groups, n_classes). Those of a group sum to at most its weight.
+Box: TypeAlias = tuple[Floats, Floats, float, Floats]
 
 
 class RowSearch:
@@ -595,7 +590,7 @@ class RowSearch:
         self.n_nodes = 0
         self.clock = Clock()
         self.order = count()
-        self.heap: list[tuple[float, int, _Box]] = []
+        self.heap: list[tuple[float, int, Box]] = []
 
     def run(self, clock: Clock, progress: Progress) -> RowResult:
         """Search until the bounds differ by at most `tol` or the time is over."""
@@ -625,9 +620,10 @@ class RowSearch:
         # Every box has been closed, or none was opened yet.
         return max(self.loss - LOSS_ROUNDING, 0.0) if self.n_nodes else self.floor
 
-    def _add(self, box: _Box) -> None:
+    def _add(self, box: Box) -> None:
         """Open a box; those with the largest limits are searched first."""
-        heapq.heappush(self.heap, (-box.limit, next(self.order), box))
+        _, _, limit, _ = box
+        heapq.heappush(self.heap, (-limit, next(self.order), box))
 
     def _start(self) -> None:
         """Find a good row, bound the loss by merged classes, and open the first box."""
@@ -641,7 +637,7 @@ class RowSearch:
         # already where all classes but one are merged.
         low, high = np.transpose([self._range(column) for column in self.rates.T])
         no_multipliers = np.zeros_like(self.rates)
-        self._add(_Box(low, high, self.total - self.floor, no_multipliers))
+        self._add((low, high, self.total - self.floor, no_multipliers))
 
     def _improve(self, start: Floats) -> None:
         """Keep the row that a local search finds from a start, if it is the best."""
@@ -683,77 +679,79 @@ class RowSearch:
         losses = row_losses(two, np.column_stack([rates, 1 - rates]), self.weights)
         return np.asarray(losses <= self.loss + 1e-12)
 
-    def _branch(self, box: _Box) -> list[_Box]:
+    def _branch(self, box: Box) -> list[Box]:
         """Bound a box, and return the parts of it that may hold a better row."""
-        if self._enumerate(box):
+        low, high, *_ = box
+        if self._enumerate(low, high):
             return []
         self.n_nodes += 1
         solved = _relax(box, self.rates, self.weights, self.clock)
         if solved is None:
-            return self._split(box, (box.low + box.high) / 2, np.ones(len(self.rates)))
+            return self._split(box, (low + high) / 2, np.ones(len(self.rates)))
         box, row, shares = solved
         if row_losses(row, self.rates, self.weights) < self.loss:
             self._improve(row)
-        if box.limit <= self.total - self.loss + self.tol:
+        _, _, limit, _ = box
+        if limit <= self.total - self.loss + self.tol:
             # Kept as a leaf, because it says how good the best row can be.
             return [box]
         return self._split(box, row, shares)
 
-    def _enumerate(self, box: _Box) -> bool:
+    def _enumerate(self, low: Floats, high: Floats) -> bool:
         """Enumerate a box that seems to have few vertices; return whether it was."""
-        if estimated_vertices(box.low, box.high, self.rates) > _MAX_BOX_VERTICES:
+        if estimated_vertices(low, high, self.rates) > _MAX_BOX_VERTICES:
             return False
-        found = best_vertex(
-            box.low, box.high, self.rates, self.weights, self.clock, _MAX_TREES
-        )
-        if found is None:
+        best = best_vertex(low, high, self.rates, self.weights, self.clock, _MAX_TREES)
+        if best is None:
             return False
         self.n_nodes += 1
-        if found.upper < self.loss:
-            self.loss, self.baseline = found.upper, found.baseline
+        if best.upper < self.loss:
+            self.loss, self.baseline = best.upper, best.baseline
         return True
 
-    def _split(self, box: _Box, row: Floats, shares: Floats) -> list[_Box]:
+    def _split(self, box: Box, row: Floats, shares: Floats) -> list[Box]:
         """Split the side of the class at which the relaxed solution errs most."""
+        low, high, limit, multipliers = box
         ratios = np.full_like(self.rates, np.inf)
         np.divide(self.rates, row, out=ratios, where=row > 0)
         errors = self.weights @ np.maximum(shares[:, None] - ratios, 0.0)
-        side = box.high - box.low
+        side = high - low
         z = int(np.where(side > 1e-12, errors + 1e-12 * side, -1.0).argmax())
-        middle = (box.low[z] + box.high[z]) / 2
+        middle = (low[z] + high[z]) / 2
         at = middle + _TOWARDS_SOLUTION * (row[z] - middle)
         margin = _LEAST_SHARE * side[z]
-        at = np.clip(at, box.low[z] + margin, box.high[z] - margin)
-        lows, highs = np.tile(box.low, (2, 1)), np.tile(box.high, (2, 1))
+        at = np.clip(at, low[z] + margin, high[z] - margin)
+        lows, highs = np.tile(low, (2, 1)), np.tile(high, (2, 1))
         highs[0, z] = lows[1, z] = at
-        limits = _limits(lows, highs, self.rates, self.weights, box.multipliers)
-        limits = np.minimum(limits, box.limit)
+        limits = _limits(lows, highs, self.rates, self.weights, multipliers)
+        limits = np.minimum(limits, limit)
         return [
-            _Box(lows[i], highs[i], float(limits[i]), box.multipliers)
+            (lows[i], highs[i], float(limits[i]), multipliers)
             for i in range(2)
             if np.isfinite(limits[i])
         ]
 
 
 def _relax(
-    box: _Box, rates: Floats, weights: Floats, clock: Clock
-) -> tuple[_Box, Floats, Floats] | None:
+    box: Box, rates: Floats, weights: Floats, clock: Clock
+) -> tuple[Box, Floats, Floats] | None:
     """Solve the linear relaxation of a box; None if there is no time.
 
     Returns the box with a new limit and multipliers, the row of the solution, and the
     share of each group that the relaxed problem explains with it.
     """
-    cap = explained_shares(box.low, rates)
+    low, high, limit, _ = box
+    cap = explained_shares(low, rates)
     # Elsewhere McCormick's inequality follows from the cap alone.
-    binds = (box.high > 0) & (rates < cap[:, None] * box.high)
+    binds = (high > 0) & (rates < cap[:, None] * high)
     with np.errstate(divide="ignore", invalid="ignore"):
-        slopes, shifts = cap[:, None] / box.high, rates / box.high
+        slopes, shifts = cap[:, None] / high, rates / high
     solved = maximise_explained(
         slopes,
         cap[:, None] + shifts,
         binds,
-        np.append(box.low, np.zeros(len(rates))),
-        np.append(box.high, cap),
+        np.append(low, np.zeros(len(rates))),
+        np.append(high, cap),
         weights,
         clock,
     )
@@ -765,12 +763,11 @@ def _relax(
     multipliers[binds] = np.maximum(-solved.ineqlin.marginals, 0)
     excess = multipliers.sum(axis=1) / weights
     multipliers /= np.maximum(excess, 1.0)[:, None]
-    limits = _limits(box.low[None], box.high[None], rates, weights, multipliers)
-    limit = min(float(limits[0]), box.limit)
+    limits = _limits(low[None], high[None], rates, weights, multipliers)
+    limit = min(float(limits[0]), limit)
     n_classes = rates.shape[1]
     row = np.clip(solved.x[:n_classes], 0, None)
-    box = replace(box, limit=limit, multipliers=multipliers)
-    return box, row / row.sum(), solved.x[n_classes:]
+    return (low, high, limit, multipliers), row / row.sum(), solved.x[n_classes:]
 
 
 def _limits(
@@ -805,69 +802,62 @@ SearchMethod = Literal["auto", "local"]
 _MAX_AUTO_VERTICES = 400_000
 
 
-@dataclass
-class SearchOptions:
-    """How to solve: see the parameters of `dcp_bounds`."""
-
-    tol: float
-    time_limit: float  # inf where there is none
-    method: SearchMethod
-    n_jobs: int | None
-    verbose: int
-
-    def __post_init__(self) -> None:
-        self.tol = check_real("tol", self.tol, 0, 1, closed="neither")
-        check_choice("method", self.method, get_args(SearchMethod))
-        self.verbose = check_verbose(self.verbose)
-
-
 def solve_rows(
-    confusion: Floats, weights: Floats, options: SearchOptions
+    confusion: Floats,
+    weights: Floats,
+    *,
+    tol: float,
+    time_limit: float,
+    method: SearchMethod,
+    n_jobs: int | None,
+    verbose: int,
 ) -> list[RowResult]:
-    """Bound the loss of every true class.
+    """Bound the loss of every true class, see the parameters of `dcp_bounds`.
 
     `confusion` has shape (n_groups, n_classes, n_classes), `weights` shape (n_groups,
     n_classes).
     """
-    clock = Clock.of(options.time_limit)
+    clock = Clock(time_limit)
     problems = [
         (y, confusion[present, y], weights[present, y])
         for y, present in enumerate(weights.T > 0)
     ]
-    tol = options.tol / len(problems)
-    n_jobs = min(effective_n_jobs(options.n_jobs), len(problems))
-    if n_jobs == 1:
-        return _solve_some(problems, options, tol, clock.left())
-    # Clocks of two processes need not agree, seconds do.
-    parts = Parallel(n_jobs=options.n_jobs)(
-        delayed(_solve_some)(problems[job::n_jobs], options, tol, clock.left())
-        for job in range(n_jobs)
+    solve = partial(
+        _solve_some, tol=tol / len(problems), method=method, verbose=verbose
     )
-    return [parts[y % n_jobs][y // n_jobs] for y in range(len(problems))]
+    n_parts = min(effective_n_jobs(n_jobs), len(problems))
+    if n_parts == 1:
+        return solve(problems, clock.left())
+    # Clocks of two processes need not agree, seconds do.
+    parts = Parallel(n_jobs=n_jobs)(
+        delayed(solve)(problems[job::n_parts], clock.left()) for job in range(n_parts)
+    )
+    return [parts[y % n_parts][y // n_parts] for y in range(len(problems))]
 
 
 def _solve_some(
     problems: Sequence[tuple[int, Floats, Floats]],
-    options: SearchOptions,
-    tol: float,
     time_limit: float,
+    *,
+    tol: float,
+    method: SearchMethod,
+    verbose: int,
 ) -> list[RowResult]:
     """Solve one by one, each in an equal share of the time that is left.
 
     A problem is a true class, and the rates and weights of the groups that have it.
     """
-    clock = Clock.of(time_limit)
+    clock = Clock(time_limit)
     searches: dict[int, RowSearch] = {}
     results: list[RowResult] = []
-
-    shown = [Progress(f"dcp_bounds: class {y}", options.verbose) for y, *_ in problems]
+    shown = [Progress(f"dcp_bounds: class {y}", verbose) for y, *_ in problems]
     for i, (_, rates, weights) in enumerate(problems):
         own = clock.part(1 / (len(problems) - i))
-        if _needs_branch_and_bound(rates, options.method):
+        if _needs_branch_and_bound(rates, method):
             searches[i] = RowSearch(rates, weights, tol)
             results.append(searches[i].run(own, shown[i]))
         else:
-            results.append(_solve_row(rates, weights, options.method, own))
+            results.append(_solve_row(rates, weights, method, own))
         shown[i].line(str(results[i]))
     # The time that easy classes did not need goes to searches that have not ended.
     while not clock.is_over():

@@ -24,7 +24,7 @@ from skfair.metrics._strata import (
     evaluate_classes,
     evaluate_strata,
 )
-from skfair.statistics._json import JSONStatistic
+from skfair.statistics._statistic import GroupedStatistic
 
 Metric = TypeVar("Metric", bound=Callable[..., Any])
 
@@ -97,7 +97,7 @@ def specify(
         @wraps(function)
         def metric(*args: Any, **kwargs: Any) -> Any:
             refuse_sorted_rows(function.__name__, args[1] if len(args) > 1 else None)
-            statistic = len(args) == 2 and isinstance(args[1], JSONStatistic)
+            statistic = len(args) == 2 and isinstance(args[1], GroupedStatistic)
             if len(args) != 2 or (
                 kwargs.get("sensitive_features") is None and not statistic
             ):
@@ -144,7 +144,7 @@ def _check_call(
             f"{specification.name} must be given {labels} and {values} in this order, "
             f"and everything else by name: {call}"
         )
-    rows = not isinstance(given[values], JSONStatistic)
+    rows = not isinstance(given[values], GroupedStatistic)
     if rows and given.get("sensitive_features") is None:
         known = signature(specification.function).parameters
         other = next((name for name in kwargs if name not in known), None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -46,18 +46,14 @@ from skfair.statistics import GroupedOutcomes
 UNKNOWN = "(unknown)"
 
 
-class _Attribute(NamedTuple):
-    """Outcomes by group of an attribute, and the number of rows without a group."""
-
-    name: str
-    statistic: GroupedOutcomes
-    n_unknown: int
+#: Name of an attribute, its outcomes by group, and the number of rows without a group.
+Attribute: TypeAlias = tuple[str, GroupedOutcomes, int]
 
 
 @warns_if_reordered
 def impact_ratios(
     y_true: ArrayLike | None,
-    y_pred_or_score: ArrayLike | GroupedOutcomes,
+    y_pred: ArrayLike | GroupedOutcomes,
     *,
     sensitive_features: Any = None,
     rate: Literal["selection", "scoring"] = "selection",
@@ -77,7 +73,7 @@ def impact_ratios(
     ----------
     y_true : array-like of shape (n_samples,) or None
         Ignored. If given it must be binary and of the right length.
-    y_pred_or_score : array-like of shape (n_samples,), or GroupedOutcomes
+    y_pred : array-like of shape (n_samples,), or GroupedOutcomes
         Decisions, labels of two classes, for ``rate="selection"``; any finite scores
         for ``rate="scoring"``. A statistic of 0/1 outcomes takes the place of all
         rows; then the other arguments by row are None.
@@ -178,9 +174,9 @@ def impact_ratios(
     min_share = check_real("min_share", min_share, 0, 1, closed="left")
     level = check_real("confidence_level", confidence_level, 0, 1, closed="neither")
     rows = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
-    if isinstance(y_pred_or_score, GroupedOutcomes):
+    if isinstance(y_pred, GroupedOutcomes):
         statistic = in_place_of_rows(
-            y_pred_or_score,
+            y_pred,
             y_true=y_true,
             pos_label=pos_label,
             rate=None if rate == "selection" else rate,
@@ -189,12 +185,12 @@ def impact_ratios(
         _check_outcomes(statistic)
         attributes = _by_attribute(statistic, 0)
     else:
-        refuse_statistics(y_pred_or_score, "y_pred_or_score", GroupedOutcomes)
-        check_y_true(y_true, y_pred_or_score, name="y_pred_or_score")
-        outcomes = are_selected(y_pred_or_score, rate, pos_label, sample_weight)
+        refuse_statistics(y_pred, "y_pred", GroupedOutcomes)
+        check_y_true(y_true, y_pred, name="y_pred")
+        outcomes = are_selected(y_pred, rate, pos_label, sample_weight)
         attributes = _of_rows(outcomes, sensitive_features, sample_weight)
     return pd.concat(
-        [_table_of_ratios(attribute, min_share, level) for attribute in attributes]
+        [_table_of_ratios(*attribute, min_share, level) for attribute in attributes]
     )
 
 
@@ -202,7 +198,7 @@ def are_selected(
     values: ArrayLike, rate: str, pos_label: Any, sample_weight: ArrayLike | None
 ) -> Bools:
     """Return which rows are selected, or have a score above everyone's median."""
-    name = "y_pred_or_score"
+    name = "y_pred"
     if rate == "selection":
         given = as_array(values, name)
         check_shape(given, name)
@@ -233,19 +229,19 @@ def _check_outcomes(statistic: GroupedOutcomes) -> None:
     if broken.any():
         group = int(broken.argmax())
         raise ValueError(
-            "y_pred_or_score must be a statistic of 0/1 outcomes, got a sum of "
+            "y_pred must be a statistic of 0/1 outcomes, got a sum of "
             f"{statistic.sums[group]:g} for group {statistic.labels[group]!r}."
         )
 
 
 def _of_rows(
     outcomes: Bools, sensitive_features: Any, sample_weight: ArrayLike | None
-) -> list[_Attribute]:
+) -> list[Attribute]:
     """Add up the outcomes by each attribute, and by the intersection of all."""
     if sensitive_features is None or isinstance(sensitive_features, Groups):
         groups = resolve_groups(sensitive_features, n_samples=len(outcomes))
-        found = _count_outcomes("", outcomes, groups, sample_weight)
-        return _by_attribute(found.statistic, found.n_unknown)
+        _, statistic, n_unknown = _count_outcomes("", outcomes, groups, sample_weight)
+        return _by_attribute(statistic, n_unknown)
     names, columns = columns_of(sensitive_features)
     named = [name or f"attribute {i + 1}" for i, name in enumerate(names)]
     if len(columns) == 1:
@@ -265,7 +261,7 @@ def _of_rows(
 
 def _count_outcomes(
     name: str, outcomes: Bools, groups: Groups, sample_weight: ArrayLike | None
-) -> _Attribute:
+) -> Attribute:
     """Add up the outcomes of each group, and count the rows without one."""
     statistic = GroupedOutcomes.from_outcomes(
         outcomes, sensitive_features=groups, sample_weight=sample_weight
@@ -274,21 +270,24 @@ def _count_outcomes(
     unknown = groups.codes < 0
     if weights is not None:
         unknown = unknown & (weights > 0)
-    return _Attribute(name, statistic, int(unknown.sum()))
+    return name, statistic, int(unknown.sum())
 
 
-def _by_attribute(statistic: GroupedOutcomes, n_unknown: int) -> list[_Attribute]:
+def _by_attribute(statistic: GroupedOutcomes, n_unknown: int) -> list[Attribute]:
     """Add up the groups of an intersection by each attribute; keep them, too."""
     labels, names = statistic.labels, list(statistic.names)
     n_columns = n_columns_of(labels)
     if n_columns == 1:
-        return [_Attribute(CROSS.join(names) or "group", statistic, n_unknown)]
+        return [(CROSS.join(names) or "group", statistic, n_unknown)]
     if len(names) != n_columns:
         names = [f"attribute {i + 1}" for i in range(n_columns)]
     values: Any = zip(*labels, strict=True)
     margins = [_margin(statistic, of_column) for of_column in values]
-    statistics = zip([*names, CROSS.join(names)], [*margins, statistic], strict=True)
-    return [_Attribute(name, one, n_unknown) for name, one in statistics]
+    names.append(CROSS.join(names))
+    return [
+        (name, by_group, n_unknown)
+        for name, by_group in zip(names, [*margins, statistic], strict=True)
+    ]
 
 
 def _margin(statistic: GroupedOutcomes, values: Sequence[Any]) -> GroupedOutcomes:
@@ -304,10 +303,13 @@ def _margin(statistic: GroupedOutcomes, values: Sequence[Any]) -> GroupedOutcome
 
 
 def _table_of_ratios(
-    attribute: _Attribute, min_share: float, level: float
+    name: str,
+    statistic: GroupedOutcomes,
+    n_unknown: int,
+    min_share: float,
+    level: float,
 ) -> pd.DataFrame:
-    """Rates, ratios and intervals of the groups of an attribute."""
-    name, statistic, n_unknown = attribute
+    """Table of rates, ratios and intervals of the groups of an attribute."""
     totals, rates = statistic.totals, statistic.means
     shares = totals / max(totals.sum(), 1e-300)
     large = statistic.counts >= max(statistic.min_group_size, 1)

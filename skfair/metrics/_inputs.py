@@ -47,7 +47,7 @@ from skfair.statistics import (
     GroupedScores,
 )
 from skfair.statistics._grouped_confusion import encode_label_pairs
-from skfair.statistics._json import JSONStatistic
+from skfair.statistics._statistic import GroupedStatistic
 
 Multigroup = Literal["pairwise", "pooled"]
 AnyStatistic: TypeAlias = (
@@ -163,7 +163,7 @@ def in_place_of_rows(statistic: Statistic, **rows: Any) -> Statistic:
 def refuse_statistics(given: Any, name: str, expected: type | None = None) -> None:
     """Raise if another statistic than expected, or a table, is given for the rows."""
     refuse_tables_elsewhere(given, name)
-    if isinstance(given, JSONStatistic):
+    if isinstance(given, GroupedStatistic):
         tip = (
             " From a histogram metrics are known within bounds: see "
             "skfair.metrics.metric_bounds."

@@ -45,7 +45,7 @@ from skfair.metrics._pairs import (
 from skfair.metrics._strata import Multistratum, combine_numbers, defined_results
 from skfair.statistics import GroupedScores
 from skfair.statistics._grouped_scores import MAX_EXACT, Gap, gap_between
-from skfair.statistics._json import JSONStatistic
+from skfair.statistics._statistic import GroupedStatistic
 
 #: Variances below this are rounding noise of the running sums, and count as zero.
 _NO_VARIANCE = 1e-14
@@ -395,7 +395,7 @@ def binned_scores(
     counted: floats that are added in another order would change the last digit.
     """
     if (
-        isinstance(y_score, JSONStatistic)
+        isinstance(y_score, GroupedStatistic)
         or sample_weight is not None
         or scale == "rank"
     ):

@@ -657,7 +657,7 @@ def min_dcp_bounds(
     data = _frequencies(
         group_weights, label_frequencies, prediction_frequencies, sum_tolerance
     )
-    clock = Clock.of(check_time_limit(time_limit))
+    clock = Clock(check_time_limit(time_limit))
     found, n_searches = best_channel(
         data,
         n_starts,

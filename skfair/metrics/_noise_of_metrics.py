@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import cache, partial
-from typing import Any, NamedTuple
+from typing import Any, TypeAlias
 
 import numpy as np
 from scipy.optimize import minimize_scalar
@@ -278,9 +278,9 @@ def compare_madd(
     statistic, sizes, _ = observed
     value = madd(None, statistic, bandwidth=bandwidth, multigroup=multigroup)
     n_bins = number_of_bins(bandwidth)
-    found = _histograms(observed, multigroup)(n_bins)
+    histograms = _histograms(observed, multigroup)(n_bins)
     if method == "band":
-        return _compare_histograms(value, found, observed, multigroup)
+        return _compare_histograms(value, histograms, observed, multigroup)
     shares = shares_of_groups(statistic)
     one, _ = distribution_free(sizes, shares, multigroup, method)
 
@@ -293,31 +293,25 @@ def compare_madd(
         roots = np.sqrt((n_bins - 1) / sizes)
         return contrast(roots, shares, multigroup, power=1) + 2 * one(level)
 
-    return with_values(value, found.values, free_above, free_below)
+    return with_values(value, histograms["values"], free_above, free_below)
 
 
-class _Histograms(NamedTuple):
-    """Histograms of all comparisons; means over bandwidths where there are several."""
-
-    # MADD.
-    values: Floats
-    # Sum over bins of the standard deviations of the noise, and the root of the sum of
-    # its variances.
-    deviations: Floats
-    errors: Floats
-    # Sum over bins of estimates that are on average at most the true differences, and
-    # its standard deviation.
-    least: Floats
-    spreads: Floats
-    # Largest gap of the CDFs at an edge.
-    gaps: Floats
-    # Noise of the mean of a function with values -1 and 1.
-    scale: Floats
+#: Numbers of the histograms of all comparisons, by name; means over bandwidths where
+#: there are several:
+#: - "values": MADD,
+#: - "deviations": sum over bins of the standard deviations of the noise,
+#: - "errors": root of the sum over bins of the variances of the noise,
+#: - "least": sum over bins of estimates that are on average at most the true
+#:   differences,
+#: - "spreads": standard deviation of that sum,
+#: - "gaps": largest gap of the CDFs at an edge,
+#: - "scale": noise of the mean of a function with values -1 and 1.
+Histograms: TypeAlias = dict[str, Floats]
 
 
 def _histograms(
     observed: Observed, multigroup: Multigroup
-) -> Callable[..., _Histograms]:
+) -> Callable[..., Histograms]:
     """Compare the histograms of all groups, or of some comparisons, by bins."""
     statistic, sizes, _ = observed
     if statistic.n_groups > _FEW_GROUPS:
@@ -328,29 +322,29 @@ def _histograms(
     cdfs, of_everyone = cdfs_at(groups), shares_of_groups(statistic)
     rows, scale = sizes[:, None], np.sqrt(contrast(1 / sizes, of_everyone, multigroup))
 
-    def compare_bins(n_bins: int, kept: Any = slice(None)) -> _Histograms:
+    def compare_bins(n_bins: int, compared: Any = slice(None)) -> Histograms:
         edges = np.nextafter(np.arange(1, n_bins) / n_bins, 0)
         at_edges = cdfs(edges)
         shares = np.diff(at_edges, axis=1, prepend=0, append=1)
         smooth = (rows * shares + _ADDED_ROWS) / (rows + _ADDED_ROWS * n_bins)
         deviations, most = (
-            np.sqrt(contrast(p * (1 - p) / rows, of_everyone, multigroup)[kept])
+            np.sqrt(contrast(p * (1 - p) / rows, of_everyone, multigroup)[compared])
             for p in (shares, smooth)
         )
         gaps, at_edges = (
-            np.abs(differences(by_group, of_everyone, multigroup)[kept])
+            np.abs(differences(by_group, of_everyone, multigroup)[compared])
             for by_group in (shares, at_edges)
         )
         least, slopes = least_differences(gaps, most)
-        return _Histograms(
-            gaps.sum(axis=1),
-            deviations.sum(axis=1),
-            np.sqrt((most**2).sum(axis=1)),
-            least.sum(axis=1),
-            np.sqrt(((slopes * most) ** 2).sum(axis=1)),
-            at_edges.max(axis=1, initial=0),
-            scale[kept],
-        )
+        return {
+            "values": gaps.sum(axis=1),
+            "deviations": deviations.sum(axis=1),
+            "errors": np.sqrt((most**2).sum(axis=1)),
+            "least": least.sum(axis=1),
+            "spreads": np.sqrt(((slopes * most) ** 2).sum(axis=1)),
+            "gaps": at_edges.max(axis=1, initial=0),
+            "scale": scale[compared],
+        }
 
     return compare_bins
 
@@ -373,7 +367,6 @@ def _compare_stable(observed: Observed, multigroup: Multigroup) -> Comparisons:
     statistic = observed.statistic
     pairs = compared_pairs(statistic.n_groups, multigroup)
     positions = {pair: i for i, pair in enumerate(pairs)}
-    rows = np.zeros((len(_Histograms._fields), len(pairs)))
     means = np.empty(len(pairs))
     chosen = np.empty((len(pairs), _MAX_HISTOGRAMS), dtype=np.int16)
     for curve in gap_curves(statistic, pairs, N_BANDWIDTHS):
@@ -381,20 +374,23 @@ def _compare_stable(observed: Observed, multigroup: Multigroup) -> Comparisons:
         means[i] = stable.mean
         chosen[i] = np.linspace(stable.first, stable.last, _MAX_HISTOGRAMS)
     compare_bins, n_bins = _histograms(observed, multigroup), bin_numbers(N_BANDWIDTHS)
-    for one in np.unique(chosen):
-        times = np.count_nonzero(chosen == one, axis=1)
-        kept = np.flatnonzero(times)
-        some = np.array(compare_bins(int(n_bins[one]), kept))
-        rows[:, kept] += some * times[kept] / _MAX_HISTOGRAMS
-    found = _Histograms(*rows)._replace(values=means)
-    return _compare_histograms(
-        float(means.max()), found, observed, multigroup, mean=True
-    )
+    histograms: Histograms = {}
+    for bandwidth in np.unique(chosen):
+        times = np.count_nonzero(chosen == bandwidth, axis=1)
+        compared = np.flatnonzero(times)
+        share = times[compared] / _MAX_HISTOGRAMS
+        of_bandwidth = compare_bins(int(n_bins[bandwidth]), compared)
+        for name, numbers in of_bandwidth.items():
+            mean = histograms.setdefault(name, np.zeros(len(pairs)))
+            mean[compared] += numbers * share
+    histograms["values"] = means
+    value = float(means.max())
+    return _compare_histograms(value, histograms, observed, multigroup, mean=True)
 
 
 def _compare_histograms(
     value: float,
-    found: _Histograms,
+    histograms: Histograms,
     observed: Observed,
     multigroup: Multigroup,
     *,
@@ -408,31 +404,33 @@ def _compare_histograms(
     which is at most D.
     """
     pairwise = multigroup == "pairwise"
+    values, gaps = histograms["values"], histograms["gaps"]
+    errors = histograms["errors"]
     # The mean over bins is normal where many of them have noise.
-    many = found.deviations >= math.sqrt(_MANY_BINS) * found.errors
+    many = histograms["deviations"] >= math.sqrt(_MANY_BINS) * errors
     sizes, of_everyone = observed.sizes, shares_of_groups(observed.statistic)
     variances = pairs_of_variances(sizes) if pairwise else []
     at_one_score = normal_at_one_score(sizes, of_everyone, multigroup)
 
     def high(level: float) -> float:
-        by_tangent = found.values + 2 * at_one_score(level / 2)
+        by_tangent = values + 2 * at_one_score(level / 2)
         if pairwise:
             by_tangent = 2 * high_end_at_one_score(
-                found.values / 2, level / 2, np.array(variances).T
+                values / 2, level / 2, np.array(variances).T
             )
-        by_mean = np.where(many, _without_noise(found, -ndtri(level / 2)), np.inf)
+        by_mean = np.where(many, _without_noise(histograms, -ndtri(level / 2)), np.inf)
         return float(np.minimum(by_tangent, by_mean).max())
 
     def low(level: float) -> float:
-        by_signs = found.least + ndtri(level / 2) * found.spreads
+        by_signs = histograms["least"] + ndtri(level / 2) * histograms["spreads"]
         if not pairwise or mean:
-            by_gap = found.gaps - supremum(found.scale, sides=2)(level / 2)
+            by_gap = gaps - supremum(histograms["scale"], sides=2)(level / 2)
             return max(float(by_signs.max()), 2 * float(by_gap.max()))
         end = once_per_size(low_end, level / 2, variances)
-        by_gap = max(end(i, gap) for i, gap in enumerate(found.gaps.tolist()))
+        by_gap = max(end(i, gap) for i, gap in enumerate(gaps.tolist()))
         return max(float(by_signs.max()), 2 * by_gap)
 
-    return Comparisons(value, len(found.values), low, high)
+    return Comparisons(value, len(values), low, high)
 
 
 @cache
@@ -443,14 +441,14 @@ def _noisy_values() -> tuple[Floats, Floats]:
     return means, np.sqrt(1 + _RATIOS**2 - means**2)
 
 
-def _without_noise(found: _Histograms, quantile: float) -> Floats:
+def _without_noise(histograms: Histograms, quantile: float) -> Floats:
     """Largest x for which a value is not below S E|x / S + N| by more than noise.
 
     That is the quantile of normal noise, with the standard deviation of |x / S + N|.
     """
     means, spreads = _noisy_values()
     ends = []
-    numbers = found.values, found.deviations, found.errors
+    numbers = (histograms[name] for name in ("values", "deviations", "errors"))
     for value, deviation, error in zip(*numbers, strict=True):
         lowest = deviation * means - quantile * error * spreads
         below = np.flatnonzero(lowest <= value)

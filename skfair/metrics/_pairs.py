@@ -37,7 +37,7 @@ from skfair.statistics._grouped_scores import (
     pooled_ranks,
     ranked_scores,
 )
-from skfair.statistics._json import JSONStatistic
+from skfair.statistics._statistic import GroupedStatistic
 
 #: A number for the difference of two CDFs, larger where its absolute value is larger.
 Measure: TypeAlias = Callable[[Gap], float]
@@ -243,7 +243,7 @@ def grouped_scores(
         if scale == "probability":
             check_probabilities(statistic, "y_score", TAKES_ANY)
     else:
-        if isinstance(y_score, JSONStatistic):
+        if isinstance(y_score, GroupedStatistic):
             refuse_statistics(y_score, "y_score", GroupedScores)
         check_y_true(y_true, y_score, scale)
         statistic = GroupedScores.from_scores(y_score, **rows, scale=scale)

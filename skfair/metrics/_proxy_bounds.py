@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import product
-from typing import Any, NamedTuple
+from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -65,12 +65,10 @@ _N_PARTS = 4
 _ALPHA = 0.05
 
 
-class _Noise(NamedTuple):
-    """Draws of the noise of masses, of numerator and rest, and of probabilities."""
-
-    masses: Floats  # (n_draws, 1 + n_groups, n_cells)
-    parts: tuple[Floats, Floats]  # (n_draws, 1 + n_groups, n_cells, n_points) each
-    shares: Floats | None  # (n_draws, n_cells, n_groups)
+#: Draws of the noise: of masses, of shape (n_draws, 1 + n_groups, n_cells); of
+#: numerator and rest, of shape (n_draws, 1 + n_groups, n_cells, n_points) each; and of
+#: probabilities, of shape (n_draws, n_cells, n_groups), where these are random.
+Noise: TypeAlias = tuple[Floats, tuple[Floats, Floats], Floats | None]
 
 
 def margins(
@@ -162,7 +160,7 @@ def _with_bridges(errors: Floats, generator: Any) -> Floats:
 
 def _draw(
     rows: ProxyRows, cells: DenseCells, squares: Floats, n_draws: int, generator: Any
-) -> _Noise:
+) -> Noise:
     """Draw the noise of independent rows, and of the probabilities of cells."""
     normal = generator.standard_normal((n_draws, *cells.masses.shape), dtype=_SHORT)
     normal *= np.sqrt(squares).astype(_SHORT)
@@ -172,11 +170,11 @@ def _draw(
         total = cells.masses[1:].sum(axis=(0, 2))[:, np.newaxis]
         common = of_known.sum(axis=1)[..., np.newaxis] * rows.probabilities
         shares = ((of_known.swapaxes(1, 2) - common) / total).astype(_SHORT)
-    return _Noise(normal.sum(axis=-1), cells.split(normal), shares)
+    return normal.sum(axis=-1), cells.split(normal), shares
 
 
 def _noise_of_rates(
-    rows: ProxyRows, cells: DenseCells, noise: _Noise, odds_ratio: float
+    rows: ProxyRows, cells: DenseCells, noise: Noise, odds_ratio: float
 ) -> Rates:
     """Draw true bounds of the rates minus those found, and the noise of everyone's.
 
@@ -186,7 +184,7 @@ def _noise_of_rates(
     lows: list[Floats] = []
     highs: list[Floats] = []
     n_groups = len(rows.labels)
-    of_parts = [part.sum(axis=(1, 2)) for part in noise.parts]
+    of_parts = [part.sum(axis=(1, 2)) for part in noise[1]]
     pair = rows.fixed and n_groups == 2
     errors = [
         _noise_of_ends(rows, cells, noise, group, odds_ratio)
@@ -209,7 +207,7 @@ def _noise_of_rates(
 
 
 def _noise_of_ends(
-    rows: ProxyRows, cells: DenseCells, noise: _Noise, group: int, odds_ratio: float
+    rows: ProxyRows, cells: DenseCells, noise: Noise, group: int, odds_ratio: float
 ) -> tuple[list[Floats], list[Floats]]:
     """Noise of the least and the most of a group's mass, in numerator and rest."""
 
@@ -223,9 +221,10 @@ def _noise_of_ends(
     if not (rows.fixed and cells.split is split_below):
         return inside, of_part(1)
     # Each score is in the numerator or in the rest, and the group's mass is known.
-    mass = noise.masses[:, 0] @ cells.probabilities[:, [group]].astype(_SHORT)
+    of_masses, *_ = noise
+    mass = of_masses[:, 0] @ cells.probabilities[:, [group]].astype(_SHORT)
     if len(cells.masses) > 1:
-        mass = mass + noise.masses[:, 1 + group].sum(axis=1, keepdims=True)
+        mass = mass + of_masses[:, 1 + group].sum(axis=1, keepdims=True)
     return inside, [mass - end for end in reversed(inside)]
 
 
@@ -241,7 +240,7 @@ def _noise_of_ratio(x: Floats, y: Floats, of_x: Floats, of_y: Floats) -> Floats:
 def _noise_of_end(
     rows: ProxyRows,
     cells: DenseCells,
-    noise: _Noise,
+    noise: Noise,
     group: int,
     part: int,
     odds_ratio: float,
@@ -253,16 +252,18 @@ def _noise_of_end(
     most, and the larger for the least. Where they are nearly equal, either may be the
     true one, so that the worse noise counts.
     """
+    of_masses, of_parts, of_shares = noise
+    of_known = cells.known_part(of_parts[part], group)
     q = cells.probabilities[:, [group]]
     # The most fills a cell from its highest odds on, the least from its lowest.
     first, other = odds_limits(q, odds_ratio)[::-end]
-    value, of_value = cells.parts[part][0], noise.parts[part][:, 0]
+    value, of_value = cells.parts[part][0], of_parts[part][:, 0]
     if not rows.fixed:
-        found = np.einsum("dzp,z->dp", of_value, first[:, 0].astype(_SHORT))
-        if noise.shares is not None:
+        errors = np.einsum("dzp,z->dp", of_value, first[:, 0].astype(_SHORT))
+        if of_shares is not None:
             of_first = _slopes(q, odds_ratio)[::-end][0]
-            found += noise.shares[..., group] @ (of_first * value).astype(_SHORT)
-        return np.asarray(found + cells.known_part(noise.parts[part], group))
+            errors += of_shares[..., group] @ (of_first * value).astype(_SHORT)
+        return np.asarray(errors + of_known)
     # The functions are first * value and q * total - other * (total - value).
     total = cells.masses[0].sum(axis=-1, keepdims=True)
     apart = end * ((first - other) * value - (q - other) * total)
@@ -271,17 +272,17 @@ def _noise_of_end(
     near &= first != other  # otherwise the functions are one
     is_first = (apart < 0) & ~near
     slopes = np.where(is_first, first, other), np.where(is_first, 0, q - other)
-    found = np.einsum("dzp,zp->dp", of_value, slopes[0].astype(_SHORT))
-    found += noise.masses[:, 0] @ slopes[1].astype(_SHORT)
+    errors = np.einsum("dzp,zp->dp", of_value, slopes[0].astype(_SHORT))
+    errors += of_masses[:, 0] @ slopes[1].astype(_SHORT)
     at = np.flatnonzero(near.any(axis=1))
     of_values, of_totals = (
         (near * tilt)[at].astype(_SHORT) for tilt in (first - other, q - other)
     )
     between = of_value[:, at] * of_values
-    between -= noise.masses[:, 0, at, np.newaxis] * of_totals
+    between -= of_masses[:, 0, at, np.newaxis] * of_totals
     between *= end
-    found += end * np.maximum(between, 0, out=between).sum(axis=1)
-    return np.asarray(found + cells.known_part(noise.parts[part], group))
+    errors += end * np.maximum(between, 0, out=between).sum(axis=1)
+    return np.asarray(errors + of_known)
 
 
 def _slopes(q: Floats, odds_ratio: float) -> tuple[Floats, Floats]:
@@ -359,21 +360,6 @@ _N_POINTS = 128
 _N_STEPS, _LARGEST = 40, 1e12
 
 
-class _Evidence(NamedTuple):
-    """Rows by cell, what is computed from them, and which groups are compared."""
-
-    rows: ProxyRows
-    cells: ScoreCells | DenseCells
-    kind: Kind
-    pairs: list[Pair]
-
-    def bounds(self, odds_ratio: float, *, widened: bool = True) -> tuple[float, float]:
-        """Bounds of the metric, widened by what rounding may have taken from them."""
-        rates = self.cells.rates(odds_ratio, widened=widened)
-        lower, upper = measure(self.kind, rates, self.pairs, self.cells.widths)
-        return min(lower, 1.0), min(upper, 1.0)
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class ProxyBoundsResult(TableResult):
     """Result of `proxy_bounds`.
@@ -425,22 +411,25 @@ class ProxyBoundsResult(TableResult):
     upper_confidence: Any = field(repr=False)
     confidence_level: float | None
     shown_odds_ratio: float
-    _evidence: _Evidence = field(repr=False)
+    _rows: ProxyRows = field(repr=False)
+    _cells: ScoreCells | DenseCells = field(repr=False)
+    #: Bounds of the metric by odds ratio.
+    _bounds: Callable[[float], tuple[float, float]] = field(repr=False)
 
     @property
     def n_cells(self) -> int:
         """Number of cells."""
-        return self._evidence.rows.n_cells
+        return self._rows.n_cells
 
     @property
     def labels(self) -> tuple[Any, ...]:
         """The groups."""
-        return self._evidence.rows.labels
+        return self._rows.labels
 
     @property
     def expected_counts(self) -> Integers:
         """Expected weight of each group, rounded: its number of rows if unweighted."""
-        return np.rint(self._evidence.rows.masses_of_groups()).astype(np.intp)
+        return np.rint(self._rows.masses_of_groups()).astype(np.intp)
 
     def bounds_at(self, odds_ratio: float) -> tuple[float, float]:
         """Bounds at another odds ratio.
@@ -455,7 +444,7 @@ class ProxyBoundsResult(TableResult):
         lower, upper : float
         """
         (ratio,) = check_odds_ratios(odds_ratio)
-        return self._evidence.bounds(ratio)
+        return self._bounds(ratio)
 
     def tipping_odds_ratio(self, at: float = 0.0) -> float:
         """Least odds ratio at which the bounds reach a value.
@@ -476,7 +465,7 @@ class ProxyBoundsResult(TableResult):
             return math.nan
 
         def reached(log: float) -> bool:
-            lower, upper = self._evidence.bounds(math.exp(log))
+            lower, upper = self._bounds(math.exp(log))
             return lower <= at <= upper
 
         low, high = 0.0, math.log(_LARGEST)
@@ -508,7 +497,7 @@ class ProxyBoundsResult(TableResult):
         TypeError
             If the metric compares predicted labels.
         """
-        cells = self._evidence.cells
+        cells = self._cells
         if isinstance(cells, DenseCells):
             raise TypeError("labels have no cumulative distributions: pass scores.")
         (ratio,) = check_odds_ratios(odds_ratio)
@@ -657,7 +646,7 @@ or dict, default=None
     ratios = check_odds_ratios(odds_ratio)
     if confidence_level is not None:
         check_real("confidence_level", confidence_level, 0, 1, closed="neither")
-    evidence = _read_evidence(
+    rows, cells_of_rows, kind, pairs = _read(
         metric,
         y_true,
         y_score,
@@ -667,15 +656,29 @@ or dict, default=None
         missing=missing,
         sample_weight=sample_weight,
     )
-    defined = not _warn_if_undefined(evidence.rows)
+    bounds = partial(_bounds, cells_of_rows, kind, pairs)
+    defined = not _warn_if_undefined(rows)
     nothing = np.full(len(ratios), math.nan)
     lower = upper = low = high = nothing
     estimate = math.nan
     if defined:
-        estimate = float(np.mean(evidence.bounds(1.0, widened=False)))
-        lower, upper = np.array([evidence.bounds(ratio) for ratio in ratios]).T
+        estimate = float(np.mean(bounds(1.0, widened=False)))
+        lower, upper = np.array([bounds(ratio) for ratio in ratios]).T
     if defined and confidence_level is not None:
-        margin = _margins(evidence, ratios, confidence_level, random_state)
+        if np.isnan(rows.squares).any():
+            raise ValueError(
+                "confidence_level must be None: the statistic does not hold the "
+                "squares of sample weights. Pass the rows or a GroupedHistogram."
+            )
+        margin = margins(
+            rows,
+            _at_points(cells_of_rows),
+            ratios.tolist(),
+            kind,
+            pairs,
+            confidence_level,
+            check_random_state(random_state),
+        )
         low, high = np.maximum(lower - margin, 0), np.minimum(upper + margin, 1)
 
     def as_asked(ends: Floats) -> Any:
@@ -691,8 +694,10 @@ or dict, default=None
         lower_confidence=None if confidence_level is None else as_asked(low),
         upper_confidence=None if confidence_level is None else as_asked(high),
         confidence_level=confidence_level,
-        shown_odds_ratio=_warn_if_refuted(evidence.rows),
-        _evidence=evidence,
+        shown_odds_ratio=_warn_if_refuted(rows),
+        _rows=rows,
+        _cells=cells_of_rows,
+        _bounds=bounds,
     )
 
 
@@ -708,10 +713,24 @@ def check_odds_ratios(odds_ratio: Any) -> Floats:
     return ratios
 
 
-def _read_evidence(
-    metric: Callable[..., float], y_true: Any, y_score: Any, **given: Any
-) -> _Evidence:
-    """Read rows or a statistic, and what the metric compares."""
+def _bounds(
+    cells: ScoreCells | DenseCells,
+    kind: Kind,
+    pairs: list[Pair],
+    odds_ratio: float,
+    *,
+    widened: bool = True,
+) -> tuple[float, float]:
+    """Bounds of a metric, widened by what rounding may have taken from them."""
+    rates = cells.rates(odds_ratio, widened=widened)
+    lower, upper = measure(kind, rates, pairs, cells.widths)
+    return min(lower, 1.0), min(upper, 1.0)
+
+
+def _read(
+    metric: Callable[..., float], y_true: Any, y_score: Any, **arguments: Any
+) -> tuple[ProxyRows, ScoreCells | DenseCells, Kind, list[Pair]]:
+    """Read rows or a statistic by cell, and which gaps the metric compares."""
     check_metric(metric)
     function, options = unwrapped(metric)
     if function not in _KNOWN:
@@ -731,17 +750,17 @@ def _read_evidence(
     check_multigroup(multigroup)
     cells: ScoreCells | DenseCells
     if function is equalized_odds_difference:
-        rows, n_classes = _label_pairs_by_cell(y_true, y_score, given)
+        rows, n_classes = _label_pairs_by_cell(y_true, y_score, arguments)
         kinds = rows.lows.astype(np.intp)
         split = partial(_split_labels, n_classes, np.unique(kinds // n_classes))
         of_kinds = np.arange(n_classes**2) // n_classes
         cells = DenseCells.of(rows, kinds, of_kinds, split)
     else:
         options.pop("epsilon", None)
-        rows = _read_scores(y_true, y_score, options, kind, given)
+        rows = _read_scores(y_true, y_score, options, kind, arguments)
         cells = ScoreCells(rows)
     pairs = list(compared_pairs(len(rows.labels), multigroup))
-    return _Evidence(rows, cells, kind, pairs)
+    return rows, cells, kind, pairs
 
 
 def _read_scores(
@@ -825,11 +844,13 @@ def _warn_if_refuted(rows: ProxyRows) -> float:
     return odds_ratio
 
 
-def _at_points(cells: ScoreCells) -> DenseCells:
+def _at_points(cells: ScoreCells | DenseCells) -> DenseCells:
     """Masses of cells at quantiles of the scores, if there are more scores.
 
     All scores of an entry lie on the same side of each of these thresholds.
     """
+    if isinstance(cells, DenseCells):
+        return cells
     rows, (late, early) = cells.rows, cells.steps
     certain = late.everyone == early.everyone
     thresholds, everyone = cells.thresholds[certain], late.everyone[certain]
@@ -841,26 +862,3 @@ def _at_points(cells: ScoreCells) -> DenseCells:
     widths = np.append(np.diff(thresholds), 0.0)
     together = np.zeros(len(thresholds), dtype=np.intp)
     return DenseCells.of(rows, kinds, together, split_below, widths)
-
-
-def _margins(
-    evidence: _Evidence, ratios: Floats, confidence_level: float, random_state: Any
-) -> Floats:
-    """How much wider confidence bounds are, for each odds ratio."""
-    if np.isnan(evidence.rows.squares).any():
-        raise ValueError(
-            "confidence_level must be None: the statistic does not hold the squares of "
-            "sample weights. Pass the rows or a GroupedHistogram."
-        )
-    cells = evidence.cells
-    if isinstance(cells, ScoreCells):
-        cells = _at_points(cells)
-    return margins(
-        evidence.rows,
-        cells,
-        ratios.tolist(),
-        evidence.kind,
-        evidence.pairs,
-        confidence_level,
-        check_random_state(random_state),
-    )

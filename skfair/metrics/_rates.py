@@ -126,7 +126,7 @@ def _rows_of_parity(
 )
 def demographic_parity_difference(
     y_true: ArrayLike | None,
-    y_score_or_pred: ArrayLike | GroupedOutcomes | GroupedScores,
+    y_pred: ArrayLike | GroupedOutcomes | GroupedScores,
     *,
     sensitive_features: Any = None,
     control_features: Any = None,
@@ -147,9 +147,9 @@ def demographic_parity_difference(
     ----------
     y_true : array-like of shape (n_samples,) or None
         Ignored, so that the metric fits `sklearn.metrics.make_scorer`. If given it
-        must be of the right length, and binary where `y_score_or_pred` is one column
+        must be of the right length, and binary where `y_pred` is one column
         of probabilities or labels.
-    y_score_or_pred : array-like of shape (n_samples,) or (n_samples, n_classes), or \
+    y_pred : array-like of shape (n_samples,) or (n_samples, n_classes), or \
 GroupedOutcomes
         Scores in [0, 1], or predicted labels of two classes. Of three or more classes
         a column of probabilities for each, or of 1 where the class is predicted and 0
@@ -230,7 +230,7 @@ default=None
     4000.0
     """
     check_choice("scale", scale, ("probability", "real"))
-    values: Any = y_score_or_pred
+    values: Any = y_pred
     rows = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
     of_numbers = compares_numbers(scale, threshold, pos_label)
     expected = GroupedScores if of_numbers else GroupedOutcomes
@@ -239,10 +239,10 @@ default=None
         options = {"threshold": threshold, "pos_label": pos_label}
         statistic = in_place_of_rows(values, y_true=y_true, **options, **rows)
     else:
-        refuse_statistics(values, "y_score_or_pred", expected)
-        check_y_true(y_true, values, scale, "y_score_or_pred")
+        refuse_statistics(values, "y_pred", expected)
+        check_y_true(y_true, values, scale, "y_pred")
         if of_numbers:
-            numbers = scores_on(scale, values, "y_score_or_pred")
+            numbers = scores_on(scale, values, "y_pred")
             statistic = GroupedScores.from_scores(numbers, **rows, scale=scale)
         else:
             outcomes = parity_outcomes(values, threshold, pos_label, scale)
@@ -301,7 +301,7 @@ def parity_outcomes(
     scale: AnyScale = "probability",
 ) -> Floats:
     """Turn scores or predicted labels into values in [0, 1]."""
-    name = "y_score_or_pred"
+    name = "y_pred"
     if threshold is not None:
         if pos_label is not None:
             raise ValueError(

@@ -56,7 +56,7 @@ from skfair.metrics._spec import (
 )
 from skfair.statistics import GroupedOutcomes, GroupedScores
 from skfair.statistics._grouped_confusion import encode_classes
-from skfair.statistics._json import JSONStatistic
+from skfair.statistics._statistic import GroupedStatistic
 
 
 @warns_if_reordered
@@ -530,7 +530,7 @@ def _of_one_group(
     sample_weight: Any,
 ) -> Any:
     """Evaluate a metric with one group, so that wrong input raises its error."""
-    if isinstance(y_score, JSONStatistic):
+    if isinstance(y_score, GroupedStatistic):
         raise ValueError(
             "control_features must be None where a statistic takes the place of the "
             "rows: make a statistic of each stratum, and take the largest value."

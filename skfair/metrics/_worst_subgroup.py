@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import pairwise
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 import pandas as pd
@@ -78,7 +78,7 @@ class WorstSubgroupResult(TableResult):
 @warns_if_reordered
 def worst_subgroup(
     y_true: ArrayLike | None,
-    y_score_or_pred: ArrayLike,
+    y_score: ArrayLike,
     *,
     sensitive_features: Any,
     control_features: Any = None,
@@ -105,7 +105,7 @@ def worst_subgroup(
     ----------
     y_true : array-like of shape (n_samples,) or None
         True labels, where the quality needs them.
-    y_score_or_pred : array-like of shape (n_samples,)
+    y_score : array-like of shape (n_samples,)
         Probabilities of the positive class for "mcdp", or any finite numbers with
         ``scale="rank"``; predicted labels otherwise.
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns), \
@@ -212,18 +212,18 @@ default=None
     n_subgroups = check_integer("n_subgroups", n_subgroups, 1)
     n_permutations = check_integer("n_permutations", n_permutations, 0)
     generator = check_seed(random_state)
-    scores, kept = _scores(y_true, y_score_or_pred, quality, pos_label, scale)
+    scores, kept = _scores(y_true, y_score, quality, pos_label, scale)
     columns = _columns(sensitive_features, bins, len(kept))
     if isinstance(sensitive_features, Groups):
         kept &= sensitive_features.codes >= 0
         min_group_size = max(min_group_size, sensitive_features.min_group_size)
-    codes = np.array([column.codes for column in columns])
+    codes = np.array([column_codes for _, column_codes, *_ in columns])
     rows_of, reasons = _rows_of_strata(kept, control_features)
     parts = {
-        label: Population.of(scores[rows], codes[:, rows])
+        label: rows_by_score(scores[rows], codes[:, rows])
         for label, rows in rows_of.items()
     }
-    entries = {label: rows.entries() for label, rows in parts.items()}
+    entries = {label: entries_of(cells) for label, (cells, entries_of) in parts.items()}
     best = {
         label: _search_subgroups(part, min_group_size, n_subgroups)
         for label, part in entries.items()
@@ -240,25 +240,29 @@ default=None
         warn_undefined("worst_subgroup", reasons[None])
     null = np.full(n_permutations, np.nan)
     if any(best.values()) and n_permutations:
-        searched = [rows for label, rows in parts.items() if best[label]]
+        searched = [part for label, part in parts.items() if best[label]]
         tasks = (
             delayed(_largest_value)(
-                [rows.permuted(generator) for rows in searched], min_group_size
+                [
+                    entries_of(generator.permutation(cells))
+                    for cells, entries_of in searched
+                ],
+                min_group_size,
             )
             for _ in range(n_permutations)
         )
         null = np.array(Parallel(n_jobs=n_jobs, verbose=verbose)(tasks))
-    found = [(label, one) for label, several in best.items() for one in several]
-    found = sorted(found, key=lambda pair: -pair[1].value)[:n_subgroups]
-    result = _result(found, entries, columns, null, quality)
-    return result if control_features is None else _with_strata(result, found)
+    subgroups = [(label, one) for label, several in best.items() for one in several]
+    subgroups = sorted(subgroups, key=lambda pair: -pair[1].value)[:n_subgroups]
+    result = _result(subgroups, entries, columns, null, quality)
+    return result if control_features is None else _with_strata(result, subgroups)
 
 
 def _with_strata(
-    result: WorstSubgroupResult, found: list[tuple[Hashable, Subgroup]]
+    result: WorstSubgroupResult, subgroups: list[tuple[Hashable, Subgroup]]
 ) -> WorstSubgroupResult:
     """Add the stratum of each subgroup to the table."""
-    labels = [label for label, _ in found]
+    labels = [label for label, _ in subgroups]
     result.table.insert(0, "stratum", pd.Series(labels, result.table.index, object))
     return replace(result, stratum=labels[0] if labels else None)
 
@@ -281,13 +285,8 @@ def _rows_of_strata(
     return rows, {one.label: one.reason for one in strata if one.reason}
 
 
-class _Column(NamedTuple):
-    """A column: its name, the code of each row, and the values and texts of codes."""
-
-    name: str
-    codes: NDArray[np.integer]
-    values: tuple[Any, ...]
-    texts: tuple[str, ...]
+#: A column: its name, the code of each row, and the values and texts of the codes.
+Column: TypeAlias = tuple[str, NDArray[np.integer], tuple[Any, ...], tuple[str, ...]]
 
 
 def _scores(
@@ -305,7 +304,7 @@ def _scores(
         check_choice("quality", quality, ("mcdp", *get_args(QualityName)))
     check_choice("scale", scale, get_args(Scale))
     if quality == "mcdp":
-        scores = scores_on(scale, response, "y_score_or_pred")
+        scores = scores_on(scale, response, "y_score")
         check_y_true(y_true, scores, scale)
         return scores, np.ones(len(scores), dtype=bool)
     if scale != "probability":
@@ -317,7 +316,7 @@ def _scores(
     return outcomes.astype(np.float64), kept
 
 
-def _columns(data: Any, bins: Any, n_samples: int) -> list[_Column]:
+def _columns(data: Any, bins: Any, n_samples: int) -> list[Column]:
     """Encode the columns, those with bins by their bins."""
     if bins is not None and not isinstance(bins, Mapping):
         kind = type(bins).__name__
@@ -328,14 +327,14 @@ def _columns(data: Any, bins: Any, n_samples: int) -> list[_Column]:
             f"({n_samples}, n_columns)."
         )
     names, series = _columns_of_groups(data) or columns_of(data)
-    known = [i if name is None else name for i, name in enumerate(names)]
-    repeated = [name for name in known if known.count(name) > 1]
+    named = [i if name is None else name for i, name in enumerate(names)]
+    repeated = [name for name in named if named.count(name) > 1]
     if repeated:
         raise ValueError(f"sensitive_features has two columns named {repeated[0]!r}.")
     edges = {str(name): values for name, values in (bins or {}).items()}
-    unknown = set(edges) - set(map(str, known))
+    unknown = set(edges) - set(map(str, named))
     if unknown:
-        raise ValueError(f"bins has {min(unknown)!r}, expected columns among {known}.")
+        raise ValueError(f"bins has {min(unknown)!r}, expected columns among {named}.")
     if not series:
         raise ValueError("sensitive_features has no columns, expected at least one.")
     if len(series[0]) != n_samples:
@@ -345,18 +344,18 @@ def _columns(data: Any, bins: Any, n_samples: int) -> list[_Column]:
         )
     return [
         _column(name, column, edges.get(str(name)))
-        for name, column in zip(known, series, strict=True)
+        for name, column in zip(named, series, strict=True)
     ]
 
 
-def _column(name: Any, column: Any, edges: Any) -> _Column:
+def _column(name: Any, column: Any, edges: Any) -> Column:
     """Encode a column, by its bins if there are edges."""
     shown = name if isinstance(name, str) else f"column {name}"
     if edges is not None:
         name_ranges = partial(_write_ranges, shown)
         column = into_ranges(column, edges, f" of {shown!r}", name_ranges)
         codes, labels = encode_column(column, "raise", str(name))
-        return _Column(shown, codes, labels, tuple(map(str, labels)))
+        return shown, codes, labels, tuple(map(str, labels))
     codes, labels = encode_column(column, "raise", str(name))
     if len(labels) > _MAX_VALUES and all(map(_is_number, labels)):
         raise ValueError(
@@ -364,7 +363,7 @@ def _column(name: Any, column: Any, edges: Any) -> _Column:
             f"{len(labels)} values, more than {_MAX_VALUES}."
         )
     texts = tuple(f"{shown} = {label}" for label in labels)
-    return _Column(shown, codes, labels, texts)
+    return shown, codes, labels, texts
 
 
 def _write_ranges(name: str, edges: list[float]) -> list[str]:
@@ -401,9 +400,9 @@ def _is_number(label: Any) -> bool:
 
 
 def _result(
-    found: list[tuple[Hashable, Subgroup]],
+    subgroups: list[tuple[Hashable, Subgroup]],
     entries: Mapping[Hashable, Entries],
-    columns: list[_Column],
+    columns: list[Column],
     null: Floats,
     quality: Any,
 ) -> WorstSubgroupResult:
@@ -413,20 +412,20 @@ def _result(
     if is_rate:
         names.remove("score")
     lines, texts, conditions = [], [], []
-    for stratum, one in found:
-        chosen = [(columns[column], code) for column, code in one.conditions]
-        texts.append(" and ".join(column.texts[code] for column, code in chosen))
-        conditions.append({column.name: column.values[code] for column, code in chosen})
-        pvalue = exact_pvalue(one.value, null) if len(null) else math.nan
-        compared = _compare_with_others(one, entries[stratum], is_rate=is_rate)
+    for stratum, subgroup in subgroups:
+        chosen = [(columns[column], code) for column, code in subgroup.conditions]
+        texts.append(" and ".join(texts_of[code] for (*_, texts_of), code in chosen))
+        conditions.append({name: values[code] for (name, _, values, _), code in chosen})
+        pvalue = exact_pvalue(subgroup.value, null) if len(null) else math.nan
+        compared = _compare_with_others(subgroup, entries[stratum], is_rate=is_rate)
         lines.append({**compared, "pvalue": pvalue})
     table = pd.DataFrame(lines, pd.Index(texts, name="subgroup", dtype=object), names)
     types = {name: "int64" if name == "n_rows" else "float64" for name in names}
     table = table.astype(types)  # also without rows
     return WorstSubgroupResult(
-        found[0][1].value if found else math.nan,
-        texts[0] if found else "",
-        float(table["pvalue"].iloc[0]) if found else math.nan,
+        subgroups[0][1].value if subgroups else math.nan,
+        texts[0] if subgroups else "",
+        float(table["pvalue"].iloc[0]) if subgroups else math.nan,
         tuple(conditions),
         table,
         null,
@@ -448,54 +447,37 @@ class Entries(NamedTuple):
         return int(self.through[-1]) if len(self.through) else 0
 
 
-class Population(NamedTuple):
-    """Rows in the order of scores; a cell is an intersection of all columns."""
+def rows_by_score(
+    scores: Floats, codes: NDArray[np.integer]
+) -> tuple[Integers, Callable[[Integers], Entries]]:
+    """Sort the rows by score once for all permutations.
 
-    scores: Floats  # distinct
-    score_codes: Integers  # of each row, increasing
-    cells: Integers  # of each row
-    cell_codes: NDArray[np.integer]  # of shape (n_columns, n_cells)
+    Returns the cell of each row in that order, a cell being an intersection of all
+    columns, and what makes entries from any order of the cells.
+    """
+    order = np.argsort(scores, kind="stable")
+    distinct, score_codes = np.unique(scores[order], return_inverse=True)
+    cells = np.zeros(len(scores), dtype=np.intp)
+    for column in codes:
+        pair = cells * (int(column.max(initial=0)) + 1) + column
+        cells = np.unique(pair, return_inverse=True)[1]
+    first = np.unique(cells, return_index=True)[1]
+    n_cells = len(first)
+    through = np.cumsum(np.bincount(score_codes, minlength=len(distinct)))
+    before = np.append(0, through)
 
-    @classmethod
-    def of(cls, scores: Floats, codes: NDArray[np.integer]) -> Population:
-        """Sort the rows by score once for all permutations."""
-        order = np.argsort(scores, kind="stable")
-        distinct, score_codes = np.unique(scores[order], return_inverse=True)
-        cells = np.zeros(len(scores), dtype=np.intp)
-        for column in codes:
-            pair = cells * (int(column.max(initial=0)) + 1) + column
-            cells = np.unique(pair, return_inverse=True)[1]
-        first = np.unique(cells, return_index=True)[1]
-        return cls(distinct, score_codes, cells[order], codes[:, first])
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return len(self.cells)
-
-    def permuted(self, generator: np.random.Generator) -> Entries:
-        """Entries with the scores permuted over all rows."""
-        return self._replace(cells=generator.permutation(self.cells)).entries()
-
-    def entries(self) -> Entries:
+    def entries_of(cells: Integers) -> Entries:
         """Join rows of the same score and cell where that makes them fewer."""
-        n_cells = self.cell_codes.shape[1]
-        through = np.cumsum(np.bincount(self.score_codes, minlength=len(self.scores)))
-        score_codes, cells = self.score_codes, self.cells
-        weights = np.ones(len(cells), dtype=np.intp)
-        if len(self.scores) * n_cells < len(cells):
+        at, weights = score_codes, np.ones(len(cells), dtype=np.intp)
+        if len(distinct) * n_cells < len(cells):
             counts = np.bincount(score_codes * n_cells + cells)
             keys = np.flatnonzero(counts)
             weights = counts[keys]
-            score_codes, cells = np.divmod(keys, n_cells)
-        before = np.append(0, through)
-        return Entries(
-            self.scores[score_codes],
-            weights,
-            before[score_codes],
-            through[score_codes],
-            self.cell_codes[:, cells],
-        )
+            at, cells = np.divmod(keys, n_cells)
+        columns = codes[:, first][:, cells]
+        return Entries(distinct[at], weights, before[at], through[at], columns)
+
+    return cells[order], entries_of
 
 
 class Subgroup(NamedTuple):
@@ -555,16 +537,15 @@ def _refine(
     chosen, codes = chosen[order], codes[order]
     starts = np.flatnonzero(np.diff(codes, prepend=-1))
     stops = np.append(starts[1:], len(codes))
-    weights = entries.weights[chosen]
-    sums = np.cumsum(weights)
+    sums = np.cumsum(entries.weights[chosen])
     sizes = np.diff(sums[stops - 1], prepend=0)
     lengths = stops - starts
-    own = sums - np.repeat(sums[stops - 1] - sizes, lengths)
-    rows = _OwnRows(chosen, own, own - weights, np.repeat(sizes, lengths))
+    through = sums - np.repeat(sums[stops - 1] - sizes, lengths)
+    rows = chosen, through, np.repeat(sizes, lengths)
     n_others = np.maximum(entries.n_rows - sizes, 1)
-    gaps = np.maximum.reduceat(_gaps(rows, entries), starts)
+    gaps = np.maximum.reduceat(_gaps(*rows, entries), starts)
     values = gaps / (sizes * n_others)
-    bounds = np.maximum.reduceat(_bounds(rows, entries, min_size), starts)
+    bounds = np.maximum.reduceat(_bounds(*rows, entries, min_size), starts)
     return [
         Subgroup(
             float(values[i]),
@@ -577,31 +558,29 @@ def _refine(
     ]
 
 
-class _OwnRows(NamedTuple):
-    """Entries of subgroups, one after the other, and rows of the subgroup of each."""
+def _gaps(
+    chosen: Integers, through: Integers, sizes: Any, entries: Entries
+) -> Integers:
+    """Difference of the CDFs of a subgroup and of all others, at each of its entries.
 
-    entries: Integers
-    through: Integers  # rows of the subgroup up to the entry
-    before: Integers  # rows of the subgroup before it
-    sizes: Integers  # rows of the subgroup in all
-
-
-def _gaps(own: _OwnRows, entries: Entries) -> Integers:
-    """Difference of the CDFs of the subgroup and of all others, at each entry.
+    The subgroup has the entries `chosen`, and `through` of its rows up to each of them;
+    subgroups may follow each other.
 
     Times the sizes of both. With k of its s rows and K of all n rows at most at a score
     it is k n - K s. The subgroup's CDF exceeds the others' most at one of its scores,
     and falls below most just before one. Of entries of the same score `through` is
     right at the last and `before` at the first; at the others the gap reads smaller.
     """
-    n_rows, chosen = entries.n_rows, own.entries
-    above = own.through * n_rows - entries.through[chosen] * own.sizes
-    below = entries.below[chosen] * own.sizes - own.before * n_rows
+    n_rows, before = entries.n_rows, through - entries.weights[chosen]
+    above = through * n_rows - entries.through[chosen] * sizes
+    below = entries.below[chosen] * sizes - before * n_rows
     return np.asarray(np.maximum(above, below))
 
 
-def _bounds(own: _OwnRows, entries: Entries, min_size: int) -> Floats:
-    """Bound of the gaps of all refinements of a subgroup, at each entry.
+def _bounds(
+    chosen: Integers, through: Integers, sizes: Any, entries: Entries, min_size: int
+) -> Floats:
+    """Bound of the gaps of all refinements of a subgroup, at each entry, see `_gaps`.
 
     Let k rows of the subgroup, and K of all n rows, be at most at a score. A refinement
     of t rows has j <= min(k, t) of them, so that the gap j / t - (K - j) / (n - t) is
@@ -610,15 +589,15 @@ def _bounds(own: _OwnRows, entries: Entries, min_size: int) -> Floats:
     So it is at most that of its t = max(k, min_size) most extreme rows. Just before a
     score the same holds of the rows from there on.
     """
-    n_rows, chosen = entries.n_rows, own.entries
+    n_rows, before = entries.n_rows, through - entries.weights[chosen]
 
     def bound(hits: Integers, of_all: Integers) -> Floats:
         taken = np.maximum(hits, min_size)
         others = np.maximum(n_rows - taken, 1)
         return np.asarray(hits / taken - (of_all - hits) / others)
 
-    above = bound(own.through, entries.through[chosen])
-    below = bound(own.sizes - own.before, n_rows - entries.below[chosen])
+    above = bound(through, entries.through[chosen])
+    below = bound(sizes - before, n_rows - entries.below[chosen])
     return np.maximum(above, below)
 
 
@@ -641,26 +620,25 @@ def _keep(child: Subgroup, best: list[Subgroup], n_best: int) -> None:
 
 
 def _compare_with_others(
-    one: Subgroup, entries: Entries, *, is_rate: bool
+    subgroup: Subgroup, entries: Entries, *, is_rate: bool
 ) -> dict[str, float]:
     """Shares of a subgroup and of all others above the score of the largest gap."""
-    chosen, n_rows = one.entries, entries.n_rows
+    chosen, n_rows = subgroup.entries, entries.n_rows
     weights, scores = entries.weights[chosen], entries.scores[chosen]
     own = np.cumsum(weights)
-    sizes = np.full(len(own), one.size)
     score = 0.0
     if not is_rate:
-        gaps = _gaps(_OwnRows(chosen, own, own - weights, sizes), entries)
+        gaps = _gaps(chosen, own, subgroup.size, entries)
         at = int(gaps.argmax())
         score = float(scores[at])
-        if gaps[at] > own[at] * n_rows - entries.through[chosen[at]] * one.size:
+        if gaps[at] > own[at] * n_rows - entries.through[chosen[at]] * subgroup.size:
             # Just before this score: from the one below it on.
             score = float(entries.scores[np.searchsorted(entries.scores, score) - 1])
     above = int(weights[scores > score].sum())
     all_above = int(entries.weights[entries.scores > score].sum())
-    rate, others = above / one.size, (all_above - above) / (n_rows - one.size)
+    rate, others = above / subgroup.size, (all_above - above) / (n_rows - subgroup.size)
     return {
-        "n_rows": one.size,
+        "n_rows": subgroup.size,
         "score": score,
         "rate": rate,
         "rate_of_others": others,

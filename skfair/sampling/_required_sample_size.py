@@ -18,12 +18,21 @@ from skfair._utils._text import shown
 from skfair._utils._validation import check_choice, check_integer, check_real
 from skfair.metrics._cvar_fairness import (
     EXPONENT,
-    SamplingDesign,
     sampling_design,
     weighted_shares,
 )
 from skfair.metrics._noise import supremum_quantile
 from skfair.sampling._sample_rows import attribute_specific_plan, read_weights
+
+Method: TypeAlias = Literal["weighted", "attribute_specific"]
+#: A method, and the exponent of weighted sampling.
+Plan: TypeAlias = tuple[str, float | None]
+
+#: The search for a sample size stops at this ratio of its bounds.
+_PRECISION = 1.03
+_LARGEST = 2**40
+#: Numbers in one block of simulated audits, which bounds memory.
+_BLOCK = 2**20
 
 
 def renyi_entropy(
@@ -79,17 +88,6 @@ def renyi_entropy(
         nats = float(logsumexp(order * logs)) / (1 - order)
     # Rounding must not bring it below 0.
     return max(nats / math.log(2), 0.0)
-
-
-Method: TypeAlias = Literal["weighted", "attribute_specific"]
-#: A method, and the exponent of weighted sampling.
-Plan: TypeAlias = tuple[str, float | None]
-
-#: The search for a sample size stops at this ratio of its bounds.
-_PRECISION = 1.03
-_LARGEST = 2**40
-#: Numbers in one block of simulated audits, which bounds memory.
-_BLOCK = 2**20
 
 
 @dataclass(frozen=True, repr=False)
@@ -353,14 +351,16 @@ def simulated_estimates(
     for start in range(0, n_simulations, n_in_block):
         n_audits = min(n_in_block, n_simulations - start)
         rates = unequal_rates(weights, n_audits, tail, epsilon, generator)
-        sizes, design = draw_sizes(weights, n, plan, n_audits, generator)
+        sizes, (counted, one_row, two_rows) = draw_sizes(
+            weights, n, plan, n_audits, generator
+        )
         hits = np.zeros_like(sizes)
         sampled = sizes > 0
         hits[sampled] = generator.binomial(sizes[sampled], rates[sampled])
         # Sizes differ between audits, other than in RateVarianceEstimator.
         pairs = np.maximum(sizes * (sizes - 1), 1)
-        f1 = (hits * (hits - 1) / pairs) @ quotients(design.weights, design.two_rows)
-        f2 = (hits / np.maximum(sizes, 1)) @ quotients(design.weights, design.one_row)
+        f1 = (hits * (hits - 1) / pairs) @ quotients(counted, two_rows)
+        f2 = (hits / np.maximum(sizes, 1)) @ quotients(counted, one_row)
         values[start : start + n_audits] = f1 - f2**2
     return values
 
@@ -397,14 +397,14 @@ def draw_sizes(
     plan: Plan,
     n_audits: int,
     generator: np.random.Generator,
-) -> tuple[NDArray[Any], SamplingDesign]:
-    """Return the rows of each group in each audit, and the design of the audits."""
+) -> tuple[NDArray[Any], tuple[Floats, Floats, Floats]]:
+    """Return the rows of each group in each audit, and the `sampling_design`."""
     n_groups = len(weights)
     method, exponent = plan
     if exponent is None:
         n_rows, chances = attribute_specific_plan(weights, n)
         sampled = generator.random((n_audits, n_groups)) < chances
-        return n_rows * sampled, SamplingDesign(method, weights, chances, chances)
+        return n_rows * sampled, (weights, chances, chances)
     shares = weighted_shares(weights, exponent)
     if n >= n_groups:
         sizes = generator.multinomial(n, shares, size=n_audits)

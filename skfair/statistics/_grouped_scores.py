@@ -22,16 +22,14 @@ from skfair._utils._warnings import warns_if_reordered
 from skfair.groups import (
     Groups,
     drop_weightless,
-    join_groups,
-    positions_in,
     resolve_groups,
     sum_by_code,
 )
-from skfair.statistics._json import JSONStatistic
+from skfair.statistics._statistic import GroupedStatistic
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class GroupedScores(JSONStatistic):
+class GroupedScores(GroupedStatistic):
     """The empirical score distribution of every group.
 
     One entry per distinct pair of score and group, sorted by score. It is a
@@ -80,6 +78,8 @@ class GroupedScores(JSONStatistic):
     >>> mcdp(None, monday + tuesday)
     1.0
     """
+
+    _by_group = "counts", "totals"
 
     scores: Floats
     codes: NDArray[np.integer]
@@ -299,52 +299,18 @@ class GroupedScores(JSONStatistic):
         n_below = np.searchsorted(scores, score, side="right")
         return float(shares[n_below - 1]) if n_below else 0.0
 
-    def __add__(self, other: GroupedScores) -> GroupedScores:
-        if not isinstance(other, GroupedScores):
-            return NotImplemented
-        labels, names, smallest = join_groups(self, other)
-        mine, theirs = (positions_in(labels, part.labels) for part in (self, other))
-        counts = np.zeros(len(labels), dtype=np.intp)
-        totals = np.zeros(len(labels), np.result_type(self.totals, other.totals))
-        for part, positions in ((self, mine), (other, theirs)):
-            counts[positions] += part.counts
-            totals[positions] += part.totals
-        entries = sort_scores(
-            np.concatenate([self.scores, other.scores]),
-            np.concatenate([mine[self.codes], theirs[other.codes]]),
-            np.concatenate([self.weights, other.weights]),
-            n_groups=len(labels),
+    def _join_entries(self, other: GroupedScores) -> dict[str, Any]:
+        """Sort the scores of both."""
+        scores, codes, weights = (
+            np.concatenate([getattr(self, name), getattr(other, name)])
+            for name in ("scores", "codes", "weights")
         )
-        return GroupedScores(*entries, counts, totals, labels, names, smallest)
+        entries = sort_scores(scores, codes, weights, n_groups=self.n_groups)
+        return dict(zip(("scores", "codes", "weights"), entries, strict=True))
 
     def __repr__(self) -> str:
         n_entries = len(self.scores)
         return f"GroupedScores({n_entries} entries; rows {self._rows_by_group()})"
-
-    def of_one_group(self, group: int, label: Hashable) -> GroupedScores:
-        """Statistic of the rows of one group, under a label of its own.
-
-        Parameters
-        ----------
-        group : int
-            Position of the group in `labels`.
-        label : hashable
-            Label of the group in the result.
-
-        Returns
-        -------
-        GroupedScores
-        """
-        rows, only = self._rows_of(group), [group]
-        return GroupedScores(
-            self.scores[rows],
-            np.zeros_like(self.codes[rows]),
-            self.weights[rows],
-            self.counts[only],
-            self.totals[only],
-            labels=(label,),
-            min_group_size=self.min_group_size,
-        )
 
     @cached_property
     def _order(self) -> tuple[Integers, Integers]:

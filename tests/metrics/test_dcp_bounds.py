@@ -301,7 +301,7 @@ def test_two_classes_have_the_vertex_of_the_enumeration(seed, n_groups, decimals
     first = rng.random(n_groups).round(decimals)
     rates, weights = np.column_stack([first, 1 - first]), rng.random(n_groups)
     ends = np.zeros(2), np.ones(2)
-    expected = best_vertex(*ends, rates, weights, Clock.of(9))
+    expected = best_vertex(*ends, rates, weights, Clock(9))
     found = best_of_two(rates, weights)
     assert (found.lower, found.upper) == (expected.lower, expected.upper)
     assert found.baseline.tolist() == expected.baseline.tolist()

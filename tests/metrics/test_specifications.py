@@ -43,6 +43,51 @@ def test_every_metric_with_a_scorer_is_public():
     assert set(numbers_by_name().values()) <= public
 
 
+#: Public functions whose second argument are decisions or labels.
+OF_LABELS = {
+    "cvar_fairness",
+    "cvar_fairness_report",
+    "cvar_fairness_test",
+    "dcp",
+    "demographic_parity_difference",
+    "equalized_odds_difference",
+    "false_positive_rate_difference",
+    "group_metrics",
+    "impact_ratio_shortfall",
+    "impact_ratios",
+    "max_gap",
+    "max_gap_test",
+    "mean_absolute_error_difference",
+    "mean_error_difference",
+    "predictive_value_difference",
+    "rate_variance",
+    "top_groups",
+    "true_positive_rate_difference",
+}
+OF_ROWS = {
+    name: function
+    for name in skfair.metrics.__all__
+    if "y_true"
+    in inspect.signature(function := getattr(skfair.metrics, name)).parameters
+}
+
+
+@pytest.mark.parametrize("name", OF_ROWS)
+def test_the_second_argument_is_named_by_what_it_holds(name):
+    """`y_pred` where decisions or labels are compared, else `y_score`."""
+    parameters = [*inspect.signature(OF_ROWS[name]).parameters]
+    second = parameters[parameters.index("y_true") + 1]
+    assert second == ("y_pred" if name in OF_LABELS else "y_score"), parameters
+
+
+@pytest.mark.parametrize("metric", list(numbers_by_name().values()))
+def test_metrics_take_their_rows_by_name(metric):
+    true, values, groups = [0, 1, 0, 1], [0, 1, 1, 1], ["a", "a", "b", "b"]
+    expected = metric(true, values, sensitive_features=groups)
+    names = dict(zip(specification_of(metric)[0].inputs, (true, values), strict=True))
+    assert metric(**names, sensitive_features=groups) == expected
+
+
 @pytest.mark.parametrize("metric", list(known_metrics()))
 def test_the_maximum_is_reached_and_never_exceeded(metric):
     """Of two groups as far apart as can be, or as the metric can see."""

@@ -22,7 +22,7 @@ from skfair.metrics import (
     mcdp,
 )
 from skfair.monitoring import FairnessMonitor
-from skfair.statistics._json import sealed
+from skfair.statistics._statistic import sealed
 
 SCORED = {
     mcdp: {

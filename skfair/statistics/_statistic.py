@@ -1,42 +1,89 @@
-"""Statistics as text that parties can exchange, with its SHA-256."""
+"""What all statistics share: their sum, and JSON with its SHA-256."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import math
-from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import fields
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import fields, replace
 from datetime import date
 from reprlib import repr as brief
-from typing import Any, Self, cast
+from typing import Any, ClassVar, Self, TypeVar, cast
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from skfair.groups import plain_label
+from skfair.groups import join_groups, plain_label, positions_in
 
 #: The number changes with what `sealed` writes of any statistic or monitor.
 FORMAT = 2
 #: Arrays of whole numbers.
 _WHOLE = ("codes", "bins", "counts", "label_counts", "rows")
-#: Arrays of groups, beside arrays of entries.
-_OF_GROUPS = ("counts", "totals")
 #: Arrays of scores, which are floats, whole numbers or not.
 _SCORES = ("scores", "lows", "highs")
 #: Whole numbers of 64 bits are below this.
 MAX_WHOLE = 2**63
 
 
-class JSONStatistic:
-    """Base of the statistics, which are dataclasses of arrays and labels."""
+class GroupedStatistic:
+    """Base of the statistics, which are dataclasses of arrays and labels.
+
+    Arrays have a number for each group, and are added, or for each entry, such as a
+    score of a group, whose position in the labels is in `codes`.
+    """
+
+    #: Arrays with numbers for each group.
+    _by_group: ClassVar[tuple[str, ...]] = ()
+
+    def __add__(self: Any, other: Any) -> Any:
+        if type(other) is not type(self):
+            return NotImplemented
+        labels, names, smallest = join_groups(self, other)
+        first, second = self._over(labels), other._over(labels)
+        sums = {n: getattr(first, n) + getattr(second, n) for n in self._by_group}
+        return replace(
+            first,
+            **sums,
+            **first._join_entries(second),
+            names=names,
+            min_group_size=smallest,
+        )
 
     def __radd__(self, other: Any) -> Self:
         # The built-in sum begins with 0.
         if type(other) is int and other == 0:
             return self
         return NotImplemented
+
+    def _join_entries(self, other: Self) -> dict[str, Any]:
+        """Return the entries of two statistics with the same labels, joined."""
+        return {}
+
+    def _over(self: Any, labels: tuple[Hashable, ...]) -> Any:
+        """Return the statistic over labels among which are all of its own."""
+        positions = positions_in(labels, self.labels)
+        columns: dict[str, Any] = {}
+        for name in self._by_group:
+            column = getattr(self, name)
+            columns[name] = np.zeros((len(labels), *column.shape[1:]), column.dtype)
+            columns[name][positions] = column
+        if hasattr(self, "codes"):
+            columns["codes"] = positions[self.codes]
+        return replace(self, labels=labels, **columns)
+
+    def _of_one_group(self: Any, group: int, label: Hashable) -> Any:
+        """Return the statistic of one group, under a label of its own."""
+        columns: dict[str, Any] = {n: getattr(self, n)[[group]] for n in self._by_group}
+        if hasattr(self, "codes"):
+            own = self.codes == group
+            for field in fields(self):
+                value = getattr(self, field.name)
+                if isinstance(value, np.ndarray) and field.name not in columns:
+                    columns[field.name] = value[own]
+            columns["codes"] = np.zeros_like(columns["codes"])
+        return replace(self, labels=(label,), names=(), **columns)
 
     @property
     def n_groups(self: Any) -> int:
@@ -80,7 +127,7 @@ class JSONStatistic:
             value = getattr(self, field.name)
             if isinstance(value, np.ndarray):
                 value = value.tolist()
-            elif isinstance(value, JSONStatistic):
+            elif isinstance(value, GroupedStatistic):
                 value = value.to_dict()
             elif isinstance(value, tuple):
                 value = [label_to_json(label) for label in value]
@@ -145,12 +192,87 @@ class JSONStatistic:
         codes = values.get("codes")
         n_entries = n_groups if codes is None else codes.size
         for name, value in values.items():
-            n = n_groups if name in _OF_GROUPS else n_entries
+            n = n_groups if name in self._by_group else n_entries
             shape = shapes.get(name, (n,))
             if isinstance(value, np.ndarray) and value.shape != shape:
                 raise ValueError(f"{name} must have shape {shape}, got {value.shape}.")
         if codes is not None and not ((codes >= 0) & (codes < n_groups)).all():
             raise ValueError(f"codes must be positions of the {n_groups} labels.")
+
+
+Statistic = TypeVar("Statistic", bound=GroupedStatistic)
+
+
+def sum_statistics(statistics: Iterable[Statistic]) -> Statistic:
+    """Add up many statistics of the same class.
+
+    Adding batches of scores one by one sorts the growing sum again for each batch,
+    which takes time quadratic in their number. Here sums of equally many batches are
+    added to each other: every batch takes part in log2(n_statistics) additions.
+
+    Parameters
+    ----------
+    statistics : iterable of statistics of the same class
+        Statistics of `skfair.statistics`, such as `GroupedScores`. A generator is read
+        one by one, so that batches need not be in memory together.
+
+    Returns
+    -------
+    statistic
+        That of the joined rows. Weights that are not whole numbers are added in
+        another order than by `sum`, and may differ from it by rounding.
+
+    Raises
+    ------
+    ValueError
+        If there are no statistics.
+    TypeError
+        If they are of several classes, or no statistics.
+
+    See Also
+    --------
+    GroupedScores : A statistic of scores.
+
+    Examples
+    --------
+    >>> from skfair.metrics import mcdp
+    >>> from skfair.statistics import GroupedScores, sum_statistics
+    >>> days = [([0.2, 0.9], ["F", "M"]), ([0.4, 0.6], ["F", "M"])]
+    >>> week = sum_statistics(
+    ...     GroupedScores.from_scores(scores, sensitive_features=sex)
+    ...     for scores, sex in days
+    ... )
+    >>> mcdp(None, week)
+    1.0
+    """
+    waiting: list[tuple[int, Statistic]] = []  # sums of 2**k statistics, k decreasing
+    for statistic in statistics:
+        if not isinstance(statistic, GroupedStatistic):
+            raise TypeError(
+                "statistics must be statistics of skfair.statistics, got a "
+                f"{type(statistic).__name__}."
+            )
+        size, joined = 1, statistic
+        while waiting and waiting[-1][0] == size:
+            joined = _add(waiting.pop()[1], joined)
+            size *= 2
+        waiting.append((size, joined))
+    if not waiting:
+        raise ValueError("statistics is empty, expected at least one.")
+    _, total = waiting.pop()
+    while waiting:
+        total = _add(waiting.pop()[1], total)
+    return total
+
+
+def _add(first: Statistic, second: Statistic) -> Statistic:
+    """Sum of two statistics of the same class."""
+    if type(first) is not type(second):
+        raise TypeError(
+            "statistics must be of one class, got a "
+            f"{type(first).__name__} and a {type(second).__name__}."
+        )
+    return first + second  # type: ignore[no-any-return]
 
 
 def sealed(kind: str, entries: Mapping[str, Any]) -> dict[str, Any]:

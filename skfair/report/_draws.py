@@ -72,9 +72,6 @@ class Uncertainty(NamedTuple):
 DRAWN = ("null_mean", "pvalue", "without_test")
 DRAWN_ENDS = ("lower", "upper")
 
-#: Entries of a pair of groups whose gap is tested.
-_OF_PAIR = ("pair", "classes", "gap", "null_mean", "pvalue")
-
 #: What is found on the rows of each sample.
 Found = list[tuple[Sample, dict[str, Finding]]]
 
@@ -213,39 +210,6 @@ def uncertainties(
             moved = value - rows.evaluate(MEASURES[key].drawn(sample))
             results[key] = _with_ends(results[key], sample, value, values, moved)
     return results
-
-
-def stated(
-    sample: Sample, found: Mapping[str, Finding], claimed: Mapping[str, Any]
-) -> dict[str, Uncertainty]:
-    """Compute the intervals, and read what was drawn from a summary."""
-    results = bounds(sample, found)
-    for key in found:
-        names = [*DRAWN] if MEASURES[key].bounded else [*DRAWN, *DRAWN_ENDS]
-        largest = 2.0 if MEASURES[key].maximum is not None else math.inf
-        drawn = {name: _drawn(claimed[key][name], largest) for name in names}
-        pairs = [_stated_pair(pair, largest) for pair in claimed[key]["pairs"]]
-        results[key] = results[key]._replace(**drawn, pairs=pairs)
-    return results
-
-
-def _stated_pair(pair: Mapping[str, Any], largest: float) -> dict[str, Any]:
-    """Read a pair of groups from a summary."""
-    if {*pair} != {*_OF_PAIR} or not all(
-        part is None or isinstance(part, str) for part in pair["pair"]
-    ):
-        raise ValueError(f"the summary must have pairs of groups, got {pair!r}.")
-    numbers = {name: _drawn(pair[name], largest) for name in _OF_PAIR[2:]}
-    return {"pair": [*pair["pair"]], "classes": pair["classes"], **numbers}
-
-
-def _drawn(value: Any, largest: float) -> float | None:
-    """Check a number that was drawn, of which there may be none."""
-    if value is not None and not (
-        type(value) in (int, float) and abs(value) <= largest
-    ):
-        raise ValueError(f"the summary must have numbers or nothing, got {value!r}.")
-    return None if value is None else float(value)
 
 
 def permute(

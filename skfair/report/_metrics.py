@@ -20,7 +20,7 @@ from skfair._utils._text import (
     points,
     whole,
 )
-from skfair._utils._validation import AnyScale, check_choice
+from skfair._utils._validation import AnyScale
 from skfair.metrics import (
     DCPResult,
     abcc,
@@ -52,7 +52,7 @@ from skfair.metrics._rates import (
 )
 from skfair.metrics._resampling import largest_size
 from skfair.metrics._spec import specification_of
-from skfair.report._inputs import Attribute, Audit, Model, Options
+from skfair.report._inputs import Attribute, Audit, Model
 from skfair.report._sample import Finding, Sample
 
 Summary = dict[str, Any]
@@ -660,14 +660,6 @@ def signed(value: float, key: str | None = None) -> str:
 def amounts(low: float, high: float, key: str) -> str:
     """Write an interval of a metric for a table."""
     return f"{amount(low, key)} to {amount(high, key)}"
-
-
-def checked_options(**given: Any) -> Options:
-    """Check the parameters of a report, and the names of its metrics."""
-    options = Options(**given)
-    for key in options.metrics or ():
-        check_choice("metrics", key, tuple(MEASURES))
-    return options
 
 
 def keys_of(

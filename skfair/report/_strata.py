@@ -47,7 +47,7 @@ class Part(NamedTuple):
 
 
 def values_within_strata(
-    sample: Sample,
+    sample: Sample, tested: bool = True
 ) -> tuple[list[Part], list[dict[str, Any]]] | None:
     """Strata, and of each metric the largest value over them, and their mean.
 
@@ -68,7 +68,7 @@ def values_within_strata(
             for key, one in compare_metrics(part.sample, metrics):
                 if not math.isnan(one.value):
                     found[key].append((part, one))
-        tests = _test(sample, compared, metrics)
+        tests = _test(sample, compared if tested else [], metrics)
     return parts, [
         {"key": key, **_combine(sample, found[key]), **tests[key]} for key in metrics
     ]

@@ -75,7 +75,7 @@ from skfair.model_selection._group_stratified_k_fold import stratified_splits
 
 #: With fewer rows than this, those held out would be too few to compare classifiers.
 MIN_ROWS = 200
-#: So many groups, of fewer than two rows on average, are no groups.
+#: At least this many groups, of fewer than two rows on average, are refused.
 _MANY_GROUPS = 20
 #: Metadata that mitigators request wherever they need groups.
 ROUTED = {"sensitive_features": True, "control_features": True}
@@ -353,7 +353,7 @@ class RegressorMitigator(MetaMitigator):
             raise TypeError(f"estimator must be a regressor, got {self.estimator!r}.")
 
 
-#: What is wrong with weights that leave no row.
+#: Error where all weights are zero.
 _WEIGHTLESS = "sample_weight is zero in every row, expected positive weights."
 
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from skfair._cli._command_line import main
-from skfair._cli._text import Format, as_numbers, number_hint
+from skfair._cli._main import main
+from skfair._cli._read import Format, as_numbers
 
 AUDIT = "audit {} --y-true y --y-score p --sensitive sex --permutations 0"
 AUDIT += " --resamples 2 --format json --out out.json"

@@ -3,6 +3,8 @@
 `nox --session prereleases` runs them with versions that are not released yet.
 """
 
+import os
+
 import nox
 
 nox.options.default_venv_backend = "uv"
@@ -12,12 +14,16 @@ nox.options.error_on_missing_interpreters = False  # a missing one is skipped, a
 PYTHONS = ["3.11", "3.12", "3.13", "3.14"]
 #: The lower bounds of pyproject.toml, and the newest releases.
 RESOLUTIONS = {"oldest": "lowest-direct", "newest": "highest"}
+#: The Python whose newest versions .ci/run has tested already, with coverage.
+TESTED = os.environ.get("SKFAIR_TESTED_PYTHON")
 
 
 @nox.session(python=PYTHONS)
 @nox.parametrize("resolution", [*RESOLUTIONS.values()], ids=[*RESOLUTIONS])
 def quick(session: nox.Session, resolution: str) -> None:
     """Run the quick tests."""
+    if (session.python, resolution) == (TESTED, "highest"):
+        session.skip("these versions have been tested")
     # The oldest that this Python has a wheel of: some lower bounds are older than it.
     run_tests(session, "--resolution", resolution)
 

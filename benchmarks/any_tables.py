@@ -55,7 +55,7 @@ from pandas.api.types import is_numeric_dtype
 from repair_areas import SHARES_LEFT, WAYS
 
 from skfair._comparison import compare_with_plain
-from skfair._training_rows import TrainingRows
+from skfair._rows import Rows as Table
 from skfair.datasets._tables import find_table
 from skfair.groups import encode_groups
 
@@ -180,7 +180,7 @@ def measure(parts: Split, methods: list[str]) -> dict[tuple[str, str], float]:
     train, validation = (Rows(*(part[:N_ROWS] for part in rows)) for rows in parts[:2])
     test = parts.test
     scores = positive(make_plain().fit(train.X, train.y), test)
-    rows = TrainingRows(None, test.y, encode_groups(test.groups))
+    rows = Table(encode_groups(test.groups), y_true=test.y)
     plain = point(test, scores)
     found = {
         ("area", "plain MCDP"): plain.mcdp,

@@ -36,19 +36,14 @@ from skfair.metrics import (
     max_gap,
     mcdp,
 )
-from skfair.metrics._confidence import (
-    Observed,
-    compare,
-    join,
-    observe,
-    upper_bound,
-)
-from skfair.metrics._distribution._gap import compared_pairs
-from skfair.metrics._distribution._madd import (
+from skfair.metrics._confidence_interval import compare, join, observe, upper_bound
+from skfair.metrics._madd import (
     N_BANDWIDTHS,
     gap_curves,
     stable_interval,
 )
+from skfair.metrics._noise import Observed
+from skfair.metrics._pairs import compared_pairs
 from skfair.statistics import GroupedScores
 
 #: Level of certificates, and the share of rounding in a bound.

@@ -37,7 +37,7 @@ NETWORKS: dict[str, dict[str, Any]] = {
     "paper": {
         "hidden_layer_sizes": (512, 256, 64),
         "dropout": 0.5,  # of its code; its text says 256 units and names no dropout
-        "learning_rate": "step",
+        "learning_rate_init": (1e-3, 1e-4, 1e-5),
         "max_iter": 150,
     },
 }

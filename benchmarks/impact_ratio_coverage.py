@@ -9,7 +9,7 @@ from itertools import product
 import numpy as np
 from scipy.stats import binom
 
-from skfair.metrics._groupwise._impact_ratios import _intervals
+from skfair.metrics._impact_ratios import _intervals
 from skfair.metrics._rate_intervals import clopper_pearson, ratio_bounds
 
 TAIL = 0.025

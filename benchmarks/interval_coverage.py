@@ -43,17 +43,13 @@ from skfair.metrics import (
     mcdp,
     mean_absolute_error_difference,
 )
-from skfair.metrics._confidence import (
-    Observed,
-    compare,
-    lower_bound,
-    upper_bound,
-)
-from skfair.metrics._distribution._madd import (
+from skfair.metrics._confidence_interval import compare, lower_bound, upper_bound
+from skfair.metrics._madd import (
     N_BANDWIDTHS,
     gap_curves,
     stable_interval,
 )
+from skfair.metrics._noise import Observed
 from skfair.statistics import GroupedOutcomes, GroupedScores
 
 METRICS: dict[str, Callable[..., float]] = {

@@ -28,14 +28,14 @@ from scipy.special import ndtri
 from scipy.stats import beta
 
 from skfair.metrics import demographic_parity_difference, mcdp
-from skfair.metrics._confidence._anytime import (
+from skfair.metrics._anytime import (
     gap_variance,
     log_e_value,
     two_means,
     variances_at_any_time,
 )
-from skfair.metrics._confidence._known_metrics import compare, observe
-from skfair.metrics._confidence._noise import supremum_quantile
+from skfair.metrics._confidence_interval import compare, observe
+from skfair.metrics._noise import supremum_quantile
 from skfair.monitoring import FairnessMonitor
 
 N_ROWS, N_WATCHED, LEVEL = 20, 2, 0.05

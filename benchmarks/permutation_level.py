@@ -26,7 +26,7 @@ from skfair.metrics import (
     mcdp,
     permutation_test,
 )
-from skfair.metrics._uncertainty._permutation import Order
+from skfair.metrics._permutation import Order
 
 N_PERMUTATIONS, LEVEL = 199, 0.05
 

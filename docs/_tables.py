@@ -9,7 +9,7 @@ from pathlib import Path
 
 import skfair.metrics
 from skfair.metrics import get_fairness_scorer_names
-from skfair.metrics._confidence._known_metrics import _bounded
+from skfair.metrics._confidence_interval import _bounded
 from skfair.metrics._spec import specification_of
 
 TESTS = Path(__file__).parents[1] / "tests"

@@ -159,6 +159,7 @@ sphinx_gallery_conf = {
     "min_reported_time": 1,
     "abort_on_example_error": True,
     "within_subsection_order": place_in_gallery,
+    "parallel": True,  # as many as Sphinx has jobs
     "capture_repr": ("_repr_html_",),  # displays have no text beside their picture
     # The diagram of an estimator has links too pale to read.
     "ignore_repr_types": r"skfair\.(?:in|post)processing|sklearn",

@@ -12,12 +12,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.distance import pdist
 from scipy.special import kolmogi
+from sklearn.metrics import r2_score
 
-from skfair._training_rows import TrainingRows
-from skfair._utils._results import NumbersResult
+from skfair._rows import Rows
+from skfair._utils._results import Result
 from skfair._utils._warnings import warn_user
 from skfair.exceptions import MitigationWarning
-from skfair.groups import Groups, encode_groups
+from skfair.groups import count_codes
 
 Array: TypeAlias = NDArray[np.float64]
 
@@ -37,7 +38,7 @@ _LEVEL = 0.05
 _MOST_COMPARISONS = 20_000_000
 
 
-class _BesidePlain(NumbersResult, ABC):
+class _BesidePlain(Result, ABC):
     """What both comparisons say of the gap, and of what is to be done about it."""
 
     #: What the models are.
@@ -133,7 +134,7 @@ class _BesidePlain(NumbersResult, ABC):
             )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class PlainComparison(_BesidePlain):
     """A mitigated classifier beside the plain one, on rows that neither was fitted to.
 
@@ -252,7 +253,7 @@ class PlainComparison(_BesidePlain):
         )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class RegressorComparison(_BesidePlain):
     """A mitigated regressor beside the plain one, on rows that neither was fitted to.
 
@@ -334,7 +335,7 @@ Comparison: TypeAlias = PlainComparison | RegressorComparison
 
 
 def compare_with_plain(
-    rows: TrainingRows,
+    rows: Rows,
     plain_scores: ArrayLike,
     scores: ArrayLike,
     *,
@@ -358,7 +359,7 @@ def compare_with_plain(
 
 
 def compare_regressors(
-    rows: TrainingRows,
+    rows: Rows,
     plain_scores: ArrayLike,
     scores: ArrayLike,
     *,
@@ -371,18 +372,12 @@ def compare_regressors(
     """
     y, old, new, weights, gaps = _compare_gaps(rows, plain_scores, scores, max_mcdp)
     plain_error, error = (_squared_error(y, one, weights) for one in (old, new))
-    mean = np.full(len(y), np.average(y, weights=weights))
-    variance = _squared_error(y, mean, weights).value
-    r2, plain_r2 = (
-        1 - one.value / variance if variance > 0 else math.nan
-        for one in (error, plain_error)
-    )
     return RegressorComparison(
         squared_error=error.value,
         plain_squared_error=plain_error.value,
         squared_error_error=_error(error, plain_error, weights),
-        r2=r2,
-        plain_r2=plain_r2,
+        r2=r2(y, new, weights),
+        plain_r2=r2(y, old, weights),
         **gaps,
     )
 
@@ -394,27 +389,28 @@ def _squared_error(y: Array, predicted: Array, weights: Array) -> _Estimate:
     return _Estimate(value, (errors - value) / weights.sum())
 
 
+def r2(y: Array, predicted: Array, weights: Array) -> float:
+    """R2, nan of targets that are all equal."""
+    if not np.ptp(y):
+        return math.nan
+    return float(r2_score(y, predicted, sample_weight=weights))
+
+
 def _compare_gaps(
-    rows: TrainingRows, plain_scores: ArrayLike, scores: ArrayLike, max_mcdp: Any
+    rows: Rows, plain_scores: ArrayLike, scores: ArrayLike, max_mcdp: Any
 ) -> tuple[Array, Array, Array, Array, dict[str, Any]]:
     """Return targets, plain and new scores, and weights of rows with weight, and gaps.
 
     The gaps are the fields of a comparison that do not depend on the target.
     """
-    kept = rows.weights > 0
-    y, old, new, weights = (
-        np.asarray(values, float)[kept]
-        for values in (rows.y, plain_scores, scores, rows.weights)
-    )
-    codes = rows.stratum_codes
-    strata = np.zeros(len(y), dtype=np.intp) if codes is None else codes[kept]
-    groups = rows.groups[kept]
-    groups = replace(groups, codes=np.where(strata < 0, -1, groups.codes))
-    sizes = groups.sizes()
-    present = [groups.labels[group] for group in np.flatnonzero(sizes)]
-    groups = encode_groups(groups, labels=present)
-    plain_gap = mean_mcdp(old, groups, weights, strata)
-    gap = mean_mcdp(new, groups, weights, strata)
+    counts = rows.weights > 0
+    old, new = (np.asarray(scores, float)[counts] for scores in (plain_scores, scores))
+    rows = rows[counts]
+    y, weights = np.asarray(rows.y_true, float), rows.weights
+    sizes = rows.groups.sizes()
+    if rows.strata is not None:
+        sizes = count_codes(rows.groups.codes[rows.strata.codes >= 0], rows.n_groups)
+    plain_gap, gap = (mean_mcdp(replace(rows, y_pred=part)) for part in (old, new))
     half_rows = {**plain_gap.half_rows, **gap.half_rows}.values()
     gaps = {
         "mcdp": gap.value,
@@ -425,7 +421,9 @@ def _compare_gaps(
         "noise": gap.noise,
         "max_mcdp": max_mcdp,
         "n_samples": len(y),
-        "group_sizes": dict(zip(present, sizes[sizes > 0].tolist(), strict=True)),
+        "group_sizes": {
+            rows.labels[group]: int(sizes[group]) for group in np.flatnonzero(sizes)
+        },
     }
     return y, old, new, weights, gaps
 
@@ -477,14 +475,15 @@ def average_precision(y: Array, scores: Array, weights: Array) -> _Estimate:
     return _Estimate(value, derivative / hits[-1])
 
 
-def mean_mcdp(
-    scores: Array, groups: Groups, weights: Array, strata: NDArray[np.integer]
-) -> _Gap:
+def mean_mcdp(rows: Rows) -> _Gap:
     """Mean MCDP(0) of the strata that have two groups, by the weight of their rows.
 
     Rows with the code -1 are in no stratum.
     """
-    grouped = (groups.codes >= 0) & (strata >= 0)
+    scores, groups, weights = rows.y_pred, rows.groups, rows.weights
+    strata: Any = np.zeros(len(rows), np.intp)
+    strata = strata if rows.strata is None else rows.strata.codes
+    grouped = rows.cells >= 0
     n_strata, n_groups = int(strata.max(initial=-1)) + 1, len(groups.labels)
     cells = strata[grouped].astype(np.intp) * n_groups + groups.codes[grouped]
     present = np.bincount(cells, minlength=n_strata * n_groups) > 0

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import copy
+import math
+import numbers
 import os
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn import get_config
-from sklearn.base import is_classifier, is_regressor
+from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import check_cv
 from sklearn.pipeline import Pipeline
 from sklearn.utils import (
     Bunch,
@@ -21,6 +26,7 @@ from sklearn.utils import (
     assert_all_finite,
     check_array,
     check_consistent_length,
+    check_random_state,
     column_or_1d,
     get_tags,
     indexable,
@@ -38,15 +44,25 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from skfair._training_rows import TrainingRows
+from skfair._cross_fit import Split, cross_fit, hold_out
+from skfair._rows import Rows
+from skfair._utils._arrays import Floats, Integers, quotients
 from skfair._utils._columns import (
     absent_columns,
     drop_columns,
     positions_of,
     select_columns,
 )
+from skfair._utils._progress import CallbackSupportMixin, Tasks
 from skfair._utils._text import shown
-from skfair._utils._validation import check_flag, check_weights, count_rows
+from skfair._utils._validation import (
+    check_flag,
+    check_integer,
+    check_numbers,
+    check_real,
+    check_weights,
+    count_rows,
+)
 from skfair._utils._warnings import warn_user
 from skfair.groups import (
     Groups,
@@ -55,7 +71,10 @@ from skfair.groups import (
     resolve_groups,
     resolve_strata,
 )
+from skfair.model_selection._group_stratified_k_fold import stratified_splits
 
+#: With fewer rows than this, those held out would be too few to compare classifiers.
+MIN_ROWS = 200
 #: So many groups, of fewer than two rows on average, are no groups.
 _MANY_GROUPS = 20
 #: Metadata that mitigators request wherever they need groups.
@@ -99,7 +118,7 @@ class FittedTable:
         vars(estimator)[self.kept_as] = columns
 
 
-class Mitigator(LinkedToSite):
+class Mitigator(LinkedToSite, CallbackSupportMixin):  # type: ignore[misc]
     """Mixin of estimators that know the groups of the rows they are fitted to.
 
     Groups come from the keyword `sensitive_features`, or from columns of X, and strata
@@ -116,6 +135,8 @@ class Mitigator(LinkedToSite):
     feature_names_in_: NDArray[Any]
 
     __metadata_request__fit: ClassVar = ROUTED
+    #: Tasks of a fit that goes on.
+    _tasks: Tasks
     #: Whether there may be more than two classes.
     _several_classes: ClassVar = False
     #: What happens if `fit` is given no groups, of which the user is warned.
@@ -129,11 +150,12 @@ class Mitigator(LinkedToSite):
         control_features: Any,
         sample_weight: ArrayLike | None,
         all_strata: bool = False,
-    ) -> TrainingRows:
-        """Return the rows to fit to, and set the classes, the groups and the strata.
+    ) -> tuple[Any, Rows]:
+        """Return the features and the rows; set the classes, groups and strata.
 
-        X can be indexed, and lacks the sensitive columns if they are dropped. Strata
-        that cannot be compared are left out, unless `all_strata`.
+        The features can be indexed, and lack the sensitive columns if they are dropped.
+        The true label is the position of the class; of a regressor it is the target.
+        Strata that cannot be compared are left out, unless `all_strata`.
         """
         check_flag("drop_sensitive", self.drop_sensitive)
         X = _indexable(X)
@@ -165,13 +187,9 @@ class Mitigator(LinkedToSite):
         self._dropped: list[int] = []
         if self.drop_sensitive:
             self._dropped = positions_of(X, self.sensitive_features)
-        return TrainingRows(
-            drop_columns(X, self._dropped) if self._dropped else X,
-            target,
-            groups,
-            weights,
-            strata if all_strata else compared,
-        )
+        strata = strata if all_strata else compared
+        rows = Rows(groups, strata, y_true=target, weight=weights)
+        return drop_columns(X, self._dropped) if self._dropped else X, rows
 
     def _refuse_rows_as_groups(
         self, groups: Groups, X: Any, sensitive_features: Any
@@ -275,7 +293,7 @@ class MetaMitigator(Mitigator):
     estimator: Any
 
     def __sklearn_tags__(self) -> Tags:
-        tags: Tags = super().__sklearn_tags__()  # type: ignore[misc]
+        tags: Tags = super().__sklearn_tags__()
         inner = get_tags(self.estimator)
         if tags.classifier_tags is not None:
             tags.classifier_tags.multi_class = self._several_classes
@@ -518,3 +536,191 @@ def route_fit_params(
         )
         weights = {}
     return Bunch(estimator=Bunch(fit=fit_params | weights), splitter=Bunch(split={}))
+
+
+def make_splits(
+    mitigator: Any,
+    X: Any,
+    y: NDArray[Any],
+    cells: NDArray[np.integer],
+    for_split: dict[str, Any],
+) -> list[Split]:
+    """Training and test rows by `cv`; a number makes folds that are stratified.
+
+    They are stratified by class and cell, and each class needs a row for each fold. Of
+    a regressor tenths of the rows, by order of the target, stand for classes.
+    """
+    cv, seed = mitigator.cv, mitigator.random_state
+    regressor = is_regressor(mitigator)
+    if not isinstance(cv, numbers.Integral):
+        return list(check_cv(cv, y, classifier=not regressor).split(X, y, **for_split))
+    cv = check_integer("cv", cv, 2)
+    random = None if seed is None else check_random_state(seed)
+    if regressor:
+        if len(y) < cv:
+            raise ValueError(f"cv={cv} needs as many rows, got n_samples={len(y)}.")
+        return list(stratified_splits(tenths_of(y), cells, cv, random))
+    classes, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
+    if counts.min() < cv:
+        raise ValueError(
+            f"cv={cv} needs as many rows of each class, got {counts.min()} of "
+            f"class {classes.tolist()[counts.argmin()]!r}."
+        )
+    return list(stratified_splits(codes, cells, cv, random))
+
+
+def tenths_of(y: Floats) -> Integers:
+    """Return which tenth of the rows each row is in, 0 to 9, in order of the target."""
+    ranks = np.argsort(np.argsort(y, kind="stable"), kind="stable")
+    return np.asarray(ranks * 10 // len(y))
+
+
+def predict_folds(
+    estimator: Any,
+    X: Any,
+    rows: Rows,
+    target: NDArray[Any],
+    labels: list[Any] | None,
+    splits: list[Split],
+    fit_params: dict[str, Any],
+    n_jobs: int | None,
+    done: Callable[[str], None] = lambda name: None,
+) -> tuple[list[Any], Rows]:
+    """Fit a clone to the training part of each split, and predict the rows left out.
+
+    Return the models, and the rows held out by one after the other: `fold` is the
+    position of the model, and `y_pred` has a column with the probability of each label;
+    a regressor, which has no labels, has one column of predictions. Rows whose target
+    is not among the labels are predicted, but not trained on. A frozen estimator
+    predicts all rows, since it was fitted to none of them. `done` is called after each
+    fit.
+    """
+    positions = np.arange(len(target))
+    if isinstance(estimator, FrozenEstimator):
+        models, parts = [estimator], [positions]
+        predicted = [label_probabilities(estimator, X, labels)]
+    else:
+        usable = np.isin(target, labels) if labels else np.ones(len(target), bool)
+        splits = [(positions[train], positions[test]) for train, test in splits]
+        splits = [(train[usable[train]], test) for train, test in splits]
+        fitted = cross_fit(
+            estimator,
+            X,
+            target,
+            splits,
+            fit_params,
+            partial(_model_and_predictions, labels=labels),
+            done,
+            n_jobs=n_jobs,
+        )
+        models, predicted = ([*part] for part in zip(*fitted, strict=True))
+        parts = [test for _, test in splits]
+    fold = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
+    held_out = rows[np.concatenate(parts)]
+    return models, replace(held_out, y_pred=np.concatenate(predicted), fold=fold)
+
+
+def _model_and_predictions(
+    model: Any, X: Any, positions: Integers, labels: list[Any] | None
+) -> tuple[Any, Floats]:
+    """Return a fitted model, and what it predicts of rows left out."""
+    return model, label_probabilities(model, X, labels)
+
+
+def label_probabilities(model: Any, X: Any, labels: list[Any] | None) -> Floats:
+    """Probability of each label by a fitted classifier, 0 if it has not seen it.
+
+    Of a regressor, without labels, its predictions are the only column.
+    """
+    if labels is None:
+        predicted = column_or_1d(model.predict(X))
+        predicted = check_numbers(predicted, f"{type(model).__name__}.predict")
+        # Equal rows have predictions that differ by rounding, which a repair would take
+        # for two: they are rounded to 40 binary digits.
+        digits, exponents = np.frexp(predicted)
+        rounded = np.ldexp(np.rint(np.ldexp(digits, 40)), exponents - 40)
+        return np.asarray(rounded[:, None])
+    found = np.asarray(model.predict_proba(X), dtype=np.float64)
+    classes = np.asarray(model.classes_).tolist()
+    if found.ndim != 2 or found.shape[1] != len(classes) or len(classes) < 2:
+        raise ValueError(
+            f"{type(model).__name__} gives probabilities of shape {found.shape} for "
+            f"the classes {classes[:5]}, expected a column for each of at least two: "
+            "every training part of cv needs rows of two classes and of two groups."
+        )
+    columns = [classes.index(label) if label in classes else -1 for label in labels]
+    check_numbers(found.ravel(), f"{type(model).__name__}.predict_proba")
+    padded = np.column_stack([found, np.zeros(len(found))])
+    return np.clip(padded[:, columns], 0, 1)
+
+
+def mean_probabilities(models: list[Any], X: Any, labels: list[Any] | None) -> Floats:
+    """Mean probability of each label over fitted models."""
+    predicted = [label_probabilities(model, X, labels) for model in models]
+    return np.asarray(np.mean(predicted, axis=0))
+
+
+def mean_of_folds(held_out: Rows, n_samples: int) -> Floats:
+    """Mean predictions of each row over the folds that held it out, nan for none."""
+    total = np.zeros((n_samples, held_out.y_pred.shape[1]))
+    np.add.at(total, held_out.position, held_out.y_pred)
+    counts = np.bincount(held_out.position, minlength=n_samples)
+    return quotients(total, counts[:, None], math.nan)
+
+
+def fit_all(estimator: Any, X: Any, y: Any, fit_params: dict[str, Any]) -> Any:
+    """Fit a clone to all rows; a frozen classifier is returned as it is."""
+    if isinstance(estimator, FrozenEstimator):
+        return estimator
+    return clone(estimator).fit(X, y, **fit_params)
+
+
+def check_validation_fraction(model: Any, automatic: str = "") -> None:
+    """Raise unless `validation_fraction` is valid.
+
+    A model that stops early needs a number. `automatic` is the value, if there is one,
+    that leaves the share to the model.
+    """
+    needed = getattr(model, "early_stopping", False)
+    name, fraction = "validation_fraction", model.validation_fraction
+    if fraction == automatic or (fraction is None and not needed):
+        return
+    others = [repr(automatic)] * bool(automatic) + ["None"] * (not needed)
+    either = "".join(f"{other} or " for other in others)
+    check_real(name, fraction, 0, 1, closed="neither", alternative=either)
+
+
+def hold_out_if_possible(
+    rows: Rows, validation_fraction: float, rng: np.random.RandomState
+) -> tuple[Integers, Integers] | None:
+    """Draw positions as `hold_out`, for a comparison with the plain classifier.
+
+    Return None if there are fewer than 200 rows, and, with a warning, if a part would
+    not have two classes and two groups.
+    """
+    if np.count_nonzero(rows.weights) < MIN_ROWS:
+        return None
+    try:
+        parts = hold_out(rows, validation_fraction, rng)
+    except ValueError as error:
+        problem = str(error).partition(",")[0]
+    else:
+        n_groups = min(_most_groups(rows[part]) for part in parts)
+        if n_groups >= 2 or (rows.groups.codes < 0).all():
+            return parts
+        problem = (
+            f"validation_fraction={validation_fraction!r} leaves {n_groups} group to "
+            "train on or to hold out"
+        )
+    warn_user(
+        f"{problem}: no rows are held out, and no comparison is made with the plain "
+        "classifier. Set validation_fraction=None if this is intended."
+    )
+    return None
+
+
+def _most_groups(rows: Rows) -> int:
+    """Count the groups, in the stratum that has the most."""
+    cells = np.unique(rows.cells)
+    strata = cells[cells >= 0] // max(1, rows.n_groups)
+    return int(np.bincount(strata, minlength=1).max())

@@ -18,10 +18,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
+from skfair._utils._arrays import Integers
 from skfair._utils._columns import Selector as Selector
 from skfair._utils._columns import names_columns, open_frame, select_columns
 from skfair._utils._text import all_digits, counted, listed, shown
-from skfair._utils._types import Integers
 from skfair._utils._validation import (
     ParameterError,
     as_array,

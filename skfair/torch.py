@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from skfair._penalty._smooth_gap import (
+from skfair._penalty import (
     NEWTON_STEPS,
     OBJECTIVES,
     Objective,

@@ -163,7 +163,9 @@ def test_a_threshold_has_the_unit_of_the_score(audit, table):
     page = audit(f"{NUMBERS} --threshold 480 --scale rank")[1]
     groups = json.loads(page)["attributes"][0]["results"][0]["groups"]
     decided = (table["p"] >= 0.48).groupby(table["sex"]).mean()
-    assert [group["rate"] for group in groups] == pytest.approx(decided.tolist())
+    assert [group["selection_rate"] for group in groups] == pytest.approx(
+        decided.tolist()
+    )
 
 
 def test_missing_groups(audit, table):

@@ -2,6 +2,7 @@
 
 import pickle
 import re
+from importlib.util import find_spec
 from inspect import getdoc, signature
 
 import lightgbm
@@ -15,7 +16,7 @@ from sklearn import config_context
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier
-from sklearn.model_selection import cross_val_score, cross_validate
+from sklearn.model_selection import GridSearchCV, cross_val_score, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils import get_tags
@@ -262,8 +263,8 @@ CHECKED = {
 }
 
 
-# They find groups; the others are slow tests.
-QUICK = {"MCDPReweighter", "ScoreRepairer"}
+# One that finds groups, one without, and one of scores; the others are slow tests.
+QUICK = {"RepairedRegressor", "MCDPReweighter without groups", "ScoreRepairer"}
 
 
 @pytest.mark.filterwarnings("ignore:.* has no sensitive_features:UserWarning")
@@ -845,6 +846,63 @@ def test_strata_in_cross_validation_with_routing(model, people):
                 error_score="raise",
             )
         assert np.isfinite(results["test_score"]).all()
+
+
+# --- progress
+
+
+class Recorder:
+    """Callback that keeps the names of tasks, and is passed on to models inside."""
+
+    max_propagation_depth = 1
+
+    def __init__(self):
+        self.begun, self.ended, self.set_up = [], [], 0
+
+    def setup(self, estimator, context):
+        self.set_up += 1
+
+    def teardown(self, estimator, context):
+        self.set_up -= 1
+
+    def on_fit_task_begin(self, estimator, context):
+        self.begun.append((context.estimator_name, context.task_name))
+
+    def on_fit_task_end(self, estimator, context):
+        self.ended.append((context.estimator_name, context.task_name))
+        assert context.max_subtasks in (0, None) or len(context._children_map) > 0
+
+
+MITIGATORS = [name for name, e in ESTIMATORS.items() if not name.startswith("ScoreR")]
+
+
+@pytest.mark.skipif(find_spec("sklearn.callback") is None, reason="scikit-learn < 1.9")
+@pytest.mark.parametrize("model", quick_first(MITIGATORS), indirect=True)
+@pytest.mark.promise("Callbacks of scikit-learn are told of each fit, also in a search")
+def test_callbacks_are_told_of_each_task(model, people):
+    X, y, _ = people
+    name, recorder = type(model).__name__, Recorder()
+    model.set_params(sensitive_features="is_man").set_callbacks(recorder)
+    model.fit(X, target(model, y))
+    assert sorted(recorder.begun) == sorted(recorder.ended)
+    tasks = [task for owner, task in recorder.begun if owner == name]
+    assert tasks[0] == "fit"
+    assert len(tasks) > 2
+    assert recorder.set_up == 0
+    assert "_tasks" not in vars(model)
+    search = GridSearchCV(model.set_callbacks(), {"random_state": [0]}, cv=2)
+    search.set_callbacks(recorder).fit(X, target(model, y))
+    assert recorder.begun.count((name, tasks[1])) > 3 * tasks.count(tasks[1]) - 1
+
+
+@pytest.mark.parametrize(
+    "model", ["MCDPReweighter", "DiffMCDPClassifier"], indirect=True
+)
+def test_verbose_prints_what_is_done(model, people, capsys):
+    fitted_scores(model.set_params(verbose=1), people)
+    lines = capsys.readouterr().err.replace("\r", "\n").split("\n")
+    assert lines[0].startswith(f"{type(model).__name__}: ")
+    assert re.search(r": done, (\d+) of \1 *$", lines[-2])
 
 
 # --- pipelines, searches and cross-validation

@@ -44,8 +44,8 @@ from skfair.metrics import (
     predictive_value_difference,
     true_positive_rate_difference,
 )
+from skfair.metrics._permutation import permutes_within_labels
 from skfair.metrics._spec import numbers_by_name, specification_of, unwrapped
-from skfair.metrics._uncertainty._permutation import permutes_within_labels
 from skfair.statistics import (
     GroupedConfusion,
     GroupedHistogram,
@@ -73,7 +73,7 @@ class Metric:
 
     @property
     def argument(self):
-        """Name of what it reads: y_score, y_score_or_pred or y_pred."""
+        """Name of what it reads: y_score or y_pred."""
         return list(signature(self.function).parameters)[1]
 
     @property

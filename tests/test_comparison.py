@@ -10,7 +10,7 @@ from scipy.stats import ks_2samp
 from sklearn.metrics import average_precision_score
 
 from skfair._comparison import _largest_gap, average_precision, compare_with_plain
-from skfair._training_rows import TrainingRows
+from skfair._rows import Rows
 from skfair.exceptions import MitigationWarning
 from skfair.groups import Groups, encode_groups
 from skfair.metrics import mcdp
@@ -28,7 +28,7 @@ def draw(n_samples, shift=1.0, seed=0, rate=0.3, n_groups=2):
 
 def compare(y, plain, fair, groups, sample_weight=None, **options):
     weights = None if sample_weight is None else np.asarray(sample_weight)
-    rows = TrainingRows(None, np.asarray(y, dtype=int), groups, weights)
+    rows = Rows(groups, y_true=np.asarray(y, dtype=int), weight=weights)
     return compare_with_plain(rows, plain, fair, **options)
 
 

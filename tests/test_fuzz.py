@@ -425,7 +425,7 @@ FUNCTIONS = {
         worst_subgroup,
         {
             "y_true": classes,
-            "y_score_or_pred": scores,
+            "y_score": scores,
             "sensitive_features": table,
             "bins": constant({"x": [0.2, 0.6]}),
             "min_group_size": constant(2, 5),
@@ -438,7 +438,7 @@ FUNCTIONS = {
         worst_subgroup,
         {
             "y_true": classes,
-            "y_score_or_pred": scores,
+            "y_score": scores,
             "sensitive_features": groups,
             "quality": constant("calibration"),
             "min_group_size": constant(2),
@@ -450,7 +450,7 @@ FUNCTIONS = {
         worst_subgroup,
         {
             "y_true": classes,
-            "y_score_or_pred": classes,
+            "y_score": classes,
             "sensitive_features": groups,
             "min_group_size": constant(2),
             "n_permutations": constant(0, 2),
@@ -480,7 +480,7 @@ FUNCTIONS = {
         impact_ratios,
         {
             "y_true": constant(None),
-            "y_pred_or_score": scores,
+            "y_pred": scores,
             "rate": constant("selection", "scoring"),
             "pos_label": constant(None),
             "min_share": constant(0.0, 0.02),
@@ -492,7 +492,7 @@ FUNCTIONS = {
         demographic_parity_difference,
         {
             "y_true": constant(None),
-            "y_score_or_pred": scores,
+            "y_pred": scores,
             "threshold": constant(None, 0.5),
             "pos_label": constant(None),
             **ROWS,

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from skfair._penalty._smooth_gap import smooth_gap
+from skfair._penalty import smooth_gap
 from skfair.groups import encode_groups
 
 OBJECTIVES = ["mcdp", "dp", "abcc"]

@@ -62,7 +62,7 @@ from skfair._utils._files import write_text
 from skfair._utils._text import counted
 from skfair._utils._validation import check_choice, check_real
 from skfair.groups import MISSING_LABEL, encode_groups
-from skfair.metrics._undefined import collected_reasons
+from skfair.metrics._inputs import collected_reasons
 from skfair.report import FairnessReport, public_summary
 from skfair.report._bundle import check_folder
 from skfair.report._inputs import Options

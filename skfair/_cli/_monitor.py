@@ -50,10 +50,10 @@ from skfair._cli._read import PandasRows, input_record
 from skfair._utils._files import check_writable, locked, write_text
 from skfair._utils._text import listed
 from skfair.groups import encode_groups
-from skfair.metrics._confidence._known_metrics import metric_from_dict
-from skfair.metrics._undefined import collected_reasons
+from skfair.metrics._confidence_interval import metric_from_dict
+from skfair.metrics._inputs import collected_reasons
 from skfair.monitoring import FairnessMonitor
-from skfair.statistics._json import check_sealed, sealed
+from skfair.statistics._statistic import check_sealed, sealed
 
 #: Options of a monitor; those of a file may be others for each batch.
 _NAMES = (

@@ -23,8 +23,7 @@ from typing import Any
 import pandas as pd
 
 from skfair._utils._files import sha256_of
-from skfair._utils._optional import extra, require
-from skfair._utils._sql import quote_name, quote_text
+from skfair._utils._hints import extra, require
 from skfair._utils._text import counted, visible_text
 from skfair._utils._validation import RowError
 from skfair.groups import sort_labels
@@ -217,7 +216,7 @@ class PandasRows:
     def counts(self, name: str) -> pd.Series[int]:
         """Count the rows of each value of a column; missing ones are left out."""
         counts = self.frame[name].value_counts()
-        return counts.loc[sort_labels(counts.index)]
+        return counts.reindex(sort_labels(counts.index))
 
     def n_missing(self, names: Sequence[str]) -> dict[str, int]:
         """Count the missing values of each column that has some."""
@@ -559,12 +558,12 @@ class DuckDBRows:
             _check_flat(self.path, name, types[name] in _NESTED)
             if kinds[name] == "number" and types[name] == "varchar":
                 raise ValueError(f"column {name!r} must be numbers, got text.")
-            cell = quote_name(name)
+            cell = _quote_name(name)
             if types[name] in ("float", "double"):
                 cell = f"CASE WHEN NOT isnan({cell}) THEN {cell} END"
             elif types[name] == "varchar":
-                cell = f"NULLIF(TRIM({cell}, {quote_text(_BLANKS)}), '')"
-            cells.append(f"{cell} AS {quote_name(name)}")
+                cell = f"NULLIF(TRIM({cell}, '{_BLANKS}'), '')"
+            cells.append(f"{cell} AS {_quote_name(name)}")
         loaded = source.project(", ".join(cells))
         make = loaded.create_view if is_parquet else loaded.create
         make("loaded")
@@ -606,7 +605,7 @@ class DuckDBRows:
 
     def counts(self, name: str) -> pd.Series[int]:
         """Count the rows of each value of a column; missing ones are left out."""
-        column = quote_name(name)
+        column = _quote_name(name)
         grouped = f"WHERE {column} IS NOT NULL GROUP BY {column}"
         found = self._select(
             f"{column}, COUNT(*)", f"{grouped} LIMIT {_MAX_GROUPS + 1}"
@@ -621,7 +620,7 @@ class DuckDBRows:
 
     def n_missing(self, names: Sequence[str]) -> dict[str, int]:
         """Count the missing values of each column that has some."""
-        counts = (f"COUNT(*) - COUNT({quote_name(name)})" for name in names)
+        counts = (f"COUNT(*) - COUNT({_quote_name(name)})" for name in names)
         row = self._select(", ".join(["COUNT(*)", *counts]))[0][1:]
         return _nonzero(dict(zip(names, row, strict=True)))
 
@@ -632,6 +631,11 @@ class DuckDBRows:
     def first_missing(self, name: str) -> str:
         """Say nothing: DuckDB's rows are not in the order of lines."""
         return ""
+
+
+def _quote_name(name: str) -> str:
+    """Write the name of a column in SQL."""
+    return '"' + name.replace('"', '""') + '"'
 
 
 def input_record(path: Path) -> dict[str, str]:

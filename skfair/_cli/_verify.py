@@ -17,7 +17,8 @@ def add_verify(commands: Any) -> None:
         "verify",
         help="compute the numbers of a bundle again, without the rows",
         description="Compute the numbers of a bundle that `audit --bundle` has written "
-        "again. exit codes: 0, they agree; 1, they do not, or it is no bundle; 2, it "
+        "again.",
+        epilog="exit codes: 0, they agree; 1, they do not, or it is no bundle; 2, it "
         "cannot be read.",
     )
     parser.add_argument("directory", type=Path, help="the bundle")

@@ -4,9 +4,24 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 from skfair._utils._validation import check_integer
+
+try:
+    from sklearn.callback import CallbackSupportMixin as CallbackSupportMixin
+    from sklearn.callback import with_callbacks
+except ImportError:  # scikit-learn before 1.9
+
+    class CallbackSupportMixin:  # type: ignore[no-redef]
+        """Stands for the mixin of estimators that take callbacks."""
+
+    def with_callbacks(method: Any) -> Any:
+        """Return a method as it is."""
+        return method
+
 
 #: Seconds between two updates.
 _INTERVAL = 0.5
@@ -46,3 +61,58 @@ class Progress:
         padded = line.ljust(self._width)
         print(f"{start}{padded}", end=end, file=sys.stderr, flush=True)
         return len(line)
+
+
+class Tasks:
+    """Tasks of a fit, of which an estimator tells its callbacks, or a user in print."""
+
+    def __init__(self, estimator: Any) -> None:
+        self._estimator: Any = estimator
+        self._context: Any = None
+        verbose = check_verbose(getattr(estimator, "verbose", 0))
+        self._progress = Progress(type(estimator).__name__, verbose)
+        self._n_tasks, self._n_done = 0, 0
+
+    def begin(self, n_tasks: int) -> None:
+        """Begin so many tasks."""
+        self._n_tasks = n_tasks
+        start = getattr(self._estimator, "_init_callback_context", None)
+        if start is not None:
+            self._context = start(max_subtasks=n_tasks)
+            self._context.call_on_fit_task_begin(estimator=self._estimator)
+
+    def done(self, name: str) -> None:
+        """Tell that a task of this name is done."""
+        self._n_done += 1
+        if self._context is not None:
+            task = self._context.subcontext(task_name=name)
+            task.call_on_fit_task_begin(estimator=self._estimator)
+            task.call_on_fit_task_end(estimator=self._estimator)
+        self._progress.update(f"{name}, {self._n_done} of {self._n_tasks}")
+
+    def end(self) -> None:
+        """Tell that the fit is done."""
+        if self._n_done:
+            self._progress.line(f"done, {self._n_done} of {self._n_tasks}")
+        if self._context is not None:
+            self._context.call_on_fit_task_end(estimator=self._estimator)
+
+
+def reports_tasks(fit: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorate a `fit` that tells `self._tasks`, which it has meanwhile, of its tasks.
+
+    Its class inherits from `CallbackSupportMixin`.
+    """
+
+    @wraps(fit)
+    def reporting(self: Any, *args: Any, **kwargs: Any) -> Any:
+        self._tasks = Tasks(self)
+        try:
+            fitted = fit(self, *args, **kwargs)
+            self._tasks.end()
+        finally:
+            del self._tasks
+        return fitted
+
+    decorated: Callable[..., Any] = with_callbacks(reporting)
+    return decorated

@@ -1,4 +1,4 @@
-"""Results as tables: of a few numbers, or of one row for each of many things."""
+"""Results as people read them: printed, in a notebook and as tables."""
 
 from __future__ import annotations
 
@@ -7,13 +7,52 @@ from typing import Any
 
 import pandas as pd
 
-from skfair._utils._text import one_line, visible_text
+from skfair._utils._text import one_line, rounded, visible_text
+
+#: Of a longer table only the first and the last rows are shown.
+_MAX_ROWS = 60
 
 
-class NumbersResult:
-    """Base of the dataclasses of results that are a few numbers."""
+class Result:
+    """Base of the dataclasses of results, which are declared with ``repr=False``.
 
-    def to_frame(self: Any) -> pd.DataFrame:
+    A result is shown with rounded numbers, and holds them in full.
+    """
+
+    def _numbers(self: Any) -> dict[str, Any]:
+        """Values of the fields that are shown, by name."""
+        return {
+            field.name: getattr(self, field.name)
+            for field in fields(self)
+            if field.repr
+        }
+
+    def _table(self) -> pd.DataFrame | None:
+        """Table that is shown below the numbers, if there is one."""
+        return None
+
+    def __repr__(self) -> str:
+        parts, table = [], self._table()
+        if numbers := self._numbers():
+            texts = (f"{name}={_text(value)}" for name, value in numbers.items())
+            parts.append(f"{type(self).__name__}({', '.join(texts)})")
+        if table is not None:
+            parts.append(_rounded_table(table).to_string(max_rows=_MAX_ROWS))
+        return "\n".join(parts)
+
+    def _repr_html_(self) -> str:
+        """Show the result in a notebook; pandas escapes names and labels."""
+        parts, table = [], self._table()
+        if numbers := self._numbers():
+            values = numbers.values()
+            texts = [one_line(v) if isinstance(v, str) else _text(v) for v in values]
+            column = pd.DataFrame({type(self).__name__: texts}, list(numbers))
+            parts.append(column.to_html(max_rows=None))
+        if table is not None:
+            parts.append(_rounded_table(table).to_html(max_rows=_MAX_ROWS))
+        return "\n".join(parts)
+
+    def to_frame(self) -> pd.DataFrame:
         """Table of one row, to be joined with those of other results.
 
         Returns
@@ -29,19 +68,16 @@ class NumbersResult:
            value  lower  upper  confidence_level  n_resamples
         0    0.3    0.2    0.4              0.95            3
         """
-        shown = [field.name for field in fields(self) if field.repr]
-        return pd.DataFrame({name: [getattr(self, name)] for name in shown})
+        return pd.DataFrame({name: [value] for name, value in self._numbers().items()})
 
 
-class TableResult:
+class TableResult(Result):
     """Base of the dataclasses of results whose answer is a table."""
 
     table: pd.DataFrame
 
-    def __str__(self) -> str:
-        # Labels of groups may hold what a terminal takes for commands.
-        table = self.table.rename(index=_shown).map(_shown)
-        return f"{one_line(repr(self))}\n{table.to_string()}"
+    def _table(self) -> pd.DataFrame:
+        return self.to_frame()
 
     def to_frame(self) -> pd.DataFrame:
         """Return the table.
@@ -70,6 +106,27 @@ class TableResult:
         return self.table.copy()
 
 
-def _shown(value: Any) -> Any:
-    """Text without characters that cannot be seen; other values as they are."""
+def _rounded_table(table: pd.DataFrame) -> pd.DataFrame:
+    """Texts of a table: numbers rounded in each column, labels on one line."""
+    texts = table.astype(object)
+    for position, dtype in enumerate(table.dtypes):
+        values = table.iloc[:, position]
+        is_float = dtype.kind == "f"
+        column = rounded(values.tolist()) if is_float else values.map(_label)
+        texts.isetitem(position, column)
+    return texts.rename(index=_label, columns=_label)
+
+
+def _label(value: Any) -> Any:
+    """Text without characters that a terminal takes for commands; others as are."""
     return visible_text(value) if isinstance(value, str) else value
+
+
+def _text(value: Any) -> str:
+    """Text of a number, a label, or a tuple or dictionary of these."""
+    if isinstance(value, float):
+        text = rounded([value])[0]
+        return text.rstrip("0").rstrip(".") if "." in text else text
+    if isinstance(value, tuple):
+        return f"({', '.join(map(_text, value))})"
+    return one_line(repr(value))

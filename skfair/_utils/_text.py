@@ -123,6 +123,25 @@ def in_unit(value: float | None, width: float = 0.0) -> str:
     return f"{value:z,.{places}f}"
 
 
+def rounded(values: list[float]) -> list[str]:
+    """Write the numbers of a column with the same decimals.
+
+    There are three, fewer where the largest number is above ten, and none where all
+    are whole. A number that would read as zero has two digits of its own.
+    """
+    finite = [abs(value) for value in values if math.isfinite(value)]
+    largest = max(finite, default=0.0)
+    places = 0 if all(map(float.is_integer, finite)) else 3
+    if places and largest > 10:
+        places = max(4 - math.ceil(math.log10(largest)), 0)
+    return [
+        f"{value:.2g}"
+        if 0 < abs(value) < 10**-places or abs(value) > 1e15
+        else f"{value:z,.{places}f}"
+        for value in values
+    ]
+
+
 def whole(value: float | None) -> str:
     """Write a whole number, 2000 as ``2,000``, a dash where there is none."""
     return DASH if value is None else f"{value:,.0f}"

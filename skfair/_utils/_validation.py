@@ -14,8 +14,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
+from skfair._utils._arrays import Floats
 from skfair._utils._text import shown
-from skfair._utils._types import Floats
 
 #: What scores are: probabilities, or numbers of which only the order counts.
 Scale = Literal["probability", "rank"]

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy.special import expit, logit
 from sklearn.utils import check_random_state, check_scalar
 
-from skfair._utils._types import Floats
+from skfair._utils._arrays import Floats
 from skfair._utils._validation import check_real
 
 Setting = Mapping[str, Mapping[Hashable, float]]

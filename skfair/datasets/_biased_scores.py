@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from scipy import stats
 from sklearn.utils import check_random_state
 
+from skfair._utils._arrays import Floats
 from skfair._utils._text import shown
-from skfair._utils._types import Floats
 
 # Of group 0 and group 1, before they are cut to [0, 1].
 DISTRIBUTIONS = (stats.gamma(4, scale=1 / 11), stats.norm(0.55, 0.1))

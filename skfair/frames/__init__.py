@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from skfair._utils._other_names import other_names
+from skfair._utils._hints import other_names
 from skfair.frames._grouped import (
     grouped_calibration,
     grouped_confusion,

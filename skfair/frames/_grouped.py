@@ -15,8 +15,8 @@ from skfair.frames._query import (
     names_of,
     open_table,
 )
-from skfair.metrics._demographic_parity import parity_outcomes
 from skfair.metrics._inputs import positive_rows
+from skfair.metrics._rates import parity_outcomes
 from skfair.statistics import (
     GroupedCalibration,
     GroupedConfusion,
@@ -82,7 +82,7 @@ def grouped_histogram(
     >>> frame = pl.LazyFrame({"score": [0.2, 0.4, 0.9], "sex": ["F", "F", "M"]})
     >>> histogram = grouped_histogram(frame, y_score="score", sensitive_features="sex")
     >>> metric_bounds(mcdp, histogram)
-    MetricBounds(lower=1.0, upper=1.0)
+    MetricBounds(lower=1, upper=1)
     """
     n_bins = check_n_bins(n_bins)
     rows = open_table(frame, sensitive_features, sample_weight, y_score=y_score)

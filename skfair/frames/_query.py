@@ -16,9 +16,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from skfair._utils._arrays import Floats, Integers
 from skfair._utils._columns import floats_in, open_frame
 from skfair._utils._text import listed, shown
-from skfair._utils._types import Floats, Integers
 from skfair._utils._validation import LARGEST_WEIGHT, ROUNDING, SMALLEST_WEIGHT, Scale
 from skfair.groups import (
     Groups,

@@ -6,7 +6,7 @@ unless `drop_sensitive` is True.
 
 from typing import TYPE_CHECKING
 
-from skfair._utils._other_names import other_names
+from skfair._utils._hints import other_names
 from skfair.inprocessing._diff_mcdp_classifier import DiffMCDPClassifier
 from skfair.inprocessing._mcdp_boosting_classifier import MCDPBoostingClassifier
 from skfair.inprocessing._mcdp_objective import MCDPObjective

@@ -1,35 +1,48 @@
-"""A network trained for a small gap between the groups' scores at every threshold."""
+"""A neural network trained for a small gap between groups."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any, Literal, Self
+from itertools import islice, pairwise
+from typing import Any, Self, TypeAlias
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags, check_array, check_random_state
 
 from skfair._comparison import PlainComparison, compare_with_plain
-from skfair._mitigation import FittedTable, Mitigator
-from skfair._penalty._penalised_loss import check_penalised_loss
-from skfair._penalty._smooth_gap import Objective
-from skfair._training_rows import (
-    TrainingRows,
-    check_validation_fraction,
+from skfair._cross_fit import (
+    Array,
     hold_out,
+)
+from skfair._mitigation import (
+    FittedTable,
+    Mitigator,
+    check_validation_fraction,
     hold_out_if_possible,
 )
-from skfair._utils._validation import check_flag
-from skfair.groups import Selector
-from skfair.inprocessing._network import (
-    initial_parameters,
-    layer_sizes,
-    predict_logits,
+from skfair._penalty import (
+    Objective,
+    PenalisedLoss,
+    SmoothGap,
+    check_penalised_loss,
+    mean_over_strata,
+    smooth_gap,
 )
-from skfair.inprocessing._training import check_training, train
+from skfair._rows import Rows
+from skfair._utils._arrays import Integers
+from skfair._utils._progress import reports_tasks
+from skfair._utils._validation import (
+    check_flag,
+    check_integer,
+    check_real,
+)
+from skfair.groups import Selector
 
 _REMEDY = (
     "Choose a smaller strength, or more steps and larger mini-batches, with "
@@ -78,11 +91,9 @@ class DiffMCDPClassifier(
         Which gap is penalised: the largest difference of the CDFs, the difference of
         the mean scores (DiffDP), or the area between the CDFs (DiffABCC). With more
         than two groups, it is the largest over pairs of groups.
-    learning_rate_init : float, default=0.001
-        Learning rate of the first step.
-    learning_rate : {"constant", "step"}, default="constant"
-        ``"step"`` divides the learning rate by ten after each third of the steps, as
-        the paper does.
+    learning_rate_init : float or sequence of float, default=0.001
+        Learning rate. Several are used one after the other, each for the same number of
+        steps, such as ``(1e-3, 1e-4, 1e-5)`` in the paper.
     batch_size : int, default=1024
         Number of rows in a mini-batch, at most all rows. Each group should have many
         rows in it, since the gap of few rows is mostly noise.
@@ -113,6 +124,8 @@ class DiffMCDPClassifier(
     random_state : int, RandomState instance or None, default=None
         Random numbers for the first parameters, the mini-batches, dropout and the rows
         held out.
+    verbose : int, default=0
+        Whether to print, on the standard error stream, which step is done.
 
     Attributes
     ----------
@@ -210,8 +223,7 @@ class DiffMCDPClassifier(
         strength: float = 0.2,
         temperature: float = 50.0,
         objective: Objective = "mcdp",
-        learning_rate_init: float = 1e-3,
-        learning_rate: Literal["constant", "step"] = "constant",
+        learning_rate_init: float | Sequence[float] = 1e-3,
         batch_size: int = 1024,
         max_iter: int = 600,
         dropout: float = 0.0,
@@ -221,13 +233,13 @@ class DiffMCDPClassifier(
         drop_sensitive: bool = False,
         control_features: Selector | None = None,
         random_state: Any = None,
+        verbose: int = 0,
     ) -> None:
         self.hidden_layer_sizes = hidden_layer_sizes
         self.strength = strength
         self.temperature = temperature
         self.objective = objective
         self.learning_rate_init = learning_rate_init
-        self.learning_rate = learning_rate
         self.batch_size = batch_size
         self.max_iter = max_iter
         self.dropout = dropout
@@ -237,7 +249,9 @@ class DiffMCDPClassifier(
         self.drop_sensitive = drop_sensitive
         self.control_features = control_features
         self.random_state = random_state
+        self.verbose = verbose
 
+    @reports_tasks
     def fit(
         self,
         X: Any,
@@ -295,28 +309,35 @@ class DiffMCDPClassifier(
         check_training(self)
         loss = check_penalised_loss(self)
         rng = check_random_state(self.random_state)
-        rows = self._prepare(X, y, sensitive_features, control_features, sample_weight)
-        rows = replace(rows, X=self._features(rows.X))
-        if rows.sample_weight is not None:  # only rows with weight, 1 in the mean
-            rows = rows.take(np.flatnonzero(rows.weights))
-            rows = replace(rows, sample_weight=rows.weights / rows.weights.mean())
-        sizes = rows.X.shape[1], *layer_sizes(self.hidden_layer_sizes), 1
-        first = initial_parameters(sizes, rows.X.dtype, rng)
-        loss = loss.for_labels(rows.y, rows.weights)
+        given = X, y, sensitive_features, control_features, sample_weight
+        features, rows = self._prepare(*given)
+        features = self._features(features)
+        if rows.weight is not None:  # only rows with weight, 1 in the mean
+            weighted = np.flatnonzero(rows.weight)
+            features, rows = features[weighted], rows[weighted]
+            rows = replace(rows, weight=rows.weights / rows.weights.mean())
+        sizes = features.shape[1], *layer_sizes(self.hidden_layer_sizes), 1
+        first = initial_parameters(sizes, features.dtype, rng)
+        loss = loss.for_labels(rows.y_true, rows.weights)
         compares = bool(loss.strength and self.groups_)
-        rows, held_out = self._hold_out(rows, compares, rng)
-        watched = held_out if self.early_stopping else None
+        training, held_out = self._hold_out(rows, compares, rng)
+        train_on = features[training], rows[training]
+        watched = None
+        if held_out is not None and self.early_stopping:
+            watched = features[held_out], rows[held_out]
+        n_networks = 1 + (held_out is not None and compares)
+        self._tasks.begin(n_networks * self.max_iter)
         parameters, self.history_ = train(
-            [values.copy() for values in first], rows, watched, loss, self, rng
+            [values.copy() for values in first], train_on, watched, loss, self, rng
         )
         self.comparison_: PlainComparison | None = None
         if held_out is not None and compares:
             unpenalised = replace(loss, strength=0.0)
-            plain, _ = train(first, rows, watched, unpenalised, self, rng)
+            plain, _ = train(first, train_on, watched, unpenalised, self, rng)
             self.comparison_ = compare_with_plain(
-                held_out,
-                expit(predict_logits(held_out.X, plain)),
-                expit(predict_logits(held_out.X, parameters)),
+                rows[held_out],
+                expit(predict_logits(features[held_out], plain)),
+                expit(predict_logits(features[held_out], parameters)),
             )
             self.comparison_.warn(self, _REMEDY)
         self.coefs_, self.intercepts_ = parameters[::2], parameters[1::2]
@@ -325,20 +346,16 @@ class DiffMCDPClassifier(
         return self
 
     def _hold_out(
-        self, rows: TrainingRows, compares: bool, rng: np.random.RandomState
-    ) -> tuple[TrainingRows, TrainingRows | None]:
-        """Split rows into those to train on and those to hold out, if any are."""
-        if self.validation_fraction is None:
-            return rows, None
+        self, rows: Rows, compares: bool, rng: np.random.RandomState
+    ) -> tuple[Integers, Integers | None]:
+        """Return positions of rows to train on, and of those to hold out, if any."""
         parts = None
-        if self.early_stopping:
-            parts = hold_out(rows, self.validation_fraction, rng)
-        elif compares:
-            parts = hold_out_if_possible(rows, self.validation_fraction, rng)
-        if parts is None:
-            return rows, None
-        train, held_out = parts
-        return rows.take(train), rows.take(held_out)
+        if self.validation_fraction is not None:
+            if self.early_stopping:
+                parts = hold_out(rows, self.validation_fraction, rng)
+            elif compares:
+                parts = hold_out_if_possible(rows, self.validation_fraction, rng)
+        return parts or (np.arange(len(rows)), None)
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Predict the log-odds of the second class.
@@ -418,3 +435,298 @@ class DiffMCDPClassifier(
         tags.classifier_tags.multi_class = False
         tags.input_tags.sparse = True
         return tags
+
+
+#: Steps between two evaluations on the held-out rows, and the number of evaluations
+#: without a smaller loss after which training stops.
+_VALIDATION_INTERVAL = 20
+_PATIENCE = 10
+#: Weight of the L2 term, half the sum of all squared coefficients.
+_DECAY = 1e-4
+
+
+def check_training(network: Any) -> None:
+    """Raise unless the parameters of a classifier that concern its steps are valid."""
+    check_integer("max_iter", network.max_iter, 1)
+    check_integer("batch_size", network.batch_size, 1)
+    for rate in np.atleast_1d(network.learning_rate_init):
+        check_real("learning_rate_init", rate, 0, math.inf, closed="neither")
+    check_real("dropout", network.dropout, 0, 1, closed="left")
+
+
+def learning_rate_of(network: Any, step: int) -> float:
+    """Learning rate of a step, the first of which is 0."""
+    rates = np.atleast_1d(network.learning_rate_init)
+    return float(rates[len(rates) * step // network.max_iter])
+
+
+@np.errstate(over="ignore", invalid="ignore")  # _check_finite raises instead
+def train(
+    parameters: Parameters,
+    train_on: tuple[Any, Rows],
+    watched: tuple[Any, Rows] | None,
+    loss: PenalisedLoss,
+    network: Any,
+    rng: np.random.RandomState,
+) -> tuple[Parameters, pd.DataFrame]:
+    """Return the trained parameters and a history with one row per step.
+
+    Features and rows are given to train on, and to watch. The parameters are those of
+    the step with the least loss on the rows watched; without any those of the last
+    step, the given arrays changed in place.
+    """
+    X, rows = train_on
+    optimizer = Adam(parameters)
+    steps: list[dict[str, float]] = []
+    validation: dict[int, float] = {}
+    best = parameters
+    # Where a gap is penalised, mini-batches have equally many rows of each cell.
+    cells = rows.cells if loss.strength else np.zeros(len(rows), dtype=np.intp)
+    batches = mini_batches(cells, network.batch_size, rng)
+    for step, (chosen, factors) in enumerate(islice(batches, network.max_iter), 1):
+        record, gradients = batch_gradients(
+            parameters, X[chosen], rows[chosen], factors, loss, network, rng
+        )
+        optimizer.step(gradients, learning_rate_of(network, step - 1))
+        _check_finite(record["penalised_loss"], parameters, step, network)
+        steps.append({"step": step, **record})
+        network._tasks.done("step")
+        if watched is None or step % _VALIDATION_INTERVAL:
+            continue
+        validation[step] = _validation_loss(parameters, *watched, loss)
+        best_step = min(validation, key=validation.__getitem__)
+        if best_step == step:
+            best = [values.copy() for values in parameters]
+        if step - best_step >= _PATIENCE * _VALIDATION_INTERVAL:
+            break
+    history = pd.DataFrame(steps)
+    if validation:
+        history["validation_penalised_loss"] = history["step"].map(validation)
+    return best, history
+
+
+def batch_gradients(
+    parameters: Parameters,
+    X: Any,
+    rows: Rows,
+    factors: Array,
+    loss: PenalisedLoss,
+    network: Any,
+    rng: np.random.RandomState | None = None,
+) -> tuple[dict[str, float], Parameters]:
+    """Return the losses of a mini-batch, and the gradient of the penalised loss.
+
+    The gradient has the shapes of the parameters. Rows are weighted by `factors`, with
+    which means over the batch estimate means over all rows.
+    """
+    activations = forward(X, parameters, network.dropout, rng)
+    logits = activations[-1][:, 0].astype(np.float64)
+    scores = expit(logits)
+    shares = factors * rows.weights / len(factors)
+    log_loss = float(shares @ log_losses(logits, rows.y_true))
+    slopes = shares * (scores - rows.y_true)
+    gap = _penalised_gap(scores, rows, loss)
+    if gap is not None:
+        slopes += loss.strength * gap.gradient * scores * (1 - scores)
+    gradients = backward(activations, parameters, slopes, network.dropout)
+    penalty = 0.0 if gap is None else loss.strength * gap.value
+    decay = 0.0
+    for coefs, gradient in zip(parameters[::2], gradients[::2], strict=True):
+        gradient += _DECAY * coefs
+        decay += _DECAY / 2 * float(np.vdot(coefs, coefs))
+    record = {
+        "loss": log_loss,
+        "gap": np.nan if gap is None else gap.value,
+        "threshold": np.nan if gap is None else gap.threshold,
+        "penalised_loss": log_loss + decay + penalty,
+    }
+    return record, gradients
+
+
+def _penalised_gap(scores: Array, rows: Rows, loss: PenalisedLoss) -> SmoothGap | None:
+    """Gap of the scores of some rows, None where nothing is penalised."""
+    codes, weights = rows.groups.codes, rows.weights
+    if not loss.strength or codes.max() < 0:
+        return None
+
+    def gap_of(part: Any, stratum: int) -> SmoothGap:
+        of_part = scores[part], codes[part], weights[part]
+        return smooth_gap(*of_part, loss.temperature, loss.objective)
+
+    strata = None if rows.strata is None else rows.strata.codes
+    return mean_over_strata(strata, weights, gap_of)
+
+
+def _validation_loss(
+    parameters: Parameters, X: Any, rows: Rows, loss: PenalisedLoss
+) -> float:
+    """Log-loss plus strength times gap of held-out rows."""
+    logits = predict_logits(X, parameters)
+    log_loss = rows.weights @ log_losses(logits, rows.y_true) / rows.weights.sum()
+    gap = _penalised_gap(expit(logits), rows, loss)
+    return float(log_loss + (loss.strength * gap.value if gap else 0.0))
+
+
+def _check_finite(
+    penalised_loss: float, parameters: Parameters, step: int, network: Any
+) -> None:
+    """Raise if a step has made the loss or a parameter NaN or infinite."""
+    if np.isfinite(penalised_loss) and all(np.isfinite(v).all() for v in parameters):
+        return
+    raise ValueError(
+        f"Training stopped in step {step}, penalised loss {penalised_loss}: scores "
+        "or parameters are NaN or infinite. If features have very large values, "
+        "standardise X; otherwise choose a smaller learning rate, got "
+        f"learning_rate_init={network.learning_rate_init!r}."
+    )
+
+
+def even_sizes(available: NDArray[np.intp], total: int) -> NDArray[np.intp]:
+    """Allocate a total number of rows to groups, as evenly as their sizes allow.
+
+    Small groups get all their rows; the numbers of the others differ by at most one.
+    """
+    sizes = np.zeros_like(available)
+    remaining = total
+    for n_done, group in enumerate(np.argsort(available, kind="stable")):
+        share = remaining // (len(available) - n_done)
+        sizes[group] = min(available[group], share)
+        remaining -= sizes[group]
+    return sizes
+
+
+def mini_batches(
+    cells: NDArray[np.integer], batch_size: int, rng: np.random.RandomState
+) -> Iterator[tuple[Integers, Array]]:
+    """Yield mini-batches without end: positions of rows, and factors with mean 1.
+
+    Every cell has the same number of rows in a batch, unless it has fewer in all.
+    """
+    # A gap estimated from few rows of a group is too large on average: a batch of 1,024
+    # rows holds 26 of a group with 2.5 % of the rows, and two samples of these sizes
+    # from one distribution have a gap of 0.17 on average. The factors undo the unequal
+    # sampling: with them, means over a batch estimate means over all rows.
+    n_samples = len(cells)
+    if batch_size >= n_samples:
+        everyone = np.arange(n_samples), np.ones(n_samples)
+        while True:
+            yield everyone
+    found = np.unique(cells)
+    if len(found) > batch_size:  # some cells would never be in a batch
+        cells, found = np.zeros(n_samples, dtype=np.intp), found[:1] * 0
+    members = [np.flatnonzero(cells == cell) for cell in found]
+    available = np.array([len(rows) for rows in members])
+    sizes = even_sizes(available, batch_size)
+    draws = [_draws(rows, size, rng) for rows, size in zip(members, sizes, strict=True)]
+    factors = np.repeat(available / n_samples * (batch_size / sizes), sizes)
+    while True:
+        yield np.concatenate([next(draw) for draw in draws]), factors
+
+
+def _draws(rows: Integers, size: int, rng: np.random.RandomState) -> Iterator[Integers]:
+    """Yield `size` rows at a time, in a random order; then in another, without end."""
+    while True:
+        shuffled = rng.permutation(rows)
+        for start in range(0, len(rows) - size + 1, size):
+            yield shuffled[start : start + size]
+
+
+#: Coefficients (n_in, n_out) and intercepts (n_out,) of each layer in turn.
+Parameters: TypeAlias = list[Array]
+
+#: Adam's decay rates of both moments, and the term that keeps its denominator above 0
+#: (Kingma and Ba 2015).
+_DECAYS = (0.9, 0.999)
+_EPSILON = 1e-8
+
+
+def layer_sizes(hidden_layer_sizes: Any) -> tuple[int, ...]:
+    """Return the number of units in each hidden layer."""
+    if not isinstance(hidden_layer_sizes, Iterable):
+        hidden_layer_sizes = (hidden_layer_sizes,)
+    return tuple(
+        check_integer("hidden_layer_sizes", units, 1) for units in hidden_layer_sizes
+    )
+
+
+def initial_parameters(
+    sizes: Sequence[int], dtype: Any, rng: np.random.RandomState
+) -> Parameters:
+    """Draw coefficients and intercepts as `MLPClassifier` of scikit-learn does."""
+    parameters: Parameters = []
+    for n_in, n_out in pairwise(sizes):
+        bound = np.sqrt(6 / (n_in + n_out))
+        parameters.append(rng.uniform(-bound, bound, (n_in, n_out)).astype(dtype))
+        parameters.append(rng.uniform(-bound, bound, n_out).astype(dtype))
+    return parameters
+
+
+def forward(
+    X: Any,
+    parameters: Parameters,
+    dropout: float = 0.0,
+    rng: np.random.RandomState | None = None,
+) -> list[Any]:
+    """Return the activations of all layers, the input first and the logits last."""
+    activations = [X]
+    for layer in range(0, len(parameters), 2):
+        units = activations[-1] @ parameters[layer]
+        units += parameters[layer + 1]
+        if layer < len(parameters) - 2:
+            np.maximum(units, 0, out=units)
+            if dropout and rng is not None:
+                kept = rng.random_sample(units.shape) >= dropout
+                units *= kept.astype(units.dtype) / units.dtype.type(1 - dropout)
+        activations.append(units)
+    return activations
+
+
+def backward(
+    activations: list[Any], parameters: Parameters, slopes: Array, dropout: float = 0.0
+) -> Parameters:
+    """Return the gradient of a loss, given its derivatives in the logits (`slopes`)."""
+    gradients: Parameters = [np.empty(0)] * len(parameters)
+    delta = slopes.astype(parameters[0].dtype)[:, None]
+    for layer in range(len(parameters) - 2, -1, -2):
+        units = activations[layer // 2]
+        gradients[layer] = np.asarray(units.T @ delta)
+        gradients[layer + 1] = delta.sum(axis=0)
+        if layer:
+            delta = delta @ parameters[layer].T
+            delta *= units > 0
+            if dropout:
+                delta /= delta.dtype.type(1 - dropout)
+    return gradients
+
+
+def log_losses(logits: Array, y: NDArray[Any]) -> Array:
+    """Log-loss of each row, for labels 0 and 1."""
+    return np.logaddexp(0, logits) - y * logits
+
+
+def predict_logits(X: Any, parameters: Parameters) -> NDArray[np.float64]:
+    """Return the logit of each row, without dropout."""
+    return np.asarray(forward(X, parameters)[-1][:, 0], dtype=np.float64)
+
+
+class Adam:
+    """Adaptive moment estimation, which changes parameters in place."""
+
+    def __init__(self, parameters: Parameters) -> None:
+        self.parameters = parameters
+        self.n_steps = 0
+        self.means = [np.zeros_like(values) for values in parameters]
+        self.squares = [np.zeros_like(values) for values in parameters]
+
+    def step(self, gradients: Parameters, learning_rate: float) -> None:
+        """Change the parameters by one step."""
+        self.n_steps += 1
+        first, second = _DECAYS
+        correction = np.sqrt(1 - second**self.n_steps) / (1 - first**self.n_steps)
+        rate = learning_rate * correction
+        for values, gradient, mean, square in zip(
+            self.parameters, gradients, self.means, self.squares, strict=True
+        ):
+            mean += (1 - first) * (gradient - mean)
+            square += (1 - second) * (gradient**2 - square)
+            values -= (rate * mean / (np.sqrt(square) + _EPSILON)).astype(values.dtype)

@@ -8,11 +8,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 
+from skfair._cross_fit import Array
 from skfair._mitigation import within_strata
-from skfair._penalty._penalised_loss import PenalisedLoss, check_penalised_loss
-from skfair._penalty._smooth_gap import Objective
-from skfair._training_rows import Array
-from skfair._utils._arithmetic import quotients
+from skfair._penalty import Objective, PenalisedLoss, check_penalised_loss
+from skfair._utils._arrays import quotients
 from skfair._utils._validation import check_weights
 from skfair.groups import Groups, encode_groups, resolve_strata
 

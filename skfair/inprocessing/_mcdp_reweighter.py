@@ -11,11 +11,11 @@ from sklearn.utils import Bunch
 from sklearn.utils.metaestimators import available_if
 
 from skfair._comparison import PlainComparison, compare_with_plain
-from skfair._mitigation import route_fit_params, weight_keyword
-from skfair._training_rows import TrainingRows, params_of_rows, take_rows
-from skfair._utils._types import Floats, Integers
+from skfair._cross_fit import params_of_rows, take_rows
+from skfair._mitigation import fit_all, route_fit_params, weight_keyword
+from skfair._rows import Rows
+from skfair._utils._arrays import Floats, Integers
 from skfair._utils._validation import count_rows
-from skfair.postprocessing._held_out import Fold, fit_all
 from skfair.postprocessing._score_map import Performance
 from skfair.postprocessing._unaware_post_processor import GroupPredictor
 
@@ -90,6 +90,8 @@ class MCDPReweighter(
         Shuffles rows before they are assigned to folds. None keeps their order.
     n_jobs : int, default=None
         Number of folds fitted in parallel.
+    verbose : int, default=0
+        Whether to print, on the standard error stream, which fit is done.
 
     Attributes
     ----------
@@ -195,6 +197,7 @@ class MCDPReweighter(
     """
 
     _performance: ClassVar[Performance] = "average_precision"
+    _n_last_fits = 2
     comparison_: PlainComparison | None
 
     def with_strength(
@@ -238,7 +241,7 @@ class MCDPReweighter(
                 f"{len(self._all_rows)} rows given to fit."
             )
         X = self._check_predict_input(X, "estimator_")
-        weights = self._all_rows.sample_weight
+        weights = self._all_rows.weight
         params = model._route(None, fit_params, weights).estimator.fit
         model._fit_to_fair_scores(X, params)
         return model
@@ -326,43 +329,45 @@ class MCDPReweighter(
             routed.estimator.fit = {**routed.estimator.fit, keyword: weights}
         return routed
 
-    def _keep_plain(self, estimator: Any, rows: TrainingRows) -> None:
+    def _keep_plain(self, estimator: Any, rows: Rows) -> None:
         """Predict with a classifier that was fitted to all rows."""
         self.estimator_ = estimator
-        weights = np.column_stack([1 - rows.y, rows.y]) * rows.weights[:, None]
-        self.sample_weight_: Floats = weights
+        weights = np.column_stack([1 - rows.y_true, rows.y_true])
+        self.sample_weight_: Floats = weights * rows.weights[:, None]
 
     def _use_strength(
         self,
-        rows: TrainingRows,
+        X: Any,
+        rows: Rows,
         params: dict[str, Any],
-        folds: list[Fold],
-        group_folds: list[Fold],
+        models: list[Any],
+        group_models: list[Any],
     ) -> None:
         """Fit the classifier to the fair scores of `strength_`."""
-        self._all_rows = TrainingRows(None, rows.y, rows.groups, rows.sample_weight)
-        self._fit_to_fair_scores(rows.X, params)
+        self._all_rows = rows
+        self._fit_to_fair_scores(X, params)
 
     def _fit_to_fair_scores(self, X: Any, params: dict[str, Any]) -> None:
         """Fit to fair scores of held-out rows; compare a fit without one fold."""
-        rows, plain = self._rows, self._rows.scores
+        rows, plain, positions = self._rows, self._rows.y_pred, self._rows.position
         if not self.strength_:
-            target = self.classes_[self._all_rows.y]
+            target = self.classes_[self._all_rows.y_true]
             self._keep_plain(fit_all(self.estimator, X, target, params), self._all_rows)
             self.comparison_ = compare_with_plain(rows, plain, plain)
             return
+        assert self._map is not None
+        assert positions is not None
         # One map for all rows: those fitted without a fold differ by noise.
-        fair = self._path.whole.at(self.strength_)(rows.scores, rows.q).clip(0, 1)
+        fair = self._map(plain, self._q, self.strength_).clip(0, 1)
         weights = np.column_stack([1 - fair, fair]) * rows.weights[:, None]
         self.sample_weight_ = np.zeros((len(self._all_rows), 2))
-        self.sample_weight_[rows.positions] = weights
-        self.estimator_ = self._fit_twice(X, rows.positions, params)
-        left_out, _ = self._path.parts[0]
-        tested = rows.take(left_out)
-        others = np.delete(rows.positions, left_out)
+        self.sample_weight_[positions] = weights
+        self.estimator_ = self._fit_twice(X, positions, params)
+        left_out = rows.fold == 0
+        tested, others = rows[left_out], positions[~left_out]
         model = self._fit_twice(X, others, params)
-        scores = model.predict_proba(take_rows(X, tested.positions))[:, 1]
-        self.comparison_ = compare_with_plain(tested, tested.scores, scores)
+        scores = model.predict_proba(take_rows(X, positions[left_out]))[:, 1]
+        self.comparison_ = compare_with_plain(tested, tested.y_pred, scores)
         self.comparison_.warn(
             self, "Choose a smaller strength, or an estimator that follows fair scores"
         )
@@ -374,4 +379,7 @@ class MCDPReweighter(
         params = params_of_rows(params, twice, len(self._all_rows))
         params[keyword] = self.sample_weight_[chosen].T.ravel()
         y = np.repeat(self.classes_, len(chosen))
-        return clone(self.estimator).fit(take_rows(X, twice), y, **params)
+        fitted = clone(self.estimator).fit(take_rows(X, twice), y, **params)
+        if hasattr(self, "_tasks"):
+            self._tasks.done("fit to fair scores")
+        return fitted

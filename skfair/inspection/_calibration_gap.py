@@ -9,23 +9,23 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from skfair._utils._types import Floats, Integers
+from skfair._utils._arrays import Floats, Integers
 from skfair._utils._warnings import warns_if_reordered
-from skfair.inspection import _inputs, _layout, _style
-from skfair.inspection._display import Display
+from skfair.inspection import _layout, _style
+from skfair.inspection._display import PredictionsDisplay, stratum_of_largest
 from skfair.metrics import calibration_gap
-from skfair.metrics._distribution._calibration_gap import (
+from skfair.metrics._calibration_gap import (
     labelled_rows,
     largest_curve_gap,
     rows_by_score,
 )
-from skfair.metrics._undefined import collected_reasons
+from skfair.metrics._inputs import collected_reasons
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-class CalibrationGapDisplay(Display):
+class CalibrationGapDisplay(PredictionsDisplay):
     """Curve of each group whose largest difference is the calibration gap.
 
     The curve of a group rises where its outcomes are more frequent than its scores say,
@@ -147,71 +147,6 @@ class CalibrationGapDisplay(Display):
         return self
 
     @classmethod
-    def from_estimator(
-        cls,
-        estimator: Any,
-        X: Any,
-        y: ArrayLike,
-        *,
-        sensitive_features: Any,
-        control_features: Any = None,
-        pos_label: Any = None,
-        sample_weight: ArrayLike | None = None,
-        ax: Axes | None = None,
-        name: str | None = None,
-    ) -> Self:
-        """Draw the curves of a fitted classifier's probabilities.
-
-        Parameters
-        ----------
-        estimator : estimator instance
-            Fitted binary classifier with `predict_proba`.
-        X : array-like of shape (n_samples, n_features)
-            Input values.
-        y : array-like of shape (n_samples,)
-            True labels.
-        sensitive_features : array-like of shape (n_samples,) or \
-(n_samples, n_columns), str, int, list of str, list of int, or callable
-            Group of each row, or the columns of X that hold it.
-        control_features : array-like of shape (n_samples,) or \
-(n_samples, n_columns), str, int, list of str, list of int, or callable, default=None
-            Stratum of each row, or the columns of X that hold it. The stratum with the
-            largest gap is drawn, and named.
-        pos_label : int, float, bool or str, default=None
-            The true label that counts as positive, see
-            `skfair.metrics.calibration_gap`.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Non-negative sample weights.
-        ax : matplotlib Axes, default=None
-            Where to draw. None makes a new figure.
-        name : str, default=None
-            Title of the axes, the estimator's class name by default.
-
-        Returns
-        -------
-        CalibrationGapDisplay
-
-        Raises
-        ------
-        ImportError, sklearn.exceptions.NotFittedError
-            Without matplotlib, or with an estimator that is not fitted.
-        ValueError
-            As in `from_predictions`; also if the estimator is not a binary classifier
-            with `predict_proba`, or X lacks a named column.
-        """
-        return cls._draw_estimator(
-            estimator,
-            X,
-            y,
-            sensitive_features=sensitive_features,
-            control_features=control_features,
-            name=name,
-            pos_label=pos_label,
-            sample_weight=sample_weight,
-            ax=ax,
-        )
-
-    @classmethod
     @warns_if_reordered
     def from_predictions(
         cls,
@@ -263,7 +198,7 @@ class CalibrationGapDisplay(Display):
         _style.require_matplotlib(f"{cls.__name__}.from_predictions")
         metric = partial(calibration_gap, pos_label=pos_label)
         given = y_true, y_score, sensitive_features, sample_weight
-        given, name = _inputs.stratum_of_largest(metric, given, control_features, name)
+        given, name = stratum_of_largest(metric, given, control_features, name)
         with collected_reasons() as reasons:
             found = labelled_rows("calibration_gap", *given, pos_label)
         if found is None:

@@ -10,15 +10,20 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
+from skfair._utils._arrays import Floats
 from skfair._utils._text import number
-from skfair._utils._types import Floats
 from skfair._utils._validation import AnyScale, Scale, check_choice, check_real
-from skfair.inspection import _inputs, _layout, _style
-from skfair.inspection._display import Display
+from skfair.inspection import _layout, _style
+from skfair.inspection._display import (
+    PredictionsDisplay,
+    check_level,
+    comparable_scores,
+    stratum_of_largest,
+)
 from skfair.inspection._gap_mark import GapMark, gap_mark, shares_at, step_cdf
 from skfair.metrics import mcdp
-from skfair.metrics._confidence._noise import supremum_quantile
 from skfair.metrics._inputs import effective_sizes
+from skfair.metrics._noise import supremum_quantile
 from skfair.statistics import GroupedScores
 
 if TYPE_CHECKING:
@@ -29,7 +34,7 @@ if TYPE_CHECKING:
     from skfair.metrics import ProxyBoundsResult
 
 
-class CDFGapDisplay(Display):
+class CDFGapDisplay(PredictionsDisplay):
     """Cumulative distributions of the groups' scores, with their largest gap, MCDP.
 
     With more than two groups each gap is marked at the pair where it is largest. With
@@ -292,95 +297,6 @@ class CDFGapDisplay(Display):
         return text
 
     @classmethod
-    def from_estimator(
-        cls,
-        estimator: Any,
-        X: Any,
-        y: ArrayLike | None = None,
-        *,
-        sensitive_features: Any,
-        control_features: Any = None,
-        epsilon: float = 0.0,
-        confidence_level: float | None = None,
-        scale: AnyScale = "probability",
-        sample_weight: ArrayLike | None = None,
-        ax: Axes | None = None,
-        name: str | None = None,
-    ) -> Self:
-        """Draw the scores of a fitted classifier.
-
-        Parameters
-        ----------
-        estimator : estimator instance
-            Fitted binary classifier with `predict_proba`. With ``scale="rank"`` or
-            ``scale="real"`` also one with `decision_function`, or an estimator that is
-            no classifier.
-        X : array-like of shape (n_samples, n_features)
-            Input values.
-        y : array-like of shape (n_samples,), default=None
-            Ignored. If given it must be binary and of the right length.
-        sensitive_features : array-like of shape (n_samples,) or \
-(n_samples, n_columns), str, int, list of str, list of int, or callable
-            Group of each row, or the columns of X that hold it: a str, an int, a
-            callable of X, or a list of str or int whose length is not n_samples.
-        control_features : array-like of shape (n_samples,) or \
-(n_samples, n_columns), str, int, list of str, list of int, or callable, default=None
-            Stratum of each row, likewise. The stratum with the largest MCDP(epsilon) is
-            drawn, and named.
-        epsilon : float in [0, 0.5], default=0.0
-            Half the window of a second mark, MCDP(epsilon); 0 marks MCDP(0) alone.
-        confidence_level : float in (0, 1), default=None
-            Level of a confidence band around each CDF, none by default.
-        scale : {"probability", "rank", "real"}, default="probability"
-            ``"rank"`` draws the ranks of scores that are no probabilities, as in
-            `skfair.metrics.mcdp`; ``"real"`` draws predicted numbers in their unit, for
-            which `epsilon` is 0.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Non-negative sample weights.
-        ax : matplotlib Axes, default=None
-            Where to draw. None makes a new figure.
-        name : str, default=None
-            Title of the axes, the estimator's class name by default.
-
-        Returns
-        -------
-        CDFGapDisplay
-
-        Raises
-        ------
-        ImportError, sklearn.exceptions.NotFittedError
-            Without matplotlib, or with an estimator that is not fitted.
-        ValueError
-            As in `from_predictions`; also if the estimator is not a binary classifier
-            with `predict_proba` (or what `scale` takes), or X lacks a named column.
-
-        Examples
-        --------
-        >>> from sklearn.linear_model import LogisticRegression
-        >>> from skfair.datasets import make_biased_classification
-        >>> X, y = make_biased_classification(
-        ...     group_sizes={"sex": {0: 0.4, 1: 0.6}}, random_state=0
-        ... )
-        >>> model = LogisticRegression().fit(X, y)
-        >>> display = CDFGapDisplay.from_estimator(model, X, sensitive_features="sex")
-        >>> display.ax_.get_title()
-        'LogisticRegression'
-        """
-        return cls._draw_estimator(
-            estimator,
-            X,
-            y,
-            sensitive_features=sensitive_features,
-            control_features=control_features,
-            name=name,
-            epsilon=epsilon,
-            confidence_level=confidence_level,
-            scale=scale,
-            sample_weight=sample_weight,
-            ax=ax,
-        )
-
-    @classmethod
     def from_predictions(
         cls,
         y_true: ArrayLike | None,
@@ -449,9 +365,9 @@ class CDFGapDisplay(Display):
         of_ranks: Scale = "probability" if scale == "probability" else "rank"
         rows = y_true, y_score, sensitive_features, sample_weight
         metric = partial(mcdp, epsilon=epsilon, scale=of_ranks)
-        rows, name = _inputs.stratum_of_largest(metric, rows, control_features, name)
+        rows, name = stratum_of_largest(metric, rows, control_features, name)
         epsilons = sorted({0.0, check_real("epsilon", epsilon, 0, 0.5)})
-        statistic = _inputs.comparable_scores(*rows, scale, AnyScale)
+        statistic = comparable_scores(*rows, scale, AnyScale)
         cdfs = (step_cdf(statistic, group) for group in range(statistic.n_groups))
         scores, shares = zip(*cdfs, strict=True)
         display = cls(
@@ -529,5 +445,5 @@ class CDFGapDisplay(Display):
 
 def _band_widths(effective_sizes: Floats, confidence_level: Any) -> Floats:
     """Half-widths of the confidence bands of Dvoretzky, Kiefer and Wolfowitz."""
-    level = _inputs.check_level(effective_sizes, confidence_level)
+    level = check_level(effective_sizes, confidence_level)
     return np.asarray(supremum_quantile(1 - level) / np.sqrt(effective_sizes))

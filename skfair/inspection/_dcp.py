@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from skfair._utils._validation import check_integer
 from skfair.inspection import _layout, _style
-from skfair.inspection._display import Display
+from skfair.inspection._display import PredictionsDisplay
 from skfair.metrics import DCPResult
 from skfair.statistics import GroupedConfusion
 
@@ -24,7 +24,7 @@ _HEIGHT, _PAD = 0.22, 0.35
 _DARK = 0.55
 
 
-class DCPDisplay(Display):
+class DCPDisplay(PredictionsDisplay):
     """Share of each group and true class that the common baseline does not explain.
 
     Parameters
@@ -168,67 +168,8 @@ class DCPDisplay(Display):
         return strip, line
 
     @classmethod
-    def from_estimator(
-        cls,
-        estimator: Any,
-        X: Any,
-        y: ArrayLike,
-        *,
-        sensitive_features: Any,
-        sample_weight: ArrayLike | None = None,
-        time_limit: float | None = None,
-        max_groups: int = 20,
-        ax: Axes | None = None,
-        name: str | None = None,
-    ) -> Self:
-        """Draw the predictions of a fitted classifier.
-
-        Parameters
-        ----------
-        estimator : estimator instance
-            Fitted classifier.
-        X : array-like of shape (n_samples, n_features)
-            Input values.
-        y : array-like of shape (n_samples,)
-            True classes.
-        sensitive_features : array-like of shape (n_samples,) or \
-(n_samples, n_columns), str, int, list of str, list of int, or callable
-            Group of each row, or the columns of X that hold it: a str, an int, a
-            callable of X, or a list of str or int whose length is not n_samples.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Non-negative sample weights.
-        time_limit : float, default=None
-            Seconds after which the search for the interval ends.
-        max_groups : int, default=20
-            Largest number of groups shown.
-        ax : matplotlib Axes, default=None
-            Where to draw. None makes a new figure.
-        name : str, default=None
-            Title of the axes, the estimator's class name by default.
-
-        Returns
-        -------
-        DCPDisplay
-
-        Raises
-        ------
-        ImportError, sklearn.exceptions.NotFittedError
-            Without matplotlib, or with an estimator that is not fitted.
-        ValueError
-            As in `from_predictions`; also if X lacks a named column.
-        """
-        return cls._draw_estimator(
-            estimator,
-            X,
-            y,
-            sensitive_features=sensitive_features,
-            name=name,
-            method="predict",
-            sample_weight=sample_weight,
-            time_limit=time_limit,
-            max_groups=max_groups,
-            ax=ax,
-        )
+    def _methods(cls, estimator: Any, options: dict[str, Any]) -> dict[str, str]:
+        return {"y_pred": "predict"}
 
     @classmethod
     def from_predictions(

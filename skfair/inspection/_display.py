@@ -1,19 +1,55 @@
-"""What all displays are: a dataclass of what is shown, which draws it on axes."""
+"""What all displays are: a dataclass of what is shown, which draws it on axes.
+
+Those of predictions are made from arrays, from an estimator or from the held-out rows
+of a cross-validation.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import io
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self, dataclass_transform
+from inspect import signature
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias, dataclass_transform
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+from sklearn.pipeline import Pipeline
+from sklearn.utils import _safe_indexing
 
-from skfair._utils._class_methods import MadeByClassMethods
-from skfair._utils._validation import AnyScale
-from skfair._utils._warnings import warn_if_reordered
-from skfair.inspection._inputs import estimator_response
+from skfair._utils._arrays import Floats, Integers
+from skfair._utils._hints import MadeByClassMethods
+from skfair._utils._response import (
+    RANKED_METHODS,
+    check_fitted,
+    find_score_method,
+    respond,
+    tip_for_unknown_columns,
+)
+from skfair._utils._text import label_text, listed
+from skfair._utils._validation import (
+    AnyScale,
+    Scale,
+    as_array,
+    check_integer,
+    check_real,
+    count_rows,
+)
+from skfair._utils._warnings import warn_if_reordered, warns_if_reordered
+from skfair.groups import (
+    CROSS,
+    Groups,
+    labels_and_groups,
+    resolve_groups,
+    resolve_strata,
+)
 from skfair.inspection._style import folded, plain_text, require_matplotlib
+from skfair.metrics import permutation_test
+from skfair.metrics._inputs import undefined_reason
+from skfair.metrics._pairs import grouped_scores
+from skfair.metrics._spec import unwrapped
+from skfair.metrics._strata import results_by_stratum, warn_of_results
+from skfair.statistics import GroupedScores
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -33,6 +69,20 @@ class Display(MadeByClassMethods):
 
     def __init_subclass__(cls) -> None:
         dataclass(kw_only=True, eq=False, repr=False)(cls)
+
+    def _repr_png_(self) -> bytes | None:
+        """Picture of the display where it is the last line of a notebook's cell."""
+        figure = getattr(self, "figure_", None)
+        if figure is None:  # it has not been plotted
+            return None
+        import matplotlib.pyplot as plt
+
+        buffer = io.BytesIO()
+        figure.savefig(buffer, format="png", bbox_inches="tight")
+        if "inline" in plt.get_backend():
+            # At the end of the cell pyplot shows its open figures: this one, again.
+            plt.close(figure)
+        return buffer.getvalue()
 
     def _begin(
         self, ax: Axes | None, figsize: tuple[float, float] | None = None
@@ -74,38 +124,409 @@ class Display(MadeByClassMethods):
         if name is not None:
             ax.set_title(folded(plain_text(name)))
 
+
+class PredictionsDisplay(Display):
+    """Base of the displays that ``from_predictions`` makes."""
+
+    from_predictions: ClassVar[Callable[..., Any]]
+
     @classmethod
-    def _draw_estimator(
+    def from_estimator(
         cls,
         estimator: Any,
         X: Any,
-        y: Any,
+        y: ArrayLike | None = None,
         *,
         sensitive_features: Any,
-        name: str | None,
-        method: str = "predict_proba",
         control_features: Any = None,
-        scale: AnyScale | None = None,
+        sample_weight: ArrayLike | None = None,
+        name: str | None = None,
         **options: Any,
     ) -> Self:
-        """Draw the responses of an estimator to X by `from_predictions`."""
+        """Draw the predictions of a fitted estimator.
+
+        Parameters
+        ----------
+        estimator : estimator instance
+            Fitted classifier or regressor. Scores are its `predict_proba` for the
+            positive class, by default the second of two; with ``scale="rank"`` or
+            ``scale="real"`` also its `decision_function`, or its `predict` if it is no
+            classifier. Groups and strata that are given beside X are passed to its
+            methods if these take them.
+        X : array-like of shape (n_samples, n_features)
+            Input values.
+        y : array-like of shape (n_samples,), default=None
+            True labels, where the display compares predictions with them.
+        sensitive_features : array-like of shape (n_samples,) or \
+(n_samples, n_columns), str, int, list of str, list of int, or callable
+            Group of each row, or the columns of X that hold it: a str, an int, a
+            callable of X, or a list of str or int whose length is not n_samples.
+        control_features : array-like of shape (n_samples,) or \
+(n_samples, n_columns), str, int, list of str, list of int, or callable, default=None
+            Stratum of each row, likewise.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Non-negative sample weights.
+        name : str, default=None
+            Name of the model, its class name by default; of a pipeline, that of its
+            last step.
+        **options : dict
+            Other keywords of `from_predictions`, such as `ax`.
+
+        Returns
+        -------
+        Display
+            An instance of this class.
+
+        Raises
+        ------
+        ImportError, sklearn.exceptions.NotFittedError
+            Without matplotlib, or with an estimator that is not fitted.
+        ValueError
+            As in `from_predictions`; also if the estimator is not a binary classifier
+            with the method that is needed, or X lacks a named column.
+
+        Examples
+        --------
+        >>> from sklearn.linear_model import LogisticRegression
+        >>> from skfair.datasets import make_biased_classification
+        >>> from skfair.inspection import CDFGapDisplay
+        >>> X, y = make_biased_classification(
+        ...     group_sizes={"sex": {0: 0.4, 1: 0.6}}, random_state=0
+        ... )
+        >>> model = LogisticRegression().fit(X, y)
+        >>> display = CDFGapDisplay.from_estimator(model, X, sensitive_features="sex")
+        >>> display.ax_.get_title()
+        'LogisticRegression'
+        """
         require_matplotlib(f"{cls.__name__}.from_estimator")
-        warn_if_reordered(X=X, y=y)
-        response, groups, strata = estimator_response(
-            estimator,
+        check_fitted(estimator)
+        return cls._draw_models(
+            [(estimator, None)],
             X,
+            y,
             sensitive_features,
-            method,
-            control_features=control_features,
-            scale=scale,
+            control_features,
+            sample_weight,
+            name,
+            options,
         )
-        if strata is not None:
-            options["control_features"] = strata
-        if scale is not None:
-            options["scale"] = scale
-        options["name"] = type(estimator).__name__ if name is None else name
-        draw: Any = cls
-        drawn: Self = draw.from_predictions(
-            y, response, sensitive_features=groups, **options
+
+    @classmethod
+    def from_cv_results(
+        cls,
+        cv_results: dict[str, Any],
+        X: Any,
+        y: ArrayLike | None = None,
+        *,
+        sensitive_features: Any,
+        control_features: Any = None,
+        sample_weight: ArrayLike | None = None,
+        name: str | None = None,
+        **options: Any,
+    ) -> Self:
+        """Draw the held-out rows of a cross-validation, all folds together.
+
+        Each row is predicted by the model that was not fitted to it.
+
+        Parameters
+        ----------
+        cv_results : dict
+            Result of :func:`sklearn.model_selection.cross_validate` with
+            ``return_estimator=True`` and ``return_indices=True``. Each row is held out
+            at most once.
+        X : array-like of shape (n_samples, n_features)
+            Input values, those of the cross-validation.
+        y : array-like of shape (n_samples,), default=None
+            True labels, where the display compares predictions with them.
+        sensitive_features : array-like of shape (n_samples,) or \
+(n_samples, n_columns), str, int, list of str, list of int, or callable
+            Group of each row, or the columns of X that hold it, as in
+            `from_estimator`.
+        control_features : array-like of shape (n_samples,) or \
+(n_samples, n_columns), str, int, list of str, list of int, or callable, default=None
+            Stratum of each row, likewise.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Non-negative sample weights.
+        name : str, default=None
+            Name of the model, its class name by default.
+        **options : dict
+            Other keywords of `from_predictions`, such as `ax`.
+
+        Returns
+        -------
+        Display
+            An instance of this class.
+
+        Raises
+        ------
+        ImportError
+            Without matplotlib.
+        ValueError
+            As in `from_estimator`; also if `cv_results` lacks the estimators or the
+            indices, if X has another number of rows than were split, and if a row is
+            held out several times.
+
+        Examples
+        --------
+        >>> from sklearn.linear_model import LogisticRegression
+        >>> from sklearn.model_selection import cross_validate
+        >>> from skfair.datasets import make_biased_classification
+        >>> from skfair.inspection import CDFGapDisplay
+        >>> X, y = make_biased_classification(
+        ...     group_sizes={"sex": {0: 0.4, 1: 0.6}}, random_state=0
+        ... )
+        >>> cv_results = cross_validate(
+        ...     LogisticRegression(), X, y, return_estimator=True, return_indices=True
+        ... )
+        >>> display = CDFGapDisplay.from_cv_results(
+        ...     cv_results, X, sensitive_features="sex"
+        ... )
+        >>> int(display.counts.sum())
+        1000
+        """
+        require_matplotlib(f"{cls.__name__}.from_cv_results")
+        return cls._draw_models(
+            _fold_models(cv_results, count_rows(X)),
+            X,
+            y,
+            sensitive_features,
+            control_features,
+            sample_weight,
+            name,
+            options,
+        )
+
+    @classmethod
+    def _draw_models(
+        cls,
+        models: Sequence[tuple[Any, Integers | None]],
+        X: Any,
+        y: Any,
+        sensitive_features: Any,
+        control_features: Any,
+        sample_weight: Any,
+        name: str | None,
+        options: dict[str, Any],
+    ) -> Self:
+        """Draw the responses of models, each to its rows of X; None are all rows."""
+        warn_if_reordered(X=X, y=y)
+        estimator = models[0][0]
+        parameters = signature(cls.from_predictions).parameters
+        classes: Any = getattr(estimator, "classes_", ())
+        pos_label = options.get("pos_label")
+        if "pos_label" in parameters and pos_label is None and len(classes) == 2:
+            pos_label = options["pos_label"] = classes[1]
+        for argument, method in cls._methods(estimator, options).items():
+            options[argument], groups, strata = responses_of(
+                models, X, sensitive_features, method, pos_label, control_features
+            )
+        rows = models[0][1]
+        if rows is not None:
+            rows = np.concatenate([held_out for _, held_out in models])
+        of_rows = {"control_features": strata, "sample_weight": sample_weight}
+        options |= {
+            argument: _of_rows(values, rows)
+            for argument, values in of_rows.items()
+            if values is not None
+        }
+        drawn: Self = cls.from_predictions(
+            y if y is None else _of_rows(y, rows),
+            **options,
+            sensitive_features=_of_rows(groups, rows),
+            name=model_name(estimator) if name is None else name,
         )
         return drawn
+
+    @classmethod
+    def _methods(cls, estimator: Any, options: dict[str, Any]) -> dict[str, str]:
+        """Choose a method of an estimator for each argument of `from_predictions`."""
+        has_scale = "scale" in signature(cls.from_predictions).parameters
+        scale = options.get("scale", "probability") if has_scale else None
+        return {"y_score": _method_of_scores(estimator, scale)}
+
+
+def model_name(estimator: Any) -> str:
+    """Class name of an estimator; that of the last step of a pipeline."""
+    while isinstance(estimator, Pipeline):
+        estimator = estimator[-1]
+    return type(estimator).__name__
+
+
+def _fold_models(cv_results: Any, n_samples: int) -> list[tuple[Any, Integers]]:
+    """Fitted models of a cross-validation, and the rows that each has not seen."""
+    if "estimator" not in cv_results or "indices" not in cv_results:
+        raise ValueError(
+            "cv_results must have the fitted estimators and the indices of their rows, "
+            f"got {sorted(map(str, cv_results))}. Pass return_estimator=True and "
+            "return_indices=True to cross_validate."
+        )
+    held_out = cv_results["indices"]["test"]
+    n_split = len(held_out[0]) + len(cv_results["indices"]["train"][0])
+    if n_split != n_samples:
+        raise ValueError(
+            f"X must have the {n_split} rows of the cross-validation, got {n_samples}."
+        )
+    rows = np.concatenate(held_out)
+    if len(np.unique(rows)) < len(rows):
+        raise ValueError(
+            "cv_results must hold out each row at most once, got "
+            f"{len(rows) - len(np.unique(rows))} repetitions. Draw the folds of one "
+            "repetition."
+        )
+    return list(zip(cv_results["estimator"], held_out, strict=True))
+
+
+def _of_rows(values: Any, rows: Integers | None) -> Any:
+    """Return some rows of labels, groups or weights; None are all rows."""
+    return values if rows is None else _safe_indexing(values, rows)
+
+
+def responses_of(
+    models: Sequence[tuple[Any, Integers | None]],
+    X: Any,
+    sensitive_features: Any,
+    method: str,
+    pos_label: Any = None,
+    control_features: Any = None,
+) -> tuple[NDArray[Any], Groups, Groups | None]:
+    """Responses of models, each to its rows of X, and groups and strata of all rows.
+
+    Groups and strata that are given beside X are passed to the method if it takes them.
+    """
+    labels, selector, groups = labels_and_groups(resolve_groups, sensitive_features, X)
+    strata, own = None, None
+    if control_features is not None:
+        own, _, strata = labels_and_groups(resolve_strata, control_features, X)
+    parts = []
+    for estimator, rows in models:
+        with tip_for_unknown_columns(estimator, X, selector):
+            response = respond(
+                estimator,
+                method,
+                _of_rows(X, rows),
+                pos_label,
+                sensitive_features=None if labels is None else _of_rows(labels, rows),
+                control_features=None if own is None else _of_rows(own, rows),
+            )
+        parts.append(response)
+    return np.concatenate(parts), groups, strata
+
+
+def _method_of_scores(estimator: Any, scale: AnyScale | None) -> str:
+    """Return the method that gives one score for each row, or raise ValueError."""
+    name = type(estimator).__name__
+    if scale in ("rank", "real"):
+        method = find_score_method(estimator, RANKED_METHODS)
+    elif hasattr(estimator, "predict_proba"):
+        method = "predict_proba"
+    else:
+        ranks = ", draw ranks by scale='rank'" if scale is not None else ""
+        raise ValueError(
+            f"{name} has no predict_proba, expected a classifier that predicts "
+            "probabilities. Wrap it in sklearn.calibration.CalibratedClassifierCV"
+            f"{ranks}, or pass scores in [0, 1] to from_predictions."
+        )
+    classes = list(getattr(estimator, "classes_", ()))
+    if method != "predict" and classes and len(classes) != 2:
+        raise ValueError(
+            f"{name} must be a binary classifier, it was fitted on {len(classes)} "
+            f"classes: {classes}. Pass the scores of one class to from_predictions; "
+            "skfair.metrics.values_by_class says in which the gap is largest."
+        )
+    return method
+
+
+#: True classes, scores, groups and weights of rows.
+RowsToDraw: TypeAlias = tuple[Any, Any, Any, Any]
+
+
+def stratum_of_largest(
+    metric: Callable[..., float],
+    rows: RowsToDraw,
+    control_features: Any,
+    name: str | None,
+) -> tuple[RowsToDraw, str | None]:
+    """Rows of the stratum in which a metric is largest, and a name with its label.
+
+    Without strata both are returned as they are. ValueError is raised if the groups
+    can be compared in no stratum.
+    """
+    if control_features is None:
+        return rows, name
+    y_true, y_score, groups, weights = rows
+    results, reason = results_by_stratum(
+        metric, y_true, y_score, groups, control_features, weights
+    )
+    found = [one for one in results if one.result is not None]
+    if reason is not None or not found:
+        why = reason or listed([f"{one.label!r} ({one.reason})" for one in results])
+        raise ValueError(f"control_features leave nothing to compare: {why}.")
+    warn_of_results(unwrapped(metric)[0].__name__, results)
+    largest = max(found, key=lambda one: one.result)
+    kept = largest.rows
+    names = resolve_strata(control_features, n_samples=len(y_score)).names
+    text = f"{CROSS.join(names) or 'stratum'} {label_text(largest.label)}"
+    own = (
+        None if y_true is None else as_array(y_true, "y_true")[kept],
+        as_array(y_score, "y_score")[kept],
+        largest.groups,
+        None if weights is None else as_array(weights, "sample_weight")[kept],
+    )
+    return own, text if name is None else f"{name}, {text}"
+
+
+@warns_if_reordered
+def comparable_scores(
+    y_true: ArrayLike | None,
+    y_score: ArrayLike | GroupedScores,
+    sensitive_features: Any,
+    sample_weight: ArrayLike | None = None,
+    scale: AnyScale = "probability",
+    scales: Any = Scale,
+) -> GroupedScores:
+    """Return the statistic of scores; raise ValueError if its metrics would be nan."""
+    statistic = grouped_scores(
+        y_true, y_score, sensitive_features, sample_weight, scale, scales=scales
+    )
+    reason = undefined_reason(statistic)
+    if reason is not None:
+        raise ValueError(f"sensitive_features leave nothing to compare: {reason}.")
+    return statistic
+
+
+def permuted_values(
+    metric: Callable[..., float],
+    rows: RowsToDraw,
+    n_permutations: Any,
+    random_state: Any,
+) -> Floats | None:
+    """Values of a metric of scores after random permutations, None if none are made."""
+    _, y_score, groups, weights = rows
+    n_permutations = check_integer("n_permutations", n_permutations, 0)
+    if not n_permutations:
+        return None
+    if isinstance(y_score, GroupedScores):
+        raise ValueError(
+            "n_permutations must be 0 where a statistic takes the place of rows, which "
+            f"alone can be permuted, got {n_permutations}."
+        )
+    return permutation_test(
+        metric,
+        None,
+        y_score,
+        sensitive_features=groups,
+        n_permutations=n_permutations,
+        sample_weight=weights,
+        random_state=random_state,
+    ).null_distribution
+
+
+def check_level(effective_sizes: Floats, confidence_level: Any) -> float:
+    """Check the level of a confidence band and that effective sizes are known."""
+    level = check_real("confidence_level", confidence_level, 0, 1, closed="neither")
+    if np.isnan(effective_sizes).any():
+        raise ValueError(
+            "confidence_level must be None: the effective group sizes cannot be known "
+            "from a statistic of weighted rows. Pass the rows instead."
+        )
+    return level

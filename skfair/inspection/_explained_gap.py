@@ -12,6 +12,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
+from skfair._rows import Rows
 from skfair._utils._results import TableResult
 from skfair._utils._text import listed
 from skfair._utils._validation import (
@@ -34,7 +35,7 @@ from skfair.inspection._standardisation import (
     standardise,
 )
 from skfair.metrics import abcc, demographic_parity_difference, mcdp
-from skfair.metrics._uncertainty._resampling import Rows, check_seed
+from skfair.metrics._resampling import check_seed, evaluate
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -59,7 +60,7 @@ _COLUMNS = (
 _MOST_WITHOUT, _LEAST_SIZE = 0.5, 50
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ExplainedGapResult(TableResult):
     """Result of `explained_gap`; ``print(result)`` shows the table.
 
@@ -240,22 +241,22 @@ def explained_gap(
     rows = Rows.from_arrays(
         None, check_scores(y_score), sensitive_features, sample_weight
     )
-    sets = _sets_of_columns(explained_by, len(rows.y_score))
-    value, lower, upper = rows.evaluate(_METRICS[metric]), math.nan, math.nan
+    sets = _sets_of_columns(explained_by, len(rows))
+    value, lower, upper = evaluate(_METRICS[metric], rows), math.nan, math.nan
     kept = rows.that_count()
-    rows, labels = rows.take(kept), rows.groups.labels
+    rows, labels = rows[kept], rows.labels
     target = _position_of(population, labels)
     index = pd.Index(sets, name="explained_by")
     table = pd.DataFrame(math.nan, index, list(_COLUMNS))
     sizes = pd.DataFrame(math.nan, index, group_index(labels, rows.groups.names))
     if not math.isnan(value):
         rng, generator = check_random_state(random_state), check_seed(random_state)
-        codes, weights = rows.groups.codes.astype(np.intp), rows.sample_weight
+        codes, weights = rows.groups.codes.astype(np.intp), rows.weight
         if weights is not None:  # a classifier takes the size of weights for evidence
             weights = weights / weights.mean()
         fit_params = {} if weights is None else {"sample_weight": weights}
         before = as_they_are(codes, np.ones(len(kept)) if weights is None else weights)
-        outcomes = outcomes_of_metric(metric, rows.y_score, len(labels))
+        outcomes = outcomes_of_metric(metric, rows.y_pred, len(labels))
         lower, upper = interval_of_gap(
             value, draw_noise([before], outcomes, generator)[0], level
         )
@@ -268,8 +269,8 @@ def explained_gap(
             sizes.iloc[i] = alike.effective_sizes
             numbers = [math.nan] * 6
             if alike.effective_sizes.all():
-                weighted = replace(rows, sample_weight=alike.weights)
-                remaining = weighted.evaluate(_METRICS[metric])
+                weighted = replace(rows, weight=alike.weights)
+                remaining = evaluate(_METRICS[metric], weighted)
                 noise = draw_noise([before, alike], outcomes, generator)
                 numbers = [
                     remaining,

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from skfair._utils._types import Floats
+from skfair._utils._arrays import Floats
 from skfair._utils._validation import lie_in_unit_interval
-from skfair.metrics._distribution._mcdp import largest_sustained_gap
+from skfair.metrics._mcdp import locate_mcdp
 from skfair.statistics import GroupedScores
 
 
@@ -45,15 +45,14 @@ class GapMark:
 
 def gap_mark(statistic: GroupedScores, epsilon: float) -> GapMark:
     """Mark MCDP(epsilon) at the pair of groups with the largest value."""
-    value, (first, second), score, window = largest_sustained_gap(statistic, epsilon)
+    found = locate_mcdp(statistic, epsilon=epsilon)
+    first, second = found.pair
     assert second is not None  # groups are compared in pairs
-    shares = math.nan, math.nan
-    if value > 0:
-        shares = (
-            float(shares_at(*step_cdf(statistic, first), score)),
-            float(shares_at(*step_cdf(statistic, second), score)),
-        )
-    return GapMark(epsilon, value, (first, second), score, shares, window)
+    pair, nowhere = (first, second), (math.nan, math.nan)
+    if found.value == 0:
+        return GapMark(epsilon, 0.0, pair, math.nan, nowhere, nowhere)
+    where = found.score, found.figures, found.window
+    return GapMark(epsilon, found.value, pair, *where)
 
 
 def step_cdf(statistic: GroupedScores, group: int) -> tuple[Floats, Floats]:

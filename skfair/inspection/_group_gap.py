@@ -9,14 +9,14 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
+from skfair._utils._arrays import Bools, Integers
 from skfair._utils._text import counted, number
-from skfair._utils._types import Bools, Integers
-from skfair.inspection import _inputs, _layout, _style
-from skfair.inspection._display import Display
+from skfair.inspection import _layout, _style
+from skfair.inspection._display import PredictionsDisplay, stratum_of_largest
 from skfair.metrics import cvar_fairness
-from skfair.metrics._groupwise._cvar_fairness_report import cvar_fairness_report
-from skfair.metrics._groupwise._group_gaps import GroupWeights
+from skfair.metrics._cvar_fairness import cvar_fairness_report
 from skfair.metrics._inputs import Quality
+from skfair.metrics._max_gap import GroupWeights
 from skfair.statistics import GroupedOutcomes
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ _LEAST_SIZE = 4.5, 1.2
 _LETTERS = 11
 
 
-class GroupGapDisplay(Display):
+class GroupGapDisplay(PredictionsDisplay):
     """Difference of each group's rate from the average, with intervals and the tail.
 
     Groups are sorted by their gap, the largest at the top. The tail, over which CVaR
@@ -208,92 +208,8 @@ class GroupGapDisplay(Display):
         self.ax_.set_ylabel(_style.folded(names, letters))
 
     @classmethod
-    def from_estimator(
-        cls,
-        estimator: Any,
-        X: Any,
-        y: ArrayLike | None = None,
-        *,
-        sensitive_features: Any,
-        control_features: Any = None,
-        alpha: float = 0.9,
-        quality: Quality = "selection_rate",
-        group_weights: GroupWeights = "uniform",
-        confidence_level: float = 0.95,
-        pos_label: Any = None,
-        sample_weight: ArrayLike | None = None,
-        ax: Axes | None = None,
-        name: str | None = None,
-    ) -> Self:
-        """Draw the predictions of a fitted classifier.
-
-        Parameters
-        ----------
-        estimator : estimator instance
-            Fitted classifier. Group labels given beside X are passed to its
-            `predict` if that takes `sensitive_features`.
-        X : array-like of shape (n_samples, n_features)
-            Input values.
-        y : array-like of shape (n_samples,), default=None
-            True labels. The selection rate needs none.
-        sensitive_features : array-like of shape (n_samples,) or \
-(n_samples, n_columns), str, int, list of str, list of int, or callable
-            Group of each row, or the columns of X that hold it: a str, an int, a
-            callable of X, or a list of str or int whose length is not n_samples.
-        control_features : array-like of shape (n_samples,) or \
-(n_samples, n_columns), str, int, list of str, list of int, or callable, default=None
-            Stratum of each row, likewise. The stratum with the largest CVaR fairness is
-            drawn, and named.
-        alpha : float in [0, 1), default=0.9
-            Level of the tail, which holds the groups with the largest gaps, of total
-            weight 1 - alpha.
-        quality : str or callable, default="selection_rate"
-            Rate that is compared, see `skfair.metrics.cvar_fairness`.
-        group_weights : {"uniform", "proportional"}, mapping, or array-like of shape \
-(n_groups,), default="uniform"
-            Weights of the groups, see `skfair.metrics.cvar_fairness`.
-        confidence_level : float in (0, 1), default=0.95
-            Level of the intervals.
-        pos_label : int, float, bool or str, default=None
-            Label of the positive class. None stands for the second class of a
-            binary classifier.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Non-negative sample weights.
-        ax : matplotlib Axes, default=None
-            Where to draw. None makes a new figure.
-        name : str, default=None
-            Title of the axes, the estimator's class name by default.
-
-        Returns
-        -------
-        GroupGapDisplay
-
-        Raises
-        ------
-        ImportError, sklearn.exceptions.NotFittedError
-            Without matplotlib, or with an estimator that is not fitted.
-        ValueError
-            As in `from_predictions`; also if X lacks a named column.
-        """
-        classes: Any = getattr(estimator, "classes_", ())
-        if pos_label is None and len(classes) == 2:
-            pos_label = classes[1]
-        return cls._draw_estimator(
-            estimator,
-            X,
-            y,
-            sensitive_features=sensitive_features,
-            control_features=control_features,
-            name=name,
-            method="predict",
-            alpha=alpha,
-            quality=quality,
-            group_weights=group_weights,
-            confidence_level=confidence_level,
-            pos_label=pos_label,
-            sample_weight=sample_weight,
-            ax=ax,
-        )
+    def _methods(cls, estimator: Any, options: dict[str, Any]) -> dict[str, str]:
+        return {"y_pred": "predict"}
 
     @classmethod
     def from_predictions(
@@ -374,7 +290,7 @@ array-like of shape (n_groups,), default="uniform"
         }
         metric = partial(cvar_fairness, **options)
         rows = y_true, y_pred, sensitive_features, sample_weight
-        rows, name = _inputs.stratum_of_largest(metric, rows, control_features, name)
+        rows, name = stratum_of_largest(metric, rows, control_features, name)
         y_true, y_pred, sensitive_features, sample_weight = rows
         report = cvar_fairness_report(
             y_true,

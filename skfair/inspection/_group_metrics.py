@@ -9,10 +9,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from skfair.inspection import _inputs, _layout, _style
-from skfair.inspection._display import Display
-from skfair.metrics._group_metrics import GroupMetricsResult, group_metrics
-from skfair.metrics._measures import find_measures
+from skfair.inspection import _layout, _style
+from skfair.inspection._display import PredictionsDisplay
+from skfair.metrics._group_metrics import (
+    GroupMetricsResult,
+    find_metrics,
+    group_metrics,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -25,7 +28,7 @@ _MAX_COLUMNS = 4
 _WIDTH, _ROW, _FRAME, _HEIGHT = 3.4, 0.3, 1.2, 6.5
 
 
-class GroupMetricsDisplay(Display):
+class GroupMetricsDisplay(PredictionsDisplay):
     """Metrics of each group with their intervals, one panel for each metric.
 
     A vertical line is the value of everyone. Up to forty groups are named.
@@ -152,110 +155,15 @@ class GroupMetricsDisplay(Display):
             ax.set_ylabel(_style.names_text(names) or "")
 
     @classmethod
-    def from_estimator(
-        cls,
-        estimator: Any,
-        X: Any,
-        y: ArrayLike | None = None,
-        *,
-        metrics: Any,
-        sensitive_features: Any,
-        control_features: Any = None,
-        pos_label: Any = None,
-        confidence_level: float | None = 0.95,
-        n_resamples: int = 199,
-        sample_weight: ArrayLike | None = None,
-        random_state: int | np.random.RandomState | None = None,
-        n_jobs: int | None = None,
-        ax: Axes | Sequence[Axes] | None = None,
-        name: str | None = None,
-    ) -> Self:
-        """Draw metrics of a fitted classifier or regressor.
-
-        Parameters
-        ----------
-        estimator : estimator instance
-            Fitted estimator. Group labels given beside X are passed to its methods if
-            they take `sensitive_features`. Metrics of scores get its `predict_proba`,
-            or else its `decision_function`, all others its `predict`.
-        X : array-like of shape (n_samples, n_features)
-            Input values.
-        y : array-like of shape (n_samples,), default=None
-            True labels. The selection rate needs none.
-        metrics : str, callable, scorer, list of these, or dict of name -> these
-            See `skfair.metrics.group_metrics`.
-        sensitive_features : array-like of shape (n_samples,) or \
-(n_samples, n_columns), str, int, list of str, list of int, or callable
-            Group of each row, or the columns of X that hold it: a str, an int, a
-            callable of X, or a list of str or int whose length is not n_samples.
-        control_features : array-like of shape (n_samples,) or \
-(n_samples, n_columns), str, int, list of str, list of int, or callable, default=None
-            Stratum of each row, likewise.
-        pos_label : int, float, bool or str, default=None
-            Label of the positive class. None stands for the second class of a
-            binary classifier.
-        confidence_level : float in (0, 1) or None, default=0.95
-            Level of the intervals.
-        n_resamples : int, default=199
-            Number of bootstrap resamples for metrics that are no rates.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Non-negative sample weights.
-        random_state : int, RandomState instance or None, default=None
-            Seed of the resamples.
-        n_jobs : int, default=None
-            Number of processes for the resamples.
-        ax : matplotlib Axes, or array of them, default=None
-            Where to draw, one for each metric. None makes a new figure.
-        name : str, default=None
-            Title, the estimator's class name by default.
-
-        Returns
-        -------
-        GroupMetricsDisplay
-
-        Raises
-        ------
-        ImportError, sklearn.exceptions.NotFittedError
-            Without matplotlib, or with an estimator that is not fitted.
-        ValueError
-            As in `from_predictions`; also if X lacks a named column.
-        """
-        _style.require_matplotlib(f"{cls.__name__}.from_estimator")
-        measures = find_measures(metrics)
-        classes = list(getattr(estimator, "classes_", ()))
-        if pos_label is None and len(classes) == 2:
-            pos_label = classes[1]
-        probable = hasattr(estimator, "predict_proba")
-        methods = {"y_pred": "predict"}
-        methods["y_score"] = "predict_proba" if probable else "decision_function"
-        columns: dict[str, Any] = {"y_pred": None}
-        for column, method in methods.items():
-            if any(one.takes_scores is (column == "y_score") for one in measures):
-                columns[column], groups, strata = _inputs.estimator_response(
-                    estimator,
-                    X,
-                    sensitive_features,
-                    method,
-                    control_features=control_features,
-                )
-        if "y_score" in columns and classes and pos_label == classes[0]:
-            # Responses are those to the second class.
-            columns["y_score"] = (1 if probable else 0) - columns["y_score"]
-        return cls.from_predictions(
-            y,
-            **columns,
-            metrics=metrics,
-            sensitive_features=groups,
-            control_features=strata,
-            pos_label=pos_label,
-            confidence_level=confidence_level,
-            n_resamples=n_resamples,
-            sample_weight=sample_weight,
-            random_state=random_state,
-            n_jobs=n_jobs,
-            ax=ax,
-            name=type(estimator).__name__ if name is None else name,
-        )
+    def _methods(cls, estimator: Any, options: dict[str, Any]) -> dict[str, str]:
+        """Choose `predict` for metrics of labels, scores for those that take them."""
+        scores = "predict_proba"
+        if not hasattr(estimator, scores):
+            scores = "decision_function"
+        of_scores = {one.takes_scores for one in find_metrics(options["metrics"])}
+        options["y_pred"] = None  # where all metrics take scores
+        methods = {"y_pred": "predict"} if False in of_scores else {}
+        return methods | ({"y_score": scores} if True in of_scores else {})
 
     @classmethod
     def from_predictions(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from skfair._utils._types import Floats, Integers
+from skfair._utils._arrays import Floats, Integers
 from skfair._utils._validation import Scale
 from skfair.inspection import _style
 from skfair.metrics import MADDBandwidthResult

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from skfair._utils._types import Floats
+from skfair._utils._arrays import Floats
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

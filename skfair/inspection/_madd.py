@@ -10,8 +10,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from skfair._utils._validation import Scale
-from skfair.inspection import _inputs, _layout, _style
-from skfair.inspection._display import Display
+from skfair.inspection import _layout, _style
+from skfair.inspection._display import (
+    PredictionsDisplay,
+    comparable_scores,
+    permuted_values,
+    stratum_of_largest,
+)
 from skfair.inspection._histograms import (
     HEADROOM,
     bins_to_show,
@@ -27,7 +32,7 @@ if TYPE_CHECKING:
 _TICKS = (0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 
 
-class MADDDisplay(Display):
+class MADDDisplay(PredictionsDisplay):
     """Histograms of two groups' scores, and their MADD for each bandwidth.
 
     With more than two groups, the pair with the largest MADD is shown.
@@ -235,81 +240,6 @@ class MADDDisplay(Display):
         ax.set_yticks([tick for tick in ax.get_yticks() if tick <= min(2, top)])
 
     @classmethod
-    def from_estimator(
-        cls,
-        estimator: Any,
-        X: Any,
-        y: ArrayLike | None = None,
-        *,
-        sensitive_features: Any,
-        control_features: Any = None,
-        n_permutations: int = 99,
-        scale: Scale = "probability",
-        sample_weight: ArrayLike | None = None,
-        random_state: int | np.random.RandomState | None = None,
-        ax: Sequence[Axes] | None = None,
-        name: str | None = None,
-    ) -> Self:
-        """Draw MADD of the scores of a fitted classifier.
-
-        Parameters
-        ----------
-        estimator : estimator instance
-            Fitted binary classifier with `predict_proba`. With ``scale="rank"`` also
-            one with `decision_function`, or an estimator that is no classifier.
-        X : array-like of shape (n_samples, n_features)
-            Input values.
-        y : array-like of shape (n_samples,), default=None
-            Ignored. If given it must be binary and of the right length.
-        sensitive_features : array-like of shape (n_samples,) or \
-(n_samples, n_columns), str, int, list of str, list of int, or callable
-            Group of each row, or the columns of X that hold it: a str, an int, a
-            callable of X, or a list of str or int whose length is not n_samples.
-        control_features : array-like of shape (n_samples,) or \
-(n_samples, n_columns), str, int, list of str, list of int, or callable, default=None
-            Stratum of each row, likewise. The stratum with the largest MADD is
-            drawn, and named.
-        n_permutations : int, default=99
-            Number of permutations for the null distribution; 0 leaves it out.
-        scale : {"probability", "rank"}, default="probability"
-            ``"rank"`` draws the ranks of scores that are no probabilities, as in
-            `skfair.metrics.madd`.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Non-negative sample weights.
-        random_state : int, RandomState instance or None, default=None
-            Seed of the permutations.
-        ax : sequence of two matplotlib Axes, default=None
-            Where to draw. None makes a new figure.
-        name : str, default=None
-            Title of the first axes, the estimator's class name by default.
-
-        Returns
-        -------
-        MADDDisplay
-
-        Raises
-        ------
-        ImportError, sklearn.exceptions.NotFittedError
-            Without matplotlib, or with an estimator that is not fitted.
-        ValueError
-            As in `from_predictions`; also if the estimator is not a binary classifier
-            with `predict_proba` (or what `scale` takes), or X lacks a named column.
-        """
-        return cls._draw_estimator(
-            estimator,
-            X,
-            y,
-            sensitive_features=sensitive_features,
-            control_features=control_features,
-            name=name,
-            n_permutations=n_permutations,
-            scale=scale,
-            sample_weight=sample_weight,
-            random_state=random_state,
-            ax=ax,
-        )
-
-    @classmethod
     def from_predictions(
         cls,
         y_true: ArrayLike | None,
@@ -377,9 +307,9 @@ class MADDDisplay(Display):
         _style.require_matplotlib(f"{cls.__name__}.from_predictions")
         rows = y_true, y_score, sensitive_features, sample_weight
         metric = partial(madd, scale=scale)
-        rows, name = _inputs.stratum_of_largest(metric, rows, control_features, name)
-        null = _inputs.permuted_values(metric, rows, n_permutations, random_state)
-        statistic = _inputs.comparable_scores(*rows, scale)
+        rows, name = stratum_of_largest(metric, rows, control_features, name)
+        null = permuted_values(metric, rows, n_permutations, random_state)
+        statistic = comparable_scores(*rows, scale)
         result = madd_optimal_bandwidth(None, statistic)
         edges, shares, counts = shares_in_bins(
             statistic, result.groups, bins_to_show(result)

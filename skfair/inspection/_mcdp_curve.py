@@ -10,20 +10,25 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from skfair._utils._types import Floats
+from skfair._utils._arrays import Floats
 from skfair._utils._validation import Scale
-from skfair.inspection import _inputs, _layout, _style
-from skfair.inspection._display import Display
+from skfair.inspection import _layout, _style
+from skfair.inspection._display import (
+    PredictionsDisplay,
+    check_level,
+    comparable_scores,
+    stratum_of_largest,
+)
 from skfair.metrics import mcdp, mcdp_curve
-from skfair.metrics._confidence._noise import supremum_quantile
 from skfair.metrics._inputs import effective_sizes
+from skfair.metrics._noise import supremum_quantile
 from skfair.statistics import GroupedScores
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-class MCDPCurveDisplay(Display):
+class MCDPCurveDisplay(PredictionsDisplay):
     """MCDP(epsilon) as a function of epsilon, half the length of the window of scores.
 
     Curves of several models can share axes: pass `ax_` of the first to the others.
@@ -180,92 +185,6 @@ class MCDPCurveDisplay(Display):
         return "\n".join(line for line in lines if line)
 
     @classmethod
-    def from_estimator(
-        cls,
-        estimator: Any,
-        X: Any,
-        y: ArrayLike | None = None,
-        *,
-        sensitive_features: Any,
-        control_features: Any = None,
-        scale: Scale = "probability",
-        sample_weight: ArrayLike | None = None,
-        confidence_level: float | None = None,
-        ax: Axes | None = None,
-        name: str | None = None,
-    ) -> Self:
-        """Draw MCDP of the scores of a fitted classifier.
-
-        Parameters
-        ----------
-        estimator : estimator instance
-            Fitted binary classifier with `predict_proba`. With ``scale="rank"`` also
-            one with `decision_function`, or an estimator that is no classifier.
-        X : array-like of shape (n_samples, n_features)
-            Input values.
-        y : array-like of shape (n_samples,), default=None
-            Ignored. If given it must be binary and of the right length.
-        sensitive_features : array-like of shape (n_samples,) or \
-(n_samples, n_columns), str, int, list of str, list of int, or callable
-            Group of each row, or the columns of X that hold it: a str, an int, a
-            callable of X, or a list of str or int whose length is not n_samples.
-        control_features : array-like of shape (n_samples,) or \
-(n_samples, n_columns), str, int, list of str, list of int, or callable, default=None
-            Stratum of each row, likewise. The stratum with the largest MCDP(0) is
-            drawn, and named.
-        scale : {"probability", "rank"}, default="probability"
-            ``"rank"`` draws the ranks of scores that are no probabilities, as in
-            `skfair.metrics.mcdp_curve`.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Non-negative sample weights.
-        confidence_level : float in (0, 1), default=None
-            Level of a confidence band of the whole curve, none by default.
-        ax : matplotlib Axes, default=None
-            Where to draw. None makes a new figure.
-        name : str, default=None
-            Name in the legend, the estimator's class name by default.
-
-        Returns
-        -------
-        MCDPCurveDisplay
-
-        Raises
-        ------
-        ImportError, sklearn.exceptions.NotFittedError
-            Without matplotlib, or with an estimator that is not fitted.
-        ValueError
-            As in `from_predictions`; also if the estimator is not a binary classifier
-            with `predict_proba` (or what `scale` takes), or X lacks a named column.
-
-        Examples
-        --------
-        >>> from sklearn.linear_model import LogisticRegression
-        >>> from skfair.datasets import make_biased_classification
-        >>> from skfair.inspection import MCDPCurveDisplay
-        >>> X, y = make_biased_classification(
-        ...     group_sizes={"sex": {0: 0.4, 1: 0.6}}, random_state=0
-        ... )
-        >>> model = LogisticRegression().fit(X, y)
-        >>> display = MCDPCurveDisplay.from_estimator(
-        ...     model, X, sensitive_features="sex"
-        ... )
-        >>> display.name
-        'LogisticRegression'
-        """
-        return cls._draw_estimator(
-            estimator,
-            X,
-            y,
-            sensitive_features=sensitive_features,
-            control_features=control_features,
-            name=name,
-            scale=scale,
-            sample_weight=sample_weight,
-            confidence_level=confidence_level,
-            ax=ax,
-        )
-
-    @classmethod
     def from_predictions(
         cls,
         y_true: ArrayLike | None,
@@ -332,8 +251,8 @@ class MCDPCurveDisplay(Display):
         _style.require_matplotlib(f"{cls.__name__}.from_predictions")
         rows = y_true, y_score, sensitive_features, sample_weight
         metric = partial(mcdp, scale=scale)
-        rows, name = _inputs.stratum_of_largest(metric, rows, control_features, name)
-        statistic = _inputs.comparable_scores(*rows, scale)
+        rows, name = stratum_of_largest(metric, rows, control_features, name)
+        statistic = comparable_scores(*rows, scale)
         epsilons, values = mcdp_curve(None, statistic)
         display = cls(
             epsilons=epsilons,
@@ -350,7 +269,7 @@ class MCDPCurveDisplay(Display):
 
 def _half_width(sizes: Floats, confidence_level: float) -> float:
     """Half the width of a band that holds for all pairs of groups at once."""
-    level = _inputs.check_level(sizes, confidence_level)
+    level = check_level(sizes, confidence_level)
     n_pairs = math.comb(len(sizes), 2)
     smallest = np.sort(sizes)[:2]
     return supremum_quantile((1 - level) / n_pairs) * float(

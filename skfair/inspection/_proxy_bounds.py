@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from skfair._utils._arrays import Floats
 from skfair._utils._text import number
-from skfair._utils._types import Floats
 from skfair.inspection import _layout, _style
 from skfair.inspection._display import Display
 

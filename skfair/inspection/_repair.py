@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from skfair.inspection import _inputs, _layout, _style
-from skfair.inspection._display import Display
+from skfair.inspection import _layout, _style
+from skfair.inspection._display import Display, comparable_scores, responses_of
 from skfair.inspection._histograms import (
     HEADROOM,
     bins_to_show,
@@ -239,11 +239,12 @@ class RepairDisplay(Display):
         model, X = _post_processor(estimator, X)
         if sensitive_features is None:
             sensitive_features = model.sensitive_features
-        after, groups, _ = _inputs.estimator_response(model, X, sensitive_features)
+        after, groups, _ = responses_of(
+            [(model, None)], X, sensitive_features, "predict_proba"
+        )
         before = np.mean(model._predict_by_each(X), axis=0)
         first, second = (
-            _inputs.comparable_scores(None, scores, groups)
-            for scores in (before, after)
+            comparable_scores(None, scores, groups) for scores in (before, after)
         )
         result = madd_optimal_bandwidth(None, first)
         n_bins = bins_to_show(result)

@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from sklearn.model_selection import StratifiedKFold
 
-from skfair._training_rows import cross_fit
-from skfair._utils._arithmetic import quotients
-from skfair._utils._types import Bools, Floats, Integers
+from skfair._cross_fit import cross_fit
+from skfair._utils._arrays import Bools, Floats, Integers, quotients
 
 #: Cells of equal rows take the place of a classifier if so many rows share each.
 _ROWS_PER_CELL = 20

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from skfair._utils._optional import extra, require
+from skfair._utils._arrays import Integers
+from skfair._utils._hints import extra, require
 from skfair._utils._text import counted, one_line, whole
-from skfair._utils._types import Integers
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -6,54 +6,53 @@ their scorers are negated and called ``neg_...``.
 
 from typing import TYPE_CHECKING
 
-from skfair._utils._other_names import other_names
-from skfair.metrics._classes import values_by_class
-from skfair.metrics._confidence._certify import CertifyResult, certify
-from skfair.metrics._confidence._confidence_interval import (
-    ConfidenceInterval,
-    confidence_interval,
-)
-from skfair.metrics._dcp._channel._min_dcp_bounds import MinDCPResult, min_dcp_bounds
-from skfair.metrics._dcp._dcp import DCPResult, dcp
-from skfair.metrics._dcp._dcp_bounds import dcp_bounds
-from skfair.metrics._demographic_parity import demographic_parity_difference
-from skfair.metrics._distribution._abcc import abcc
-from skfair.metrics._distribution._abroca import abroca
-from skfair.metrics._distribution._calibration_gap import (
+from skfair._utils._hints import other_names
+from skfair.metrics._abcc import abcc
+from skfair.metrics._abroca import abroca
+from skfair.metrics._bootstrap import BootstrapResult, bootstrap_interval
+from skfair.metrics._calibration_gap import (
     calibration_gap,
 )
-from skfair.metrics._distribution._madd import (
+from skfair.metrics._confidence_interval import (
+    CertifyResult,
+    ConfidenceInterval,
+    certify,
+    confidence_interval,
+)
+from skfair.metrics._cvar_fairness import (
+    CVaRTestResult,
+    RateVarianceResult,
+    cvar_fairness,
+    cvar_fairness_report,
+    cvar_fairness_test,
+    rate_variance,
+    top_groups,
+)
+from skfair.metrics._dcp import DCPResult, dcp, dcp_bounds
+from skfair.metrics._group_metrics import GroupMetricsResult, group_metrics
+from skfair.metrics._impact_ratios import impact_ratios
+from skfair.metrics._madd import (
     MADDBandwidthResult,
     madd,
     madd_curve,
     madd_optimal_bandwidth,
 )
-from skfair.metrics._distribution._mcdp import mcdp, mcdp_curve
-from skfair.metrics._distribution._metric_bounds import MetricBounds, metric_bounds
-from skfair.metrics._equalized_odds import equalized_odds_difference
-from skfair.metrics._error_differences import (
-    mean_absolute_error_difference,
-    mean_error_difference,
+from skfair.metrics._max_gap import max_gap, max_gap_test
+from skfair.metrics._mcdp import mcdp, mcdp_curve
+from skfair.metrics._metric_bounds import MetricBounds, metric_bounds
+from skfair.metrics._min_dcp import MinDCPResult, min_dcp_bounds
+from skfair.metrics._permutation import (
+    PermutationTestResult,
+    permutation_test,
 )
-from skfair.metrics._group_metrics import GroupMetricsResult, group_metrics
-from skfair.metrics._groupwise._cvar_fairness import (
-    CVaRTestResult,
-    cvar_fairness,
-    cvar_fairness_test,
-)
-from skfair.metrics._groupwise._cvar_fairness_report import cvar_fairness_report
-from skfair.metrics._groupwise._impact_ratios import impact_ratios
-from skfair.metrics._groupwise._max_gap import max_gap, max_gap_test
-from skfair.metrics._groupwise._rate_variance import RateVarianceResult, rate_variance
-from skfair.metrics._groupwise._top_groups import top_groups
-from skfair.metrics._groupwise._worst_subgroup import (
-    WorstSubgroupResult,
-    worst_subgroup,
-)
-from skfair.metrics._proxy._proxy_bounds import ProxyBoundsResult, proxy_bounds
-from skfair.metrics._rate_differences import (
+from skfair.metrics._proxy_bounds import ProxyBoundsResult, proxy_bounds
+from skfair.metrics._rates import (
+    demographic_parity_difference,
+    equalized_odds_difference,
     false_positive_rate_difference,
     impact_ratio_shortfall,
+    mean_absolute_error_difference,
+    mean_error_difference,
     predictive_value_difference,
     true_positive_rate_difference,
 )
@@ -64,12 +63,8 @@ from skfair.metrics._scorer import (
     make_fairness_scorer,
     make_group_scorer,
 )
-from skfair.metrics._strata import values_by_stratum
-from skfair.metrics._uncertainty._bootstrap import BootstrapResult, bootstrap_interval
-from skfair.metrics._uncertainty._permutation import (
-    PermutationTestResult,
-    permutation_test,
-)
+from skfair.metrics._strata import values_by_class, values_by_stratum
+from skfair.metrics._worst_subgroup import WorstSubgroupResult, worst_subgroup
 
 __all__ = [
     "BootstrapResult",

@@ -16,11 +16,15 @@ import numpy as np
 
 from skfair._utils._validation import check_choice
 from skfair._utils._warnings import warns_if_reordered
-from skfair.metrics._classes import evaluate_classes
 from skfair.metrics._inputs import Multigroup
 from skfair.metrics._spec import Specification, check_option_names, register
-from skfair.metrics._strata import Multistratum, combine_numbers, evaluate_strata
-from skfair.statistics._json import JSONStatistic
+from skfair.metrics._strata import (
+    Multistratum,
+    combine_numbers,
+    evaluate_classes,
+    evaluate_strata,
+)
+from skfair.statistics._statistic import GroupedStatistic
 
 Metric = TypeVar("Metric", bound=Callable[..., Any])
 
@@ -93,7 +97,7 @@ def specify(
         @wraps(function)
         def metric(*args: Any, **kwargs: Any) -> Any:
             refuse_sorted_rows(function.__name__, args[1] if len(args) > 1 else None)
-            statistic = len(args) == 2 and isinstance(args[1], JSONStatistic)
+            statistic = len(args) == 2 and isinstance(args[1], GroupedStatistic)
             if len(args) != 2 or (
                 kwargs.get("sensitive_features") is None and not statistic
             ):
@@ -140,7 +144,7 @@ def _check_call(
             f"{specification.name} must be given {labels} and {values} in this order, "
             f"and everything else by name: {call}"
         )
-    rows = not isinstance(given[values], JSONStatistic)
+    rows = not isinstance(given[values], GroupedStatistic)
     if rows and given.get("sensitive_features") is None:
         known = signature(specification.function).parameters
         other = next((name for name in kwargs if name not in known), None)

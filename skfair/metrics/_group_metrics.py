@@ -4,26 +4,32 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Hashable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
+from inspect import isfunction, signature
 from typing import Any, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 import pandas as pd
+import sklearn.metrics
 from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import UndefinedMetricWarning
+from sklearn.metrics import get_scorer, get_scorer_names
 from sklearn.utils.parallel import Parallel, delayed
 
+from skfair._rows import Rows
+from skfair._utils._arrays import Floats, Integers
+from skfair._utils._results import TableResult
 from skfair._utils._text import listed
-from skfair._utils._types import Floats, Integers
 from skfair._utils._validation import (
     as_array,
     check_integer,
     check_length,
+    check_no_missing,
     check_real,
-    check_shape,
     check_weights,
+    refuse_scores,
 )
 from skfair._utils._warnings import warn_user, warns_if_reordered
 from skfair.groups import (
@@ -39,30 +45,276 @@ from skfair.groups import (
     sort_labels,
     why_undefined,
 )
-from skfair.metrics._confidence._confidence_interval import confidence_interval
-from skfair.metrics._demographic_parity import demographic_parity_difference
+from skfair.metrics._confidence_interval import confidence_interval
 from skfair.metrics._evaluate import refuse_sorted_rows
 from skfair.metrics._inputs import (
     Multigroup,
+    Rate,
+    check_groups_of_numbers,
     check_multigroup,
+    has_text,
     outcomes_of_rate,
-)
-from skfair.metrics._measures import (
-    RATES,
-    Columns,
-    GroupMetric,
-    find_measures,
-    prepare,
+    positive_class,
 )
 from skfair.metrics._rate_intervals import clopper_pearson, ratio_ends
-from skfair.metrics._uncertainty._resampling import (
+from skfair.metrics._rates import demographic_parity_difference
+from skfair.metrics._resampling import (
     basic_interval,
     check_seed,
     defined_values,
-    stratified_draws,
 )
-from skfair.metrics._undefined import check_groups_of_numbers
+from skfair.metrics._scorer import _Scorer
+from skfair.metrics._spec import name_of, unwrapped
 from skfair.statistics import GroupedOutcomes
+
+#: Rates by name, and whether the complement of one is taken.
+RATES: dict[str, tuple[Rate, bool]] = {
+    "selection_rate": ("selection_rate", False),
+    "accuracy": ("accuracy", False),
+    "error_rate": ("error_rate", False),
+    "true_positive_rate": ("true_positive_rate", False),
+    "false_negative_rate": ("true_positive_rate", True),
+    "false_positive_rate": ("false_positive_rate", False),
+    "true_negative_rate": ("false_positive_rate", True),
+    "predictive_value": ("predictive_value", False),
+}
+#: Functions of scikit-learn that are such rates, and the options with which they are.
+_RATES_OF_SKLEARN: dict[Any, tuple[str, dict[str, Any]]] = {
+    sklearn.metrics.accuracy_score: ("accuracy", {"normalize": True}),
+    sklearn.metrics.zero_one_loss: ("error_rate", {"normalize": True}),
+    sklearn.metrics.recall_score: ("true_positive_rate", {"average": "binary"}),
+    sklearn.metrics.precision_score: ("predictive_value", {"average": "binary"}),
+}
+#: Second parameters of metrics that take scores.
+_SCORES = ("y_score", "y_proba", "y_prob", "pred_decision")
+#: Metrics of scores whose second parameter was called y_pred before scikit-learn 1.9.
+_OF_SCORES = (sklearn.metrics.log_loss, sklearn.metrics.d2_log_loss_score)
+#: Values of rows by the name of the argument.
+Columns: TypeAlias = dict[str, NDArray[Any]]
+
+
+class GroupMetric(NamedTuple):
+    """A metric, and how it is called."""
+
+    name: str
+    #: None for a rate that scikit-learn does not have.
+    function: Callable[..., float] | None
+    options: dict[str, Any]
+    sign: int = 1
+    takes_scores: bool = False
+    #: Name of the rate that it is.
+    rate: str | None = None
+    #: True label that counts as 1, for metrics of scores; None for labels as they are.
+    positive: Any = None
+
+    def takes(self, parameter: str) -> bool:
+        """Whether the function has a parameter that the user has not set."""
+        return parameter not in self.options and parameter in _parameters(self.function)
+
+    @property
+    def takes_counts(self) -> bool:
+        """Whether a weight of n stands for n rows with the same labels."""
+        known = getattr(self.function, "__module__", "").startswith("sklearn.")
+        return known and not self.takes_scores and self.takes("sample_weight")
+
+    def with_option(self, name: str, value: Any) -> GroupMetric:
+        """Set an option."""
+        return self._replace(options={**self.options, name: value})
+
+    def evaluate(self, columns: Columns, rows: Integers) -> float:
+        """Value of some rows, nan of none."""
+        if not len(rows):
+            return math.nan
+        true = columns["y_true"][rows]
+        if self.positive is not None:
+            true = (true == self.positive).astype(int)
+        predicted = (
+            _scores_or_predictions(columns) if self.takes_scores else columns["y_pred"]
+        )
+        options = dict(self.options)
+        if "sample_weight" in columns:
+            options["sample_weight"] = columns["sample_weight"][rows]
+        function: Any = self.function
+        value = np.asarray(function(true, predicted[rows], **options))
+        if value.size != 1:
+            raise ValueError(
+                f"{self.name} must return a number, got an array of shape "
+                f"{value.shape}. Choose one of them, or take their mean, in a function "
+                "of your own."
+            )
+        return self.sign * float(value.item())
+
+
+def _parameters(function: Any) -> list[str]:
+    """Names of the parameters of a function, as far as they are known."""
+    try:
+        return list(signature(function).parameters)
+    except (TypeError, ValueError):  # of None, or of a builtin
+        return []
+
+
+def find_metrics(metrics: Any) -> list[GroupMetric]:
+    """Return the metrics with their names, which are distinct."""
+    if isinstance(metrics, Mapping):
+        found = [_find_metric(metric, str(name)) for name, metric in metrics.items()]
+    else:
+        several = isinstance(metrics, (list, tuple))
+        found = [_find_metric(metric) for metric in (metrics if several else [metrics])]
+    if not found:
+        raise ValueError("metrics must hold at least one metric, got none.")
+    names = [one.name for one in found]
+    repeated = [name for name in dict.fromkeys(names) if names.count(name) > 1]
+    if repeated:
+        raise ValueError(
+            f"metrics must have distinct names, got {repeated[0]!r} repeatedly. Pass a "
+            "dictionary of name -> metric."
+        )
+    return found
+
+
+def _find_metric(metric: Any, name: str | None = None) -> GroupMetric:
+    """Find how a metric is called that is given by name, as function or as scorer."""
+    if isinstance(metric, str):
+        if metric in RATES:
+            return GroupMetric(name or metric, None, {}, rate=metric)
+        return _find_metric(_find(metric), name or metric)
+    if isinstance(metric, _Scorer):
+        found = _find_metric(partial(metric._score_func, **metric._kwargs), name)
+        scores = metric._response_method != "predict"
+        rate = found.rate if metric._sign == 1 else None
+        return found._replace(sign=metric._sign, takes_scores=scores, rate=rate)
+    if not callable(metric):
+        raise TypeError(
+            "metrics must be the name of a metric, a function, a scorer, or a list or "
+            f"dictionary of these, got {metric!r}."
+        )
+    function, options = unwrapped(metric)
+    return GroupMetric(
+        name or name_of(function),
+        function,
+        options,
+        takes_scores=function in _OF_SCORES
+        or _parameters(function)[1:2] in [[one] for one in _SCORES],
+        rate=_rate_of(function, options),
+    )
+
+
+def _find(name: str) -> Any:
+    """Return the function or the scorer of scikit-learn that has a name."""
+    function = getattr(sklearn.metrics, name, None)
+    if isfunction(function):
+        return function
+    if name in get_scorer_names():
+        return get_scorer(name)
+    raise ValueError(
+        "metrics must name a function of sklearn.metrics such as 'recall_score', a "
+        f"scorer such as 'roc_auc', or one of {', '.join(map(repr, RATES))}, got "
+        f"{name!r}."
+    )
+
+
+def _rate_of(function: Any, options: dict[str, Any]) -> str | None:
+    """Name the rate that a function of scikit-learn computes, None for others."""
+    for known, (rate, as_rate) in _RATES_OF_SKLEARN.items():
+        if function is known:
+            free = ("pos_label", "zero_division")
+            same = [
+                name in free or (name, value) in as_rate.items()
+                for name, value in options.items()
+            ]
+            return rate if all(same) else None
+    return None
+
+
+def prepare(measure: GroupMetric, columns: Columns, pos_label: Any) -> GroupMetric:
+    """Check what a metric is given, and tell it the positive label and the labels."""
+    if "y_true" not in columns and measure.rate != "selection_rate":
+        raise ValueError(f"y_true must be given for {measure.name}, got None.")
+    if not measure.takes_scores and "y_pred" not in columns:
+        raise ValueError(f"y_pred must be predictions for {measure.name}, got None.")
+    weighted = "sample_weight" in columns and measure.rate is None
+    if weighted and not measure.takes("sample_weight"):
+        raise TypeError(f"{measure.name} takes no sample_weight, got weights.")
+    if measure.takes_scores:
+        return _prepare_for_scores(measure, columns, pos_label)
+    if any(columns[name].ndim > 1 for name in ("y_true", "y_pred") if name in columns):
+        if measure.function is None:
+            raise ValueError(
+                f"y_true and y_pred must have shape (n_samples,) for {measure.name}, "
+                f"got {columns['y_pred'].shape}. Pass a function of several columns, "
+                "such as one of sklearn.metrics."
+            )
+        return measure._replace(rate=None)
+    if measure.rate is not None:
+        refuse_scores(columns["y_pred"], "y_pred")
+    return _prepare_for_labels(measure, columns, pos_label)
+
+
+def _prepare_for_labels(
+    measure: GroupMetric, columns: Columns, pos_label: Any
+) -> GroupMetric:
+    """Tell a metric of predicted labels which of two labels is positive."""
+    asks = measure.rate not in (None, "accuracy", "error_rate")
+    asks = asks or measure.takes("pos_label")
+    if not asks or measure.options.get("average", "binary") != "binary":
+        return measure
+    read = [name for name in ("y_true", "y_pred") if name in columns]
+    classes = _labels_in(columns, read)
+    if measure.function is not None and len(classes) > 2:
+        return measure._replace(rate=None)  # whose error names other averages
+    given = measure.options.get("pos_label", pos_label)
+    positive = positive_class(classes, " and ".join(read), given)
+    measure = measure.with_option("pos_label", positive)
+    if measure.function is sklearn.metrics.jaccard_score:
+        return measure._replace(function=_jaccard)
+    if measure.takes("zero_division"):
+        measure = measure.with_option("zero_division", np.nan)
+    return measure
+
+
+def _jaccard(y_true: Any, y_pred: Any, **options: Any) -> float:
+    """Jaccard score of two classes, whose `zero_division` cannot be nan."""
+    given = options.pop("zero_division", np.nan)
+    score = partial(sklearn.metrics.jaccard_score, y_true, y_pred, **options)
+    low, high = score(zero_division=0), score(zero_division=1)
+    return float(low if low == high else given)
+
+
+def _prepare_for_scores(
+    measure: GroupMetric, columns: Columns, pos_label: Any
+) -> GroupMetric:
+    """Tell a metric of scores which true label is positive, and which there are."""
+    scores = _scores_or_predictions(columns)
+    if "y_score" not in columns and (has_text(scores) or len(pd.unique(scores)) < 3):
+        raise ValueError(
+            f"{measure.name} takes scores, but y_pred holds labels: pass "
+            "y_score=<probabilities or decision values> as well."
+        )
+    classes = _labels_in(columns, ["y_true"])
+    if scores.ndim == 1 and len(classes) <= 2:
+        given = measure.options.get("pos_label", pos_label)
+        positive = positive_class(classes, "y_true", given)
+        options = {k: v for k, v in measure.options.items() if k != "pos_label"}
+        measure = measure._replace(options=options, positive=positive)
+        classes = [0, 1]
+    return (
+        measure.with_option("labels", classes) if measure.takes("labels") else measure
+    )
+
+
+def _scores_or_predictions(columns: Columns) -> NDArray[Any]:
+    """Scores, for which predictions may stand."""
+    return columns["y_score"] if "y_score" in columns else columns["y_pred"]
+
+
+def _labels_in(columns: Columns, names: Iterable[str]) -> list[Any]:
+    """Sorted distinct labels in some columns."""
+    found: list[Any] = []
+    for name in names:
+        check_no_missing(columns[name], name)
+        found += pd.unique(columns[name]).tolist()
+    return sort_labels(dict.fromkeys(found))
+
 
 #: Rows of a group below which resamples of it tell nothing.
 _LEAST_ROWS = 10
@@ -82,7 +334,7 @@ _DISPARITIES: list[_Disparity] = [
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class GroupMetricsResult:
+class GroupMetricsResult(TableResult):
     """Result of `group_metrics`.
 
     Attributes
@@ -102,14 +354,11 @@ class GroupMetricsResult:
     confidence_level : float or None
     """
 
-    groups: pd.DataFrame
-    everyone: pd.DataFrame
-    disparities: pd.DataFrame
-    sizes: pd.DataFrame
-    confidence_level: float | None
-
-    def __repr__(self) -> str:
-        return str(self.to_frame())
+    groups: pd.DataFrame = field(repr=False)
+    everyone: pd.DataFrame = field(repr=False)
+    disparities: pd.DataFrame = field(repr=False)
+    sizes: pd.DataFrame = field(repr=False)
+    confidence_level: float | None = field(repr=False)
 
     @property
     def by_group(self) -> pd.DataFrame:
@@ -202,10 +451,12 @@ def group_metrics(
         ``"true_negative_rate"`` or ``"predictive_value"``. A callable is
         ``metric(y_true, y_pred)`` and returns a number; `functools.partial` sets its
         options. The value of a scorer has its sign.
-    y_true : array-like of shape (n_samples,) or None
+    y_true : array-like of shape (n_samples,) or (n_samples, n_outputs), or None
         True labels, or numbers of a regression. The selection rate needs none.
-    y_pred : array-like of shape (n_samples,) or None
-        Predicted labels or numbers. None if all metrics take scores.
+    y_pred : array-like of shape (n_samples,) or (n_samples, ...), or None
+        Predicted labels or numbers. Metrics that take several columns, such as the
+        ends of intervals, sets of classes, or several outputs, have them as they are.
+        None if all metrics take scores.
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
         Group of each row; several columns stand for their intersection.
     control_features : array-like of shape (n_samples,) or (n_samples, n_columns), \
@@ -313,32 +564,43 @@ default=None
     columns, groups, strata = _check_rows(
         y_true, y_pred, y_score, sample_weight, sensitive_features, control_features
     )
-    measures = [prepare(one, columns, pos_label) for one in find_measures(metrics)]
-    others = [one for one in measures if one.rate is None]
-    if any(one.takes_counts for one in others):  # scikit-learn's metrics of labels
-        true, predicted = (pd.unique(columns[name]).tolist() for name in _LABELS)
-        if max(len(true), len(predicted)) <= _MAX_LABELS:  # not of a regressor
-            check_kinds_of_labels("y_true and y_pred", true, predicted)
+    measures = [
+        prepare(measure, columns, pos_label) for measure in find_metrics(metrics)
+    ]
+    others = [measure for measure in measures if measure.rate is None]
+    if any(measure.takes_counts for measure in others):  # scikit-learn's, of labels
+        _warn_of_kinds(*(columns[name] for name in _LABELS))
     parts = []
     for label, part, rows in _rows_by_stratum(groups, strata):
-        kept = {name: column[rows] for name, column in columns.items()}
+        of_stratum = {name: column[rows] for name, column in columns.items()}
         draws: dict[str, Any] = {}
         if level is not None and others:
             drawn = _values_of_resamples(
-                others, kept, part, n_resamples, generator, n_jobs
+                others, of_stratum, part, n_resamples, generator, n_jobs
             )
-            names = [one.name for one in others]
+            names = [measure.name for measure in others]
             draws = dict(zip(names, np.moveaxis(drawn, 1, 0), strict=True))
-        for one in measures:
-            found = (
-                _measure_any(one, kept, part, level or 0.0, draws.get(one.name))
-                if one.rate is None
-                else _measure_rate(one, kept, part, level)
-            )
-            parts.append((one.name, label, found))
+        for measure in measures:
+            if measure.rate is None:
+                of_metric = draws.get(measure.name)
+                numbers, disparities = _measure_any(
+                    measure, of_stratum, part, level or 0.0, of_metric
+                )
+            else:
+                numbers, disparities = _measure_rate(measure, of_stratum, part, level)
+            parts.append((measure.name, label, part.labels, numbers, disparities))
     tables = _tables(parts, groups, strata)
     sizes = _sizes(columns.get("y_true"), groups, strata)
     return GroupMetricsResult(*tables, sizes, level)
+
+
+def _warn_of_kinds(y_true: NDArray[Any], y_pred: NDArray[Any]) -> None:
+    """Warn of true and predicted labels that look alike, such as 1 and "1"."""
+    if y_true.ndim > 1 or y_pred.ndim > 1:
+        return
+    true, predicted = pd.unique(y_true).tolist(), pd.unique(y_pred).tolist()
+    if max(len(true), len(predicted)) <= _MAX_LABELS:  # not of a regressor
+        check_kinds_of_labels("y_true and y_pred", true, predicted)
 
 
 @warns_if_reordered
@@ -354,16 +616,18 @@ def _check_rows(
     columns: Columns = {}
     if y_pred is not None:
         columns["y_pred"] = as_array(y_pred, "y_pred")
-        check_shape(columns["y_pred"], "y_pred")
     if y_score is not None:
         columns["y_score"] = as_array(y_score, "y_score")
     if not columns:
         raise ValueError("y_pred and y_score are both None, expected one of them.")
     n_samples = len(next(iter(columns.values())))
+    if not n_samples:
+        raise ValueError(f"{next(iter(columns))} has 0 rows, expected at least one.")
     if y_score is not None:
         check_length("y_score", len(columns["y_score"]), n_samples)
     if y_true is not None:
-        columns["y_true"] = as_array(y_true, "y_true", n_samples)
+        columns["y_true"] = as_array(y_true, "y_true")
+        check_length("y_true", len(columns["y_true"]), n_samples)
     weights = check_weights(sample_weight, n_samples)
     if weights is not None:
         columns["sample_weight"] = weights
@@ -380,22 +644,16 @@ def _check_rows(
     return columns, groups[kept], None if strata is None else strata[kept]
 
 
-class _ByGroup(NamedTuple):
-    """Numbers of a metric, of each group and, last, of everyone."""
-
-    labels: tuple[Hashable, ...]
-    n: Integers
-    n_counted: Integers
-    values: Floats
-    lower: Floats
-    upper: Floats
-    #: Value and interval, by disparity and multigroup.
-    disparities: dict[_Disparity, tuple[float, float, float]]
+#: Columns of the result's tables for one metric, each with an entry for each group and,
+#: last, for everyone.
+Numbers: TypeAlias = dict[str, NDArray[Any]]
+#: Value and interval, by disparity and multigroup.
+Disparities: TypeAlias = dict[_Disparity, tuple[float, float, float]]
 
 
 def _measure_rate(
     measure: GroupMetric, columns: Columns, groups: Groups, level: float | None
-) -> _ByGroup:
+) -> tuple[Numbers, Disparities]:
     """Compute a proportion of each group, with intervals that keep their level."""
     rate, complement = RATES[str(measure.rate)]
     pos_label = measure.options.get("pos_label")
@@ -424,8 +682,14 @@ def _measure_rate(
             ends = _interval_of_rates(key, statistic, level)
         disparities[key] = (value, *ends)
     _warn_of_groups(measure.name, groups, rates, counts)
-    n = _and_all(groups.sizes())
-    return _ByGroup(groups.labels, n, counts, rates, lower, upper, disparities)
+    numbers = {
+        "n": _and_all(groups.sizes()),
+        "n_counted": counts,
+        "value": rates,
+        "lower": lower,
+        "upper": upper,
+    }
+    return numbers, disparities
 
 
 def _and_all(values: NDArray[Any]) -> NDArray[Any]:
@@ -477,7 +741,7 @@ def _measure_any(
     groups: Groups,
     level: float,
     draws: Floats | None,
-) -> _ByGroup:
+) -> tuple[Numbers, Disparities]:
     """Compute any metric of each group, with bootstrap intervals.
 
     `draws` are its values on resamples, of shape (n_resamples, n_groups + 1).
@@ -505,7 +769,14 @@ def _measure_any(
             "Pass confidence_level=None for no intervals.",
             UndefinedMetricWarning,
         )
-    return _ByGroup(groups.labels, n, n, values, lower, upper, disparities)
+    numbers = {
+        "n": n,
+        "n_counted": n,
+        "value": values,
+        "lower": lower,
+        "upper": upper,
+    }
+    return numbers, disparities
 
 
 def _values_of_resamples(
@@ -536,14 +807,16 @@ def _resamples(
 
     A draw is columns, their groups, and positions of rows, sorted by group.
     """
-    if "sample_weight" not in columns and all(one.takes_counts for one in measures):
+    several = any(columns[name].ndim > 1 for name in _LABELS if name in columns)
+    alike = "sample_weight" not in columns and not several
+    if alike and all(measure.takes_counts for measure in measures):
         labels = [encode_column(columns[name], "raise", name, name) for name in _LABELS]
         cells, kinds = intersect([(groups.codes, groups.labels), *labels])
         if len(kinds) <= _MAX_CELLS:
             _, first, counts = np.unique(cells, return_index=True, return_counts=True)
             return partial(_draw_counts, columns, groups, first, counts, generator)
-    draw = stratified_draws(groups, generator)
-    return lambda: (columns, groups, draw())
+    rows = Rows(groups)
+    return lambda: (columns, groups, rows.draw(generator))
 
 
 def _draw_counts(
@@ -666,19 +939,20 @@ def _rows_by_stratum(
 
 
 def _tables(
-    parts: list[tuple[str, Hashable, _ByGroup]], groups: Groups, strata: Groups | None
+    parts: list[tuple[str, Hashable, tuple[Hashable, ...], Numbers, Disparities]],
+    groups: Groups,
+    strata: Groups | None,
 ) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
     """Arrange the numbers of groups, of everyone and of disparities."""
     columns = ["n", "n_counted", *_NUMBERS]
     of_groups, of_everyone, of_disparities = {}, {}, {}
-    for metric, stratum, found in parts:
+    for metric, stratum, labels, numbers, disparities in parts:
         above = (metric, *_cells(stratum, strata))
-        numbers = found.n, found.n_counted, found.values, found.lower, found.upper
-        *rows, everyone = zip(*numbers, strict=True)
-        for label, row in zip(found.labels, rows, strict=True):
+        *rows, everyone = zip(*numbers.values(), strict=True)
+        for label, row in zip(labels, rows, strict=True):
             of_groups[*above, *_cells(label, groups)] = row
         of_everyone[above] = everyone
-        for key, interval in found.disparities.items():
+        for key, interval in disparities.items():
             of_disparities[*above, *key] = interval
     names = ["metric", *([] if strata is None else _level_names(strata, "stratum"))]
     return (
@@ -692,7 +966,9 @@ def _sizes(
     true: NDArray[Any] | None, groups: Groups, strata: Groups | None
 ) -> pd.DataFrame:
     """Count the rows of each group, and its rows of each true label if few occur."""
-    classes = [] if true is None else sort_labels(pd.unique(true).tolist())
+    classes = []
+    if true is not None and true.ndim == 1:
+        classes = sort_labels(pd.unique(true).tolist())
     classes = classes if len(classes) <= _MAX_LABELS else []
     counts = {}
     for stratum, part, rows in _rows_by_stratum(groups, strata):

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import betaincinv, ndtri
 
-from skfair._utils._arithmetic import quotients
-from skfair._utils._types import Floats
+from skfair._utils._arrays import Floats, quotients
 from skfair._utils._validation import check_real
 
 

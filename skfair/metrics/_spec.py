@@ -16,14 +16,14 @@ from inspect import Signature, signature, unwrap
 from types import FunctionType
 from typing import Any, TypeAlias
 
+from skfair._rows import Countable, Rows
+from skfair._utils._arrays import Integers
 from skfair._utils._text import shown
 from skfair.groups import encode_groups
-from skfair.statistics._grouped_scores import Gap
+from skfair.metrics._pairs import Located, Measure, PairGaps
 
 #: Combines the results of strata: the largest, or the mean where weights are given.
 Combine: TypeAlias = Callable[[list[Any], Sequence[float] | None], Any]
-#: A number for the difference of two CDFs, larger where its absolute value is larger.
-Measure: TypeAlias = Callable[[Gap], float]
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,17 +45,18 @@ class Specification:
     #: Whether groups are permuted within true labels, given the options of the metric;
     #: None where this is not known.
     compares_errors: Callable[..., bool] | None = None
-    #: Numbers the cells of rows with similar scores, from scores and groups. Groups are
-    #: permuted within each cell; None where scores do not matter.
-    permuted_in: Callable[[Any, Any], Any] | None = None
+    #: Numbers the cells of rows with similar scores, within which groups are permuted;
+    #: None where scores do not matter.
+    permuted_in: Callable[[Rows], Integers] | None = None
     #: Evaluates several statistics at once, with the same options.
     of_many: Callable[..., Any] | None = None
-    #: Makes, of true labels, scores, weights and options, what counts the statistic of
-    #: these rows from their groups.
-    countable: Callable[..., Any] | None = None
+    #: Reads true labels and scores of rows of one stratum and class, with options.
+    countable: Callable[..., Countable] | None = None
     #: Finds, of such a statistic and options, the `PairGaps` of which the metric is the
     #: largest.
-    pairs: Callable[..., Any] | None = None
+    pairs: Callable[..., PairGaps] | None = None
+    #: Finds the value of such a statistic, with the groups and the place that have it.
+    locate: Callable[..., Located] | None = None
     #: Combines the results of strata, where they are not one number each.
     combine: Combine | None = None
     #: Makes, of the options, the measure of the gap between the CDFs of two groups that

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import numbers
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from inspect import signature
 from typing import Any, Literal, NamedTuple, cast
@@ -24,11 +24,12 @@ from sklearn.utils.metadata_routing import (
 )
 from sklearn.utils.validation import has_fit_parameter
 
-from skfair._training_rows import cross_fit, take_rows
+from skfair._cross_fit import cross_fit, take_rows
+from skfair._rows import Countable, Rows
+from skfair._utils._arrays import Floats, Integers
 from skfair._utils._columns import Selector
 from skfair._utils._response import find_score_method, respond
-from skfair._utils._results import NumbersResult
-from skfair._utils._types import Floats, Integers
+from skfair._utils._results import Result
 from skfair._utils._validation import (
     as_array,
     check_integer,
@@ -52,31 +53,23 @@ from skfair.metrics import (
     mcdp,
     permutation_test,
 )
-from skfair.metrics._scorer import positive_label, response_method_for
-from skfair.metrics._spec import (
-    Specification,
-    check_metric,
-    pick,
-    specification_of,
-)
-from skfair.metrics._strata import over_strata
-from skfair.metrics._uncertainty._noise import compares_pairs, subtract_noise
-from skfair.metrics._uncertainty._permutation import (
+from skfair.metrics._inputs import ignore_undefined
+from skfair.metrics._permutation import (
     check_strata,
+    compares_pairs,
     permuted_strata,
     permutes_within_labels,
+    subtract_noise,
 )
-from skfair.metrics._uncertainty._resampling import (
-    Rows,
-    RowsOfStratum,
-    compares_pairs_of,
-)
-from skfair.metrics._undefined import ignore_undefined
+from skfair.metrics._resampling import compares_pairs_of
+from skfair.metrics._scorer import positive_label, response_method_for
+from skfair.metrics._spec import Specification, check_metric, pick, specification_of
+from skfair.metrics._strata import over_strata
 from skfair.model_selection._group_stratified_k_fold import GroupStratifiedKFold
 
 
-@dataclass(frozen=True, eq=False)
-class CrossValFairnessResult(NumbersResult):
+@dataclass(frozen=True, eq=False, repr=False)
+class CrossValFairnessResult(Result):
     """Result of `cross_val_fairness`.
 
     Attributes
@@ -487,19 +480,21 @@ class _HeldOut(NamedTuple):
         assert specification.pairs is not None
         return partial(specification.pairs, **pick(specification.pairs, options))
 
-    def _count(self, _: Any, rows: Integers, __: None) -> RowsOfStratum:
-        """Count all responses to some rows, by the groups of the rows."""
+    def _count(self, rows: Rows) -> Countable:
+        """Read all responses to some rows, which have the groups of the rows."""
         specification, options = specification_of(self.metric)
-        countable, (owners, at) = specification.countable, self._all_responses(rows)
-        assert countable is not None
-        weights = None if self.weights is None else self.weights[rows[owners]]
-        counted = countable(
-            self.y_true[rows[owners]],
-            self.responses[at],
-            check_weights(weights, len(owners)),
-            **pick(countable, options),
+        assert specification.countable is not None
+        owners, at = self._all_responses(rows.y_pred)
+        positions = rows.y_pred[owners]
+        weights = None if self.weights is None else self.weights[positions]
+        responses = replace(
+            rows[owners],
+            y_true=self.y_true[positions],
+            y_pred=self.responses[at],
+            weight=check_weights(weights, len(owners)),
         )
-        return RowsOfStratum(counted, owners)
+        taken = pick(specification.countable, options)
+        return specification.countable(responses, **taken)
 
     def _all_responses(self, rows: Integers) -> tuple[Integers, Integers]:
         """Position in `rows` that each response belongs to, and its own position."""
@@ -631,7 +626,7 @@ def _correct(held_out: _HeldOut, value: float, within: Any) -> float:
     if math.isnan(value):
         return math.nan
     metric: Any = held_out
-    rows = Rows(None, held_out.rows, held_out.groups, None, held_out.strata)
+    rows = Rows(held_out.groups, held_out.strata, y_pred=held_out.rows)
     permuted = permuted_strata(within, metric, rows)
     return subtract_noise(
         metric, rows, permuted, by_pair=compares_pairs(held_out.metric)

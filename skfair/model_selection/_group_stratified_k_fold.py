@@ -17,9 +17,9 @@ from sklearn.utils import (
 )
 from sklearn.utils.multiclass import type_of_target
 
-from skfair._training_rows import Split
+from skfair._cross_fit import Split
+from skfair._utils._arrays import Integers
 from skfair._utils._text import listed
-from skfair._utils._types import Integers
 from skfair._utils._validation import (
     check_flag,
     check_integer,

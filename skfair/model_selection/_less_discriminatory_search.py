@@ -22,18 +22,18 @@ from sklearn.utils.metadata_routing import (
 )
 from sklearn.utils.parallel import Parallel, delayed
 
-from skfair._training_rows import (
+from skfair._cross_fit import (
     Split,
-    TrainingRows,
     cross_fit,
     fit_to_rows,
     hold_out,
     params_of_rows,
     take_rows,
 )
+from skfair._rows import Rows
+from skfair._utils._arrays import Bools, Floats, Integers
 from skfair._utils._columns import Selector
 from skfair._utils._response import asked_of
-from skfair._utils._types import Bools, Floats, Integers
 from skfair._utils._validation import (
     as_array,
     check_choice,
@@ -265,11 +265,12 @@ class LessDiscriminatorySearchCV(RandomizedSearchCV):  # type: ignore[misc]
         routed = self._route(params)
         weights = check_weights(params.get("sample_weight"), len(y))
         rng = check_random_state(self.random_state)
-        rows = TrainingRows(X, binary, groups, sample_weight=weights)
+        rows = Rows(groups, y_true=binary, weight=weights)
         self.scorer_ = self._scorer()
         search, confirm = (
             _Part(
-                rows.take(chosen),
+                take_rows(X, chosen),
+                rows[chosen],
                 y[chosen],
                 *(
                     params_of_rows(some, chosen, len(y))
@@ -362,9 +363,9 @@ class LessDiscriminatorySearchCV(RandomizedSearchCV):  # type: ignore[misc]
         if self.cv is None or isinstance(self.cv, numbers.Integral):
             n_splits = 5 if self.cv is None else check_integer("cv", self.cv, 2)
             splitter = GroupStratifiedKFold(n_splits)
-            return list(splitter.split(part.rows.X, part.y, groups=part.rows.groups))
+            return list(splitter.split(part.X, part.y, groups=part.rows.groups))
         splitter = check_cv(self.cv, part.y, classifier=True)
-        return list(splitter.split(part.rows.X, part.y, **part.split))
+        return list(splitter.split(part.X, part.y, **part.split))
 
     def _search(self, part: _Part, splits: list[Split], rng: Any) -> None:
         """Evaluate the baseline and the candidates."""
@@ -384,7 +385,7 @@ class LessDiscriminatorySearchCV(RandomizedSearchCV):  # type: ignore[misc]
         if get_config()["enable_metadata_routing"]:
             names = search.get_metadata_routing().consumes("fit", params)
             params = {name: params[name] for name in names}
-        search.fit(part.rows.X, part.y, **params)
+        search.fit(part.X, part.y, **params)
         self.cv_results_, self.n_splits_ = search.cv_results_, search.n_splits_
         self.multimetric_ = False
         performance, fairness = self._scoring()
@@ -422,7 +423,7 @@ class LessDiscriminatorySearchCV(RandomizedSearchCV):  # type: ignore[misc]
         fitted = Parallel(n_jobs=self.n_jobs)(
             delayed(fit_to_rows)(
                 self._with(table["params"][i]),
-                search.rows.X,
+                search.X,
                 search.y,
                 every_row,
                 search.fit,
@@ -430,8 +431,8 @@ class LessDiscriminatorySearchCV(RandomizedSearchCV):  # type: ignore[misc]
             for i in taken
         )
         place = self._place(search, splits)
-        answers = [_Answers(model, confirm.rows.X, confirm.labels) for model in fitted]
-        weights = confirm.rows.sample_weight
+        answers = [_Answers(model, confirm.X, confirm.labels) for model in fitted]
+        weights = confirm.rows.weight
         models = {
             i: Model(
                 partial(_performance, self.scorer_, answer, confirm.y, weights),
@@ -443,7 +444,7 @@ class LessDiscriminatorySearchCV(RandomizedSearchCV):  # type: ignore[misc]
         tests = models_table(
             models,
             confirm.rows.groups,
-            confirm.rows.y,
+            confirm.rows.y_true,
             confirm.rows.weights,
             place=place,
             margin=self.margin,
@@ -463,7 +464,7 @@ class LessDiscriminatorySearchCV(RandomizedSearchCV):  # type: ignore[misc]
         """Score where the baseline's gap is largest, on the rows of the search."""
         folds = cross_fit(
             self._with(self.alternatives_["params"][0]),
-            part.rows.X,
+            part.X,
             part.y,
             splits,
             part.fit,
@@ -471,9 +472,9 @@ class LessDiscriminatorySearchCV(RandomizedSearchCV):  # type: ignore[misc]
             n_jobs=self.n_jobs,
         )
         rows, scores = (np.concatenate(both) for both in zip(*folds, strict=True))
-        grouped = part.rows.codes[rows] >= 0
+        grouped = part.rows.groups.codes[rows] >= 0
         rows = rows[grouped]
-        codes, weights = part.rows.codes[rows], part.rows.weights[rows]
+        codes, weights = part.rows.groups.codes[rows], part.rows.weights[rows]
         return largest_gap_place(scores[grouped], codes, weights)
 
     def _conclude(self, fitted: dict[int, Any]) -> None:
@@ -501,7 +502,8 @@ class _Part(NamedTuple):
     `fit` are the parameters of the estimator, `split` those of the splitter.
     """
 
-    rows: TrainingRows
+    X: Any
+    rows: Rows
     y: NDArray[Any]
     params: dict[str, Any]
     fit: dict[str, Any]

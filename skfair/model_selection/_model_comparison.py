@@ -12,8 +12,8 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn.metrics import average_precision_score
 
+from skfair._utils._arrays import Floats, Integers
 from skfair._utils._text import shown
-from skfair._utils._types import Floats, Integers
 from skfair._utils._validation import (
     as_array,
     check_no_missing,

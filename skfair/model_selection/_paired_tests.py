@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from skfair._utils._types import Floats, Integers
+from skfair._utils._arrays import Floats, Integers
 from skfair.groups import Codes, Groups
-from skfair.metrics._distribution._gap import largest_gap
-from skfair.metrics._distribution._mcdp import sustained_gap
 from skfair.metrics._inputs import Multigroup
+from skfair.metrics._mcdp import sustained_gap
+from skfair.metrics._pairs import largest_gap
 from skfair.statistics import GroupedScores
 from skfair.statistics._grouped_scores import gap_between
 
@@ -204,7 +204,9 @@ def largest_gap_place(
         sample_weight=weights,
         scale="rank",
     )
-    first, second = largest_gap(statistic, multigroup, sustained_gap).pair
+    first, second = largest_gap(
+        statistic, measure=sustained_gap, multigroup=multigroup
+    ).pair
     gap = gap_between(statistic, first, second)
     best = int(np.abs(gap.signed).argmax())
     pair = labels[first], EVERYONE if second is None else labels[second]

@@ -10,8 +10,8 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from sklearn.exceptions import UndefinedMetricWarning
 
+from skfair._utils._arrays import Bools, Floats
 from skfair._utils._text import shown
-from skfair._utils._types import Bools, Floats
 from skfair._utils._warnings import warn_user
 from skfair.model_selection._rules import (
     CVResults,

@@ -15,8 +15,8 @@ import pandas as pd
 from scipy.stats import sem
 from sklearn.exceptions import UndefinedMetricWarning
 
+from skfair._utils._arrays import Floats
 from skfair._utils._text import shown
-from skfair._utils._types import Floats
 from skfair._utils._validation import check_choice, check_real
 from skfair._utils._warnings import warn_user
 

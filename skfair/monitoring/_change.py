@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from scipy.special import chdtri
 
-from skfair.metrics._confidence._confidence_interval import lower_bound, upper_bound
-from skfair.metrics._confidence._noise import Comparisons
-from skfair.metrics._distribution._madd import bins_of
+from skfair.metrics._confidence_interval import lower_bound, upper_bound
+from skfair.metrics._madd import bins_of
+from skfair.metrics._noise import Comparisons
 from skfair.statistics import GroupedScores
 from skfair.statistics._grouped_scores import sort_scores
 

@@ -23,26 +23,24 @@ from skfair.groups import (
     rows_by_code,
     warn_of_look_alikes,
 )
-from skfair.metrics._confidence._certify import least_level
-from skfair.metrics._confidence._confidence_interval import (
+from skfair.metrics._confidence_interval import (
     ConfidenceInterval,
-    join,
-    lower_bound,
-    upper_bound,
-)
-from skfair.metrics._confidence._known_metrics import (
     bounded_metric,
     check_options,
     compare,
+    join,
+    least_level,
+    lower_bound,
     metric_from_dict,
     metric_to_dict,
     observe,
+    upper_bound,
 )
-from skfair.metrics._confidence._noise import UNDEFINED, Comparisons, Method
-from skfair.metrics._distribution._madd import madd, number_of_bins
+from skfair.metrics._inputs import collected_reasons
+from skfair.metrics._madd import madd, number_of_bins
+from skfair.metrics._noise import UNDEFINED, Comparisons, Method
 from skfair.metrics._spec import specification_of, unwrapped
 from skfair.metrics._strata import Multistratum, warn_of_strata
-from skfair.metrics._undefined import collected_reasons
 from skfair.monitoring._change import (
     N_SCORES,
     Block,
@@ -61,7 +59,12 @@ from skfair.monitoring._state import (
     statistic_from_json,
     statistic_to_json,
 )
-from skfair.statistics._json import JSONStatistic, check_sealed, list_from_json, sealed
+from skfair.statistics._statistic import (
+    GroupedStatistic,
+    check_sealed,
+    list_from_json,
+    sealed,
+)
 
 _COLUMNS = ("n_rows", "value", "lower", "upper", "pvalue", "alarm")
 _RECENT_COLUMNS = ("recent", "recent_lower", "recent_upper", "change_alarm")
@@ -511,13 +514,13 @@ class FairnessMonitor:
     ) -> Any:
         """Statistic of rows, or of each stratum."""
         rows = y_true, y_score, sensitive_features
-        if isinstance(y_score, (JSONStatistic, Mapping)):
+        if isinstance(y_score, (GroupedStatistic, Mapping)):
             if control_features is not None:
                 raise ValueError(
                     "control_features must be None where a statistic takes the place "
                     "of the rows: give a mapping of strata to statistics as y_score."
                 )
-            if isinstance(y_score, JSONStatistic):
+            if isinstance(y_score, GroupedStatistic):
                 return self._unweighted(*rows)
             strata = [*map(plain_label, y_score)]
             if len({*strata}) < len(strata):
@@ -541,7 +544,7 @@ class FairnessMonitor:
 
     def _unweighted(self, y_true: Any, given: Any, sensitive_features: Any) -> Any:
         """Statistic that is given in place of rows, which must have no weights."""
-        if not isinstance(given, JSONStatistic):
+        if not isinstance(given, GroupedStatistic):
             raise TypeError(
                 "y_score must map each stratum to a statistic, got a "
                 f"{type(given).__name__}."
@@ -785,4 +788,4 @@ def _n_groups(statistic: Any) -> int:
 
 def _of_groups(statistic: Any, labels: list[Hashable]) -> Any:
     """Statistic of some groups."""
-    return sum(statistic.of_one_group(statistic.labels.index(g), g) for g in labels)
+    return sum(statistic._of_one_group(statistic.labels.index(g), g) for g in labels)

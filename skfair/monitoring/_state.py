@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from reprlib import repr as brief
 from typing import Any
 
-from skfair.statistics._json import (
+from skfair.statistics._statistic import (
     MAX_WHOLE,
     label_to_json,
     labels_from_json,

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from skfair._utils._other_names import other_names
+from skfair._utils._hints import other_names
 from skfair.postprocessing._decision_post_processor import DecisionPostProcessor
 from skfair.postprocessing._madd_post_processor import MADDPostProcessor
 from skfair.postprocessing._repaired_regressor import RepairedRegressor

@@ -22,25 +22,23 @@ from sklearn.utils.validation import check_is_fitted
 from skfair._mitigation import (
     FittedTable,
     MetaMitigator,
-    route_fit_params,
-)
-from skfair._training_rows import TrainingRows
-from skfair._utils._arithmetic import quotients
-from skfair._utils._results import NumbersResult
-from skfair._utils._text import listed
-from skfair._utils._types import Floats, Integers
-from skfair._utils._validation import check_choice, check_flag, check_real, count_rows
-from skfair._utils._warnings import warn_user
-from skfair.exceptions import MitigationWarning
-from skfair.groups import Groups, Selector, encode_groups, resolve_groups
-from skfair.metrics import dcp
-from skfair.postprocessing._held_out import (
     fit_all,
     make_splits,
     mean_of_folds,
     mean_probabilities,
     predict_folds,
+    route_fit_params,
 )
+from skfair._rows import Rows
+from skfair._utils._arrays import Floats, Integers, quotients
+from skfair._utils._progress import reports_tasks
+from skfair._utils._results import Result
+from skfair._utils._text import listed
+from skfair._utils._validation import check_choice, check_flag, check_real, count_rows
+from skfair._utils._warnings import warn_user
+from skfair.exceptions import MitigationWarning
+from skfair.groups import Groups, Selector, encode_groups, resolve_groups
+from skfair.metrics import dcp
 from skfair.postprocessing._unaware_post_processor import weights_for
 
 Constraint = Literal["demographic_parity", "true_positive_rate", "equalized_odds"]
@@ -59,8 +57,8 @@ _FEW_ROWS = 20
 _N_ERRORS = 2.0
 
 
-@dataclass(frozen=True)
-class DecisionComparison(NumbersResult):
+@dataclass(frozen=True, repr=False)
+class DecisionComparison(Result):
     """Decisions beside the plain ones, on rows that no classifier was fitted to.
 
     Attributes
@@ -301,6 +299,7 @@ default="demographic_parity"
         self.random_state = random_state
         self.n_jobs = n_jobs
 
+    @reports_tasks
     def fit(
         self,
         X: Any,
@@ -350,19 +349,17 @@ default="demographic_parity"
             As the class says.
         """
         self._check_parameters()
-        rows = self._prepare(X, y, sensitive_features, None, sample_weight)
+        features, rows = self._prepare(X, y, sensitive_features, None, sample_weight)
         self._cost = self._read_cost()
         self._performance = "accuracy" if self.cost is None else "neg_cost"
-        routed = route_fit_params(
-            self, sensitive_features, fit_params, rows.sample_weight
-        )
-        target = self.classes_[rows.y]
+        routed = route_fit_params(self, sensitive_features, fit_params, rows.weight)
+        target = self.classes_[rows.y_true]
         if not self.groups_:
-            plain = fit_all(self.estimator, rows.X, target, routed.estimator.fit)
+            plain = fit_all(self.estimator, features, target, routed.estimator.fit)
             self.estimators_, self.group_estimators_ = [plain], []
             self.path_, self.comparison_ = pd.DataFrame(), None
             return self
-        self._rows = self._predict_held_out(X, rows, target, routed)
+        self._rows = self._predict_held_out(X, features, rows, target, routed)
         self._warn_of_few_rows()
         self._fit_path()
         return self._choose()
@@ -509,53 +506,58 @@ default="demographic_parity"
         return cost
 
     def _predict_held_out(
-        self, X: Any, rows: TrainingRows, target: NDArray[Any], routed: Any
+        self, X: Any, features: Any, rows: Rows, target: NDArray[Any], routed: Any
     ) -> _Rows:
         """Fit the classifiers on folds, and predict the rows that are held out."""
         estimator, params = self.estimator, routed.estimator.fit
         frozen, splits = isinstance(estimator, FrozenEstimator), []
         if not (frozen and self.uses_group):
             splits = make_splits(
-                self, rows.X, target, rows.codes, routed.splitter.split
+                self, features, target, rows.groups.codes, routed.splitter.split
             )
+        n_fits = 0 if frozen else len(splits)
+        self._tasks.begin(n_fits + (0 if self.uses_group else len(splits)))
         with self._tip_to_drop(X):
-            folds = predict_folds(
+            self.estimators_, held_out = predict_folds(
                 estimator,
-                rows.X,
+                features,
+                rows,
                 target,
                 self.classes_.tolist(),
                 splits,
                 params,
                 self.n_jobs,
+                self._tasks.done,
             )
-        self.estimators_ = [fold.model for fold in folds]
         self.group_estimators_ = []
-        probabilities = mean_of_folds(folds, len(rows))
-        kept = (rows.codes >= 0) & (rows.weights > 0)
+        probabilities = mean_of_folds(held_out, len(rows))
+        kept = (rows.groups.codes >= 0) & (rows.weights > 0)
         kept &= np.isfinite(probabilities).all(axis=1)
         predicted = np.zeros((len(rows), 0))
         if not self.uses_group:
             if frozen or not get_config()["enable_metadata_routing"]:
                 estimator = estimator.estimator if frozen else estimator
-                params = weights_for(estimator, rows.sample_weight)
+                params = weights_for(estimator, rows.weight)
             # Where errors are compared, a label is a group and a class together.
             n_labels = len(self.groups_) * self._n_conditions
-            labels = rows.codes.astype(np.int64) * self._n_conditions
-            labels = np.where(rows.codes < 0, -1, labels + self._conditions(rows.y))
-            group_folds = predict_folds(
+            codes = rows.groups.codes
+            labels = codes.astype(np.int64) * self._n_conditions
+            labels = np.where(codes < 0, -1, labels + self._conditions(rows.y_true))
+            self.group_estimators_, of_groups = predict_folds(
                 estimator,
-                rows.X,
+                features,
+                rows,
                 labels,
                 list(range(n_labels)),
                 splits,
                 params,
                 self.n_jobs,
+                self._tasks.done,
             )
-            self.group_estimators_ = [fold.model for fold in group_folds]
-            predicted = mean_of_folds(group_folds, len(rows))
+            predicted = mean_of_folds(of_groups, len(rows))
             kept &= np.isfinite(predicted).all(axis=1)
         return _Rows(
-            rows.y[kept],
+            rows.y_true[kept],
             rows.groups[kept],
             rows.weights[kept],
             probabilities[kept],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -11,27 +12,29 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils import check_random_state
 
 from skfair._comparison import Comparison
-from skfair._mitigation import ROUTED, MetaMitigator
-from skfair._training_rows import TrainingRows
+from skfair._mitigation import (
+    ROUTED,
+    MetaMitigator,
+    make_splits,
+    predict_folds,
+    tenths_of,
+)
+from skfair._rows import Rows
+from skfair._utils._arrays import Floats
 from skfair._utils._columns import select_columns
-from skfair._utils._types import Floats, Integers
 from skfair._utils._validation import count_rows
 from skfair._utils._warnings import warn_user
 from skfair.exceptions import MitigationWarning
 from skfair.groups import Groups
 from skfair.model_selection._group_stratified_k_fold import assign_folds
-from skfair.postprocessing._held_out import (
-    CommonScale,
-    cells_to_repair,
-    held_out_rows,
-    make_splits,
-    predict_folds,
-    tenths_of,
-)
 from skfair.postprocessing._score_repairer import (
+    LinearCDF,
     ScoreRepairer,
     distributions,
+    ends_of,
     has_ties,
+    interpolate,
+    row_counts,
     tied_shares,
 )
 
@@ -55,8 +58,9 @@ class GroupRepairer(MetaMitigator):
     ties: Literal["mid", "random"]
     random_state: Any
     unknown_groups: Literal["raise", "pooled"]
+    #: CDF of everyone's predictions by all models together, and that by each of them;
     #: None for a single model, whose predictions are repaired as they are.
-    _common_scale: CommonScale | None = None
+    _scales: tuple[LinearCDF, list[LinearCDF]] | None = None
     _without_groups = "nothing is repaired"
     __metadata_request__predict: ClassVar = ROUTED
     __metadata_request__predict_proba: ClassVar = ROUTED
@@ -65,34 +69,56 @@ class GroupRepairer(MetaMitigator):
     def _score_held_out(
         self,
         X: Any,
-        rows: TrainingRows,
+        features: Any,
+        rows: Rows,
         target: NDArray[Any],
         labels: list[Any] | None,
         routed: Any,
-    ) -> tuple[TrainingRows, Integers]:
+    ) -> Rows:
         """Fit the estimator on folds, and return the rows held out with their scores.
 
-        Scores of several models are on the common scale. Also return which part of the
-        rows each is in: its fold, or one of five parts of what a frozen model scored.
+        They have a weight and a map. Scores of several models are on a common scale.
+        Rows that a single model scored are in five folds.
         """
         splits = []
         if not isinstance(self.estimator, FrozenEstimator):
-            cells = cells_to_repair(rows)
-            splits = make_splits(self, rows.X, target, cells, routed.splitter.split)
-        fit_params = routed.estimator.fit
+            cells, for_split = _cells_to_repair(rows), routed.splitter.split
+            splits = make_splits(self, features, target, cells, for_split)
+        self._tasks.begin(len(splits))
         with self._tip_to_drop(X):
-            folds = predict_folds(
-                self.estimator, rows.X, target, labels, splits, fit_params, self.n_jobs
+            self.estimators_, held_out = predict_folds(
+                self.estimator,
+                features,
+                rows,
+                target,
+                labels,
+                splits,
+                routed.estimator.fit,
+                self.n_jobs,
+                self._tasks.done,
             )
-        self.estimators_, self._common_scale = [fold.model for fold in folds], None
-        held_out, fold_of_row = held_out_rows(folds, rows)
-        if len(folds) == 1:
-            classes = held_out.y if labels is not None else tenths_of(held_out.y)
-            return held_out, assign_folds(classes, held_out.codes, _N_PARTS, None)
-        scale = "real" if labels is None else "probability"
-        self._common_scale = CommonScale.of(held_out, fold_of_row, scale)
-        draws = self._draws(len(held_out))
-        return self._common_scale.rescaled(held_out, fold_of_row, draws), fold_of_row
+        scores = held_out.y_pred[:, -1] + 0.0  # no negative zeros
+        usable = (_cells_to_repair(held_out) >= 0) & (held_out.weights > 0)
+        held_out = replace(held_out, y_pred=scores)[usable]
+        if len(self.estimators_) == 1:
+            self._scales = None
+            y: Any = held_out.y_true
+            classes = tenths_of(y) if labels is None else y
+            folds = assign_folds(classes, held_out.groups.codes, _N_PARTS, None)
+            return replace(held_out, fold=folds)
+        self._scales = _scales_of(held_out, "real" if labels is None else "probability")
+        return self._on_common_scale(held_out)
+
+    def _on_common_scale(self, rows: Rows) -> Rows:
+        """Return rows that models have scored, on the scale that all models share."""
+        assert self._scales is not None
+        everyone, by_model = self._scales
+        scores, draws = np.array(rows.y_pred), self._draws(len(rows))
+        for model, cdf in enumerate(by_model):
+            own = rows.fold == model
+            own_draws = None if draws is None else draws[own]
+            scores[own] = _rescale(scores[own], cdf, everyone, own_draws)
+        return replace(rows, y_pred=scores)
 
     def _draws(self, n_samples: int) -> Floats | None:
         """Draw where each row is within the rows that share its score, if ties are."""
@@ -108,18 +134,19 @@ class GroupRepairer(MetaMitigator):
         control_features: Any,
     ) -> Floats:
         """Mean of the predictions of the models, each repaired on the common scale."""
-        repairer, scale = self.repairer_, self._common_scale
+        repairer = self.repairer_
         if repairer is None:
             return predicted[0]
         given = self._groups_to_repair(X, sensitive_features, control_features)
-        if scale is None:
+        if self._scales is None:
             return repairer._repair(predicted[0], *given)
+        everyone, by_model = self._scales
         draws, repaired = self._draws(len(predicted[0])), []
-        for k, scores in enumerate(predicted):
-            before = scale.from_model(k, scores, draws)
+        for scores, cdf in zip(predicted, by_model, strict=True):
+            before = _rescale(scores, cdf, everyone, draws)
             after = repairer._repair(before, *given)
             # Scores that stay are not spread.
-            own = np.where(after == before, scores, scale.to_model(k, after))
+            own = np.where(after == before, scores, _rescale(after, everyone, cdf))
             repaired.append(own)
         return np.asarray(np.mean(repaired, axis=0))
 
@@ -146,34 +173,89 @@ class GroupRepairer(MetaMitigator):
         )
 
 
-def repair_held_out(
-    rows: TrainingRows, part_of_row: Integers, repairer: ScoreRepairer
-) -> tuple[TrainingRows, Floats]:
+def _cells_to_repair(rows: Rows) -> NDArray[np.integer]:
+    """Code of each row's group, or with several strata of its stratum and group.
+
+    There is a map for each of these codes, and none for -1. The maps of a single
+    stratum hold for all rows.
+    """
+    several = rows.strata is not None and len(rows.strata.labels) > 1
+    return rows.cells if several else rows.groups.codes
+
+
+def _scales_of(rows: Rows, scale: str) -> tuple[LinearCDF, list[LinearCDF]]:
+    """CDF of everyone's scores by all models, and by the model of each fold.
+
+    Models of different folds may spread their scores more or less: one map suits them
+    all on the scale of everyone's scores together. A score keeps its height.
+    """
+    n_models = int(rows.fold.max()) + 1
+    by_model = [
+        _everyone(rows[rows.fold == k], scale, (k + 0.5) / n_models)
+        for k in range(n_models)
+    ]
+    return _everyone(rows, scale), by_model
+
+
+def _everyone(rows: Rows, scale: str, place: float = 0.5) -> LinearCDF:
+    """CDF of everyone.
+
+    Rows of two folds that have different places in [0, 1] share no height, so that they
+    do not come to share a score on another scale.
+    """
+    statistic = distributions(rows)
+    cdf = LinearCDF.of(statistic, None, ends_of(scale, statistic.scores))
+    if len(cdf.scores) == 1:  # a model that predicts one number, as those of others
+        return cdf
+    # At most half a row up or down; a whole weight counts as so many rows.
+    shift = (2 * place - 1) / row_counts(statistic).sum()
+    both = []
+    for heights in (cdf.low, cdf.high):
+        if scale == "real":
+            # Ends correspond to ends, and slopes of 1 beyond them to each other.
+            heights[[0, -1]] = 0, 1
+        both.append(heights + 2 * shift * heights * (1 - heights))
+    return LinearCDF(cdf.scores, *both)
+
+
+def _rescale(
+    scores: Floats, own: LinearCDF, other: LinearCDF, draws: Floats | None = None
+) -> Floats:
+    """Scores that have the same height in another CDF of everyone.
+
+    Rows that share a score stay together, or are spread over its heights by draws.
+    """
+    seen = np.clip(scores, own.scores[0], own.scores[-1])
+    if draws is None:
+        heights = interpolate(seen, own.scores, own.middle)
+    else:
+        heights = own.heights_of(seen, draws)
+    return np.interp(heights, other.middle, other.scores) + (scores - seen)
+
+
+def repair_held_out(rows: Rows, repairer: ScoreRepairer) -> tuple[Rows, Floats]:
     """Return the rows, and their scores repaired by what other rows tell.
 
-    Each part is repaired as learnt from the rows outside of it. If there are more than
-    100,000 rows, a sample of at most as many is held out in place of the parts.
+    Each fold is repaired as learnt from the rows outside of it. If there are more than
+    100,000 rows, a sample of at most as many is held out in place of the folds.
     """
+    fold, scores = rows.fold, rows.y_pred
     if len(rows) > _MANY_ROWS:
         sampled = np.arange(len(rows)) % (1 + len(rows) // _MANY_ROWS) == 0
-        part_of_row = np.where(sampled, 0, -1)
-    repaired = np.array(rows.scores)
-    for part in range(int(part_of_row.max()) + 1):
-        own = part_of_row == part
-        learnt, held_out = clone(repairer), rows.take(own)
-        learnt._learn_rows(rows.take(~own), warn=False)
-        repaired[own] = learnt._repair(
-            held_out.scores, held_out.groups, held_out.strata
-        )
-    chosen = part_of_row >= 0
-    return (rows, repaired) if chosen.all() else (rows.take(chosen), repaired[chosen])
+        fold = np.where(sampled, 0, -1)
+    repaired = np.array(scores)
+    for part in range(int(fold.max()) + 1):
+        own = fold == part
+        learnt, held_out = clone(repairer), rows[own]
+        learnt._learn_rows(rows[~own], warn=False)
+        repaired[own] = learnt._repair(scores[own], held_out.groups, held_out.strata)
+    chosen = fold >= 0
+    return (rows, repaired) if chosen.all() else (rows[chosen], repaired[chosen])
 
 
-def changes_the_gap(
-    comparison: Comparison, rows: TrainingRows, repaired: Floats
-) -> bool:
+def changes_the_gap(comparison: Comparison, rows: Rows, repaired: Floats) -> bool:
     """Whether the repair changes scores, to a gap that the plain model exceeds."""
-    if (repaired == rows.scores).all():
+    if (repaired == rows.y_pred).all():
         return False
     asked = comparison.max_mcdp
     return asked is None or max(comparison.plain_mcdp, comparison.mcdp) > asked
@@ -193,7 +275,7 @@ def warn_of_problem(mitigator: Any, problem: str | None) -> None:
         warn_user(message, MitigationWarning)
 
 
-def tie_problem(asked: Any, rows: TrainingRows, comparison: Comparison) -> str | None:
+def tie_problem(asked: Any, rows: Rows, comparison: Comparison) -> str | None:
     """Return a warning if rows that share a score keep most of the gap, else None."""
     if asked.ties == "random" or comparison.n_samples < _FEWEST_ROWS:
         return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 import pandas as pd
@@ -17,19 +17,22 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from skfair._comparison import PlainComparison, compare_with_plain
+from skfair._cross_fit import units_of
 from skfair._mitigation import (
     FittedTable,
+    fit_all,
     groups_to_compare,
+    label_probabilities,
     route_fit_params,
     within_strata,
 )
-from skfair._training_rows import TrainingRows, units_of
-from skfair._utils._arithmetic import quotients
-from skfair._utils._types import Floats, Integers
+from skfair._rows import Rows
+from skfair._utils._arrays import Bools, Floats
+from skfair._utils._progress import reports_tasks
 from skfair._utils._validation import check_choice, check_real, check_scores
 from skfair.groups import Selector, rows_by_code
 from skfair.metrics import madd, mcdp
-from skfair.metrics._confidence._noise import supremum_quantile
+from skfair.metrics._noise import supremum_quantile
 from skfair.postprocessing._group_repairer import (
     GroupRepairer,
     changes_the_gap,
@@ -38,7 +41,6 @@ from skfair.postprocessing._group_repairer import (
     tie_problem,
     warn_of_problem,
 )
-from skfair.postprocessing._held_out import fit_all, label_probabilities
 from skfair.postprocessing._score_repairer import (
     GroupCDFs,
     LinearCDF,
@@ -293,6 +295,7 @@ class MADDPostProcessor(
         self.random_state = random_state
         self.n_jobs = n_jobs
 
+    @reports_tasks
     def fit(
         self,
         X: Any,
@@ -356,19 +359,17 @@ class MADDPostProcessor(
         self._check_estimator()
         self._check_parameters()
         given = X, y, sensitive_features, control_features, sample_weight
-        rows = self._prepare(*given, all_strata=True)
-        routed = route_fit_params(
-            self, sensitive_features, fit_params, rows.sample_weight
-        )
-        labels = self.classes_[rows.y]
+        features, rows = self._prepare(*given, all_strata=True)
+        routed = route_fit_params(self, sensitive_features, fit_params, rows.weight)
+        labels = self.classes_[rows.y_true]
         if not self.groups_:
-            model = fit_all(self.estimator, rows.X, labels, routed.estimator.fit)
+            model = fit_all(self.estimator, features, labels, routed.estimator.fit)
             return self._leave_plain(model)
         self._refuse_labels_as_strata(rows)
         classes = self.classes_.tolist()
-        held_out, part_of_row = self._score_held_out(X, rows, labels, classes, routed)
-        grids = grids_of(held_out, self)
-        self._choose_amount(grids, part_of_row, len(rows))
+        held_out = self._score_held_out(X, features, rows, labels, classes, routed)
+        strata = losses_by_stratum(held_out, self)
+        self._choose_amount(strata, len(held_out) / len(rows))
         repairer = ScoreRepairer(
             1.0 if self.repair_level_ is None else self.repair_level_,
             max_mcdp=self.max_mcdp,
@@ -376,14 +377,14 @@ class MADDPostProcessor(
             unknown_groups=self.unknown_groups,
             random_state=self.random_state,
         )
-        tested, repaired = repair_held_out(held_out, part_of_row, repairer)
+        tested, repaired = repair_held_out(held_out, repairer)
         if held_out.strata is None:
-            repairer._learn(grids[0].groups)  # which are computed already
+            repairer._learn(strata[0].cdfs)  # which are computed already
         else:
             repairer._learn_rows(held_out, warn=False)
         repairer._left_rows_out = self._leaves_rows_out
         self.repairer_ = repairer
-        self._compare(grids, tested, repaired)
+        self._compare(strata, tested, repaired)
         return self
 
     def _check_parameters(self) -> None:
@@ -410,13 +411,13 @@ class MADDPostProcessor(
         self.comparison_: PlainComparison | None = None
         return self
 
-    def _refuse_labels_as_strata(self, rows: TrainingRows) -> None:
+    def _refuse_labels_as_strata(self, rows: Rows) -> None:
         """Raise if strata tell the label, which is not known at prediction."""
         if rows.strata is None or len(self.strata_) < 2:
             return
         chosen = rows.strata.codes >= 0
         counts = np.zeros((len(rows.strata.labels), 2), dtype=np.intp)
-        np.add.at(counts, (rows.strata.codes[chosen], rows.y[chosen]), 1)
+        np.add.at(counts, (rows.strata.codes[chosen], rows.y_true[chosen]), 1)
         pure = (counts > 0).sum(axis=1) <= 1
         many = counts.sum() >= _ROWS_OF_LABELS * (counts.sum(axis=1) > 0).sum()
         if pure.all() and many and counts.any(axis=0).all():
@@ -428,44 +429,48 @@ class MADDPostProcessor(
                 f"{self.classes_.tolist()[1]!r}, 'positive', None), missing='drop')."
             )
 
-    def _choose_amount(
-        self, grids: list[RepairGrid], part_of_row: Integers, n_samples: int
-    ) -> None:
-        """Compute the losses of all levels, and choose one unless it is given."""
+    def _choose_amount(self, strata: list[StratumLosses], n_held_out: float) -> None:
+        """Compute the losses of all levels, and choose one unless it is given.
+
+        Each row was held out so many times on average. Strata are independent.
+        """
         self.standard_error_ = self.repair_level_ = None
         steps = np.linspace(0, 1, _N_LEVELS)
         if self.max_mcdp is not None:
-            largest = max(grid.groups.largest_gap() for grid in grids)
-            self.losses_ = mean_losses(grids, largest * steps, self, "max_mcdp")
+            largest = max(part.cdfs.largest_gap() for part in strata)
+            self.losses_ = mean_losses(strata, largest * steps, "max_mcdp")
             return
-        losses = self.losses_ = mean_losses(grids, steps, self, "repair_level")
+        losses = self.losses_ = mean_losses(strata, steps, "repair_level")
         if self.repair_level != "auto":
             self.repair_level_ = float(self.repair_level)
             return
         least = steps[int(losses["total_loss"].to_numpy().argmin())]
-        error = standard_error_at(least, grids, part_of_row, n_samples, self)
+        errors = [part.standard_error(least) for part in strata]
+        # Repeated splits hold the same rows out again: they do not add rows.
+        error = np.linalg.norm(_shares(strata) * errors) * np.sqrt(max(1, n_held_out))
+        error = float(error)
         within = losses["total_loss"] <= losses["total_loss"].min() + error
         self.repair_level_ = float(losses["repair_level"][within].iloc[0])
         self.standard_error_ = error
 
     def _compare(
-        self, grids: list[RepairGrid], rows: TrainingRows, repaired: Floats
+        self, strata: list[StratumLosses], rows: Rows, repaired: Floats
     ) -> None:
         """Compare repaired with plain scores, and warn of what went wrong."""
-        asked, differing = self.max_mcdp, grids[0].differing
-        comparison = compare_with_plain(rows, rows.scores, repaired, max_mcdp=asked)
+        asked, differing = self.max_mcdp, strata[0].differing
+        comparison = compare_with_plain(rows, rows.y_pred, repaired, max_mcdp=asked)
         self.comparison_ = judged = comparison
         ties = tie_problem(self, rows, comparison)
         if self.repair_level == "auto" and self.repair_level_ == 0:
-            warn_of_problem(self, self._nothing_chosen(grids, ties))
+            warn_of_problem(self, self._nothing_chosen(strata, ties))
         if not changes_the_gap(comparison, rows, repaired):
             return
         if rows.strata is None and differing.any() and not differing.all():
             # A group of a few rows has a large gap, whatever is done to it.
             part = rows_compared(rows, differing)
-            scores = rows_compared(replace(rows, scores=repaired), differing).scores
-            judged = compare_with_plain(part, part.scores, scores, max_mcdp=asked)
-        if not any(grid.differing.any() for grid in grids):
+            scores = rows_compared(replace(rows, y_pred=repaired), differing).y_pred
+            judged = compare_with_plain(part, part.y_pred, scores, max_mcdp=asked)
+        if not any(part.differing.any() for part in strata):
             warn_of_problem(self, f"no gain is shown: {_no_difference(comparison)}")
         elif not judged.shows_gain:
             judged.warn(self, remedy_of(ties))
@@ -475,11 +480,11 @@ class MADDPostProcessor(
             comparison.warn(self, remedy_of(ties))
             warn_of_problem(self, self._loss_problem(rows))
 
-    def _nothing_chosen(self, grids: list[RepairGrid], ties: str | None) -> str:
+    def _nothing_chosen(self, strata: list[StratumLosses], ties: str | None) -> str:
         """Say why level 0 is chosen, and what to type in its place."""
         comparison = self.comparison_
         assert comparison is not None
-        if any(grid.differing.any() for grid in grids):
+        if any(part.differing.any() for part in strata):
             reason = (
                 "no level lowers the total loss by more than its standard error "
                 f"({self.standard_error_:.3f}), MCDP(0) stays "
@@ -493,14 +498,14 @@ class MADDPostProcessor(
             f" {ties or remedy + 'nevertheless'}"
         )
 
-    def _loss_problem(self, rows: TrainingRows) -> str | None:
+    def _loss_problem(self, rows: Rows) -> str | None:
         """Return a warning if the repair costs much of the model's skill, else None."""
         comparison, level = self.comparison_, self.repair_level_
         assert comparison is not None
         asked = f"max_mcdp={self.max_mcdp}"
         plain = comparison.plain_average_precision
         loss = plain - comparison.average_precision
-        gain = plain - np.average(rows.y, weights=rows.sample_weight)
+        gain = plain - np.average(rows.y_true, weights=rows.weight)
         largest = _SHARE_LOST * gain
         if self.max_mcdp is None:
             if self.repair_level != "auto":
@@ -676,104 +681,241 @@ def _no_difference(comparison: PlainComparison) -> str:
     )
 
 
-class RepairGrid(NamedTuple):
-    """Rows of a stratum, or all, and the CDFs of their groups and of everyone.
+class StratumLosses:
+    """Losses of repairs of the rows of a stratum, or of all, by any amount.
 
-    `members` are the positions of each group's rows in the order of their scores, and
-    `differing` says which groups the fairness loss compares. The rows are those at some
-    `positions`; distributions and fairness are those of the `measured` ones among them,
-    of all if that is None.
+    An amount is a level, or the largest gap allowed. Distributions and fairness are
+    those of the rows that have a stratum, if there are strata.
     """
 
-    rows: TrainingRows
-    statistic: GroupedScores
-    groups: GroupCDFs
-    members: list[NDArray[np.intp]]
-    differing: NDArray[np.bool_]
-    positions: Any = slice(None)
-    measured: NDArray[np.intp] | None = None
+    def __init__(self, rows: Rows, model: MADDPostProcessor) -> None:
+        self.rows, self.model = rows, model
+        measured = self._measured(rows)
+        self.statistic = distributions(measured)
+        # They are smoothed as the repair smooths them.
+        self.cdfs = GroupCDFs.of(self.statistic, smooth=model.max_mcdp is not None)
+        #: Positions of each group's rows in the order of their scores.
+        self.members = [
+            part[np.argsort(rows.y_pred[part])]
+            for part in rows_by_code(rows.groups.codes, rows.n_groups)
+        ]
+        #: Which groups the fairness loss compares.
+        self.differing = _differing(measured, self.cdfs)
 
-    @classmethod
-    def of(
-        cls,
-        rows: TrainingRows,
-        model: Any,
-        positions: Any = slice(None),
-        measured: NDArray[np.intp] | None = None,
-    ) -> Self:
-        """Return the distributions of rows, smoothed as the repair smooths them."""
-        learning = rows if measured is None else rows.take(measured)
-        statistic = distributions(learning)
-        groups = GroupCDFs.of(statistic, smooth=model.max_mcdp is not None)
-        members = rows_by_code(rows.groups.codes, len(rows.groups.labels))
-        members = [part[np.argsort(rows.scores[part])] for part in members]
-        differing = _differing(learning, groups)
-        return cls(rows, statistic, groups, members, differing, positions, measured)
+    @staticmethod
+    def _measured(rows: Rows) -> Rows:
+        """Return the rows on which fairness is measured."""
+        if rows.strata is None or (rows.strata.codes >= 0).all():
+            return rows
+        return rows[rows.strata.codes >= 0]
 
-    def fair_rows(self, scores: Floats) -> TrainingRows:
-        """Return the rows on which fairness is measured, with some scores."""
-        rows = replace(self.rows, scores=scores)
-        return rows if self.measured is None else rows.take(self.measured)
+    def of(self, amounts: Floats) -> Floats:
+        """Total loss, accuracy loss and fairness loss of each amount of repair."""
+        accuracy, fairness = self._accuracy(amounts), self._fairness(amounts)
+        for name, losses in {"accuracy_loss": accuracy, "fairness": fairness}.items():
+            if not np.isfinite(losses).all():
+                raise ValueError(
+                    f"{name} gives {losses[~np.isfinite(losses)][0]} on "
+                    f"{len(self.rows)} rows of the groups "
+                    f"{list(self.rows.labels)}, expected a number."
+                )
+        total = (1 - self.model.theta) * accuracy + self.model.theta * fairness
+        return np.stack([total, accuracy, fairness])
+
+    def standard_error(self, amount: float) -> float:
+        """Find the standard error of the mean total loss, over the folds of the rows.
+
+        It is 0 if fewer than two folds have a loss.
+        """
+        repaired = next(self._repaired(np.array([amount])))
+        rows, losses = replace(self.rows, y_pred=repaired), []
+        for fold in range(int(rows.fold.max()) + 1):
+            own = rows[rows.fold == fold]
+            measured = self._measured(own)
+            classes = np.bincount(own.y_true, minlength=2)
+            if not (classes.all() and measured.groups.sizes().all()):
+                continue
+            # A callable may need more rows than a fold has; all rows gave a number.
+            with suppress(ValueError):
+                loss = self._loss_without_repair(own, measured)
+                losses += [loss] if np.isfinite(loss) else []
+        return float(sem(losses)) if len(losses) > 1 else 0.0
+
+    def _loss_without_repair(self, rows: Rows, measured: Rows) -> float:
+        """Total loss of the scores of some rows as they are."""
+        model = self.model
+        if model.accuracy_loss == "zero_one":
+            wrong = (rows.y_pred >= model.threshold) != rows.y_true
+            accuracy = float(np.average(wrong, weights=rows.weight))
+        else:
+            accuracy = self._accuracy_loss(
+                rows.y_true, rows.y_pred, **_weight_keywords(rows)
+            )
+        if callable(model.fairness):
+            keywords = _labelled(measured)
+            fairness = model.fairness(measured.y_true, measured.y_pred, **keywords)
+        else:
+            fairness = 0.0
+            if self.differing.any():
+                compared = rows_compared(measured, self.differing)
+                fairness = self._fairness_loss(distributions(compared))
+        return float((1 - model.theta) * accuracy + model.theta * fairness)
+
+    def _accuracy(self, amounts: Floats) -> Floats:
+        """Accuracy loss of each amount of repair."""
+        if self.model.accuracy_loss == "zero_one":
+            return self._error_rates(amounts)
+        loss, y = self._accuracy_loss, self.rows.y_true
+        keywords = _weight_keywords(self.rows)
+        return self._of_repaired(amounts, lambda scores: loss(y, scores, **keywords))
+
+    @property
+    def _accuracy_loss(self) -> Callable[..., float]:
+        """Loss of labels and scores, other than the zero-one loss."""
+        loss = self.model.accuracy_loss
+        return loss if callable(loss) else log_loss
+
+    def _error_rates(self, amounts: Floats) -> Floats:
+        """Zero-one loss of all levels, by a look-up in the sorted scores of each group.
+
+        A repaired score reaches the threshold exactly where the height of the score in
+        its group reaches that of the threshold in the repaired distribution.
+        """
+        if self.model.max_mcdp is not None:
+            return self._of_repaired(amounts, self._error_rate)
+        rows, errors = self.rows, np.zeros(len(amounts))
+        weights = rows.weights
+        for members, cdf in zip(self.members, self.cdfs.cdfs, strict=True):
+            least = (1 - amounts) * cdf.below(self.model.threshold)
+            least += amounts * self.cdfs.pooled.below(self.model.threshold)
+            for positive in (0, 1):
+                chosen = members[rows.y_true[members] == positive]
+                running = np.append(0, np.cumsum(weights[chosen]))
+                below = _weight_below(
+                    cdf,
+                    rows.y_pred[chosen],
+                    running,
+                    least,
+                    self.model.ties == "random",
+                )
+                errors += below if positive else running[-1] - below
+        return np.asarray(errors / weights.sum())
+
+    def _error_rate(self, scores: Floats) -> float:
+        """Zero-one loss of scores."""
+        wrong = (scores >= self.model.threshold) != self.rows.y_true
+        return float(np.average(wrong, weights=self.rows.weight))
+
+    def _fairness(self, amounts: Floats) -> Floats:
+        """Loss of a callable; else that without repair times the share of MCDP left."""
+        model, measured = self.model, self._measured
+        fairness: Any = model.fairness
+        if callable(fairness):
+            fair = measured(self.rows)
+            keywords = _labelled(fair)
+            return self._of_repaired(
+                amounts,
+                lambda scores: fairness(
+                    fair.y_true,
+                    measured(replace(self.rows, y_pred=scores)).y_pred,
+                    **keywords,
+                ),
+            )
+        if not self.differing.any():
+            return np.zeros(len(amounts))
+        statistic = self.statistic
+        if not self.differing.all():
+            compared = rows_compared(measured(self.rows), self.differing)
+            statistic = distributions(compared)
+        loss = self._fairness_loss(statistic)
+        tied = model.ties == "mid" and has_ties(self.statistic)
+        if not tied and model.max_mcdp is None:
+            return np.asarray(loss * (1 - amounts))
+        plain = float(mcdp(None, statistic))
+        left = np.minimum(amounts, plain)
+        if tied:
+            left = self._of_repaired(amounts, self._gap)
+        return np.asarray(loss * left / plain if plain else np.zeros(len(left)))
+
+    def _gap(self, scores: Floats) -> float:
+        """MCDP(0) of the groups that are compared, of scores of the rows."""
+        rows = self._measured(replace(self.rows, y_pred=scores))
+        return float(mcdp(None, distributions(rows_compared(rows, self.differing))))
+
+    def _fairness_loss(self, statistic: GroupedScores) -> float:
+        """Fairness loss of the groups compared, other than a callable."""
+        if self.model.fairness == "mcdp":
+            return float(mcdp(None, statistic))
+        return float(madd(None, statistic, bandwidth="auto")) / 2
+
+    def _of_repaired(self, amounts: Floats, loss: Callable[[Floats], float]) -> Floats:
+        """Loss of the scores repaired by each amount."""
+        return np.array([float(loss(scores)) for scores in self._repaired(amounts)])
+
+    def _repaired(self, amounts: Floats) -> Iterator[Floats]:
+        """Yield the scores repaired by each amount."""
+        model, groups, scores, draws = self.model, self.cdfs, self.rows.y_pred, None
+        if model.ties == "random":
+            random = check_random_state(model.random_state)
+            draws = random.uniform(size=len(scores))
+        heights = [
+            cdf.heights_of(scores[chosen], None if draws is None else draws[chosen])
+            for cdf, chosen in zip(groups.cdfs, self.members, strict=True)
+        ]
+        path: Path
+        for amount in amounts:
+            if model.max_mcdp is not None:
+                path = TargetBand.within(groups, amount)
+            else:
+                path = Mixture(amount, groups.pooled.ends)
+            repaired = np.array(scores)
+            for group, chosen in enumerate(self.members):
+                repaired[chosen] = repaired_at(groups, path, group, heights[group])
+            yield np.clip(repaired, 0, 1) if path.moves else scores
 
 
-def grids_of(rows: TrainingRows, model: Any) -> list[RepairGrid]:
-    """Return a grid of each stratum that has two groups, one without strata.
+def losses_by_stratum(rows: Rows, model: MADDPostProcessor) -> list[StratumLosses]:
+    """Return the losses in each stratum that has two groups, or without strata.
 
     A single stratum is where the maps of all rows are learnt and measured.
     """
-    groups, strata = within_strata(
-        rows.groups, rows.strata, rows.sample_weight, warn=False
-    )
+    groups, strata = within_strata(rows.groups, rows.strata, rows.weight, warn=False)
     if strata is None or rows.strata is None:
-        return [RepairGrid.of(rows, model)]
-    single, rows = len(rows.strata.labels) == 1, replace(rows, groups=groups)
+        return [StratumLosses(rows, model)]
+    single = len(rows.strata.labels) == 1
+    rows = replace(rows, groups=groups)
     if single:
-        positions = np.flatnonzero(groups.codes >= 0)
-        measured = np.flatnonzero(strata.codes[positions] >= 0)
-        return [RepairGrid.of(rows.take(positions), model, positions, measured)]
-    grids = []
-    for positions in rows_by_code(np.where(groups.codes < 0, -1, strata.codes)):
-        part = rows.take(positions)
-        part = replace(part, groups=groups_to_compare(part.groups))
-        grids.append(RepairGrid.of(part, model, positions))
-    return grids
+        rows = replace(rows, strata=strata)
+        return [StratumLosses(rows[groups.codes >= 0], model)]
+    parts = [
+        rows[own] for own in rows_by_code(np.where(groups.codes < 0, -1, strata.codes))
+    ]
+    return [
+        StratumLosses(replace(part, groups=groups_to_compare(part.groups)), model)
+        for part in parts
+    ]
 
 
 def mean_losses(
-    grids: list[RepairGrid], amounts: Floats, model: Any, name: str
+    strata: list[StratumLosses], amounts: Floats, name: str
 ) -> pd.DataFrame:
     """Losses of each amount of repair, equations 15 to 19; and their mean over strata.
 
     Amounts are levels, or the largest gaps allowed; `name` is that of their column.
     """
-    losses = [_losses(grid, amounts, model) for grid in grids]
-    mean = np.tensordot(_shares(grids), np.stack(losses), 1)
+    losses = np.stack([part.of(amounts) for part in strata])
+    mean = np.tensordot(_shares(strata), losses, 1)
     names = ["total_loss", "accuracy_loss", "fairness_loss"]
     return pd.DataFrame({name: amounts} | dict(zip(names, mean, strict=True)))
 
 
-def _shares(grids: list[RepairGrid]) -> Floats:
+def _shares(strata: list[StratumLosses]) -> Floats:
     """Share of each stratum in the weight of all."""
-    weights = np.array([grid.rows.weights.sum() for grid in grids])
+    weights = np.array([part.rows.weights.sum() for part in strata])
     return np.asarray(weights / weights.sum())
 
 
-def _losses(grid: RepairGrid, amounts: Floats, model: Any) -> Floats:
-    """Total loss, accuracy loss and fairness loss of each amount of repair."""
-    accuracy = _accuracy_losses(grid, amounts, model)
-    fairness = _fairness_losses(grid, amounts, model)
-    for name, losses in {"accuracy_loss": accuracy, "fairness": fairness}.items():
-        if not np.isfinite(losses).all():
-            raise ValueError(
-                f"{name} gives {losses[~np.isfinite(losses)][0]} on "
-                f"{len(grid.rows.scores)} rows of the groups "
-                f"{list(grid.rows.groups.labels)}, expected a number."
-            )
-    total = (1 - model.theta) * accuracy + model.theta * fairness
-    return np.stack([total, accuracy, fairness])
-
-
-def _differing(rows: TrainingRows, groups: GroupCDFs) -> NDArray[np.bool_]:
+def _differing(rows: Rows, groups: GroupCDFs) -> Bools:
     """Whether the scores of each group differ from all others' beyond sampling noise.
 
     By the bound of Dvoretzky, Kiefer, Wolfowitz and Massart at 95 %, for all groups at
@@ -781,219 +923,39 @@ def _differing(rows: TrainingRows, groups: GroupCDFs) -> NDArray[np.bool_]:
     """
     # With two groups both tests are the same.
     n_tests = 1 if len(groups.cdfs) == 2 else len(groups.cdfs)
-    noise = supremum_quantile(0.05 / n_tests) * _spreads(rows, groups)
-    return np.asarray(groups.distances() > noise)
-
-
-def _spreads(rows: TrainingRows, groups: GroupCDFs) -> Floats:
-    """Noise of each group's distance from everyone, in units of a Brownian bridge."""
     sums, squares = (
-        np.bincount(rows.codes, values, len(groups.cdfs))
+        np.bincount(rows.groups.codes, values, len(groups.cdfs))
         for values in (rows.weights, rows.weights * units_of(rows.weights))
     )
     own_rows = sums**2 / squares
     other_rows = (sums.sum() - sums) ** 2 / np.maximum(squares.sum() - squares, 1e-300)
-    return np.asarray((1 - groups.shares) * np.sqrt(1 / own_rows + 1 / other_rows))
+    # Noise of each group's distance from everyone, in units of a Brownian bridge.
+    spread = (1 - groups.shares) * np.sqrt(1 / own_rows + 1 / other_rows)
+    noise = supremum_quantile(0.05 / n_tests) * spread
+    return np.asarray(groups.distances() > noise)
 
 
-def standard_error_at(
-    amount: float,
-    grids: list[RepairGrid],
-    part_of_row: Integers,
-    n_samples: int,
-    model: Any,
-) -> float:
-    """Find the standard error of the total loss at one amount of repair.
-
-    It is that of a mean over parts of the rows; 0 if fewer than two parts have a loss.
-    Each of the `n_samples` rows is in one part or in several. Strata are independent.
-    """
-    errors = [_standard_error(grid, amount, part_of_row, model) for grid in grids]
-    # Repeated splits hold the same rows out again: they do not add rows.
-    repeats = max(1, len(part_of_row) / n_samples)
-    return float(np.linalg.norm(_shares(grids) * errors) * np.sqrt(repeats))
-
-
-def _standard_error(
-    grid: RepairGrid, amount: float, part_of_row: Integers, model: Any
-) -> float:
-    """Find the standard error of the mean loss of a grid, over parts of its rows."""
-    repaired = next(_repaired(grid, np.array([amount]), model))
-    rows = replace(grid.rows, scores=repaired)
-    parts, losses = part_of_row[grid.positions], []
-    measured = np.full(len(parts), grid.measured is None)
-    if grid.measured is not None:
-        measured[grid.measured] = True
-    for part in range(int(part_of_row.max()) + 1):
-        own = fair = rows.take(parts == part)
-        if grid.measured is not None:
-            fair = rows.take((parts == part) & measured)
-        rows_by_class = np.bincount(own.y, minlength=2)
-        if not (rows_by_class.all() and fair.groups.sizes().all()):
-            continue
-        # A callable may need more rows than a part has; all rows gave a number.
-        with suppress(ValueError):
-            loss = _loss_without_repair(own, fair, grid.differing, model)
-            losses += [loss] if np.isfinite(loss) else []
-    return float(sem(losses)) if len(losses) > 1 else 0.0
-
-
-def _loss_without_repair(
-    rows: TrainingRows,
-    fair_rows: TrainingRows,
-    differing: NDArray[np.bool_],
-    model: Any,
-) -> float:
-    """Total loss of scores as they are; fairness is that of some of the rows."""
-    if model.accuracy_loss == "zero_one":
-        wrong = (rows.scores >= model.threshold) != rows.y
-        accuracy = float(np.average(wrong, weights=rows.sample_weight))
-    else:
-        loss = _accuracy_loss(model)
-        accuracy = loss(rows.y, rows.scores, **_weight_keywords(rows))
-    if callable(model.fairness):
-        fairness = model.fairness(fair_rows.y, fair_rows.scores, **_labelled(fair_rows))
-    else:
-        compared = rows_compared(fair_rows, differing)
-        statistic = distributions(compared) if differing.any() else None
-        fairness = 0.0 if statistic is None else _fairness_loss(statistic, model)
-    return float((1 - model.theta) * accuracy + model.theta * fairness)
-
-
-def _accuracy_losses(grid: RepairGrid, amounts: Floats, model: Any) -> Floats:
-    """Zero-one loss of all levels at once, any other loss level by level."""
-    if model.accuracy_loss == "zero_one":
-        return _error_rates(grid, amounts, model)
-    loss, rows = _accuracy_loss(model), grid.rows
-    weights = _weight_keywords(rows)
-    return _one_by_one(grid, amounts, model, lambda s: loss(rows.y, s, **weights))
-
-
-def _weight_keywords(rows: TrainingRows) -> dict[str, Any]:
+def _weight_keywords(rows: Rows) -> dict[str, Any]:
     """Keyword of the weights for a metric, none without weights."""
-    if rows.sample_weight is None:
-        return {}
-    return {"sample_weight": rows.sample_weight}
+    return {} if rows.weight is None else {"sample_weight": rows.weight}
 
 
-def _accuracy_loss(model: Any) -> Callable[..., float]:
-    """Loss of labels and scores, other than the zero-one loss."""
-    loss: Callable[..., float] = model.accuracy_loss
-    return loss if callable(loss) else log_loss
-
-
-def _fairness_losses(grid: RepairGrid, amounts: Floats, model: Any) -> Floats:
-    """Loss of a callable; else the loss without repair times the MCDP that is left."""
-    fairness = model.fairness
-    if callable(fairness):
-        fair = grid.fair_rows(grid.rows.scores)
-        labelled = _labelled(fair)
-
-        def loss_of(scores: Floats) -> float:
-            return float(fairness(fair.y, grid.fair_rows(scores).scores, **labelled))
-
-        return _one_by_one(grid, amounts, model, loss_of)
-    if not grid.differing.any():
-        return np.zeros(len(amounts))
-    statistic = grid.statistic
-    if not grid.differing.all():
-        rows = grid.fair_rows(grid.rows.scores)
-        statistic = distributions(rows_compared(rows, grid.differing))
-    loss = _fairness_loss(statistic, model)
-    tied = model.ties == "mid" and has_ties(grid.statistic)
-    if not tied and model.max_mcdp is None:
-        return np.asarray(loss * (1 - amounts))
-    plain = float(mcdp(None, statistic))
-    left = np.minimum(amounts, plain)
-    if tied:
-
-        def gap(scores: Floats) -> float:
-            compared = rows_compared(grid.fair_rows(scores), grid.differing)
-            return float(mcdp(None, distributions(compared)))
-
-        left = _one_by_one(grid, amounts, model, gap)
-    return np.asarray(loss * left / plain if plain else np.zeros(len(left)))
-
-
-def _fairness_loss(statistic: GroupedScores, model: Any) -> float:
-    """Fairness loss of the groups compared, other than a callable."""
-    if model.fairness == "mcdp":
-        return float(mcdp(None, statistic))
-    return float(madd(None, statistic, bandwidth="auto")) / 2
-
-
-def _labelled(rows: TrainingRows) -> dict[str, Any]:
+def _labelled(rows: Rows) -> dict[str, Any]:
     """Keywords for callables of other libraries, which expect a label by row."""
-    labels = pd.Series(list(rows.groups.labels), dtype=object).to_numpy()
+    labels = pd.Series(list(rows.labels), dtype=object).to_numpy()
     return {**_weight_keywords(rows), "sensitive_features": labels[rows.groups.codes]}
 
 
-def rows_compared(rows: TrainingRows, differing: NDArray[np.bool_]) -> TrainingRows:
+def rows_compared(rows: Rows, differing: Bools) -> Rows:
     """Keep the rows of groups that differ; of a single one also all others together."""
     kept = np.flatnonzero(differing)
-    labels = tuple(rows.groups.labels[group] for group in kept)
+    labels = tuple(rows.labels[group] for group in kept)
     codes = np.full(len(differing), -1 if len(kept) > 1 else 1)
     codes[kept] = np.arange(len(kept))
     if len(kept) == 1:
         labels = (*labels, ("all others",))
     groups = replace(rows.groups, labels=labels, codes=codes[rows.groups.codes])
-    return replace(rows, groups=groups).take(groups.codes >= 0)
-
-
-def _error_rates(grid: RepairGrid, amounts: Floats, model: Any) -> Floats:
-    """Zero-one loss of all levels, by two look-ups in the sorted scores of each group.
-
-    A repaired score reaches the threshold exactly where the height of the score in
-    its group reaches that of the threshold in the repaired distribution.
-    """
-    rows = grid.rows
-    errors, weights = np.zeros(len(amounts)), rows.weights
-    leasts = _targets_at(grid, amounts, model)
-    for members, cdf, least in zip(grid.members, grid.groups.cdfs, leasts, strict=True):
-        for positive in (0, 1):
-            chosen = members[rows.y[members] == positive]
-            running = np.append(0, np.cumsum(weights[chosen]))
-            below = _weight_below(
-                cdf, rows.scores[chosen], running, least, model.ties == "random"
-            )
-            errors += below if positive else running[-1] - below
-    return np.asarray(errors / weights.sum())
-
-
-def _targets_at(grid: RepairGrid, amounts: Floats, model: Any) -> list[Floats]:
-    """Height of each group's target just below the threshold, at each amount.
-
-    Targets and repaired scores are linear between the ends of the steps of the CDF of
-    everyone. The first of these at which repaired scores reach the threshold is found
-    by bisection, for all amounts at once.
-    """
-    threshold, is_gap = model.threshold, model.max_mcdp is not None
-    below = np.full(len(amounts), -1)
-    reached = np.full(len(amounts), 2 * len(grid.groups.pooled.scores) - 1)
-    while (reached - below > 1).any():
-        middle = np.maximum((below + reached) // 2, 0)
-        reaches = _at_ends(grid.groups, amounts, middle, is_gap)[0] >= threshold
-        below, reached = np.where(reaches, (below, middle), (middle, reached))
-    left, lower = _at_ends(grid.groups, amounts, np.maximum(below, 0), is_gap)
-    right, upper = _at_ends(grid.groups, amounts, reached, is_gap)
-    rise = np.where(below < 0, 0, right - left)  # no score is below the first end
-    share = quotients(threshold - left, rise, 1.0)
-    return list((1 - share) * lower + share * upper)
-
-
-def _at_ends(
-    groups: GroupCDFs, amounts: Floats, ends: NDArray[np.intp], is_gap: bool
-) -> tuple[Floats, Floats]:
-    """For each amount, repaired score and heights of targets at one end of a step."""
-    scores, upper = groups.pooled.scores[ends // 2], ends % 2 == 1
-    heights = np.stack([cdf.ends_at(scores, upper) for cdf in groups.cdfs])
-    path: Path
-    if is_gap:
-        path = TargetBand.at(groups, scores, heights, amounts)
-        scores = path.scores
-    else:
-        path = Mixture(amounts, groups.pooled.ends_at(scores, upper))
-    return scores, np.stack([path.target(row, i) for i, row in enumerate(heights)])
+    return replace(rows, groups=groups)[groups.codes >= 0]
 
 
 def _weight_below(
@@ -1008,32 +970,3 @@ def _weight_below(
     # A row at the least height reaches it, so the weight just below counts.
     at_ends = running[np.stack(sides, axis=1).ravel()]
     return np.interp(np.nextafter(least, -1), cdf.ends, at_ends)
-
-
-def _one_by_one(
-    grid: RepairGrid, amounts: Floats, model: Any, loss: Callable[[Floats], float]
-) -> Floats:
-    """Loss of the scores repaired by each amount."""
-    return np.array([float(loss(scores)) for scores in _repaired(grid, amounts, model)])
-
-
-def _repaired(grid: RepairGrid, amounts: Floats, model: Any) -> Iterator[Floats]:
-    """Yield the scores repaired by each amount."""
-    scores, draws = grid.rows.scores, None
-    if model.ties == "random":
-        random = check_random_state(model.random_state)
-        draws = random.uniform(size=len(scores))
-    heights = [
-        cdf.heights_of(scores[chosen], None if draws is None else draws[chosen])
-        for cdf, chosen in zip(grid.groups.cdfs, grid.members, strict=True)
-    ]
-    path: Path
-    for amount in amounts:
-        if model.max_mcdp is not None:
-            path = TargetBand.within(grid.groups, amount)
-        else:
-            path = Mixture(amount, grid.groups.pooled.ends)
-        repaired = np.array(scores)
-        for group, chosen in enumerate(grid.members):
-            repaired[chosen] = repaired_at(grid.groups, path, group, heights[group])
-        yield np.clip(repaired, 0, 1) if path.moves else scores

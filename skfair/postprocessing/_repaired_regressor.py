@@ -9,8 +9,14 @@ from sklearn.base import BaseEstimator, MetaEstimatorMixin, RegressorMixin
 from sklearn.metrics import r2_score
 
 from skfair._comparison import RegressorComparison, compare_regressors
-from skfair._mitigation import RegressorMitigator, route_fit_params
-from skfair._utils._types import Floats
+from skfair._mitigation import (
+    RegressorMitigator,
+    fit_all,
+    label_probabilities,
+    route_fit_params,
+)
+from skfair._utils._arrays import Floats
+from skfair._utils._progress import reports_tasks
 from skfair._utils._validation import ParameterError
 from skfair.groups import Selector
 from skfair.postprocessing._group_repairer import (
@@ -21,7 +27,6 @@ from skfair.postprocessing._group_repairer import (
     tie_problem,
     warn_of_problem,
 )
-from skfair.postprocessing._held_out import fit_all, label_probabilities
 from skfair.postprocessing._score_repairer import ScoreRepairer
 
 
@@ -172,6 +177,7 @@ class RepairedRegressor(
         self.random_state = random_state
         self.n_jobs = n_jobs
 
+    @reports_tasks
     def fit(
         self,
         X: Any,
@@ -230,23 +236,21 @@ class RepairedRegressor(
         self._check_estimator()
         repairer = self._make_repairer()
         given = X, y, sensitive_features, control_features, sample_weight
-        rows = self._prepare(*given, all_strata=True)
-        routed = route_fit_params(
-            self, sensitive_features, fit_params, rows.sample_weight
-        )
+        features, rows = self._prepare(*given, all_strata=True)
+        routed = route_fit_params(self, sensitive_features, fit_params, rows.weight)
         for_fit = routed.estimator.fit
         if not self.groups_:
-            self.estimators_ = [fit_all(self.estimator, rows.X, rows.y, for_fit)]
+            self.estimators_ = [fit_all(self.estimator, features, rows.y_true, for_fit)]
             self.repairer_ = None
             self.comparison_: RegressorComparison | None = None
             return self
-        held_out, part_of_row = self._score_held_out(X, rows, rows.y, None, routed)
-        tested, repaired = repair_held_out(held_out, part_of_row, repairer)
+        held_out = self._score_held_out(X, features, rows, rows.y_true, None, routed)
+        tested, repaired = repair_held_out(held_out, repairer)
         repairer._learn_rows(held_out, warn=False)
         repairer._left_rows_out = self._leaves_rows_out
         self.repairer_ = repairer
         asked = repairer.max_mcdp
-        comparison = compare_regressors(tested, tested.scores, repaired, max_mcdp=asked)
+        comparison = compare_regressors(tested, tested.y_pred, repaired, max_mcdp=asked)
         self.comparison_ = comparison
         if changes_the_gap(comparison, tested, repaired):
             problem = tie_problem(repairer, tested, comparison)

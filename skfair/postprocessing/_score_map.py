@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple, Self, TypeAlias
 
@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import expit, logit
 
-from skfair._comparison import average_precision, mean_mcdp
-from skfair._penalty._penalised_loss import clip_scores
-from skfair._training_rows import Array, TrainingRows, units_of
-from skfair._utils._arithmetic import quotients
-from skfair._utils._types import Floats, Integers
+from skfair._comparison import average_precision, mean_mcdp, r2
+from skfair._cross_fit import Array, units_of
+from skfair._penalty import clip_scores
+from skfair._rows import Rows
+from skfair._utils._arrays import Floats, Integers, quotients
 from skfair.model_selection._rules import standard_error
 
 #: How a path measures what a model predicts: a probability, or a number.
@@ -52,20 +52,6 @@ _N_FOLDS = 5
 KEPT: dict[Performance, float] = {"average_precision": 0.95, "r2": 0.8}
 
 
-@dataclass(frozen=True, eq=False)
-class PredictedRows(TrainingRows):
-    """Rows with predictions by models that were not fitted to them.
-
-    `scores` are predicted numbers, or probabilities of the second class, `q` those of
-    each group, shape (n_samples, n_groups), `folds` says which rows were held out
-    together, and `positions` where they are among the rows given to `fit`.
-    """
-
-    q: Any = None
-    folds: Any = None
-    positions: Any = None
-
-
 class Calibration(NamedTuple):
     """Line from predictions to their target, of log-odds if they are probabilities."""
 
@@ -74,11 +60,11 @@ class Calibration(NamedTuple):
     of_log_odds: bool
 
     @classmethod
-    def fit(cls, rows: PredictedRows, of_log_odds: bool) -> Self:
+    def fit(cls, rows: Rows, of_log_odds: bool) -> Self:
         """Fit by log-loss or squared error. A line that does not rise is not used."""
         weights = rows.weights / rows.weights.sum()
         if of_log_odds:
-            log_odds, y = logit(clip_scores(rows.scores)), rows.y
+            log_odds, y = logit(clip_scores(rows.y_pred)), rows.y_true
 
             def loss(line: Array) -> tuple[float, Array]:
                 found = line[0] + line[1] * log_odds
@@ -88,10 +74,10 @@ class Calibration(NamedTuple):
 
             best = minimize(loss, (0.0, 1.0), jac=True, bounds=_LINES).x
             return cls(float(best[0]), float(best[1]), of_log_odds)
-        center, level = float(weights @ rows.scores), float(weights @ rows.y)
-        centered = rows.scores - center
+        center, level = float(weights @ rows.y_pred), float(weights @ rows.y_true)
+        centered = rows.y_pred - center
         variance = float(weights @ centered**2)
-        product = float(weights @ (centered * (rows.y - level)))
+        product = float(weights @ (centered * (rows.y_true - level)))
         if not product > 1e-9 * max(variance, center**2):
             return cls(0.0, 1.0, of_log_odds)
         slope = product / variance
@@ -107,32 +93,46 @@ class Calibration(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class ScoreMap:
-    """Score that is as high as the thresholds that a row passes.
+    """Score that is as high as the thresholds that a row passes, for any strength.
 
     A row passes a threshold if its calibrated score is above the threshold plus a sum
     over groups: a factor times the probability of the group over its share. `factors`
-    have shape (n_groups, n_thresholds), and are linear between thresholds. Where rows
-    that pass a threshold pass all lower ones, the new score is the highest threshold
-    passed.
+    have shape (n_strengths, n_groups, n_thresholds), and are linear between thresholds
+    and between strengths, which increase. Beyond the largest strength the gap is closed
+    and nothing changes. Where rows that pass a threshold pass all lower ones, the new
+    score is the highest threshold passed.
     """
 
     thresholds: Array
     shares: Array
-    factors: Array
     calibration: Calibration
+    strengths: tuple[float, ...]
+    factors: Array
 
-    def __call__(self, p: Array, q: Array) -> Array:
-        """Return new scores."""
-        if not self.factors.any():
+    def __call__(self, p: Array, q: Array, strength: float) -> Array:
+        """Return new scores at a strength."""
+        factors = self._factors_at(strength)
+        if not factors.any():
             return p
         scores, relatives = self.calibration(p), quotients(q, self.shares)
         n_rows = _BLOCK_SIZE // len(self.thresholds)
         blocks = [slice(i, i + n_rows) for i in range(0, len(p) or 1, n_rows)]
-        return np.concatenate([self._map(scores[b], relatives[b]) for b in blocks])
+        return np.concatenate(
+            [self._map(scores[b], relatives[b] @ factors) for b in blocks]
+        )
 
-    def _map(self, scores: Array, relatives: Array) -> Array:
-        """Return new scores of calibrated ones, by relative probabilities."""
-        beyond = relatives @ self.factors
+    def _factors_at(self, strength: float) -> Array:
+        """Return the factors at a strength."""
+        after = bisect_left(self.strengths, strength)
+        if after == 0 or after == len(self.strengths):
+            return np.asarray(self.factors[min(after, len(self.factors) - 1)])
+        low, high = self.strengths[after - 1 : after + 1]
+        share = (strength - low) / (high - low)
+        first, second = self.factors[after - 1 : after + 1]
+        return np.asarray((1 - share) * first + share * second)
+
+    def _map(self, scores: Array, beyond: Array) -> Array:
+        """Return new scores of calibrated ones, by what thresholds are raised by."""
         beyond += self.thresholds
         np.subtract(scores[:, None], beyond, out=beyond)
         passed = beyond > 0
@@ -152,145 +152,139 @@ class ScoreMap:
         return np.asarray(lowest + below + inside + above)
 
 
-@dataclass(frozen=True, eq=False)
-class MapPath:
-    """Maps at increasing strengths, and between two of them the mean of their factors.
+def fit_maps(
+    rows: Rows, q: Array, performance: Performance
+) -> tuple[ScoreMap, list[ScoreMap]]:
+    """Fit the map of all rows, and for each of their folds that of the other rows.
 
-    Beyond the largest strength the gap is closed, and the map stays the same.
+    `q` are probabilities of groups, of shape (n_samples, n_groups), by models that were
+    not fitted to the row, as are the predictions of the rows. The gap falls from the
+    plain one to none in equal steps.
     """
-
-    strengths: tuple[float, ...]
-    maps: list[ScoreMap]
-
-    def at(self, strength: float) -> ScoreMap:
-        """Return the map at a strength."""
-        after = bisect_left(self.strengths, strength)
-        if after == 0 or after == len(self.strengths):
-            return self.maps[min(after, len(self.maps) - 1)]
-        low, high = self.strengths[after - 1 : after + 1]
-        first, second = self.maps[after - 1 : after + 1]
-        share = (strength - low) / (high - low)
-        return replace(
-            first, factors=(1 - share) * first.factors + share * second.factors
-        )
+    rows, q = _merge_equal(rows, q)
+    others = [rows.fold != fold for fold in np.unique(rows.fold)]
+    parts = [(rows, q), *((rows[other], q[other]) for other in others)]
+    whole, *by_fold = _fit_parts(parts, performance)
+    return whole, by_fold
 
 
-@dataclass(frozen=True, eq=False)
-class CrossFittedPath:
-    """The path of all rows, and for each part of them that of the other rows."""
+def folds_of_maps(rows: Rows) -> Integers:
+    """Fold of each row within which a map is measured: those of the rows, at most five.
 
-    whole: MapPath
-    parts: list[tuple[Integers, MapPath]]
-    performance: Performance
-
-    def held_out_scores(self, rows: PredictedRows, strength: float) -> Floats:
-        """Return new scores of rows by maps that were fitted to other rows."""
-        scores = np.empty(len(rows))
-        for part, path in self.parts:
-            scores[part] = path.at(strength)(rows.scores[part], rows.q[part])
-        return scores
+    Rows of a single fold are dealt to folds by the order of their scores.
+    """
+    folds = np.unique(rows.fold, return_inverse=True)[1]
+    if folds.max() == 0:
+        folds = np.argsort(np.argsort(rows.y_pred))
+    return np.asarray(folds % _N_FOLDS, dtype=np.intp)
 
 
-def fit_path(rows: PredictedRows, performance: Performance) -> CrossFittedPath:
-    """Fit maps whose gap falls from the plain one to none in equal steps."""
-    merged = _merge_equal(rows)
-    parts = [merged.take(train) for train, _ in _map_splits(merged)]
-    whole, *paths = fit_maps([merged, *parts], performance)
-    tests = [test for _, test in _map_splits(rows)]
-    return CrossFittedPath(whole, list(zip(tests, paths, strict=True)), performance)
+def held_out_scores(
+    maps: list[ScoreMap], rows: Rows, q: Array, strength: float
+) -> Floats:
+    """Return new scores of rows by the maps that were fitted without their fold."""
+    scores = np.empty(len(rows))
+    for fold, map_of_others in enumerate(maps):
+        own = rows.fold == fold
+        scores[own] = map_of_others(rows.y_pred[own], q[own], strength)
+    return scores
 
 
-def fit_maps(parts: list[PredictedRows], performance: Performance) -> list[MapPath]:
+def _fit_parts(
+    parts: list[tuple[Rows, Array]], performance: Performance
+) -> list[ScoreMap]:
     """Find, at each threshold, the factors that leave a gap and cost least.
 
     The loss is a mean over thresholds of the cost of decisions, and the gap is that of
     decisions too, so that each threshold has its own problem. With Lagrange multipliers
     its solution is a `ScoreMap`. The multipliers add up to the strength. Each part of
-    the rows has its own path; all are found together.
+    the rows, with probabilities of their groups, has its own maps; all are found
+    together.
     """
-    paths, grouped, costs, ridges, allowed = [], [], [], [], []
-    for rows in parts:
-        own, plain = _plain_map(rows, performance)
-        paths.append(MapPath((0.0,), [plain]))
+    maps, grouped, costs, ridges, allowed = [], [], [], [], []
+    for rows, q in parts:
+        own, own_q, plain = _plain_map(rows, q, performance)
+        maps.append(plain)
         if len(plain.thresholds) > 1:
-            grouped.append((own, plain.thresholds))
+            grouped.append((own, own_q, plain.thresholds))
             costs.append(_costs(rows, plain.thresholds, performance))
             n_rows = rows.weights.sum() ** 2 / (rows.weights @ units_of(rows.weights))
             ridges.append(_RIDGE_BY_ROW / n_rows)
             allowed.append(_allowances(rows))
-    changing = [i for i, path in enumerate(paths) if len(path.maps[0].thresholds) > 1]
+    changing = [i for i, plain in enumerate(maps) if len(plain.thresholds) > 1]
     for found in _close_gaps(grouped, ridges, np.array(allowed)) if grouped else ():
         for i, factors, cost in zip(changing, found, costs, strict=True):
-            path, plain = paths[i], paths[i].maps[0]
             factors = factors[:, : len(cost)]
             prices = np.abs(factors).sum(axis=0) / 2 * cost
-            strength = float(np.trapezoid(prices, plain.thresholds))
-            if np.isfinite(strength) and strength > path.strengths[-1]:
-                maps = [*path.maps, replace(plain, factors=factors)]
-                paths[i] = MapPath((*path.strengths, strength), maps)
-    return paths
+            strength = float(np.trapezoid(prices, maps[i].thresholds))
+            if np.isfinite(strength) and strength > maps[i].strengths[-1]:
+                maps[i] = replace(
+                    maps[i],
+                    strengths=(*maps[i].strengths, strength),
+                    factors=np.concatenate([maps[i].factors, [factors]]),
+                )
+    return maps
 
 
 def _plain_map(
-    rows: PredictedRows, performance: Performance
-) -> tuple[PredictedRows, ScoreMap]:
+    rows: Rows, q: Array, performance: Performance
+) -> tuple[Rows, Array, ScoreMap]:
     """Return the rows that have a group, and the map that changes nothing.
 
     Scores of the rows are calibrated and sorted, their weights add up to 1, and q is
     relative to the shares of the groups.
     """
     calibration = Calibration.fit(rows, performance == "average_precision")
-    scores = calibration(rows.scores)
+    scores = calibration(rows.y_pred)
     if calibration.of_log_odds:
         scores = clip_scores(scores)
     order = np.argsort(scores, kind="stable")
-    rows = replace(rows, scores=scores).take(order[rows.cells[order] >= 0])
+    order = order[rows.cells[order] >= 0]
+    rows = replace(rows, y_pred=scores)[order]
     thresholds = _thresholds(rows)
     total = max(rows.weights.sum(), 1e-300)
-    shares = np.bincount(rows.codes, rows.weights, rows.q.shape[1]) / total
-    rows = replace(
-        rows, sample_weight=rows.weights / total, q=quotients(rows.q, shares)
-    )
-    none = np.zeros((len(shares), len(thresholds)))
-    return rows, ScoreMap(thresholds, shares, none, calibration)
+    shares = np.bincount(rows.groups.codes, rows.weights, rows.n_groups) / total
+    rows = replace(rows, weight=rows.weights / total)
+    none = np.zeros((1, len(shares), len(thresholds)))
+    plain = ScoreMap(thresholds, shares, calibration, (0.0,), none)
+    return rows, quotients(q[order], shares), plain
 
 
-def _allowances(rows: PredictedRows) -> Array:
+def _allowances(rows: Rows) -> Array:
     """How far the rate of each group may be beyond the limit: by a row of the group.
 
     It is 0 for the two largest groups. With the noise of a group in its place, groups
     of 20 to 150 rows kept gaps that new rows have, too (four tables).
     """
     grouped = rows.cells >= 0
-    codes, weights = rows.codes[grouped], rows.weights[grouped]
-    n_groups = rows.q.shape[1]
-    totals = np.bincount(codes, weights, n_groups)
-    squares = np.bincount(codes, weights * units_of(weights), n_groups)
+    codes, weights = rows.groups.codes[grouped], rows.weights[grouped]
+    totals = np.bincount(codes, weights, rows.n_groups)
+    squares = np.bincount(codes, weights * units_of(weights), rows.n_groups)
     inverse_sizes = quotients(squares, totals**2)
     present = totals > 0
     second = np.sort(inverse_sizes[present])[:2].max(initial=0)
     return np.where(present, np.maximum(inverse_sizes - second, 0), 0)
 
 
-def _costs(rows: PredictedRows, thresholds: Array, performance: Performance) -> Array:
+def _costs(rows: Rows, thresholds: Array, performance: Performance) -> Array:
     """Cost of a unit of the factors at each threshold, in the unit of the strength."""
     if performance == "r2":
-        mean = np.average(rows.scores, weights=rows.weights)
-        variance = np.average((rows.scores - mean) ** 2, weights=rows.weights)
+        mean = np.average(rows.y_pred, weights=rows.weights)
+        variance = np.average((rows.y_pred - mean) ** 2, weights=rows.weights)
         return np.full(len(thresholds), 1 / variance)
-    positive = np.average(rows.y, weights=rows.weights)
+    positive = np.average(rows.y_true, weights=rows.weights)
     unit = 4 * positive * (1 - positive) or 1.0  # a single class has no unit
     return np.asarray(1 / (unit * thresholds * (1 - thresholds)))
 
 
-def _thresholds(rows: PredictedRows) -> Array:
+def _thresholds(rows: Rows) -> Array:
     """Half way between quantiles of the scores and points at equal distances."""
     if not len(rows):
         return np.zeros(0)
     levels = (np.arange(_N_THRESHOLDS) + 0.5) / _N_THRESHOLDS
     places = rows.weights.cumsum() / rows.weights.sum()
     last = len(rows) - 1
-    quantiles = rows.scores[np.minimum(np.searchsorted(places, levels), last)]
+    quantiles = rows.y_pred[np.minimum(np.searchsorted(places, levels), last)]
     quantiles = np.unique(quantiles)
     spread = np.linspace(quantiles[0], quantiles[-1], len(quantiles))
     distinct: Array = np.unique((quantiles + spread) / 2)
@@ -299,7 +293,7 @@ def _thresholds(rows: PredictedRows) -> Array:
 
 
 def _close_gaps(
-    parts: list[tuple[PredictedRows, Array]], ridges: list[float], allowed: Array
+    parts: list[tuple[Rows, Array, Array]], ridges: list[float], allowed: Array
 ) -> Iterator[Array]:
     """Yield factors at which the gap is at most 0.95, 0.9, ... 0 of the plain one.
 
@@ -312,7 +306,7 @@ def _close_gaps(
     allowed = allowed[:, :, None]
     thresholds, spacing, moment, deviation = _stack_parts(parts)
     n_groups, smoothing = moment.shape[1], _WIDTH * spacing
-    rates = _rates_of_passing([rows for rows, _ in parts], thresholds)
+    rates = _rates_of_passing([(rows, q) for rows, q, _ in parts], thresholds)
     ridge = np.array(ridges)[:, None, None] / deviation
     least = (_LEAST_SLOPE * moment / deviation + ridge * np.eye(n_groups))[:, None]
     level = np.trace(least, axis1=2, axis2=3)[..., None, None] / n_groups
@@ -358,21 +352,21 @@ def _close_gaps(
 
 
 def _stack_parts(
-    parts: list[tuple[PredictedRows, Array]],
+    parts: list[tuple[Rows, Array, Array]],
 ) -> tuple[Array, Array, Array, Array]:
     """Return thresholds, spacings, second moments of q, and deviations of scores.
 
     Copies of the last threshold fill parts that have fewer than others.
     """
     thresholds, spacings, moments, deviations = [], [], [], []
-    for rows, own in parts:
-        mean = rows.weights @ rows.scores
-        deviation = np.sqrt(rows.weights @ (rows.scores - mean) ** 2)
+    for rows, q, own in parts:
+        mean = rows.weights @ rows.y_pred
+        deviation = np.sqrt(rows.weights @ (rows.y_pred - mean) ** 2)
         spacing = np.maximum(np.gradient(own), 1e-6 * deviation)
         missing = (0, _N_THRESHOLDS - len(own))
         thresholds.append([np.pad(own, missing, "edge")])
         spacings.append([np.pad(spacing, missing, "edge")])
-        moments.append(rows.q.T @ (rows.weights[:, None] * rows.q))
+        moments.append(q.T @ (rows.weights[:, None] * q))
         deviations.append([[deviation]])
     return (
         np.array(thresholds),
@@ -391,7 +385,7 @@ def _centers(chosen: NDArray[np.bool_]) -> Array:
 
 
 def _rates_of_passing(
-    parts: list[PredictedRows], thresholds: Array
+    parts: list[tuple[Rows, Array]], thresholds: Array
 ) -> Callable[[Array, Array], tuple[Array, Array]]:
     """Prepare a function of factors and widths.
 
@@ -400,13 +394,13 @@ def _rates_of_passing(
     score is within a width of what it needs passes in part. Rows of a cell count with
     their mean q, so that running sums of their weights and scores tell how many pass.
     """
-    cells = [_cells_of_alike(rows) for rows in parts]
-    n_cells, n_groups = max(own.max() for own in cells) + 1, parts[0].q.shape[1]
+    cells = [_cells_of_alike(rows, q) for rows, q in parts]
+    n_cells, n_groups = max(own.max() for own in cells) + 1, parts[0][1].shape[1]
     cell = np.concatenate([own + i * n_cells for i, own in enumerate(cells)])
     scores, weights, q, contrasts = (
         np.concatenate(values)
         for values in zip(
-            *((one.scores, one.weights, one.q, _contrasts(one)) for one in parts),
+            *((rows.y_pred, rows.weights, q, _contrasts(rows)) for rows, q in parts),
             strict=True,
         )
     )
@@ -421,8 +415,9 @@ def _rates_of_passing(
     relatives = (totals(weights[:, None] * q) / divisor).reshape(shape)
     contrast = (totals(contrasts) / divisor).reshape(shape).swapaxes(1, 2)
     products = (relatives[..., None] * relatives[..., None, :]).reshape(shape)
-    lowest = np.array([rows.scores[0] for rows in parts])[:, None, None]
-    unit = 2 * (np.array([rows.scores[-1] for rows in parts])[:, None, None] - lowest)
+    lowest = np.array([rows.y_pred[0] for rows, _ in parts])[:, None, None]
+    highest = np.array([rows.y_pred[-1] for rows, _ in parts])[:, None, None]
+    unit = 2 * (highest - lowest)
     # Scores of cell c are at c to c + 1/2, so that one search serves all cells.
     part = np.repeat(np.arange(len(parts)), [len(own) for own in cells])
     scores = (scores - lowest[part, 0, 0]) / unit[part, 0, 0]
@@ -449,7 +444,7 @@ def _rates_of_passing(
     return rates
 
 
-def _cells_of_alike(rows: PredictedRows) -> Integers:
+def _cells_of_alike(rows: Rows, q: Array) -> Integers:
     """Return the cell of each row, of rows of a group and stratum with similar q.
 
     Cells are halved at their mean of the q that varies most.
@@ -457,29 +452,29 @@ def _cells_of_alike(rows: PredictedRows) -> Integers:
     kinds = np.unique(rows.cells, return_inverse=True)[1]
     room = int(np.log2(_N_CELLS / (kinds.max() + 1)))
     halves, numbers = np.zeros(len(rows), dtype=np.intp), np.arange(len(rows))
-    squares = rows.q.T**2
+    squares = q.T**2
     for _ in range(int(np.clip(room, _LEAST_HALVINGS, _MOST_HALVINGS))):
         counts = np.maximum(np.bincount(halves), 1)
         means, seconds = (
             np.array([np.bincount(halves, column) for column in values]) / counts
-            for values in (rows.q.T, squares)
+            for values in (q.T, squares)
         )
         widest = (seconds - means**2).argmax(axis=0)[halves]
-        above = rows.q[numbers, widest] > means[widest, halves]
+        above = q[numbers, widest] > means[widest, halves]
         halves = 2 * halves + above
     cells = kinds * (halves.max() + 1) + halves
     return np.unique(cells, return_inverse=True)[1].astype(np.intp)
 
 
-def _contrasts(rows: PredictedRows) -> Array:
+def _contrasts(rows: Rows) -> Array:
     """Share of each row in the excess of each group, mean over strata by weight."""
-    strata = rows.stratum_codes
-    strata = np.zeros(len(rows), dtype=np.intp) if strata is None else strata
-    found = np.zeros(rows.q.shape)
+    strata: Any = np.zeros(len(rows), np.intp)
+    strata = strata if rows.strata is None else rows.strata.codes
+    found = np.zeros((len(rows), rows.n_groups))
     everyone = rows.weights.sum()
     for stratum in np.unique(strata):
         chosen = np.flatnonzero(strata == stratum)
-        weights, codes = rows.weights[chosen], rows.codes[chosen]
+        weights, codes = rows.weights[chosen], rows.groups.codes[chosen]
         totals = np.bincount(codes, weights, found.shape[1])
         present = totals > 0
         mean = present / present.sum()
@@ -490,109 +485,79 @@ def _contrasts(rows: PredictedRows) -> Array:
 
 
 def path_table(
-    rows: PredictedRows, path: CrossFittedPath, strength: float | None = None
+    maps: list[ScoreMap],
+    rows: Rows,
+    q: Array,
+    strengths: Iterable[float],
+    performance: Performance,
 ) -> pd.DataFrame:
-    """Measure strengths on held-out rows: 0 and one that is given, or all of the path.
+    """Measure strengths on held-out rows, by the maps fitted without their fold.
 
     As in the table of a search, ``mean_test_`` is that of all rows together: the mean
     over folds of a disparity is too large, because its noise does not cancel.
     """
-    folds = np.zeros(len(rows), dtype=np.intp)
-    for fold, (part, _) in enumerate(path.parts):
-        folds[part] = fold
-    strengths = path.whole.strengths if strength is None else (0.0, strength)
-    scores = (path.held_out_scores(rows, one) for one in strengths)
     return pd.DataFrame(
         [
-            _record(rows, found, one, folds, path.performance)
-            for one, found in zip(strengths, scores, strict=True)
+            _record(rows, held_out_scores(maps, rows, q, one), one, performance)
+            for one in strengths
         ]
     )
 
 
-def _merge_equal(rows: PredictedRows) -> PredictedRows:
+def _merge_equal(rows: Rows, q: Array) -> tuple[Rows, Array]:
     """Sort rows, and merge equal ones, adding their weights.
 
     A fit is then the same to the last bit whatever the order of the rows, and whether
     a row has a weight of two or stands twice: near the kink that the gap has at 0,
     rounding would otherwise grow from step to step.
     """
-    p, q = rows.scores.round(12) + 0.0, rows.q.round(12) + 0.0
+    p, q = rows.y_pred.round(12) + 0.0, q.round(12) + 0.0
     strata = np.zeros(len(p)) if rows.strata is None else rows.strata.codes
-    keys = [strata, rows.folds, rows.groups.codes, rows.y, *q.T, p]
+    keys = [strata, rows.fold, rows.groups.codes, rows.y_true, *q.T, p]
     order = np.lexsort(keys)
     changes = np.any([np.diff(key[order]) != 0 for key in keys], axis=0)
     first = np.flatnonzero(np.append(True, changes))
-    merged = replace(rows, scores=p, q=q).take(order[first])
-    return replace(merged, sample_weight=np.add.reduceat(rows.weights[order], first))
-
-
-def _map_splits(rows: PredictedRows) -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
-    """Rows to fit a map to, and rows to measure it on: the folds, five at most."""
-    folds = np.unique(rows.folds, return_inverse=True)[1]
-    if folds.max() == 0:  # one fold only: parts by the order of scores
-        folds = np.argsort(np.argsort(rows.scores))
-    folds %= _N_FOLDS
-    for fold in np.unique(folds):
-        yield np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
+    merged = replace(rows, y_pred=p)[order[first]]
+    weight = np.add.reduceat(rows.weights[order], first)
+    return replace(merged, weight=weight), q[order[first]]
 
 
 def _record(
-    rows: PredictedRows,
-    scores: Floats,
-    strength: float,
-    folds: Integers,
-    performance: Performance,
+    rows: Rows, scores: Floats, strength: float, performance: Performance
 ) -> dict[str, Any]:
     """One row of the table of strengths."""
-    order: Integers = np.argsort(scores)
-    parts = [order[folds[order] == fold] for fold in range(folds.max() + 1)]
-    pooled, *by_fold = [
-        _measure(rows, scores, part, performance) for part in (order, *parts)
+    rows = replace(rows, y_pred=scores)[np.argsort(scores)]
+    by_fold = [
+        _measure(rows[rows.fold == fold], performance)
+        for fold in range(rows.fold.max() + 1)
     ]
     record: dict[str, Any] = {"params": {"strength": strength}, "strength": strength}
-    for name in pooled:
+    for name, value in _measure(rows, performance).items():
         values = np.array([values[name] for values in by_fold])
         defined = values[~np.isnan(values)]
-        record[f"mean_test_{name}"] = pooled[name]
+        record[f"mean_test_{name}"] = value
         record[f"std_test_{name}"] = defined.std() if len(defined) else np.nan
-        for fold, value in enumerate(values):
-            record[f"split{fold}_test_{name}"] = value
+        for fold, value_of_fold in enumerate(values):
+            record[f"split{fold}_test_{name}"] = value_of_fold
     return record
 
 
-def _measure(
-    rows: PredictedRows, scores: Floats, chosen: Integers, performance: Performance
-) -> dict[str, float]:
+def _measure(rows: Rows, performance: Performance) -> dict[str, float]:
     """Average precision or R2, and minus MCDP(0), nan where they are undefined.
 
-    They are of the rows chosen, in the order of their scores. MCDP within strata is
-    their mean. With several groups it is also adjusted for their sizes.
+    MCDP within strata is their mean. With several groups it is also adjusted for their
+    sizes.
     """
-    y, scores, weights = rows.y[chosen], scores[chosen], rows.weights[chosen]
     if performance == "r2":
-        reached = _r2(y, scores, weights)
+        reached = r2(rows.y_true, rows.y_pred, rows.weights)
     else:
-        reached = average_precision(y, scores, weights).value
-    strata, groups = rows.strata, rows.groups[chosen]
-    codes: Integers = np.zeros(len(y), np.intp)
-    codes = codes if strata is None else strata.codes[chosen].astype(np.intp)
-    gap = mean_mcdp(scores, groups, weights, codes)
-    whole = strata is not None or groups.sizes().all()
+        reached = average_precision(rows.y_true, rows.y_pred, rows.weights).value
+    gap = mean_mcdp(rows)
+    whole = rows.strata is not None or rows.groups.sizes().all()
     measured = {performance: reached, "neg_mcdp": -gap.value if whole else math.nan}
-    if len(groups.labels) > 2:
+    if rows.n_groups > 2:
         measured["neg_adjusted_mcdp"] = -gap.adjusted
     return measured
-
-
-def _r2(y: Array, predicted: Array, weights: Array) -> float:
-    """R2, nan of targets that are all equal."""
-    variation = weights @ (y - np.average(y, weights=weights)) ** 2
-    return (
-        float(1 - weights @ (y - predicted) ** 2 / variation)
-        if variation > 0
-        else math.nan
-    )
 
 
 def choose_strength(

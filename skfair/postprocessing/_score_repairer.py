@@ -17,9 +17,9 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skfair._mitigation import ROUTED, LinkedToSite, labels_text, within_strata
-from skfair._training_rows import TrainingRows
+from skfair._rows import Rows
+from skfair._utils._arrays import Floats
 from skfair._utils._columns import drop_columns, positions_of, select_columns
-from skfair._utils._types import Floats
 from skfair._utils._validation import (
     ParameterError,
     check_choice,
@@ -42,8 +42,8 @@ from skfair.groups import (
     resolve_strata,
     rows_by_code,
 )
-from skfair.metrics._confidence._noise import supremum_quantile
 from skfair.metrics._inputs import in_place_of_rows
+from skfair.metrics._noise import supremum_quantile
 from skfair.statistics import GroupedHistogram, GroupedScores
 from skfair.statistics._grouped_scores import check_probabilities, sort_scores
 
@@ -386,7 +386,8 @@ GroupedScores or GroupedHistogram
             weights = check_weights(sample_weight, len(values))
             if strata is None:
                 drop_weightless(values, groups, weights)  # refuses groups of no weight
-            self._learn_rows(TrainingRows(None, None, groups, weights, strata, values))
+            rows = Rows(groups, strata, y_pred=values + 0.0, weight=weights)
+            self._learn_rows(rows)  # without negative zeros
         self._warn_of_gap(self)
         return self
 
@@ -406,18 +407,16 @@ GroupedScores or GroupedHistogram
                 MitigationWarning,
             )
 
-    def _learn_rows(self, rows: TrainingRows, warn: bool = True) -> None:
+    def _learn_rows(self, rows: Rows, warn: bool = True) -> None:
         """Learn from rows; with `warn` tell which strata and groups are left out."""
-        left_rows_out, strata = bool((rows.codes < 0).any()), rows.strata
+        left_rows_out, strata = bool((rows.groups.codes < 0).any()), rows.strata
         if strata is None:
             self._learn_statistic(distributions(rows))
         else:
-            groups, kept = within_strata(rows.groups, strata, rows.sample_weight, warn)
+            groups, kept = within_strata(rows.groups, strata, rows.weight, warn)
             assert kept is not None
             rows = replace(rows, groups=groups)
-            bare = replace(rows, X=None, y=None, strata=None)
-            weighted = np.where(rows.weights > 0, kept.codes, -1)
-            found = [distributions(bare.take(part)) for part in rows_by_code(weighted)]
+            found = [distributions(rows[own]) for own in rows_by_code(kept.codes)]
             if len(strata.labels) == 1:
                 self._learn_statistic(found[0]).strata_ = kept.labels
             else:
@@ -1054,17 +1053,12 @@ class LinearCDF(NamedTuple):
         """Heights of the CDF at scores; at a knot, the upper end of the step."""
         return interpolate(scores, np.repeat(self.scores, 2), self.ends)
 
-    def ends_at(self, scores: Floats, upper: NDArray[np.bool_]) -> Floats:
-        """Heights at a few scores: of the upper or of the lower end of a step there."""
-        right = np.searchsorted(self.scores, scores)
-        left = np.maximum(right - 1, 0)
-        there = self.scores[right] == scores
-        # As `interpolate` does it, which looks at all knots.
-        width = np.where(there, 1, self.scores[right] - self.scores[left]) * 2.0**100
-        slope = (self.low[right] - self.high[left]) / width
-        between = slope * ((scores - self.scores[left]) * 2.0**100) + self.high[left]
-        ends = np.where(upper, self.high[right], self.low[right])
-        return np.where(there, ends, between)
+    def below(self, score: float) -> float:
+        """Height of the CDF just below a score: the lower end of a step there."""
+        knot = int(np.searchsorted(self.scores, score))
+        if knot < len(self.scores) and self.scores[knot] == score:
+            return float(self.low[knot])
+        return float(self.at(np.array([score]))[0])
 
     def scores_at(self, heights: Floats) -> Floats:
         """Scores at which the CDF has some heights."""
@@ -1347,21 +1341,11 @@ def spread_in_bins(histogram: GroupedHistogram) -> GroupedScores:
     )
 
 
-def distributions(rows: TrainingRows) -> GroupedScores:
-    """Score distributions of the groups, of rows that were checked."""
-    groups, weights = rows.groups, rows.sample_weight
-    scores, codes = rows.scores + 0.0, groups.codes  # no negative zeros
-    counted = codes >= 0 if weights is None else (codes >= 0) & (weights > 0)
-    if not counted.all():
-        scores, codes = scores[counted], codes[counted]
-        weights = None if weights is None else weights[counted]
-    counts = np.bincount(codes, minlength=len(groups.labels))
-    totals = counts.astype(np.int64)
-    if weights is not None:
-        totals = np.bincount(codes, weights, len(counts)).astype(weights.dtype)
-    entries = sort_scores(scores, codes, weights, n_groups=len(counts))
-    names, least = groups.names, groups.min_group_size
-    return GroupedScores(*entries, counts, totals, groups.labels, names, least)
+def distributions(rows: Rows) -> GroupedScores:
+    """Score distributions of the groups, of the rows that have a weight."""
+    if rows.weight is not None and not rows.weight.all():
+        rows = rows[rows.weight > 0]
+    return rows.statistic(GroupedScores)
 
 
 def tied_shares(statistic: GroupedScores) -> Floats:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
+from dataclasses import replace
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -21,33 +22,33 @@ from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
 from skfair._comparison import PlainComparison, compare_with_plain
+from skfair._cross_fit import Split
 from skfair._mitigation import (
     FittedTable,
     MetaMitigator,
-    route_fit_params,
-    weight_keyword,
-)
-from skfair._training_rows import Split, TrainingRows
-from skfair._utils._validation import check_real
-from skfair._utils._warnings import warn_user
-from skfair.exceptions import MitigationWarning
-from skfair.groups import Selector
-from skfair.postprocessing._held_out import (
-    Fold,
     fit_all,
     label_probabilities,
     make_splits,
     mean_of_folds,
     predict_folds,
+    route_fit_params,
+    weight_keyword,
 )
+from skfair._rows import Rows
+from skfair._utils._arrays import Floats
+from skfair._utils._progress import reports_tasks
+from skfair._utils._validation import check_real
+from skfair._utils._warnings import warn_user
+from skfair.exceptions import MitigationWarning
+from skfair.groups import Selector
 from skfair.postprocessing._score_map import (
     KEPT,
-    CrossFittedPath,
     Performance,
-    PredictedRows,
     ScoreMap,
     choose_strength,
-    fit_path,
+    fit_maps,
+    folds_of_maps,
+    held_out_scores,
     path_table,
 )
 
@@ -66,9 +67,14 @@ class GroupPredictor(MetaMitigator):
     comparison_: Any
     path_ = FittedTable()
     _performance: ClassVar[Performance]
-    _rows: PredictedRows
-    _path: CrossFittedPath
+    #: Number of fits after those of the folds.
+    _n_last_fits: ClassVar = 0
+    #: Rows held out, with their predictions, and the probabilities of their groups.
+    _rows: Rows
+    _q: Floats
+    #: Map of all these rows, None for the plain model, and those without a fold.
     _map: ScoreMap | None
+    _maps_of_others: list[ScoreMap]
 
     def __init__(
         self,
@@ -82,6 +88,7 @@ class GroupPredictor(MetaMitigator):
         control_features: Selector | None = None,
         random_state: Any = None,
         n_jobs: int | None = None,
+        verbose: int = 0,
     ) -> None:
         self.estimator = estimator
         self.group_estimator = group_estimator
@@ -92,7 +99,9 @@ class GroupPredictor(MetaMitigator):
         self.control_features = control_features
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.verbose = verbose
 
+    @reports_tasks
     def fit(
         self,
         X: Any,
@@ -152,18 +161,24 @@ class GroupPredictor(MetaMitigator):
             and if a regressor misses `max_mcdp` by more than noise.
         """
         self._check_parameters()
-        rows = self._prepare(X, y, sensitive_features, control_features, sample_weight)
-        routed = self._route(sensitive_features, fit_params, rows.sample_weight)
-        target = self.classes_[rows.y] if is_classifier(self) else rows.y
+        given = X, y, sensitive_features, control_features, sample_weight
+        features, rows = self._prepare(*given)
+        routed = self._route(sensitive_features, fit_params, rows.weight)
+        target = rows.y_true
+        if is_classifier(self):
+            target = self.classes_[target]
         params = routed.estimator.fit
         self.comparison_, self.strength_, self.path_ = None, 0.0, pd.DataFrame()
         if not self.groups_:
-            self._keep_plain(fit_all(self.estimator, rows.X, target, params), rows)
+            self._map = None
+            self._keep_plain(fit_all(self.estimator, features, target, params), rows)
             return self
-        self._rows, *folds = self._predict_held_out(X, rows, target, routed)
-        self._path = fit_path(self._rows, self._performance)
+        models = self._predict_held_out(X, features, rows, target, routed)
+        self._map, self._maps_of_others = fit_maps(
+            self._rows, self._q, self._performance
+        )
         self._choose_strength()
-        self._use_strength(rows, params, *folds)
+        self._use_strength(features, rows, params, *models)
         return self
 
     def _check_parameters(self) -> None:
@@ -185,32 +200,33 @@ class GroupPredictor(MetaMitigator):
         """Route the metadata given to `fit`."""
         return route_fit_params(self, sensitive_features, fit_params, weights)
 
-    def _keep_plain(self, estimator: Any, rows: TrainingRows) -> None:
-        """Predict with a model that was fitted to all rows, without a map."""
-        self.estimators_, self.group_estimators_, self._map = [estimator], [], None
+    def _keep_plain(self, estimator: Any, rows: Rows) -> None:
+        """Predict with a model that was fitted to all rows."""
+        self.estimators_, self.group_estimators_ = [estimator], []
 
     def _use_strength(
         self,
-        rows: TrainingRows,
+        X: Any,
+        rows: Rows,
         params: dict[str, Any],
-        folds: list[Fold],
-        group_folds: list[Fold],
+        models: list[Any],
+        group_models: list[Any],
     ) -> None:
-        """Predict with the models of the folds, and the map of `strength_`."""
-        self.estimators_ = [fold.model for fold in folds]
-        self.group_estimators_ = [fold.model for fold in group_folds]
+        """Predict with the models of the folds, and the map at `strength_`."""
+        self.estimators_, self.group_estimators_ = models, group_models
         self._use_map()
 
     def _use_map(self) -> None:
-        """Predict with the map of `strength_`, and compare it with the plain model."""
-        self._map = self._path.whole.at(self.strength_)
-        scores = self._path.held_out_scores(self._rows, self.strength_)
+        """Compare the map at `strength_` with the plain model, on held-out rows."""
+        scores = held_out_scores(
+            self._maps_of_others, self._rows, self._q, self.strength_
+        )
         self.comparison_ = self._compare(scores)
         self.comparison_.warn(self, "Lower strength, or use a better group_estimator")
 
     def _compare(self, scores: ArrayLike) -> Any:
         """Compare new scores of the held-out rows with the plain ones."""
-        return compare_with_plain(self._rows, self._rows.scores, scores)
+        return compare_with_plain(self._rows, self._rows.y_pred, scores)
 
     def _copy_with(self, **parameters: Any) -> Self:
         """Copy of the fitted model with other parameters of its map."""
@@ -229,13 +245,18 @@ class GroupPredictor(MetaMitigator):
 
     def _choose_strength(self) -> None:
         """Set `strength_`, given or chosen by what strengths reach on held-out rows."""
+        assert self._map is not None
+        strengths = self._map.strengths
         if self.strength != "auto":
             self.strength_ = float(self.strength)
-            self.path_ = path_table(self._rows, self._path, self.strength_)
+            strengths = (0.0, self.strength_)
+        table = self.path_ = path_table(
+            self._maps_of_others, self._rows, self._q, strengths, self._performance
+        )
+        if self.strength != "auto":
             return
-        table = self.path_ = path_table(self._rows, self._path)
         chosen = choose_strength(table, self._performance, self.max_mcdp)
-        plain = self._compare(self._rows.scores)
+        plain = self._compare(self._rows.y_pred)
         # A map fitted to noise makes no gap of new rows smaller.
         fits = plain.beyond_noise
         self.strength_ = float(table["strength"][chosen]) if fits else 0.0
@@ -267,37 +288,48 @@ class GroupPredictor(MetaMitigator):
         )
 
     def _predict_held_out(
-        self, X: Any, rows: TrainingRows, target: NDArray[Any], routed: Any
-    ) -> tuple[PredictedRows, list[Fold], list[Fold]]:
-        """Fit both models on folds, and predict the rows that are held out."""
-        splits = make_splits(self, rows.X, target, rows.codes, routed.splitter.split)
+        self, X: Any, features: Any, rows: Rows, target: NDArray[Any], routed: Any
+    ) -> tuple[list[Any], list[Any]]:
+        """Fit both models on folds, predict the rows held out, and return the models.
+
+        A row that several folds hold out has its mean predictions, and the first fold.
+        """
+        for_split = routed.splitter.split
+        splits = make_splits(self, features, target, rows.groups.codes, for_split)
         classes = self.classes_.tolist() if is_classifier(self) else None
-        given = rows.X, target, classes, splits, routed.estimator.fit, self.n_jobs
+        both = self.estimator, self.group_estimator
+        n_fitted = sum(not isinstance(one, FrozenEstimator) for one in both)
+        self._tasks.begin(n_fitted * len(splits) + self._n_last_fits)
         with self._tip_to_drop(X):
-            folds = predict_folds(self.estimator, *given)
-            group_folds = self._predict_groups(rows, splits, routed)
-        fold_of_row = np.full(len(rows), -1)
-        for fold, (_, test) in reversed(list(enumerate(splits))):
-            fold_of_row[test] = fold
-        predicted = PredictedRows(
-            None,
-            rows.y,
-            rows.groups,
-            rows.sample_weight,
-            rows.strata,
-            mean_of_folds(folds, len(rows))[:, -1],
-            mean_of_folds(group_folds, len(rows)),
-            fold_of_row,
-            np.arange(len(rows)),
-        )
-        used = (fold_of_row >= 0) & (rows.weights > 0)
-        return predicted.take(used), folds, group_folds
+            models, held_out = predict_folds(
+                self.estimator,
+                features,
+                rows,
+                target,
+                classes,
+                splits,
+                routed.estimator.fit,
+                self.n_jobs,
+                self._tasks.done,
+            )
+            group_models, of_groups = self._predict_groups(
+                features, rows, splits, routed
+            )
+        fold = np.full(len(rows), -1)
+        for number, (_, test) in reversed(list(enumerate(splits))):
+            fold[test] = number
+        used = np.flatnonzero((fold >= 0) & (rows.weights > 0))
+        predicted = mean_of_folds(held_out, len(rows))[:, -1]
+        rows = replace(rows, y_pred=predicted, fold=fold)[used]
+        self._rows = replace(rows, fold=folds_of_maps(rows))
+        self._q = mean_of_folds(of_groups, len(predicted))[used]
+        return models, group_models
 
     def _predict_groups(
-        self, rows: TrainingRows, splits: list[Split], routed: Any
-    ) -> list[Fold]:
+        self, X: Any, rows: Rows, splits: list[Split], routed: Any
+    ) -> tuple[list[Any], Rows]:
         """Predict the group of each row by models that were not fitted to it."""
-        estimator, params = self._group_model(rows, routed)
+        estimator, params = self._group_model(X, rows, routed)
         self._group_classes: list[Any] = list(range(len(self.groups_)))
         if isinstance(estimator, FrozenEstimator):
             self._group_classes = list(self.groups_)
@@ -310,12 +342,14 @@ class GroupPredictor(MetaMitigator):
         try:
             return predict_folds(
                 estimator,
-                rows.X,
-                rows.codes,
+                X,
+                rows,
+                rows.groups.codes,
                 self._group_classes,
                 splits,
                 params,
                 self.n_jobs,
+                self._tasks.done,
             )
         except ValueError as error:
             if estimator is not self.estimator:
@@ -326,22 +360,22 @@ class GroupPredictor(MetaMitigator):
             ) from error
 
     def _group_model(
-        self, rows: TrainingRows, routed: Any
+        self, X: Any, rows: Rows, routed: Any
     ) -> tuple[Any, dict[str, Any]]:
         """Return the classifier of the group, not fitted, and its fit parameters."""
         estimator = self.group_estimator
         if estimator is None:
-            return self._default_group_model(rows)
+            return self._default_group_model(X, rows)
         if get_config()["enable_metadata_routing"]:
             return estimator, routed.group_estimator.fit
-        return estimator, weights_for(estimator, rows.sample_weight)
+        return estimator, weights_for(estimator, rows.weight)
 
-    def _default_group_model(self, rows: TrainingRows) -> tuple[Any, dict[str, Any]]:
+    def _default_group_model(self, X: Any, rows: Rows) -> tuple[Any, dict[str, Any]]:
         """Return a copy of the classifier, not fitted, and its fit parameters."""
         estimator = self.estimator
         if isinstance(estimator, FrozenEstimator):
             estimator = estimator.estimator
-        return estimator, weights_for(estimator, rows.sample_weight)
+        return estimator, weights_for(estimator, rows.weight)
 
 
 def weights_for(estimator: Any, weights: NDArray[Any] | None) -> dict[str, Any]:
@@ -419,6 +453,8 @@ class UnawarePostProcessor(
         Shuffles rows before they are assigned to folds. None keeps their order.
     n_jobs : int, default=None
         Number of folds fitted in parallel.
+    verbose : int, default=0
+        Whether to print, on the standard error stream, which fold is done.
 
     Attributes
     ----------
@@ -606,7 +642,8 @@ class UnawarePostProcessor(
             groups, models = self._group_classes, self.group_estimators_
             q = [label_probabilities(one, X, groups) for one in models]
             folds = range(max(len(p), len(q)))  # a frozen model goes with all others
-            p = [self._map(p[i % len(p)], q[i % len(q)]) for i in folds]
+            strength = self.strength_
+            p = [self._map(p[i % len(p)], q[i % len(q)], strength) for i in folds]
         mean = np.mean(p, axis=0)
         return np.column_stack([1 - mean, mean])
 

@@ -15,12 +15,12 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from skfair._comparison import RegressorComparison, compare_regressors
-from skfair._mitigation import RegressorMitigator
-from skfair._training_rows import TrainingRows, weights_in_rows
-from skfair._utils._types import Floats
+from skfair._cross_fit import weights_in_rows
+from skfair._mitigation import RegressorMitigator, mean_probabilities
+from skfair._rows import Rows
+from skfair._utils._arrays import Floats
 from skfair._utils._validation import ParameterError, check_real
 from skfair.groups import Selector
-from skfair.postprocessing._held_out import mean_probabilities
 from skfair.postprocessing._score_map import Performance
 from skfair.postprocessing._unaware_post_processor import GroupPredictor, weights_for
 
@@ -92,6 +92,8 @@ class UnawareRegressor(
         Shuffles rows before they are assigned to folds. None keeps their order.
     n_jobs : int, default=None
         Number of folds fitted in parallel.
+    verbose : int, default=0
+        Whether to print, on the standard error stream, which fold is done.
 
     Attributes
     ----------
@@ -175,6 +177,7 @@ class UnawareRegressor(
         control_features: Selector | None = None,
         random_state: Any = None,
         n_jobs: int | None = None,
+        verbose: int = 0,
     ) -> None:
         super().__init__(
             estimator,
@@ -186,6 +189,7 @@ class UnawareRegressor(
             control_features=control_features,
             random_state=random_state,
             n_jobs=n_jobs,
+            verbose=verbose,
         )
         self.max_mcdp = max_mcdp
 
@@ -248,7 +252,7 @@ class UnawareRegressor(
         if self._map is None:
             return predicted
         q = mean_probabilities(self.group_estimators_, X, self._group_classes)
-        return np.asarray(self._map(predicted, q), dtype=np.float64)
+        return np.asarray(self._map(predicted, q, self.strength_), dtype=np.float64)
 
     def _check_parameters(self) -> None:
         """Raise unless the parameters are valid."""
@@ -263,16 +267,16 @@ class UnawareRegressor(
                 f"{self.strength!r}: leave one of them at its default, None or 'auto'.",
             )
 
-    def _default_group_model(self, rows: TrainingRows) -> tuple[Any, dict[str, Any]]:
+    def _default_group_model(self, X: Any, rows: Rows) -> tuple[Any, dict[str, Any]]:
         """Return a classifier of the group, not fitted, and its fit parameters."""
-        estimator = default_group_estimator(self.estimator, rows.X)
-        weights = weights_in_rows(rows.sample_weight)
+        estimator = default_group_estimator(self.estimator, X)
+        weights = weights_in_rows(rows.weight)
         return estimator, weights_for(estimator, weights)
 
     def _compare(self, scores: ArrayLike) -> RegressorComparison:
         """Compare new predictions of the held-out rows with the plain ones."""
         rows = self._rows
-        return compare_regressors(rows, rows.scores, scores, max_mcdp=self.max_mcdp)
+        return compare_regressors(rows, rows.y_pred, scores, max_mcdp=self.max_mcdp)
 
 
 def default_group_estimator(estimator: Any, X: Any) -> Any:

@@ -17,7 +17,7 @@ from typing import Any
 from skfair._utils._files import write_together
 from skfair._utils._text import visible_text
 from skfair._utils._validation import check_integer
-from skfair.metrics._undefined import collected_reasons
+from skfair.metrics._inputs import collected_reasons
 from skfair.report._counted import (
     from_data,
     joined,

@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skfair._utils._arithmetic import quotients
-from skfair._utils._types import Bools, Floats, Integers
+from skfair._utils._arrays import Bools, Floats, Integers, quotients
 from skfair._utils._validation import scores_on
 from skfair.groups import Groups, intersect, keep_labels
 from skfair.report._inputs import (
@@ -28,7 +27,7 @@ from skfair.report._inputs import (
 )
 from skfair.report._sample import count_outcomes
 from skfair.statistics import GroupedOutcomes, GroupedScores
-from skfair.statistics._json import (
+from skfair.statistics._statistic import (
     check_sealed,
     label_to_json,
     labels_from_json,

@@ -17,36 +17,26 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from skfair._rows import shuffled_codes
+from skfair._utils._arrays import Integers
 from skfair._utils._progress import Progress
 from skfair._utils._text import label_text, or_none
-from skfair._utils._types import Integers
 from skfair.metrics import PermutationTestResult
-from skfair.metrics._confidence import (
-    UNDEFINED,
-    Comparisons,
-    Observed,
-    compare,
-    join,
-    lower_bound,
-    upper_bound,
-)
-from skfair.metrics._equalized_odds import comparable_cells
-from skfair.metrics._spec import specification_of
-from skfair.metrics._uncertainty import (
+from skfair.metrics._bootstrap import resamples_of_all
+from skfair.metrics._confidence_interval import compare, join, lower_bound, upper_bound
+from skfair.metrics._inputs import ignore_undefined
+from skfair.metrics._noise import UNDEFINED, Comparisons, Observed
+from skfair.metrics._permutation import permutation_tests, permutations, permuted_strata
+from skfair.metrics._rates import comparable_cells
+from skfair.metrics._resampling import (
     ENOUGH,
-    Counts,
+    Drawn,
     Metric,
-    Rows,
     basic_interval,
     check_seed,
     evaluate_each,
-    permutation_tests,
-    permutations,
-    permuted_strata,
-    resamples_of_all,
-    shuffled_codes,
 )
-from skfair.metrics._undefined import ignore_undefined
+from skfair.metrics._spec import specification_of
 from skfair.model_selection._paired_tests import gap_interval
 from skfair.report._inputs import LEVEL
 from skfair.report._metrics import MEASURES
@@ -210,12 +200,12 @@ def uncertainties(
     tick, results = partial(done, len(sample.groups.labels)), bounds(sample, found)
     with ignore_undefined():
         # The report says itself why a metric is undefined.
-        resampled: dict[str, Rows | Counts] = {}
+        resampled: dict[str, Drawn] = {}
         for question, of_question in _drawn_keys(sample, found).items():
             rows = sample.drawn_from(question)
             tests = permute(sample, of_question, rows, tick, done.permuted)
             for key, test in tests.items():
-                results[key] = with_test(results[key], test, sample, key)
+                results[key] = with_test(results[key], test, sample)
             resampled |= {k: rows for k in of_question if not MEASURES[k].bounded}
         for key, values in _resample(sample, resampled, tick).items():
             rows, value = resampled[key], found[key].value
@@ -261,7 +251,7 @@ def _drawn(value: Any, largest: float) -> float | None:
 def permute(
     sample: Sample,
     keys: Collection[str],
-    rows: Rows | Counts,
+    rows: Drawn,
     tick: Callable[[], Any] = lambda: None,
     permuted: dict[Any, list[Integers]] | None = None,
 ) -> dict[str, PermutationTestResult]:
@@ -274,7 +264,7 @@ def permute(
         return {}
     metrics = [MEASURES[key].drawn(sample) for key in keys]
     draw = permutations("auto", metrics[0], rows)
-    if isinstance(rows, Rows) and permuted is not None:
+    if rows.rows.n is None and permuted is not None:
         draw = _permute_once(rows, metrics[0], options, permuted) or draw
     results = permutation_tests(
         metrics,
@@ -291,59 +281,54 @@ def permute(
 
 
 def _permute_once(
-    rows: Rows, metric: Metric, options: Any, permuted: dict[Any, list[Integers]]
-) -> Callable[[Any], Rows] | None:
+    drawn: Drawn, metric: Metric, options: Any, permuted: dict[Any, list[Integers]]
+) -> Callable[[Any], Drawn] | None:
     """Return what permutes groups, with permutations that are drawn once.
 
     None where they take much memory, or where groups decide which rows are permuted.
     """
-    n, codes = options.n_permutations, rows.groups.codes
-    if n * len(codes) > _MAX_PERMUTED or specification_of(metric)[0].permuted_in:
+    n, groups = options.n_permutations, drawn.rows.groups
+    if n * len(groups) > _MAX_PERMUTED or specification_of(metric)[0].permuted_in:
         return None
-    strata = permuted_strata("auto", metric, rows)
+    strata = permuted_strata("auto", metric, drawn.rows)
     key = tuple(part.tobytes() for part in strata)
     if key not in permuted:
         generator = check_seed(options.random_state)
-        every = np.arange(len(codes), dtype=np.int32)
+        every = np.arange(len(groups), dtype=np.int32)
         permuted[key] = [
             np.asarray(shuffled_codes(every, strata, generator)) for _ in range(n)
         ]
     left = iter(permuted[key])
 
-    def draw(generator: Any) -> Rows:
-        permuted_codes = codes.take(next(left))  # faster than by an index of 32 bits
-        return replace(rows, groups=replace(rows.groups, codes=permuted_codes))
+    def draw(generator: Any) -> Drawn:
+        codes = groups.codes.take(next(left))  # faster than by an index of 32 bits
+        rows = drawn.rows.with_groups(replace(groups, codes=codes))
+        return replace(drawn, rows=rows)
 
     return draw
 
 
 def with_test(
-    found: Uncertainty, test: PermutationTestResult, sample: Sample, key: str
+    found: Uncertainty, test: PermutationTestResult, sample: Sample
 ) -> Uncertainty:
     """Add a test, unless too many permutations are undefined."""
     undefined = float(np.isnan(test.null_distribution).mean())
     found = found._replace(without_test=undefined)
     if 1 - undefined < ENOUGH:
         return found
-    pairs = _pairs_beyond_chance(test, sample, key)
+    pairs = _pairs_beyond_chance(test, sample)
     null_mean = pairs[0]["null_mean"] if pairs else test.null_mean
     return found._replace(null_mean=null_mean, pvalue=test.pvalue, pairs=pairs)
 
 
 def _pairs_beyond_chance(
-    test: PermutationTestResult, sample: Sample, key: str
+    test: PermutationTestResult, sample: Sample
 ) -> list[dict[str, Any]]:
     """Name the pair that decides a test, and all others that are beyond chance.
 
     Of two classes, either predicted one has the same gaps.
     """
     classes, found = sample.audit.classes, dict[Any, dict[str, Any]]()
-
-    def named(group: Any) -> str | None:
-        # Statistics of calibration know the positions of groups alone.
-        if group is not None and MEASURES[key].question == "calibration":
-            group = sample.groups.labels[group]
-        return None if group is None else label_text(group)
 
     for row in test.pairs.to_dict("records"):
         if found and row["pvalue"] > LEVEL * (1 + 1e-9):
@@ -352,7 +337,10 @@ def _pairs_beyond_chance(
         if "label" in row:
             true, predicted = (classes.index(row[x]) for x in ("label", "prediction"))
             cell = [true, 1 if sample.audit.binary else predicted]
-        names = [named(row["group"]), named(row["other"])]
+        names = [
+            None if row[name] is None else label_text(row[name])
+            for name in ("group", "other")
+        ]
         found.setdefault(
             (*names, str(cell), row.get("stratum")),
             {
@@ -367,7 +355,7 @@ def _pairs_beyond_chance(
 
 
 def _resample(
-    sample: Sample, rows: Mapping[str, Rows | Counts], tick: Callable[[], Any]
+    sample: Sample, rows: Mapping[str, Drawn], tick: Callable[[], Any]
 ) -> dict[str, Any]:
     """Values of metrics on resamples of their rows, the same ones for all metrics."""
     if not rows:

@@ -12,8 +12,8 @@ from typing import Any, Literal, Self, get_args
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from skfair._utils._class_methods import MadeByClassMethods
 from skfair._utils._files import write_text
+from skfair._utils._hints import MadeByClassMethods
 from skfair._utils._validation import AnyScale, Scale, check_choice
 from skfair.report._bundle import write_bundle
 from skfair.report._frame_inputs import read_frame

@@ -23,13 +23,13 @@ from skfair.frames._query import (
     open_table,
 )
 from skfair.metrics import mcdp
-from skfair.metrics._distribution._gap import compared_pairs
-from skfair.metrics._distribution._metric_bounds import (
+from skfair.metrics._inputs import Multigroup
+from skfair.metrics._metric_bounds import (
     Cells,
     largest_bounds,
     on_band_of,
 )
-from skfair.metrics._inputs import Multigroup
+from skfair.metrics._pairs import compared_pairs
 from skfair.report._inputs import MANY_ROWS, Audit, Options, make_audit, of_one_model
 
 #: More rows than these are counted in bins of their scores.

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
+from skfair._utils._arrays import Floats, Integers
 from skfair._utils._columns import names_columns, select_columns
 from skfair._utils._response import (
     RANKED_METHODS,
@@ -19,7 +20,6 @@ from skfair._utils._response import (
     respond,
     tip_for_unknown_columns,
 )
-from skfair._utils._types import Floats, Integers
 from skfair._utils._validation import (
     AnyScale,
     ParameterError,
@@ -48,12 +48,16 @@ from skfair.groups import (
     sort_labels,
     sum_by_code,
 )
-from skfair.metrics._inputs import Multigroup, positive_class
-from skfair.metrics._proxy._cells import rows_by_cell
-from skfair.metrics._proxy._proxy_bounds import check_odds_ratios
-from skfair.metrics._undefined import tip_for_numbers, warn_or_collect
+from skfair.metrics._inputs import (
+    Multigroup,
+    positive_class,
+    tip_for_numbers,
+    warn_or_collect,
+)
+from skfair.metrics._proxy_bounds import check_odds_ratios
+from skfair.metrics._proxy_cells import rows_by_cell
 from skfair.statistics._grouped_confusion import encode_classes
-from skfair.statistics._grouped_scores import SortedScores
+from skfair.statistics._grouped_scores import mid_ranks as mid_ranks
 
 #: Columns by name: of models, or of attributes.
 Named = dict[str, Any]
@@ -523,16 +527,6 @@ def _decide(
     ranks = mid_ranks(scores, weights) if options.scale == "rank" else scores
     selected = ranks >= options.threshold
     return Model(name, scores, selected.astype(np.intp), options.threshold)
-
-
-def mid_ranks(scores: Floats, weights: NDArray[Any] | None) -> Floats:
-    """Mid-rank of each entry in (0, 1), as metrics of ``scale="rank"`` take them."""
-    everyone = Groups(np.zeros(len(scores), np.int8), (0,))
-    rows = SortedScores.of(scores, np.arange(len(scores)), weights, ranked=True)
-    ranks = rows.statistic(everyone).scores
-    found = np.empty(len(scores))
-    found[rows.order] = ranks if rows.below is None else ranks[rows.below]
-    return found
 
 
 def _recode(encoded: Encoded, classes: Classes) -> Integers:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from skfair._utils._arrays import Floats
 from skfair._utils._text import (
     in_quotes,
     in_unit,
@@ -19,8 +20,7 @@ from skfair._utils._text import (
     points,
     whole,
 )
-from skfair._utils._types import Floats
-from skfair._utils._validation import check_choice
+from skfair._utils._validation import AnyScale, check_choice
 from skfair.metrics import (
     DCPResult,
     abcc,
@@ -36,22 +36,22 @@ from skfair.metrics import (
     mean_absolute_error_difference,
     mean_error_difference,
 )
-from skfair.metrics._demographic_parity import difference_of_means
-from skfair.metrics._distribution._abcc import area
-from skfair.metrics._distribution._calibration_gap import (
+from skfair.metrics._abcc import locate_abcc
+from skfair.metrics._calibration_gap import (
     gap_of_steps,
     largest_curve_gap,
 )
-from skfair.metrics._distribution._gap import Pair, largest_gap
-from skfair.metrics._distribution._madd import stable_mean
-from skfair.metrics._distribution._mcdp import largest_sustained_gap
-from skfair.metrics._equalized_odds import (
+from skfair.metrics._madd import locate_madd
+from skfair.metrics._mcdp import largest_mcdp, locate_mcdp
+from skfair.metrics._pairs import Pair
+from skfair.metrics._rates import (
     comparable_cells,
     difference_of_comparable_odds,
+    difference_of_means,
     rates_of_errors,
 )
+from skfair.metrics._resampling import largest_size
 from skfair.metrics._spec import specification_of
-from skfair.metrics._uncertainty._resampling import largest_size
 from skfair.report._inputs import Attribute, Audit, Model, Options
 from skfair.report._sample import Finding, Sample
 
@@ -239,29 +239,23 @@ def _find_tail(sample: Sample) -> Finding:
 
 def _find_gap(sample: Sample) -> Finding:
     """Find the score at which cumulative distributions differ most."""
-    how, statistic = sample.attribute.comparison, sample.scores
-    found = largest_sustained_gap(statistic, 0.0, how)
-    score = statistic.scores[0] if math.isnan(found.score) else found.score
-    shares = []
-    for group in found.pair:
-        scores, cdf = statistic.cdf(group)
-        below = np.searchsorted(scores, score, side="right")
-        shares.append(float(cdf[below - 1]) if below else 0.0)
-    return Finding(found.value, found.pair, (shares[0], shares[1]), float(score))
+    found = locate_mcdp(sample.scores, multigroup=sample.attribute.comparison)
+    return Finding(found.value, found.pair, found.figures, found.score)
 
 
 def _find_sustained_gap(sample: Sample) -> Finding:
     epsilon, how = sample.audit.options.epsilon, sample.attribute.comparison
-    return Finding(*largest_sustained_gap(sample.scores, epsilon, how)[:2])
+    return Finding(*largest_mcdp(sample.scores, how, epsilon)[:2])
 
 
-def _find_area(sample: Sample, largest: float = 1.0) -> Finding:
-    how, measure = sample.attribute.comparison, partial(area, largest=largest)
-    return Finding(*largest_gap(sample.scores, how, measure)[:2])
+def _find_area(sample: Sample, scale: AnyScale = "probability") -> Finding:
+    how = sample.attribute.comparison
+    return Finding(*locate_abcc(sample.scores, multigroup=how, scale=scale)[:2])
 
 
 def _find_histograms(sample: Sample) -> Finding:
-    return Finding(*stable_mean(sample.scores, sample.attribute.comparison))
+    how = sample.attribute.comparison
+    return Finding(*locate_madd(sample.scores, multigroup=how)[:2])
 
 
 def _find_means(key: str, sample: Sample) -> Finding:
@@ -553,7 +547,7 @@ _TABLE = (
         metric=abcc,
         definition="Mean change that gives the predictions of one group the "
         "distribution of those of the other, in the unit of the target.",
-        find=partial(_find_area, largest=math.inf),
+        find=partial(_find_area, scale="real"),
         sentence="To be distributed as those of {second}, predictions of {first} would "
         "have to change by {value} on average",
         unit=in_unit,

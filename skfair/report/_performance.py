@@ -10,8 +10,7 @@ from scipy.special import ndtri, stdtrit
 from sklearn.metrics import average_precision_score
 
 from skfair._comparison import average_precision
-from skfair._utils._arithmetic import quotients
-from skfair._utils._types import Bools, Floats, Integers
+from skfair._utils._arrays import Bools, Floats, Integers, quotients
 from skfair.metrics._rate_intervals import wilson_interval
 from skfair.model_selection._paired_tests import Model as PairedModel
 from skfair.model_selection._paired_tests import (

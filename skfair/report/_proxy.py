@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from skfair._utils._arrays import Floats
 from skfair._utils._text import (
     counted,
     interval,
@@ -19,12 +20,11 @@ from skfair._utils._text import (
     visible_text,
     with_size,
 )
-from skfair._utils._types import Floats
 from skfair.groups import CROSS, recode
 from skfair.inspection._proxy_bounds import bounds_by_odds_ratio
 from skfair.metrics import ProxyBoundsResult, proxy_bounds
-from skfair.metrics._proxy._cells import ProxyRows
-from skfair.metrics._proxy._confidence import compare_known_rows
+from skfair.metrics._proxy_bounds import compare_known_rows
+from skfair.metrics._proxy_cells import ProxyRows
 from skfair.report._inputs import Audit, Model, mid_ranks
 from skfair.report._metrics import MEASURES, Measure, keys_of
 from skfair.statistics import GroupedConfusion, GroupedHistogram

@@ -10,21 +10,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skfair._utils._arithmetic import quotients
+from skfair._rows import Countable, Rows
+from skfair._utils._arrays import Floats, Integers, quotients
 from skfair._utils._text import or_none
-from skfair._utils._types import Floats, Integers
 from skfair.groups import Groups, positions_in, sort_labels, sum_by_code
-from skfair.metrics._confidence import Comparisons
-from skfair.metrics._distribution._calibration_gap import (
-    CalibrationCounts,
-    RowsByScore,
-    Steps,
-)
-from skfair.metrics._distribution._gap import Pair
-from skfair.metrics._uncertainty import Counts, Rows, RowsInCells
+from skfair.metrics._calibration_gap import Steps
+from skfair.metrics._noise import Comparisons
+from skfair.metrics._pairs import Pair
+from skfair.metrics._resampling import Drawn
 from skfair.report._inputs import Attribute, Audit, Model, mid_ranks, set_aside
-from skfair.statistics import GroupedConfusion, GroupedOutcomes
-from skfair.statistics._grouped_scores import SortedScores
+from skfair.statistics import GroupedConfusion, GroupedOutcomes, GroupedScores
+from skfair.statistics._grouped_scores import ranked_scores
 
 #: Questions whose metrics read a `GroupedScores`.
 _OF_NUMBERS = ("scores", "mean errors", "absolute errors")
@@ -70,33 +66,40 @@ class Sample:
     @cached_property
     def decisions(self) -> GroupedOutcomes:
         """Positive decisions of each group."""
-        return count_outcomes(self.audit, self.model.y_pred == 1, self.groups)
+        found: GroupedOutcomes = self._counted("decisions")
+        return found
 
-    def countable(self, question: str) -> Any:
-        """Return what makes the statistic of a question from the groups of the rows."""
-        audit, model = self.audit, self.model
-        if question in _OF_NUMBERS:
-            values, ranked = self._numbers(question), audit.options.scale == "rank"
-            every = np.arange(len(values))
-            return SortedScores.of(values, every, audit.weights, ranked=ranked)
-        if question == "calibration":
-            assert model.y_score is not None
-            positive = np.asarray(audit.y_true == 1)
-            return RowsByScore.of(model.y_score, positive, audit.weights)
-        weights = audit.weights, audit.n_alike
-        if question == "decisions":
-            return RowsInCells(self.decisions, model.y_pred, 2, *weights)
-        assert audit.y_true is not None
-        n, groups = len(audit.classes), self.groups
-        template = GroupedConfusion(
-            np.zeros((len(groups.labels), n, n)),
-            np.zeros((len(groups.labels), n), np.intp),
-            audit.classes,
-            groups.labels,
-            groups.names,
-            groups.min_group_size,
+    @cached_property
+    def rows(self) -> Rows:
+        """Entries with their groups, true classes and decisions."""
+        audit = self.audit
+        true = None if audit.of_numbers else audit.y_true
+        return Rows(
+            self.groups,
+            y_true=true,
+            y_pred=self.model.y_pred,
+            weight=audit.weights if audit.weighted else None,
+            n=audit.n_alike,
+            squares=audit.squares if audit.weighted else None,
+            classes=audit.classes,
         )
-        return RowsInCells(template, audit.y_true * n + model.y_pred, n**2, *weights)
+
+    def countable(self, question: str) -> Countable:
+        """Return the rows as metrics of a question read them."""
+        rows = self.rows
+        if question in _OF_NUMBERS:
+            ranked = self.audit.options.scale == "rank"
+            count = ranked_scores if ranked else GroupedScores._from_rows
+            rows = replace(rows, y_true=None, y_pred=self._numbers(question))
+            return Countable(rows.ordered(), count)
+        if question == "calibration":
+            scores = self.model.y_score
+            positive = np.asarray(self.audit.y_true == 1, dtype=np.float64)
+            rows = replace(rows, y_true=positive, y_pred=scores)
+            return Countable(rows.ordered(), Steps._from_rows)
+        of_errors = question == "errors"
+        kind = GroupedConfusion if of_errors else GroupedOutcomes
+        return Countable(rows, kind._from_rows)
 
     @cached_property
     def scores(self) -> Any:
@@ -106,7 +109,7 @@ class Sample:
     @cached_property
     def calibration(self) -> Steps:
         """Outcomes minus scores of each group, in the order of the scores."""
-        found: Steps = self.countable("calibration").statistic(self.groups)
+        found: Steps = self._counted("calibration")
         return found
 
     @cached_property
@@ -128,14 +131,18 @@ class Sample:
         return errors if question == "mean errors" else np.abs(errors)
 
     def _of_numbers(self, question: str) -> Any:
-        found = self.countable(question).statistic(self.groups)
-        return replace(found, counts=self.attribute.sizes)
+        return self._counted(question)
 
     @cached_property
     def errors(self) -> GroupedConfusion:
         """Confusion matrix of each group."""
-        found: GroupedConfusion = self.countable("errors").statistic(self.groups)
+        found: GroupedConfusion = self._counted("errors")
         return found
+
+    def _counted(self, question: str) -> Any:
+        """Statistic of the rows as given."""
+        rows, count = self.countable(question)
+        return count(rows)
 
     @cached_property
     def comparisons(self) -> dict[str, Comparisons]:
@@ -160,55 +167,60 @@ class Sample:
         )
         return quotients(totals**2, squares)
 
-    def drawn_from(self, question: str) -> Rows | Counts:
-        """Return the rows whose groups are permuted, or counts where rows are many."""
+    def drawn_from(self, question: str) -> Drawn:
+        """Return the rows whose groups are permuted, or cells where rows are many."""
         if self.audit.counts_are_drawn:
-            return self._counts(question)
-        audit = self.audit
-        true = None if audit.of_numbers else audit.y_true
+            return self._cells(question)
+        audit, rows = self.audit, self.rows
+        true = rows.y_true
         if true is not None:
             # In the order of permutation_test, whichever class is positive.
             order = positions_in(tuple(sort_labels(audit.classes)), audit.classes)
             true = order[true]
-        scores = self.model.y_score if question == "calibration" else None
-        return Rows(
-            true,
-            self.model.y_pred if scores is None else scores,
-            self.groups,
-            audit.sample_weight,
-            in_place=(self.countable(question),),
-        )
+        scores = self.model.y_score if question == "calibration" else rows.y_pred
+        rows = replace(rows, y_true=true, y_pred=scores)
+        return Drawn(rows, (self.countable(question),))
 
-    def _counts(self, question: str) -> Counts:
+    def _cells(self, question: str) -> Drawn:
         """Count rows by group and by class or score, each by weight.
 
         Close scores are counted as one, and so are close weights.
         """
         levels, weights = _join_weights(self.audit)
-        scores = None
-        if question in _OF_NUMBERS:
-            scores, cells = self._join_scores(question, len(weights))
-            n_cells = len(scores)
-        elif question == "calibration":
-            assert self.audit.y_true is not None
-            scores, cells = self._join_scores("scores", len(weights))
-            cells, n_cells = 2 * cells + self.audit.y_true, 2 * len(scores)
+        of_numbers = question in _OF_NUMBERS
+        asked = question if of_numbers else "scores"
+        true: Any = None
+        predicted: Any
+        if question == "decisions":
+            cells, n_cells, predicted = self.model.y_pred, 2, np.arange(2)
+        elif question == "errors":
+            n = len(self.audit.classes)
+            cells, n_cells = self.rows.label_pairs, n**2
+            true, predicted = np.divmod(np.arange(n_cells), n)
         else:
-            rows = self.countable(question)
-            assert isinstance(rows, RowsInCells)
-            cells, n_cells = rows.cells, rows.n_cells
+            scores, cells = self._join_scores(asked, len(weights))
+            n_cells, predicted = len(scores), scores
+        if question == "calibration":
+            assert self.audit.y_true is not None
+            cells, n_cells = 2 * cells + self.audit.y_true, 2 * len(scores)
+            true, predicted = np.tile([0, 1], len(scores)), np.repeat(scores, 2)
         known = np.flatnonzero(self.groups.codes >= 0)
-        shape = len(self.groups.labels), n_cells, len(weights)
+        shape = len(self.groups.labels), n_cells * len(weights)
         places = self.groups.codes[known].astype(np.intp) * n_cells + cells[known]
         places = places * len(weights) + levels[known]
-        counts = _count_rows_in_cells(
-            places, math.prod(shape), self.audit, known
-        ).reshape(shape)
-        if question == "calibration":
-            assert scores is not None
-            return CalibrationCounts.of_scores(counts, scores, weights)
-        of_nobody = Counts(self.statistic(question), counts, scores, weights)
-        return of_nobody.with_counts(counts)
+        numbers = _count_rows_in_cells(places, math.prod(shape), self.audit, known)
+        of_cells = Rows(
+            self.groups[np.zeros(shape[1], np.intp)],
+            y_true=None if true is None else np.repeat(true, len(weights)),
+            y_pred=np.repeat(predicted, len(weights)),
+            each=np.tile(weights, n_cells) if self.audit.weighted else None,
+            classes=self.audit.classes,
+        )
+        rows = of_cells.with_numbers(numbers.reshape(shape))
+        count = self.countable(question).count
+        if of_numbers:  # of ranks those of the cells
+            count = GroupedScores._from_rows
+        return Drawn(rows, (Countable(rows, count),))
 
     def _join_scores(self, question: str, n_weights: int) -> tuple[Floats, Integers]:
         """Join close scores to cells, and return their means and the cell of each row.

@@ -10,11 +10,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from skfair._rows import Countable
+from skfair._utils._arrays import Integers
 from skfair._utils._text import label_text
-from skfair._utils._types import Integers
-from skfair.groups import Groups, rows_by_code, with_labels
-from skfair.metrics._confidence import Comparisons, join, lower_bound, upper_bound
-from skfair.metrics._uncertainty import RowsInCells
+from skfair.groups import Groups, rows_by_code
+from skfair.metrics._confidence_interval import join, lower_bound, upper_bound
+from skfair.metrics._noise import Comparisons
+from skfair.metrics._resampling import Drawn
 from skfair.report._draws import (
     Uncertainty,
     bounded_metrics,
@@ -25,7 +27,6 @@ from skfair.report._draws import (
 from skfair.report._inputs import set_aside
 from skfair.report._metrics import MEASURES, find_errors
 from skfair.report._sample import Finding, Sample
-from skfair.statistics._grouped_scores import SortedScores
 
 #: Entries of a row of a table of strata that are drawn.
 OF_TESTS = ("null_mean", "pvalue", "pair")
@@ -43,17 +44,6 @@ class Part(NamedTuple):
     sample: Sample
     enough: bool
     errors: Finding | None
-
-
-class _CountableInStratum(NamedTuple):
-    """What makes the statistic of a stratum from the groups of all rows."""
-
-    entries: Integers
-    labels: tuple[Hashable, ...]
-    rows: SortedScores | RowsInCells
-
-    def statistic(self, groups: Groups) -> Any:
-        return self.rows.statistic(with_labels(groups[self.entries], self.labels))
 
 
 def values_within_strata(
@@ -127,7 +117,7 @@ def _test(
         rows = _rows(sample, parts, question)
         of_question = [key for key in keys if MEASURES[key].question == question]
         for key, test in permute(sample, of_question, rows).items():
-            results[key] = with_test(results[key], test, sample, key)
+            results[key] = with_test(results[key], test, sample)
             tested[key] = None
             if results[key].pairs:
                 first = test.pairs.iloc[0]
@@ -139,17 +129,21 @@ def _test(
     }
 
 
-def _rows(sample: Sample, parts: list[Part], question: str) -> Any:
+def _rows(sample: Sample, parts: list[Part], question: str) -> Drawn:
     """Rows that have a group and a stratum, whose groups are permuted within strata."""
     strata, attribute = sample.audit.strata, sample.attribute
     assert strata is not None
     known = np.where(strata.codes < 0, -1, attribute.groups.codes)
     groups = set_aside("", replace(attribute.groups, codes=known), None).groups
-    countable = [
-        _CountableInStratum(
-            part.entries, part.sample.groups.labels, part.sample.countable(question)
-        )
-        for part in parts
-    ]
-    rows: Any = sample.drawn_from(question)
-    return replace(rows, groups=groups, strata=strata, in_place=tuple(countable))
+    countable = [_countable_in(part, question) for part in parts]
+    drawn = sample.drawn_from(question)
+    rows = replace(drawn.rows, groups=groups, strata=strata)
+    return Drawn(rows, tuple(countable))
+
+
+def _countable_in(part: Part, question: str) -> Countable:
+    """Rows of a stratum, with their positions among all rows."""
+    countable = part.sample.countable(question)
+    inside = countable.rows.position
+    position = part.entries if inside is None else part.entries[inside]
+    return countable._replace(rows=replace(countable.rows, position=position))

@@ -14,13 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 import skfair
-from skfair._utils._class_methods import makers_of
+from skfair._utils._arrays import Integers
+from skfair._utils._hints import makers_of
 from skfair._utils._text import label_text, listed, or_none, shown, visible_text
-from skfair._utils._types import Integers
 from skfair.groups import CROSS, rows_by_code
 from skfair.metrics import cvar_fairness_report, impact_ratios, top_groups
-from skfair.metrics._groupwise._impact_ratios import are_selected
-from skfair.metrics._undefined import ignore_undefined
+from skfair.metrics._impact_ratios import are_selected
+from skfair.metrics._inputs import ignore_undefined
 from skfair.report._draws import (
     DrawsDone,
     Uncertainty,

@@ -5,7 +5,7 @@ from skfair.statistics._grouped_confusion import GroupedConfusion
 from skfair.statistics._grouped_histogram import GroupedHistogram
 from skfair.statistics._grouped_outcomes import GroupedOutcomes
 from skfair.statistics._grouped_scores import GroupedScores
-from skfair.statistics._sum_statistics import sum_statistics
+from skfair.statistics._statistic import sum_statistics
 
 __all__ = [
     "GroupedCalibration",

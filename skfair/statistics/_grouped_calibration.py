@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from skfair._utils._types import Integers
+from skfair._utils._arrays import Integers
 from skfair._utils._validation import as_array, check_scores
 from skfair._utils._warnings import warns_if_reordered
 from skfair.groups import drop_weightless, resolve_groups
@@ -18,11 +18,11 @@ from skfair.statistics._grouped_histogram import (
     check_n_bins,
     count_rows,
 )
-from skfair.statistics._json import JSONStatistic
+from skfair.statistics._statistic import GroupedStatistic
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class GroupedCalibration(JSONStatistic):
+class GroupedCalibration(GroupedStatistic):
     """How many positive and negative rows of every group have scores in each bin.
 
     Metrics of calibration are computed from it as bounds that contain the value of the
@@ -147,7 +147,7 @@ class GroupedCalibration(JSONStatistic):
         """Total weight of each group, of shape (n_groups,)."""
         return np.asarray(self.positive.totals + self.negative.totals)
 
-    def __add__(self, other: GroupedCalibration) -> GroupedCalibration:
+    def __add__(self, other: Any) -> Any:
         if not isinstance(other, GroupedCalibration):
             return NotImplemented
         return GroupedCalibration(

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from skfair._utils._arithmetic import quotients
+from skfair._rows import Rows
+from skfair._utils._arrays import Floats, Integers, quotients
 from skfair._utils._text import shown
-from skfair._utils._types import Floats, Integers
 from skfair._utils._validation import (
     MAX_EXACT_SUM,
     check_length,
@@ -26,17 +26,16 @@ from skfair.groups import (
     columns_of,
     drop_weightless,
     encode_column,
-    join_groups,
     join_labels,
     positions_in,
     recode,
     resolve_groups,
 )
-from skfair.statistics._json import JSONStatistic
+from skfair.statistics._statistic import GroupedStatistic
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class GroupedConfusion(JSONStatistic):
+class GroupedConfusion(GroupedStatistic):
     """Confusion matrix of every group.
 
     It is the sufficient statistic of equalized odds and of disparate conditional
@@ -75,6 +74,8 @@ class GroupedConfusion(JSONStatistic):
     >>> statistic.confusion[0, 1].tolist()
     [0.0, 0.5, 0.5]
     """
+
+    _by_group = "matrices", "label_counts"
 
     matrices: NDArray[Any]
     label_counts: Integers
@@ -120,23 +121,27 @@ class GroupedConfusion(JSONStatistic):
             weights, or a group whose rows all weigh zero.
         """
         cells, classes = encode_label_pairs(y_true, y_pred)
-        n_classes = len(classes)
         groups = resolve_groups(sensitive_features, n_samples=len(cells))
-        cells, codes, weights, sizes = drop_weightless(cells, groups, sample_weight)
-        shape = len(sizes), n_classes, n_classes
-        cells = codes * np.intp(n_classes**2) + cells
-        matrices = rows = np.bincount(cells, minlength=math.prod(shape))
-        if weights is not None:
-            matrices = np.bincount(cells, weights, math.prod(shape))
-            matrices = matrices.astype(weights.dtype)
-        return cls(
-            matrices.reshape(shape),
-            rows.reshape(shape).sum(axis=2),
-            classes,
-            groups.labels,
-            groups.names,
-            groups.min_group_size,
-        )
+        cells, codes, weights, _ = drop_weightless(cells, groups, sample_weight)
+        true, predicted = np.divmod(cells, len(classes))
+        groups = replace(groups, codes=codes)
+        rows = Rows(groups, None, true, predicted, weights, classes=classes)
+        return cls._from_rows(rows)
+
+    @classmethod
+    def _from_rows(cls, rows: Rows) -> GroupedConfusion:
+        """Count checked labels, which are positions in the classes of the rows."""
+        rows, n_classes = rows.grouped(), len(rows.classes)
+        shape = rows.n_groups, n_classes, n_classes
+        cells = rows.groups.codes * np.intp(n_classes**2) + rows.label_pairs
+        numbers = np.bincount(cells, rows.n, math.prod(shape)).reshape(shape)
+        matrices = numbers = numbers.astype(np.intp)
+        if rows.weight is not None:
+            sums = np.bincount(cells, rows.weight, math.prod(shape))
+            matrices = sums.astype(rows.weight.dtype).reshape(shape)
+        groups = rows.groups
+        rest = groups.labels, groups.names, groups.min_group_size
+        return cls(matrices, numbers.sum(axis=2), rows.classes, *rest)
 
     @classmethod
     def from_matrices(
@@ -232,44 +237,25 @@ class GroupedConfusion(JSONStatistic):
         """Share of each prediction in each group, of shape (n_groups, n_classes)."""
         return _shares_of_sums(self.matrices.sum(axis=1))
 
-    def __add__(self, other: GroupedConfusion) -> GroupedConfusion:
+    def __add__(self, other: Any) -> Any:
         if not isinstance(other, GroupedConfusion):
             return NotImplemented
-        labels, names, smallest = join_groups(self, other)
         check_kinds_of_labels("classes of statistics", self.classes, other.classes)
         classes = join_labels(self.classes, other.classes)
-        shape = len(labels), len(classes), len(classes)
-        matrices = np.zeros(shape, np.result_type(self.matrices, other.matrices))
-        label_counts = np.zeros(shape[:2], dtype=np.intp)
-        for part in (self, other):
-            groups = positions_in(labels, part.labels)
-            cells = positions_in(classes, part.classes)
-            matrices[np.ix_(groups, cells, cells)] += part.matrices
-            label_counts[np.ix_(groups, cells)] += part.label_counts
-        return GroupedConfusion(
-            matrices, label_counts, classes, labels, names, smallest
+        return super(GroupedConfusion, self._of_classes(classes)).__add__(
+            other._of_classes(classes)
         )
 
-    def of_one_group(self, group: int, label: Hashable) -> GroupedConfusion:
-        """Statistic of the rows of one group, under a label of its own.
-
-        Parameters
-        ----------
-        group : int
-            Position of the group in `labels`.
-        label : hashable
-            Label of the group in the result.
-
-        Returns
-        -------
-        GroupedConfusion
-        """
-        return GroupedConfusion(
-            self.matrices[[group]],
-            self.label_counts[[group]],
-            self.classes,
-            labels=(label,),
-            min_group_size=self.min_group_size,
+    def _of_classes(self, classes: tuple[Hashable, ...]) -> GroupedConfusion:
+        """Return the statistic with classes among which are all of its own."""
+        n, cells = len(classes), positions_in(classes, self.classes)
+        groups = np.arange(self.n_groups)
+        matrices = np.zeros((self.n_groups, n, n), self.matrices.dtype)
+        matrices[np.ix_(groups, cells, cells)] = self.matrices
+        label_counts = np.zeros((self.n_groups, n), np.intp)
+        label_counts[:, cells] = self.label_counts
+        return replace(
+            self, matrices=matrices, label_counts=label_counts, classes=classes
         )
 
     def __repr__(self) -> str:

@@ -10,8 +10,8 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from skfair._utils._arrays import Floats, Integers
 from skfair._utils._columns import floats_in, open_frame
-from skfair._utils._types import Floats, Integers
 from skfair._utils._validation import (
     MAX_EXACT_SUM,
     check_integer,
@@ -25,12 +25,10 @@ from skfair.groups import (
     drop_weightless,
     encode_column,
     intersect,
-    join_groups,
-    positions_in,
     resolve_groups,
 )
 from skfair.statistics._grouped_scores import GroupedScores
-from skfair.statistics._json import JSONStatistic
+from skfair.statistics._statistic import GroupedStatistic
 
 #: Rows, weights, squared weights, least and largest scores of cells.
 Sums: TypeAlias = tuple[Integers, NDArray[Any], NDArray[Any], Floats, Floats]
@@ -38,12 +36,13 @@ Sums: TypeAlias = tuple[Integers, NDArray[Any], NDArray[Any], Floats, Floats]
 Columns: TypeAlias = tuple[
     Integers, Integers, Integers, NDArray[Any], NDArray[Any], Floats, Floats
 ]
+_COLUMNS = ("codes", "bins", "rows", "weights", "squares", "lows", "highs")
 #: Edges k / n_bins, and products of a score and n_bins, have no rounding up to this.
 MAX_BINS = 2**52
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class GroupedHistogram(JSONStatistic):
+class GroupedHistogram(GroupedStatistic):
     """How many scores of every group lie in each bin, and between which scores.
 
     Metrics of score distributions are computed from it as bounds that contain the
@@ -100,7 +99,7 @@ class GroupedHistogram(JSONStatistic):
     ...     [0.4, 0.6], sensitive_features=["F", "M"]
     ... )
     >>> metric_bounds(mcdp, monday + tuesday)
-    MetricBounds(lower=1.0, upper=1.0)
+    MetricBounds(lower=1, upper=1)
     """
 
     codes: Integers
@@ -273,21 +272,16 @@ class GroupedHistogram(JSONStatistic):
             self.min_group_size,
         )
 
-    def __add__(self, other: GroupedHistogram) -> GroupedHistogram:
-        if not isinstance(other, GroupedHistogram):
-            return NotImplemented
-        labels, names, smallest = join_groups(self, other)
+    def _join_entries(self, other: GroupedHistogram) -> dict[str, Any]:
+        """Join the cells of both, in the bins of the coarser one."""
         n_bins = min(self.n_bins, other.n_bins)
         parts = [
-            (
-                positions_in(labels, part.labels)[part.codes],
-                part.bins // (part.n_bins // n_bins),
-                *part._sums(),
-            )
+            (part.codes, part.bins // (part.n_bins // n_bins), *part._sums())
             for part in (self, other)
         ]
         cells = [np.concatenate(columns) for columns in zip(*parts, strict=True)]
-        return GroupedHistogram(*join_cells(*cells), n_bins, labels, names, smallest)
+        joined = dict(zip(_COLUMNS, join_cells(*cells), strict=True))
+        return {**joined, "n_bins": n_bins}
 
     def __repr__(self) -> str:
         return (

@@ -4,24 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from skfair._utils._arithmetic import quotients
-from skfair._utils._types import Bools, Floats, Integers
+from skfair._rows import Rows
+from skfair._utils._arrays import Bools, Floats, Integers, quotients
 from skfair._utils._validation import as_array, check_scores
 from skfair._utils._warnings import warns_if_reordered
-from skfair.groups import drop_weightless, join_groups, positions_in, resolve_groups
-from skfair.statistics._json import JSONStatistic
-
-#: Arrays with one number for each group.
-_COLUMNS = "sums", "totals", "squares", "counts"
+from skfair.groups import drop_weightless, resolve_groups
+from skfair.statistics._statistic import GroupedStatistic
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class GroupedOutcomes(JSONStatistic):
+class GroupedOutcomes(GroupedStatistic):
     """Size and summed outcome of every group.
 
     It is the sufficient statistic of rates and means by group, and additive:
@@ -55,6 +52,8 @@ class GroupedOutcomes(JSONStatistic):
     >>> hired.means.tolist()
     [0.5, 1.0]
     """
+
+    _by_group = "sums", "totals", "squares", "counts"
 
     sums: NDArray[Any]
     totals: NDArray[Any]
@@ -106,23 +105,29 @@ class GroupedOutcomes(JSONStatistic):
         values = check_scores(outcomes, "outcomes")
         groups = resolve_groups(sensitive_features, n_samples=len(values))
         kept = None if mask is None else _check_mask(mask, len(values))
-        values, codes, weights, counts = drop_weightless(
-            values, groups, sample_weight, kept
-        )
-        totals = squares = counts
-        if weights is not None:
-            totals = np.bincount(codes, weights, len(counts))
-            squares = np.bincount(codes, np.square(weights, dtype=float), len(counts))
-            values = values * weights
-        return cls(
-            np.bincount(codes, values, len(counts)),
-            totals,
-            squares,
-            counts,
-            groups.labels,
-            groups.names,
-            groups.min_group_size,
-        )
+        values, codes, weights, _ = drop_weightless(values, groups, sample_weight, kept)
+        groups = replace(groups, codes=codes)
+        return cls._from_rows(Rows(groups, y_pred=values, weight=weights))
+
+    @classmethod
+    def _from_rows(cls, rows: Rows) -> GroupedOutcomes:
+        """Add up checked outcomes, which are the `y_pred` of the rows."""
+        rows = rows.grouped()
+        codes, outcomes, squares = rows.groups.codes, rows.y_pred, rows.squares
+        counts = np.bincount(codes, rows.n, rows.n_groups).astype(np.intp)
+        totals = sums_of_squares = counts
+        if rows.weight is not None:
+            if squares is None:
+                n = 1 if rows.n is None else rows.n
+                squares = np.square(rows.weight, dtype=float) / n
+            totals = np.bincount(codes, rows.weight, rows.n_groups)
+            sums_of_squares = np.bincount(codes, squares, rows.n_groups)
+        if rows.totals is not None:
+            outcomes = outcomes * rows.totals
+        sums = np.bincount(codes, outcomes, rows.n_groups)
+        groups = rows.groups
+        rest = groups.labels, groups.names, groups.min_group_size
+        return cls(sums, totals, sums_of_squares, counts, *rest)
 
     @property
     def means(self) -> Floats:
@@ -149,47 +154,7 @@ class GroupedOutcomes(JSONStatistic):
         -------
         GroupedOutcomes
         """
-        positions = positions_in(labels, self.labels)
-
-        def place(column: NDArray[Any]) -> NDArray[Any]:
-            placed = np.zeros(len(labels), column.dtype)
-            placed[positions] = column
-            return placed
-
-        placed: dict[str, Any] = {n: place(getattr(self, n)) for n in _COLUMNS}
-        return replace(self, labels=labels, **placed)
-
-    def __add__(self, other: GroupedOutcomes) -> GroupedOutcomes:
-        if not isinstance(other, GroupedOutcomes):
-            return NotImplemented
-        labels, names, smallest = join_groups(self, other)
-        first, second = self.with_labels(labels), other.with_labels(labels)
-        return GroupedOutcomes(
-            first.sums + second.sums,
-            first.totals + second.totals,
-            first.squares + second.squares,
-            first.counts + second.counts,
-            labels,
-            names,
-            smallest,
-        )
-
-    def of_one_group(self, group: int, label: Hashable) -> GroupedOutcomes:
-        """Statistic of the rows of one group, under a label of its own.
-
-        Parameters
-        ----------
-        group : int
-            Position of the group in `labels`.
-        label : hashable
-            Label of the group in the result.
-
-        Returns
-        -------
-        GroupedOutcomes
-        """
-        columns: dict[str, Any] = {n: getattr(self, n)[[group]] for n in _COLUMNS}
-        return replace(self, labels=(label,), names=(), **columns)
+        return cast(GroupedOutcomes, self._over(labels))
 
     def __repr__(self) -> str:
         means = ", ".join(

@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from skfair._utils._types import Bools, Floats, Integers
+from skfair._rows import Rows
+from skfair._utils._arrays import Bools, Floats, Integers
 from skfair._utils._validation import (
     AnyScale,
     check_weights,
@@ -21,16 +22,14 @@ from skfair._utils._warnings import warns_if_reordered
 from skfair.groups import (
     Groups,
     drop_weightless,
-    join_groups,
-    positions_in,
     resolve_groups,
     sum_by_code,
 )
-from skfair.statistics._json import JSONStatistic
+from skfair.statistics._statistic import GroupedStatistic
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class GroupedScores(JSONStatistic):
+class GroupedScores(GroupedStatistic):
     """The empirical score distribution of every group.
 
     One entry per distinct pair of score and group, sorted by score. It is a
@@ -79,6 +78,8 @@ class GroupedScores(JSONStatistic):
     >>> mcdp(None, monday + tuesday)
     1.0
     """
+
+    _by_group = "counts", "totals"
 
     scores: Floats
     codes: NDArray[np.integer]
@@ -218,6 +219,30 @@ class GroupedScores(JSONStatistic):
         counts = sum_by_code(groups.codes, rows, len(groups.labels))
         return replace(statistic, counts=counts.astype(np.intp))
 
+    @classmethod
+    def _from_rows(cls, rows: Rows) -> GroupedScores:
+        """Collect checked scores; those that are in order are not sorted again."""
+        rows = rows.ordered().grouped()
+        scores, codes, weights = rows.y_pred, rows.groups.codes, rows.totals
+        counts = np.bincount(codes, rows.n, rows.n_groups).astype(np.intp)
+        totals = counts.astype(np.int64)
+        if rows.weight is not None:
+            totals = np.bincount(codes, weights, rows.n_groups)
+            totals = totals.astype(rows.weight.dtype)
+        if rows.levels is None:
+            weights = np.ones(len(codes), np.int64) if weights is None else weights
+        else:
+            keys = rows.levels * rows.n_groups + codes
+            order = np.argsort(keys, kind="stable")
+            keys = keys[order]
+            weights = None if weights is None else weights[order]
+            starts, weights = _join(keys[1:] != keys[:-1], weights, len(keys))
+            kept = order if starts is None else order[starts]
+            scores, codes = scores[kept], codes[kept]
+        groups = rows.groups
+        rest = groups.labels, groups.names, groups.min_group_size
+        return cls(scores, codes, weights, counts, totals, *rest)
+
     def of_group(self, group: int | None) -> tuple[Floats, NDArray[Any]]:
         """Distinct scores of one group, or of everyone, and their weights.
 
@@ -268,52 +293,24 @@ class GroupedScores(JSONStatistic):
         shares[-1] = 1  # without rounding
         return scores, shares
 
-    def __add__(self, other: GroupedScores) -> GroupedScores:
-        if not isinstance(other, GroupedScores):
-            return NotImplemented
-        labels, names, smallest = join_groups(self, other)
-        mine, theirs = (positions_in(labels, part.labels) for part in (self, other))
-        counts = np.zeros(len(labels), dtype=np.intp)
-        totals = np.zeros(len(labels), np.result_type(self.totals, other.totals))
-        for part, positions in ((self, mine), (other, theirs)):
-            counts[positions] += part.counts
-            totals[positions] += part.totals
-        entries = sort_scores(
-            np.concatenate([self.scores, other.scores]),
-            np.concatenate([mine[self.codes], theirs[other.codes]]),
-            np.concatenate([self.weights, other.weights]),
-            n_groups=len(labels),
+    def _share_below(self, group: int | None, score: float) -> float:
+        """CDF of one group, or of everyone, at a score."""
+        scores, shares = self.cdf(group)
+        n_below = np.searchsorted(scores, score, side="right")
+        return float(shares[n_below - 1]) if n_below else 0.0
+
+    def _join_entries(self, other: GroupedScores) -> dict[str, Any]:
+        """Sort the scores of both."""
+        scores, codes, weights = (
+            np.concatenate([getattr(self, name), getattr(other, name)])
+            for name in ("scores", "codes", "weights")
         )
-        return GroupedScores(*entries, counts, totals, labels, names, smallest)
+        entries = sort_scores(scores, codes, weights, n_groups=self.n_groups)
+        return dict(zip(("scores", "codes", "weights"), entries, strict=True))
 
     def __repr__(self) -> str:
         n_entries = len(self.scores)
         return f"GroupedScores({n_entries} entries; rows {self._rows_by_group()})"
-
-    def of_one_group(self, group: int, label: Hashable) -> GroupedScores:
-        """Statistic of the rows of one group, under a label of its own.
-
-        Parameters
-        ----------
-        group : int
-            Position of the group in `labels`.
-        label : hashable
-            Label of the group in the result.
-
-        Returns
-        -------
-        GroupedScores
-        """
-        rows, only = self._rows_of(group), [group]
-        return GroupedScores(
-            self.scores[rows],
-            np.zeros_like(self.codes[rows]),
-            self.weights[rows],
-            self.counts[only],
-            self.totals[only],
-            labels=(label,),
-            min_group_size=self.min_group_size,
-        )
 
     @cached_property
     def _order(self) -> tuple[Integers, Integers]:
@@ -393,80 +390,6 @@ class GroupedScores(JSONStatistic):
         """Positions of the entries of a group, by increasing score."""
         order, starts = self._order
         return order[starts[group] : starts[group + 1]]
-
-
-class SortedScores(NamedTuple):
-    """Scores of rows, sorted once for many permutations of the groups."""
-
-    #: Positions of the rows that count, in the order of their scores.
-    order: Integers
-    scores: Floats
-    weights: NDArray[Any] | None
-    #: Number of distinct scores below that of each row; None where all differ.
-    below: Integers | None
-    #: Whether scores are replaced by their ranks among the rows that have a group.
-    ranked: bool = False
-
-    @classmethod
-    def of(
-        cls,
-        scores: Floats,
-        rows: Integers,
-        weights: NDArray[Any] | None,
-        *,
-        ranked: bool = False,
-    ) -> SortedScores:
-        """Sort the scores of the rows that count, with the weights of all rows."""
-        order = rows[np.argsort(scores[rows], kind="stable")]
-        scores = scores[order]
-        steps = np.cumsum(scores[1:] != scores[:-1], dtype=np.intp)
-        tied = len(scores) > 0 and (len(steps) == 0 or steps[-1] < len(steps))
-        below = np.append(0, steps) if tied else None
-        weights = None if weights is None else weights[order]
-        return cls(order, scores, weights, below, ranked)
-
-    def statistic(self, groups: Groups) -> GroupedScores:
-        """Return the statistic of the rows with these groups, without sorting scores.
-
-        Rows without a group are left out.
-        """
-        codes, n_groups = groups.codes[self.order], len(groups.labels)
-        if len(codes) and codes.min() < 0:
-            return self._of_rows(codes >= 0).statistic(groups)
-        counts = np.bincount(codes, minlength=n_groups)
-        scores, weights, totals = self.scores, self.weights, counts.astype(np.int64)
-        if weights is not None:
-            totals = np.bincount(codes, weights, n_groups).astype(weights.dtype)
-        if self.below is None:
-            weights = np.ones(len(codes), np.int64) if weights is None else weights
-        else:
-            keys = self.below * n_groups + codes
-            order = np.argsort(keys, kind="stable")
-            keys = keys[order]
-            weights = None if weights is None else weights[order]
-            starts, weights = _join(keys[1:] != keys[:-1], weights, len(keys))
-            kept = order if starts is None else order[starts]
-            scores, codes = scores[kept], codes[kept]
-        found = GroupedScores(
-            scores,
-            codes,
-            weights,
-            counts,
-            totals,
-            groups.labels,
-            groups.names,
-            groups.min_group_size,
-        )
-        return pooled_ranks(found) if self.ranked else found
-
-    def _of_rows(self, kept: Bools) -> SortedScores:
-        """Leave out rows, given in the order of their scores."""
-        weights, below = (
-            None if values is None else values[kept]
-            for values in (self.weights, self.below)
-        )
-        rest = self.order[kept], self.scores[kept], weights, below
-        return SortedScores(*rest, self.ranked)
 
 
 #: Products of two whole totals stay below this, so that they are exact in int64.
@@ -557,6 +480,23 @@ def pooled_ranks(statistic: GroupedScores) -> GroupedScores:
     else:
         ranks = (below[:-1] + below[1:]) / (2 * below[-1])
     return replace(statistic, scores=ranks)
+
+
+def ranked_scores(rows: Rows) -> GroupedScores:
+    """Collect the mid-ranks of rows that have a group."""
+    return pooled_ranks(rows.statistic(GroupedScores))
+
+
+def mid_ranks(scores: Floats, weights: NDArray[Any] | None) -> Floats:
+    """Mid-rank of each row in (0, 1), as metrics of ``scale="rank"`` take them."""
+    everyone = Groups(np.zeros(len(scores), np.int8), (0,))
+    rows = Rows(
+        everyone, y_pred=scores, weight=weights, position=np.arange(len(scores))
+    )
+    rows = rows.ordered()
+    ranks, found = ranked_scores(rows).scores, np.empty(len(scores))
+    found[rows.position] = ranks if rows.levels is None else ranks[rows.levels]
+    return found
 
 
 #: Scores between which CDFs are bounded.

@@ -246,7 +246,7 @@ def test_search_over_strength(proxy_people, quick):
         ({"hidden_layer_sizes": "8"}, "hidden_layer_sizes must be an integer of"),
         ({"hidden_layer_sizes": None}, "hidden_layer_sizes must be an integer of"),
         ({"learning_rate_init": 0}, "learning_rate_init must be"),
-        ({"learning_rate": "adaptive"}, "learning_rate must be 'constant' or 'step'"),
+        ({"learning_rate_init": (0.1, -1)}, "learning_rate_init must be"),
         ({"batch_size": 0}, "batch_size must be an integer of at least 1, got 0"),
         ({"max_iter": 0}, "max_iter must be"),
         ({"dropout": 1}, r"dropout must be a number in \[0, 1\), got 1"),

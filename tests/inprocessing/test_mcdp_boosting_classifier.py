@@ -17,12 +17,12 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
-from skfair._training_rows import TrainingRows
+from skfair._rows import Rows
 from skfair.datasets import make_biased_classification
 from skfair.exceptions import MitigationWarning
 from skfair.groups import encode_groups
 from skfair.inprocessing import MCDPBoostingClassifier
-from skfair.inprocessing._group_probabilities import (
+from skfair.inprocessing._mcdp_boosting_classifier import (
     group_probabilities,
     with_own_group,
 )
@@ -394,9 +394,10 @@ def test_probabilities_of_groups_do_not_depend_on_the_unit_of_weights(library):
     found = []
     for unit in (1.0, 1e-9):
         groups = encode_groups(sex)
-        rows = TrainingRows(X, sex, groups, sample_weight=unit * weights)
+        rows = Rows(groups, y_true=sex, weight=unit * weights)
         seed = np.random.RandomState(0)
-        found.append(group_probabilities(make_trees(library), rows, sex, {}, seed))
+        trees = make_trees(library)
+        found.append(group_probabilities(trees, X, rows, sex, {}, seed))
     assert np.ptp(found[0][:, 0]) > 0.5
     assert_allclose(found[1], found[0], atol=1e-3)
 
@@ -405,10 +406,10 @@ def test_options_about_labels_do_not_reach_the_classifier_of_groups():
     rng = np.random.default_rng(0)
     sex = rng.integers(0, 2, 400)
     X = rng.normal(size=(400, 2)) + sex[:, None]
-    rows = TrainingRows(X, sex, encode_groups(sex))
+    rows = Rows(encode_groups(sex), y_true=sex)
     found = []
     for options in ({}, {"class_weight": {0: 1.0, 1: 200.0}}):
         trees = make_trees("lightgbm", **options)
         seed = np.random.RandomState(0)
-        found.append(group_probabilities(trees, rows, sex, {}, seed))
+        found.append(group_probabilities(trees, X, rows, sex, {}, seed))
     assert_array_equal(*found)

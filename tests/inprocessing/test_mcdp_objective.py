@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import approx_fprime
 from scipy.special import expit
 
-from skfair._penalty._penalised_loss import PenalisedLoss
+from skfair._penalty import PenalisedLoss
 from skfair.groups import encode_groups
 from skfair.inprocessing import MCDPObjective
 

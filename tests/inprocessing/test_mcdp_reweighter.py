@@ -75,8 +75,7 @@ def test_it_is_fitted_to_the_fair_scores_of_held_out_rows(people, fitted):
     X, y, sex = people
     unaware = UnawarePostProcessor(LogisticRegression(), strength=0.5)
     unaware.fit(X, y, sensitive_features=sex)
-    rows = unaware._rows
-    fair = unaware._path.whole.at(0.5)(rows.scores, rows.q)
+    fair = unaware._map(unaware._rows.y_pred, unaware._q, 0.5)
     assert_allclose(fitted.sample_weight_[:, 1], fair)
     assert_allclose(fitted.sample_weight_.sum(axis=1), 1)
     twice = LogisticRegression().fit(
@@ -286,8 +285,8 @@ def test_nan_scores(people):
 
 def test_it_is_compared_with_the_plain_classifier_on_a_fold(people, fitted):
     X, y, sex = people
-    rows, (left_out, _) = fitted._rows, fitted._path.parts[0]
-    held_out = np.isin(np.arange(len(y)), rows.positions[left_out])
+    rows = fitted._rows
+    held_out = np.isin(np.arange(len(y)), rows.position[rows.fold == 0])
     comparison = fitted.comparison_
     assert comparison.n_samples == held_out.sum() == 300
     assert set(comparison.group_sizes) == {"F", "M"}

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from skfair.inprocessing._training import even_sizes, mini_batches
+from skfair.inprocessing._diff_mcdp_classifier import even_sizes, mini_batches
 
 
 @given(st.lists(st.integers(1, 50), min_size=1, max_size=8), st.integers(1, 200))

@@ -1,5 +1,3 @@
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -7,12 +5,18 @@ from scipy.optimize import approx_fprime
 from scipy.sparse import csr_array
 from sklearn.neural_network import MLPClassifier
 
-from skfair._penalty._penalised_loss import PenalisedLoss
-from skfair._training_rows import TrainingRows
+from skfair._penalty import PenalisedLoss
+from skfair._rows import Rows
 from skfair.groups import Groups
 from skfair.inprocessing import DiffMCDPClassifier
-from skfair.inprocessing._network import Adam, forward, initial_parameters, log_losses
-from skfair.inprocessing._training import batch_gradients, learning_rate_of
+from skfair.inprocessing._diff_mcdp_classifier import (
+    Adam,
+    batch_gradients,
+    forward,
+    initial_parameters,
+    learning_rate_of,
+    log_losses,
+)
 
 
 def training_rows(n_samples=30):
@@ -21,7 +25,7 @@ def training_rows(n_samples=30):
     y = (X.sum(axis=1) + generator.normal(size=n_samples) > 0) + 0.0
     codes = generator.integers(-1, 3, n_samples)
     groups = Groups(codes, tuple("abc"))
-    return TrainingRows(X, y, groups, generator.random(n_samples) + 0.5)
+    return X, Rows(groups, y_true=y, weight=generator.random(n_samples) + 0.5)
 
 
 @pytest.mark.parametrize("objective", ["mcdp", "dp", "abcc"])
@@ -31,9 +35,8 @@ def training_rows(n_samples=30):
 @pytest.mark.parametrize("dropout", [pytest.param(0.0, marks=pytest.mark.slow), 0.3])
 @pytest.mark.parametrize("container", [np.asarray, csr_array])
 def test_gradient_by_finite_differences(objective, hidden, dropout, container):
-    rows = training_rows()
-    rows = replace(rows, X=container(rows.X))
-    factors = np.linspace(0.5, 1.5, len(rows.y))
+    X, rows = training_rows()
+    factors = np.linspace(0.5, 1.5, len(rows))
     parameters = initial_parameters((3, *hidden, 1), float, np.random.RandomState(1))
     shapes = [values.shape for values in parameters]
     ends = np.cumsum([values.size for values in parameters])[:-1]
@@ -42,6 +45,7 @@ def test_gradient_by_finite_differences(objective, hidden, dropout, container):
         parts = np.split(flat, ends)
         return batch_gradients(
             [part.reshape(shape) for part, shape in zip(parts, shapes, strict=True)],
+            container(X),
             rows,
             factors,
             PenalisedLoss(0.7, 8.0, objective),
@@ -60,8 +64,8 @@ def test_gradient_by_finite_differences(objective, hidden, dropout, container):
 
 
 def test_forward_as_scikit_learn():
-    rows = training_rows()
-    X, y = rows.X, rows.y
+    X, rows = training_rows()
+    y = rows.y_true
     model = MLPClassifier((4, 3), max_iter=5, random_state=0)
     with pytest.warns(match="Maximum iterations"):
         model.fit(X, y)
@@ -103,7 +107,7 @@ def test_log_losses_of_large_logits():
 
 
 def test_learning_rates():
-    paper = DiffMCDPClassifier(learning_rate="step", max_iter=150)
+    paper = DiffMCDPClassifier(learning_rate_init=(1e-3, 1e-4, 1e-5), max_iter=150)
     assert_allclose(
         [learning_rate_of(paper, step) for step in (0, 49, 50, 99, 100, 149)],
         [1e-3, 1e-3, 1e-4, 1e-4, 1e-5, 1e-5],

@@ -6,8 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from skfair._penalty._penalised_loss import PenalisedLoss
-from skfair._penalty._smooth_gap import smooth_gap
+from skfair._penalty import PenalisedLoss, smooth_gap
 
 
 @pytest.mark.parametrize("objective", ["mcdp", "dp", "abcc"])

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import approx_fprime
 
-from skfair._penalty._smooth_gap import SmoothGap, smooth_gap, smooth_gap_on_grid
+from skfair._penalty import SmoothGap, smooth_gap, smooth_gap_on_grid
 from skfair.metrics import abcc, demographic_parity_difference, mcdp
 
 KINDS = [("mcdp", math.inf), ("mcdp", 60.0), ("dp", math.inf), ("abcc", math.inf)]

@@ -12,17 +12,20 @@ from sklearn.metrics import average_precision_score
 from sklearn.model_selection import train_test_split
 
 from skfair._comparison import compare_with_plain, mean_mcdp
-from skfair._penalty._penalised_loss import PenalisedLoss
-from skfair._penalty._smooth_gap import OBJECTIVES, mean_over_strata, smooth_gap
-from skfair._training_rows import TrainingRows, hold_out
+from skfair._cross_fit import hold_out
+from skfair._penalty import OBJECTIVES, PenalisedLoss, mean_over_strata, smooth_gap
+from skfair._rows import Rows
 from skfair.groups import Groups, encode_groups
 from skfair.inprocessing import (
     DiffMCDPClassifier,
     MCDPBoostingClassifier,
     MCDPObjective,
 )
-from skfair.inprocessing._network import initial_parameters, predict_logits
-from skfair.inprocessing._training import batch_gradients
+from skfair.inprocessing._diff_mcdp_classifier import (
+    batch_gradients,
+    initial_parameters,
+    predict_logits,
+)
 from skfair.metrics import mcdp
 
 
@@ -35,7 +38,7 @@ def rows():
     y = (rng.random(120) < expit(log_odds)) + 0.0
     weights = rng.integers(0, 3, 120) + 0.5
     groups, strata = Groups(codes, tuple("abc")), Groups(strata, tuple("uvw"))
-    return TrainingRows(log_odds[:, None], y, groups, weights, strata)
+    return Rows(groups, strata, y_true=y, y_pred=log_odds, weight=weights)
 
 
 def positives(y, label="yes"):
@@ -48,17 +51,19 @@ def positives(y, label="yes"):
 
 @pytest.mark.parametrize("objective", OBJECTIVES)
 def test_the_gap_is_the_weighted_mean_of_those_within_strata(rows, objective):
-    scores, total, mean = expit(rows.X[:, 0]), 0.0, 0.0
+    scores, total, mean = expit(rows.y_pred), 0.0, 0.0
     kind = {"temperature": 20, "objective": objective}
 
     def gap_of(part, stratum):
-        assert (rows.stratum_codes[part] == stratum).all()
-        return smooth_gap(scores[part], rows.codes[part], rows.weights[part], **kind)
+        assert (rows.strata.codes[part] == stratum).all()
+        return smooth_gap(
+            scores[part], rows.groups.codes[part], rows.weights[part], **kind
+        )
 
-    found = mean_over_strata(rows.stratum_codes, rows.weights, gap_of)
+    found = mean_over_strata(rows.strata.codes, rows.weights, gap_of)
     gradient = np.zeros(120)
     for stratum in range(3):
-        part = np.flatnonzero(rows.stratum_codes == stratum)
+        part = np.flatnonzero(rows.strata.codes == stratum)
         gap = gap_of(part, stratum)
         mean += rows.weights[part].sum() * gap.value
         total += rows.weights[part].sum()
@@ -69,8 +74,8 @@ def test_the_gap_is_the_weighted_mean_of_those_within_strata(rows, objective):
 
 def test_strata_without_two_groups_do_not_count(rows):
     scores, codes = (
-        expit(rows.X[:, 0]),
-        np.where(rows.stratum_codes == 1, 0, rows.codes),
+        expit(rows.y_pred),
+        np.where(rows.strata.codes == 1, 0, rows.groups.codes),
     )
 
     def gap_in(strata):
@@ -82,11 +87,11 @@ def test_strata_without_two_groups_do_not_count(rows):
             ),
         )
 
-    without = gap_in(np.where(rows.stratum_codes == 1, -1, rows.stratum_codes))
-    found = gap_in(rows.stratum_codes)
+    without = gap_in(np.where(rows.strata.codes == 1, -1, rows.strata.codes))
+    found = gap_in(rows.strata.codes)
     assert found.value == without.value > 0
     assert_array_equal(found.gradient, without.gradient)
-    alone = gap_in(np.where(rows.stratum_codes == 1, 0, -1))
+    alone = gap_in(np.where(rows.strata.codes == 1, 0, -1))
     assert (alone.value, alone.pair) == (0.0, (-1, -1))
     assert not alone.gradient.any()
 
@@ -94,46 +99,52 @@ def test_strata_without_two_groups_do_not_count(rows):
 @pytest.mark.slow
 @pytest.mark.parametrize("objective", OBJECTIVES)
 def test_gradients_within_strata_by_finite_differences(rows, objective):
-    log_odds = rows.X[:, 0]
+    log_odds = rows.y_pred
     loss = PenalisedLoss(0.7, 20.0, objective)
-    loss = loss.rescaled(log_odds, rows.weights, rows.stratum_codes)
+    loss = loss.rescaled(log_odds, rows.weights, rows.strata.codes)
 
     def penalty(moved):
-        gap = loss.gap(moved, rows.codes, rows.weights, rows.stratum_codes)
+        gap = loss.gap(moved, rows.groups.codes, rows.weights, rows.strata.codes)
         return loss.strength * gap.value * rows.weights.sum()
 
-    given = log_odds, rows.codes, rows.weights, rows.stratum_codes
+    given = log_odds, rows.groups.codes, rows.weights, rows.strata.codes
     found = loss.penalty_gradient(*given)
     exact = approx_fprime(log_odds, penalty, 1e-6) / rows.weights
     # Scores lie on a grid, so that the gradient is exact to about a hundredth.
     assert_allclose(found, exact, atol=0.05)
     assert np.abs(found).max() > 0.1
-    assert not found[(rows.stratum_codes < 0) | (rows.codes < 0)].any()
+    assert not found[(rows.strata.codes < 0) | (rows.groups.codes < 0)].any()
     objective = MCDPObjective(
-        Groups(rows.codes, ("a", "b", "c")),
+        Groups(rows.groups.codes, ("a", "b", "c")),
         strength=0.7,
         temperature=20,
         objective=objective,
-        control_features=Groups(rows.stratum_codes, ("u", "v", "w")),
+        control_features=Groups(rows.strata.codes, ("u", "v", "w")),
     )
-    gradient, _ = objective(rows.y, log_odds, rows.weights)
-    loss = loss.for_labels(rows.y, rows.weights)
+    gradient, _ = objective(rows.y_true, log_odds, rows.weights)
+    loss = loss.for_labels(rows.y_true, rows.weights)
     slopes = loss.penalty_gradient(*given)
     assert_allclose(
-        gradient, rows.weights * (expit(log_odds) - rows.y + slopes), atol=1e-9
+        gradient, rows.weights * (expit(log_odds) - rows.y_true + slopes), atol=1e-9
     )
 
 
 def test_gradients_of_a_network_within_strata(rows):
     loss, ones = PenalisedLoss(0.7, 8.0, "mcdp"), np.ones(120)
-    rows = replace(rows, sample_weight=rows.weights / rows.weights.mean())
+    rows = replace(rows, weight=rows.weights / rows.weights.mean())
     parameters = initial_parameters((1, 3, 1), np.float64, np.random.RandomState(0))
     network = DiffMCDPClassifier()
-    record, gradients = batch_gradients(parameters, rows, ones, loss, network)
-    scores, gaps, shares = expit(predict_logits(rows.X, parameters)), [], []
+    record, gradients = batch_gradients(
+        parameters, rows.y_pred[:, None], rows, ones, loss, network
+    )
+    scores, gaps, shares = (
+        expit(predict_logits(rows.y_pred[:, None], parameters)),
+        [],
+        [],
+    )
     for stratum in range(3):
-        part = rows.stratum_codes == stratum
-        gap = smooth_gap(scores[part], rows.codes[part], rows.weights[part], 8.0)
+        part = rows.strata.codes == stratum
+        gap = smooth_gap(scores[part], rows.groups.codes[part], rows.weights[part], 8.0)
         gaps.append(gap.value)
         shares.append(rows.weights[part].sum())
     assert record["gap"] == pytest.approx(np.average(gaps, weights=shares))
@@ -144,7 +155,9 @@ def test_gradients_of_a_network_within_strata(rows):
             part.reshape(like.shape)
             for part, like in zip(np.split(flat, ends), parameters, strict=True)
         ]
-        return batch_gradients(moved, rows, ones, loss, network)[0]["penalised_loss"]
+        return batch_gradients(moved, rows.y_pred[:, None], rows, ones, loss, network)[
+            0
+        ]["penalised_loss"]
 
     flat, found = (
         np.concatenate([part.ravel() for part in parts])
@@ -154,20 +167,20 @@ def test_gradients_of_a_network_within_strata(rows):
 
 
 def test_probabilities_of_strata_and_groups(rows):
-    log_odds = rows.X[:, 0]
-    codes = np.maximum(rows.codes, 0)
+    log_odds = rows.y_pred
+    codes = np.maximum(rows.groups.codes, 0)
     groups, strata = (
         Groups(codes, tuple("abc")),
-        Groups(rows.stratum_codes, tuple("uvw")),
+        Groups(rows.strata.codes, tuple("uvw")),
     )
     certain = np.zeros((120, 3, 3))
-    known = np.flatnonzero(rows.stratum_codes >= 0)
-    certain[known, rows.stratum_codes[known], codes[known]] = 1
+    known = np.flatnonzero(rows.strata.codes >= 0)
+    certain[known, rows.strata.codes[known], codes[known]] = 1
     kind = {"control_features": strata, "strength": 0.5}
-    by_group = MCDPObjective(groups, **kind)(rows.y, log_odds, rows.weights)
+    by_group = MCDPObjective(groups, **kind)(rows.y_true, log_odds, rows.weights)
     for probabilities in (certain, np.eye(3)[codes]):
         objective = MCDPObjective(groups, group_probabilities=probabilities, **kind)
-        found = objective(rows.y, log_odds, rows.weights)
+        found = objective(rows.y_true, log_odds, rows.weights)
         assert_allclose(found, by_group, atol=0.02)
     for wrong, match in (
         (certain[:, :2], r"has the shape \(120, 2, 3\), expected \(120, 3, 3\)"),
@@ -183,20 +196,20 @@ def test_probabilities_of_strata_and_groups(rows):
 
 
 def test_every_stratum_and_group_is_held_out(rows):
-    rows = rows.take(np.tile(np.arange(120), 3))
+    rows = rows[np.tile(np.arange(120), 3)]
     parts = hold_out(rows, 0.3, np.random.RandomState(0))
-    cells = [set(rows.take(part).cells.tolist()) for part in parts]
+    cells = [set(rows[part].cells.tolist()) for part in parts]
     assert cells[0] == cells[1] == {-1, *range(9)}
 
 
 def test_the_comparison_is_within_strata(rows):
-    scores, other = expit(rows.X[:, 0]), expit(rows.X[:, 0] * 2 - 1 + rows.codes)
-    groups = Groups(rows.codes, tuple("abc"))
+    scores, other = expit(rows.y_pred), expit(rows.y_pred * 2 - 1 + rows.groups.codes)
+    groups = Groups(rows.groups.codes, tuple("abc"))
     found = compare_with_plain(rows, scores, other)
     for name, values in (("plain_mcdp", scores), ("mcdp", other)):
         gaps, weights = [], []
         for stratum in range(3):
-            part = (rows.stratum_codes == stratum) & (rows.codes >= 0)
+            part = (rows.strata.codes == stratum) & (rows.groups.codes >= 0)
             gaps.append(
                 mcdp(
                     None,
@@ -207,19 +220,18 @@ def test_the_comparison_is_within_strata(rows):
             )
             weights.append(rows.weights[part].sum())
         assert getattr(found, name) == pytest.approx(np.average(gaps, weights=weights))
-    compared = (rows.stratum_codes >= 0) & (rows.codes >= 0)
+    compared = (rows.strata.codes >= 0) & (rows.groups.codes >= 0)
     assert sum(found.group_sizes.values()) == compared.sum()
     assert found.n_samples == 120
     assert found.average_precision == pytest.approx(
-        average_precision_score(rows.y, other, sample_weight=rows.weights)
+        average_precision_score(rows.y_true, other, sample_weight=rows.weights)
     )
-    groups = Groups(np.minimum(rows.codes, 1), tuple("ab"))
-    gap = mean_mcdp(other, groups, rows.weights, rows.stratum_codes)
+    groups = Groups(np.minimum(rows.groups.codes, 1), tuple("ab"))
+    rows = replace(rows, groups=groups, y_pred=other)
+    gap = mean_mcdp(rows)
     for row in range(0, 120, 17):
         moved = rows.weights + 1e-6 * (np.arange(120) == row)
-        slope = (
-            mean_mcdp(other, groups, moved, rows.stratum_codes).value - gap.value
-        ) / 1e-6
+        slope = (mean_mcdp(replace(rows, weight=moved)).value - gap.value) / 1e-6
         assert_allclose(gap.derivative[row], slope, atol=1e-6)
 
 

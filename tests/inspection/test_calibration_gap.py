@@ -1,5 +1,7 @@
 """Picture of the curves of the calibration gap."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
@@ -43,6 +45,21 @@ def test_from_estimator_draws_probabilities():
     value = calibration_gap(y_true, scores, sensitive_features=groups)
     assert ours.value == pytest.approx(value)
     assert ours.name == "LogisticRegression"
+
+
+def test_an_estimator_is_drawn_for_the_positive_label():
+    y_true, y_score, groups = rows()
+    labels = np.where(y_true, "yes", "no")
+    X = np.column_stack([y_score, groups])
+    model = LogisticRegression().fit(X, labels)
+    draw = partial(
+        CalibrationGapDisplay.from_estimator, model, X, labels, sensitive_features=1
+    )
+    expected = calibration_gap(
+        labels == "no", model.predict_proba(X)[:, 0], sensitive_features=groups
+    )
+    assert draw(pos_label="no").value == pytest.approx(expected)
+    assert draw().value == pytest.approx(draw(pos_label="yes").value)
 
 
 def test_strata_and_nothing_to_draw():

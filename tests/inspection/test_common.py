@@ -1,5 +1,6 @@
 """What holds for every display."""
 
+import dataclasses
 import importlib
 import pickle
 import sys
@@ -11,11 +12,18 @@ import pytest
 from sklearn.datasets import make_classification
 from sklearn.exceptions import NotFittedError, UndefinedMetricWarning
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
+from sklearn.model_selection import ShuffleSplit, cross_val_predict, cross_validate
 
 import skfair.inspection
 import skfair.report
 from skfair.groups import encode_groups
-from skfair.inspection import CDFGapDisplay, MADDDisplay, MCDPCurveDisplay
+from skfair.inspection import (
+    CDFGapDisplay,
+    GroupMetricsDisplay,
+    MADDDisplay,
+    MCDPCurveDisplay,
+)
+from skfair.metrics import group_metrics
 from skfair.statistics import GroupedScores
 
 SELECTORS = {
@@ -78,7 +86,7 @@ def test_from_estimator_equals_from_predictions(drawn, display_class, fitted, se
         assert expected.name is None
     for left, right in zip(pictures(ours), drawn[display_class], strict=True):
         np.testing.assert_array_equal(left, right)
-    assert ours.name == "Pipeline"
+    assert ours.name == "LogisticRegression"
 
 
 def test_y_and_weights_reach_from_predictions(display_class, fitted):
@@ -277,8 +285,97 @@ def test_a_class_that_is_called_with_rows_names_its_class_methods(made):
         made([0, 1], [0.2, 0.7], sensitive_features=["F", "M"])
 
 
+def test_a_notebook_shows_the_picture_once(scored, monkeypatch):
+    """Pyplot inline shows all open figures at the end of a cell."""
+    import matplotlib.pyplot as plt
+
+    _, y_score, sex = scored
+    display = CDFGapDisplay.from_predictions(None, y_score, sensitive_features=sex)
+    monkeypatch.setattr(plt, "get_backend", lambda: "inline")
+    assert display._repr_png_().startswith(b"\x89PNG")
+    assert not plt.fignum_exists(display.figure_.number)
+    assert display._repr_png_().startswith(b"\x89PNG")  # in a later cell
+    fields = [field.name for field in dataclasses.fields(display)]
+    again = CDFGapDisplay(**{name: getattr(display, name) for name in fields})
+    assert again._repr_png_() is None  # nothing is drawn yet
+
+
 def test_displays_pickle(display_class, scored):
     y_true, y_score, sex = scored
     display = quick(display_class)(y_true, y_score, sensitive_features=sex)
     restored = pickle.loads(pickle.dumps(display))
     assert vars(restored).keys() == vars(display).keys()
+
+
+@pytest.fixture(scope="module")
+def cross_validated(fitted):
+    model, X, y = fitted
+    return cross_validate(model, X, y, cv=3, return_estimator=True, return_indices=True)
+
+
+@pytest.mark.parametrize("beside", [False, True])
+def test_held_out_rows_of_a_cross_validation(
+    cross_validated, display_class, fitted, beside
+):
+    """Each row has the score of the model that was not fitted to it."""
+    model, X, y = fitted
+    weights = np.random.default_rng(0).random(len(X)) + 0.1
+    scores = cross_val_predict(model, X, y, cv=3, method="predict_proba")[:, 1]
+    order = np.concatenate(cross_validated["indices"]["test"])
+    ours = quick(display_class, "from_cv_results")(
+        cross_validated,
+        X,
+        y,
+        sensitive_features=X["sex"] if beside else "sex",
+        sample_weight=weights,
+    )
+    expected = quick(display_class)(
+        None,
+        scores[order],
+        sensitive_features=X["sex"].to_numpy()[order],
+        sample_weight=weights[order],
+    )
+    for left, right in zip(pictures(ours), pictures(expected), strict=True):
+        np.testing.assert_array_equal(left, right)
+    assert ours.name == "LogisticRegression"
+
+
+def test_labels_and_scores_of_held_out_rows(cross_validated, fitted):
+    model, X, y = fitted
+    display = GroupMetricsDisplay.from_cv_results(
+        cross_validated,
+        X,
+        y,
+        metrics=["accuracy", "roc_auc"],
+        sensitive_features="sex",
+        confidence_level=None,
+    )
+    expected = group_metrics(
+        ["accuracy", "roc_auc"],
+        y,
+        cross_val_predict(model, X, y, cv=3),
+        y_score=cross_val_predict(model, X, y, cv=3, method="predict_proba")[:, 1],
+        sensitive_features=X["sex"],
+        pos_label="yes",
+        confidence_level=None,
+    )
+    pd.testing.assert_frame_equal(display.result.by_group, expected.by_group)
+
+
+def test_what_is_no_cross_validation_is_refused(cross_validated, fitted):
+    model, X, y = fitted
+    draw = partial(CDFGapDisplay.from_cv_results, sensitive_features="sex")
+    with pytest.raises(ValueError, match="return_estimator=True and return_indices"):
+        draw({"test_score": [0.5]}, X, y)
+    with pytest.raises(ValueError, match="X must have the 300 rows"):
+        draw(cross_validated, X[1:], y[1:])
+    repeated = cross_validate(
+        model,
+        X,
+        y,
+        cv=ShuffleSplit(3, random_state=0),
+        return_estimator=True,
+        return_indices=True,
+    )
+    with pytest.raises(ValueError, match="each row at most once"):
+        draw(repeated, X, y)

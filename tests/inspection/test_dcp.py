@@ -56,7 +56,7 @@ def test_from_estimator(fitted):
         y, model.predict(X), sensitive_features=X["sex"]
     )
     assert display.result.upper == expected.upper
-    assert display.name == type(model).__name__
+    assert display.name == "LogisticRegression"
 
 
 def test_draws_on_given_axes():

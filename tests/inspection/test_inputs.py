@@ -6,7 +6,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from skfair._utils._columns import names_columns
 from skfair.groups import encode_groups
 from skfair.inspection._cdf_gap import effective_sizes
-from skfair.inspection._inputs import estimator_response
+from skfair.inspection._display import responses_of
 from skfair.statistics import GroupedScores
 
 
@@ -52,10 +52,12 @@ class ByGroup(ClassifierMixin, BaseEstimator):
 def test_labels_are_handed_to_an_estimator_that_takes_them():
     X = pd.DataFrame({"sex": ["F", "M", "M"]})
     model = ByGroup().fit(X, [0, 1, 1])
-    scores, groups, _ = estimator_response(model, X, ["F", "M", "M"])
+    scores, groups, _ = responses_of(
+        [(model, None)], X, ["F", "M", "M"], "predict_proba"
+    )
     assert scores.tolist() == [0.2, 0.9, 0.9]
     assert groups.labels == ("F", "M")
-    scores, *_ = estimator_response(model, X, "sex")
+    scores, *_ = responses_of([(model, None)], X, "sex", "predict_proba")
     assert scores.tolist() == [0.5] * 3
 
 

@@ -16,7 +16,7 @@ from skfair.metrics import (
     get_fairness_scorer,
     permutation_test,
 )
-from skfair.metrics._distribution._abroca import _roc_curve
+from skfair.metrics._abroca import _roc_curve
 
 
 def roc_points(y_true, y_score, weights):

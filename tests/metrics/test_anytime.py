@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy import integrate, optimize, special, stats
 
 from skfair.metrics import confidence_interval, mcdp
-from skfair.metrics._confidence._anytime import (
+from skfair.metrics._anytime import (
     _slope,
     cdf_at_any_time,
     gap_variance,

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.linear_model import LogisticRegression
 
+from skfair._rows import Rows
 from skfair.groups import encode_groups
 from skfair.metrics import (
     bootstrap_interval,
@@ -19,8 +20,8 @@ from skfair.metrics import (
     permutation_test,
     values_by_class,
 )
-from skfair.metrics._distribution._calibration_gap import (
-    RowsByScore,
+from skfair.metrics._calibration_gap import (
+    Steps,
     gap_of_steps,
     score_cells,
 )
@@ -152,7 +153,7 @@ def test_what_has_bounds():
 
 def test_many_groups_in_blocks(monkeypatch):
     """Curves go on from block to block."""
-    monkeypatch.setattr("skfair.metrics._distribution._calibration_gap._BLOCK", 40)
+    monkeypatch.setattr("skfair.metrics._calibration_gap._BLOCK", 40)
     rng = np.random.default_rng(0)
     groups = np.append(np.arange(12), rng.integers(0, 12, 400))
     y_score, y_true = rng.random(412).round(2), rng.integers(0, 2, 412)
@@ -226,17 +227,17 @@ def test_groups_are_permuted_among_similar_scores():
         result = permutation_test(calibration_gap, np.tile([0, 1], 8), scores, **rows)
     assert result.pvalue == 1
     assert np.ptp(result.null_distribution) == 0
-    cells = score_cells(scores, encode_groups(groups))
+    cells = score_cells(Rows(encode_groups(groups), y_pred=scores))
     assert len(np.unique(cells)) == 2
     assert (cells[:8] == cells[0]).all()
     many = np.random.default_rng(0).random(400)
     alike = encode_groups(np.arange(400) % 2)
-    sizes = np.unique(score_cells(many, alike), return_counts=True)[1]
+    sizes = np.unique(score_cells(Rows(alike, y_pred=many)), return_counts=True)[1]
     assert sizes.tolist() == [20] * 20
-    assert (np.diff(score_cells(np.sort(many), alike)) >= 0).all()
+    assert (np.diff(score_cells(Rows(alike, y_pred=np.sort(many)))) >= 0).all()
     # The small group has half of the weight.
     small = encode_groups(np.arange(400) < 4)
-    assert len(set(score_cells(np.sort(many), small)[:4])) == 4
+    assert len(set(score_cells(Rows(small, y_pred=np.sort(many)))[:4])) == 4
 
 
 def test_a_wrapped_metric_has_the_null_hypothesis_of_the_metric():
@@ -275,12 +276,11 @@ def test_drawn_rows_have_the_gap_of_these_rows(multigroup, weighted):
     groups = encode_groups(np.append([0, 1, 2], rng.integers(0, 3, 60)))
     y_score, y_true = rng.random(63).round(1), rng.integers(0, 2, 63)
     weights = rng.integers(1, 4, 63) if weighted else None
-    rows = np.sort(rng.permutation(63)[:50])
-    sorted_rows = RowsByScore.of(y_score, y_true == 1, weights).to_draw(groups, rows)
+    rows = Rows(groups, None, y_true, y_score, weights).ordered()
     for _ in range(20):
-        drawn = np.append(np.arange(50), rng.integers(0, 50, 30))
-        statistic = sorted_rows.take(drawn).statistic(groups)
-        at = rows[drawn]
+        at = np.append(np.arange(50), rng.integers(0, 50, 30))
+        times = np.bincount(at, minlength=63)[rows.position]
+        statistic = rows.times(times).statistic(Steps)
         assert gap_of_steps(None, statistic, multigroup=multigroup) == pytest.approx(
             calibration_gap(
                 y_true[at],

@@ -19,7 +19,7 @@ from skfair.metrics import (
     max_gap,
     mcdp,
 )
-from skfair.metrics._confidence._noise import student
+from skfair.metrics._noise import student
 
 METRICS = [
     mcdp,

@@ -10,6 +10,7 @@ import pytest
 from scipy import optimize, stats
 from sklearn.exceptions import UndefinedMetricWarning
 
+from skfair.metrics import _confidence_interval as _known_metrics
 from skfair.metrics import (
     _spec,
     abcc,
@@ -23,20 +24,15 @@ from skfair.metrics import (
     max_gap,
     mcdp,
 )
-from skfair.metrics._confidence import (
+from skfair.metrics._confidence_interval import compare, lower_bound, upper_bound
+from skfair.metrics._noise import (
     Observed,
-    _known_metrics,
-    compare,
-    lower_bound,
-    upper_bound,
-)
-from skfair.metrics._confidence._binned import least_differences
-from skfair.metrics._confidence._gap_ends import (
     flat_tail,
     high_end,
     high_end_at_one_score,
     low_end,
 )
+from skfair.metrics._noise_of_metrics import least_differences
 from skfair.metrics._spec import specification_of
 from skfair.statistics import GroupedConfusion, GroupedOutcomes, GroupedScores
 
@@ -432,7 +428,7 @@ def test_extreme_rates_have_noise():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"metric": dcp}, "metric must be one of mcdp"),
+        ({"metric": dcp}, "metric must be one of abcc"),
         ({"metric": partial(mcdp, None)}, "options set by keyword"),
         ({"metric": partial(mcdp, epsilon=0.1, method="approximate")}, "'exact'"),
         ({"metric": madd, "method": "finite_sample"}, "chosen by the data"),

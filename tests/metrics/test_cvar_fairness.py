@@ -15,7 +15,7 @@ from skfair.metrics import (
     make_fairness_scorer,
     max_gap,
 )
-from skfair.metrics._groupwise._cvar_fairness import best_subset
+from skfair.metrics._cvar_fairness import best_subset
 from skfair.statistics import GroupedOutcomes
 
 group_sizes = st.lists(

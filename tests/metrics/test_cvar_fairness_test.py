@@ -18,7 +18,7 @@ from skfair.metrics import (
     permutation_test,
     rate_variance,
 )
-from skfair.metrics._uncertainty._permutation import shuffled_hits
+from skfair.metrics._permutation import shuffled_hits
 from skfair.statistics import GroupedOutcomes
 
 OPTIONS = {"alpha": 0.5, "epsilon": 0.3, "random_state": 0}

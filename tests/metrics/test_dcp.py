@@ -121,7 +121,6 @@ def test_result_is_readable_and_pickles(instance):
     result = dcp_bounds(*instance(3, 4, 0))
     again = pickle.loads(pickle.dumps(result))
     assert repr(again) == repr(result)
-    assert "baseline" not in repr(result)
     np.testing.assert_array_equal(again.baseline, result.baseline)
 
 

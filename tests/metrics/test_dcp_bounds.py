@@ -9,11 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from skfair.metrics import _dcp_search as _solve
 from skfair.metrics import dcp_bounds
-from skfair.metrics._dcp._clock import Clock
-from skfair.metrics._dcp._search import _solve
-from skfair.metrics._dcp._search._enumeration import best_of_two, best_vertex
-from skfair.metrics._dcp._search._rows import row_losses
+from skfair.metrics._dcp_search import Clock, best_of_two, best_vertex, row_losses
 
 PROVEN = ["enumerate", "branch_and_bound"]
 METHODS = [*PROVEN, "local"]
@@ -303,7 +301,7 @@ def test_two_classes_have_the_vertex_of_the_enumeration(seed, n_groups, decimals
     first = rng.random(n_groups).round(decimals)
     rates, weights = np.column_stack([first, 1 - first]), rng.random(n_groups)
     ends = np.zeros(2), np.ones(2)
-    expected = best_vertex(*ends, rates, weights, Clock.of(9))
+    expected = best_vertex(*ends, rates, weights, Clock(9))
     found = best_of_two(rates, weights)
     assert (found.lower, found.upper) == (expected.lower, expected.upper)
     assert found.baseline.tolist() == expected.baseline.tolist()

@@ -126,7 +126,7 @@ def test_one_label_only_is_all_positive_or_all_negative():
 
 
 def test_text_labels_without_pos_label():
-    with pytest.raises(ValueError, match=r"pos_label .*y_score_or_pred .*'yes'"):
+    with pytest.raises(ValueError, match=r"pos_label .*y_pred .*'yes'"):
         demographic_parity_difference(None, ["yes", "no"], sensitive_features=[0, 1])
 
 
@@ -139,7 +139,7 @@ def test_pos_label_that_does_not_occur():
 
 @pytest.mark.parametrize(("label", "pos_label"), [("1", 1), (1, "1"), (b"1", 1)])
 def test_one_predicted_label_that_pos_label_can_never_be(label, pos_label):
-    with pytest.raises(ValueError, match="y_score_or_pred and pos_label must both"):
+    with pytest.raises(ValueError, match="y_pred and pos_label must both"):
         demographic_parity_difference(
             None, [label, label], sensitive_features=[0, 1], pos_label=pos_label
         )
@@ -152,7 +152,7 @@ def test_one_predicted_label_of_the_kind_of_pos_label(label, value):
 
 
 def test_three_predicted_labels():
-    with pytest.raises(ValueError, match=r"y_score_or_pred .* at most two labels"):
+    with pytest.raises(ValueError, match=r"y_pred .* at most two labels"):
         demographic_parity_difference(
             None, ["a", "b", "c"], sensitive_features=[0, 1, 1], pos_label="a"
         )
@@ -160,7 +160,7 @@ def test_three_predicted_labels():
 
 @pytest.mark.parametrize("missing", [None, float("nan"), pd.NA])
 def test_missing_predicted_label(missing):
-    with pytest.raises(ValueError, match="y_score_or_pred"):
+    with pytest.raises(ValueError, match="y_pred"):
         demographic_parity_difference(
             None,
             np.array(["yes", missing, "yes"], dtype=object),
@@ -170,7 +170,7 @@ def test_missing_predicted_label(missing):
 
 
 def test_two_dimensional_labels_name_the_argument():
-    with pytest.raises(ValueError, match=r"y_score_or_pred must have shape"):
+    with pytest.raises(ValueError, match=r"y_pred must have shape"):
         demographic_parity_difference(
             None,
             [["yes", "no"], ["no", "yes"]],
@@ -180,7 +180,7 @@ def test_two_dimensional_labels_name_the_argument():
 
 
 def test_no_labels_name_the_argument():
-    with pytest.raises(ValueError, match="y_score_or_pred has 0 rows"):
+    with pytest.raises(ValueError, match="y_pred has 0 rows"):
         demographic_parity_difference(None, [], sensitive_features=[], pos_label="yes")
 
 

@@ -340,7 +340,7 @@ def test_containers_and_rows_without_a_group(rows):
     assert dropped.overall["recall"] == kept.overall["recall"]
 
 
-def test_table_and_text_of_the_result(rows):
+def test_table_of_the_result(rows):
     result = of(rows, "accuracy")
     frame = result.to_frame()
     assert frame.columns.tolist() == [
@@ -352,7 +352,6 @@ def test_table_and_text_of_the_result(rows):
         "everyone",
     ]
     assert (frame["everyone"] == result.overall["accuracy"]).all()
-    assert repr(result) == str(frame)
 
 
 def test_undefined_is_nan_with_a_warning_that_names_the_group():

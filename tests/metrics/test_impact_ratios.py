@@ -11,7 +11,7 @@ from sklearn.exceptions import UndefinedMetricWarning
 
 from skfair.groups import encode_groups
 from skfair.metrics import impact_ratios
-from skfair.metrics._groupwise._impact_ratios import _intervals
+from skfair.metrics._impact_ratios import _intervals
 from skfair.metrics._rate_intervals import clopper_pearson
 from skfair.statistics import GroupedOutcomes
 
@@ -266,21 +266,21 @@ def test_undefined(hired, groups, match):
         ({"sensitive_features": ["F"]}, "sensitive_features has 1 rows, expected 4"),
         ({"sample_weight": [1, 1]}, "sample_weight must have shape"),
         ({"y_true": [0, 1, 2, 0]}, "y_true must be binary"),
-        ({"y_pred_or_score": [0, 0.3, 1, 1]}, "got 0.3. Compare scores with a thresh"),
-        ({"y_pred_or_score": list("aabb")}, "pos_label must say which of the labels"),
-        ({"y_pred_or_score": [0, 1, 2, 1]}, "pos_label"),
-        ({"y_pred_or_score": [0, 1, None, 1]}, "y_pred has 1 missing|missing labels"),
+        ({"y_pred": [0, 0.3, 1, 1]}, "got 0.3. Compare scores with a thresh"),
+        ({"y_pred": list("aabb")}, "pos_label must say which of the labels"),
+        ({"y_pred": [0, 1, 2, 1]}, "pos_label"),
+        ({"y_pred": [0, 1, None, 1]}, "y_pred has 1 missing|missing labels"),
         (
-            {"rate": "scoring", "y_pred_or_score": [0, np.nan, 1, 1]},
-            "y_pred_or_score must be finite, got nan in row 1",
+            {"rate": "scoring", "y_pred": [0, np.nan, 1, 1]},
+            "y_pred must be finite, got nan in row 1",
         ),
-        ({"rate": "scoring", "y_pred_or_score": list("aabb")}, "must be numbers"),
+        ({"rate": "scoring", "y_pred": list("aabb")}, "must be numbers"),
     ],
 )
 def test_bad_input(given, match):
     arguments = {
         "y_true": None,
-        "y_pred_or_score": [0, 1, 1, 0],
+        "y_pred": [0, 1, 1, 0],
         "sensitive_features": list("FFMM"),
     }
     with pytest.raises(ValueError, match=match):

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.spatial.distance import pdist
 
 from skfair.metrics import madd, madd_curve, madd_optimal_bandwidth
-from skfair.metrics._distribution._madd import (
+from skfair.metrics._madd import (
     Edges,
 )
 from skfair.statistics import GroupedScores

@@ -5,7 +5,7 @@ from scipy.stats import gamma, norm
 from sklearn.exceptions import UndefinedMetricWarning
 
 from skfair.metrics import madd, madd_curve, madd_optimal_bandwidth
-from skfair.metrics._distribution._madd import stable_interval
+from skfair.metrics._madd import stable_interval
 from skfair.statistics import GroupedScores
 
 # MADD of the published probabilities, P(y = 1) for every row, by model for

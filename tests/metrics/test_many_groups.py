@@ -25,9 +25,9 @@ from skfair.metrics import (
     metric_bounds,
     permutation_test,
 )
-from skfair.metrics._distribution._abcc import area, bound_areas
-from skfair.metrics._distribution._gap import EveryPair, blocks_of
-from skfair.metrics._distribution._mcdp import bound_pairs, sustained_gap
+from skfair.metrics._abcc import area, bound_areas
+from skfair.metrics._mcdp import bound_pairs, sustained_gap
+from skfair.metrics._pairs import EveryPair, blocks_of
 from skfair.statistics import GroupedHistogram, GroupedScores
 from skfair.statistics._grouped_scores import gap_between
 

@@ -11,11 +11,10 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from skfair.metrics import mcdp
-from skfair.metrics._distribution import _gap
-from skfair.metrics._distribution._mcdp import (
+from skfair.metrics import _pairs, mcdp
+from skfair.metrics._mcdp import (
     bound_pairs,
-    largest_sustained_gap,
+    locate_mcdp,
     sustained_gap,
 )
 from skfair.statistics import GroupedScores
@@ -319,7 +318,7 @@ def draw_groups(rng):
 @pytest.mark.parametrize("block", [5, 10_000])
 @pytest.mark.parametrize("n_cases", [30, pytest.param(3000, marks=pytest.mark.slow)])
 def test_many_groups_are_the_first_of_the_largest_pairs(n_cases, block, monkeypatch):
-    monkeypatch.setattr(_gap, "_BLOCK", block)
+    monkeypatch.setattr(_pairs, "_BLOCK", block)
     rng = np.random.default_rng(0)
     for _ in range(n_cases):
         scores, groups = draw_groups(rng)
@@ -329,7 +328,7 @@ def test_many_groups_are_the_first_of_the_largest_pairs(n_cases, block, monkeypa
         values = [sustained_gap(gap_between(statistic, *p), epsilon) for p in pairs]
         bounds = bound_pairs(statistic, epsilon)(*np.array(pairs).T, 0.0)
         assert (bounds >= np.array(values) - 1e-13).all()
-        found = largest_sustained_gap(statistic, epsilon)
+        found = locate_mcdp(statistic, epsilon=epsilon)
         assert found.value == max(values)
         assert found.pair == pairs[values.index(max(values))]
 
@@ -342,6 +341,6 @@ def test_a_thousand_groups():
     scores[groups == 700] /= 10
     scores[groups == 300] = 0.9 + scores[groups == 300] / 10
     statistic = GroupedScores.from_scores(scores, sensitive_features=groups)
-    assert largest_sustained_gap(statistic, 0.0).value == 1
-    assert largest_sustained_gap(statistic, 0.35).value == 1
-    assert largest_sustained_gap(statistic, 0.35).pair == (300, 700)
+    assert locate_mcdp(statistic, epsilon=0.0).value == 1
+    assert locate_mcdp(statistic, epsilon=0.35).value == 1
+    assert locate_mcdp(statistic, epsilon=0.35).pair == (300, 700)

@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 from skfair.metrics import dcp_bounds, min_dcp_bounds
-from skfair.metrics._dcp._channel._lower_bound import MergedSearch, knapsack
-from skfair.metrics._dcp._channel._upper_bound import Frequencies, carry
-from skfair.metrics._dcp._clock import Clock
+from skfair.metrics._dcp_search import Clock
+from skfair.metrics._min_dcp import Frequencies, MergedSearch, carry, knapsack
 
 # Each example takes long.
 few_examples = settings(max_examples=settings.default.max_examples // 5)

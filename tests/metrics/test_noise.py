@@ -20,9 +20,14 @@ from skfair.metrics import (
     mcdp,
     metric_bounds,
 )
-from skfair.metrics._confidence._anytime import largest_gap_end, rate_ends, two_cdfs
-from skfair.metrics._confidence._gap_ends import flat_tail, high_end, low_end
-from skfair.metrics._confidence._noise import student, supremum_quantile
+from skfair.metrics._anytime import largest_gap_end, rate_ends, two_cdfs
+from skfair.metrics._noise import (
+    flat_tail,
+    high_end,
+    low_end,
+    student,
+    supremum_quantile,
+)
 from skfair.statistics import GroupedHistogram, GroupedOutcomes, GroupedScores
 
 ALPHA = 0.025

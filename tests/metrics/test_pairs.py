@@ -1,5 +1,6 @@
 """Gaps of all pairs of groups, and permutations that are ordered by them."""
 
+import math
 from functools import partial
 from itertools import combinations, permutations
 
@@ -10,6 +11,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from sklearn.exceptions import UndefinedMetricWarning
 
+from skfair._rows import Rows
 from skfair.metrics import (
     abcc,
     abroca,
@@ -29,10 +31,12 @@ from skfair.metrics import (
     true_positive_rate_difference,
     values_by_class,
 )
-from skfair.metrics._distribution._abcc import area, pairs_of_abcc
-from skfair.metrics._distribution._gap import compared_pairs
-from skfair.metrics._distribution._mcdp import pairs_of_mcdp, sustained_gap
-from skfair.metrics._uncertainty._permutation import Order
+from skfair.metrics._abcc import area, pairs_of_abcc
+from skfair.metrics._mcdp import pairs_of_mcdp, sustained_gap
+from skfair.metrics._pairs import compared_pairs
+from skfair.metrics._permutation import Order
+from skfair.metrics._resampling import Drawn
+from skfair.metrics._spec import pick, specification_of
 from skfair.statistics import GroupedOutcomes, GroupedScores
 from skfair.statistics._grouped_scores import gap_between
 
@@ -82,6 +86,39 @@ def labels_of(metric, true):
 
 
 UNLABELLED = (demographic_parity_difference, mcdp, abcc, madd, impact_ratio_shortfall)
+
+
+@pytest.mark.parametrize("multigroup", ["pairwise", "pooled"])
+@pytest.mark.parametrize("name", METRICS)
+def test_a_metric_says_which_groups_have_its_value(name, multigroup):
+    metric, kind = METRICS[name]
+    groups, rows = draw()
+    true, values = rows[kind]
+    metric = partial(metric, multigroup=multigroup)
+    true = labels_of(metric, true)
+    value = metric(true, values, sensitive_features=groups)
+    specification, options = specification_of(metric)
+    drawn = Drawn(Rows.from_arrays(true, values, groups)).counted_for(metric)
+    options = pick(specification.locate, options)
+    located = specification.locate(drawn.statistics[0], **options)
+    assert located.value == pytest.approx(value, rel=1e-12)
+    first, second = located.pair
+    part = np.isin(groups, ["g0", "g1", "g2", "g3"])
+    if second is not None:
+        part = np.isin(groups, [f"g{first}", f"g{second}"])
+    assert (second is None) == (multigroup == "pooled")
+    of_pair = metric(
+        None if true is None else true[part],
+        values[part],
+        sensitive_features=groups[part],
+    )
+    assert of_pair == pytest.approx(value, rel=1e-12)
+    ours, theirs = located.figures
+    if not math.isnan(ours):
+        gap = abs(ours - theirs)
+        if specification.name == "impact_ratio_shortfall":
+            gap /= max(ours, theirs)
+        assert gap == pytest.approx(value, rel=1e-9)
 
 
 @pytest.mark.parametrize("weighted", [False, True])

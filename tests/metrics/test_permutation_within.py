@@ -244,7 +244,7 @@ def test_number_of_processes_does_not_matter(n_jobs):
     "function", [max_gap_test, partial(cvar_fairness_test, alpha=0.9, epsilon=0.1)]
 )
 def test_blocks_of_permutations_for_any_number_of_processes(function, monkeypatch):
-    monkeypatch.setattr("skfair.metrics._uncertainty._permutation._BLOCK", 50)
+    monkeypatch.setattr("skfair.metrics._permutation._BLOCK", 50)
     _, y_pred, groups = draw(0)
     one, two = (
         function(

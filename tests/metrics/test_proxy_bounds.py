@@ -26,14 +26,14 @@ from skfair.metrics import (
     mcdp,
     proxy_bounds,
 )
-from skfair.metrics._proxy._bands import (
+from skfair.metrics._proxy_bounds import _noise_of_end
+from skfair.metrics._proxy_cells import (
     DenseCells,
+    ProxyRows,
     odds_limits,
     running_sums,
     split_below,
 )
-from skfair.metrics._proxy._cells import ProxyRows
-from skfair.metrics._proxy._confidence import _Noise, _noise_of_end
 from skfair.statistics import GroupedConfusion, GroupedHistogram, GroupedScores
 
 SCORES = [0.1, 0.2, 0.4, 0.5, 0.7, 0.9]
@@ -467,7 +467,7 @@ def test_like_probabilities_are_joined():
     for q in (few, probabilities):  # cells go from the least probability on
         scores = np.linspace(0, 1, len(q))
         found = proxy_bounds(mcdp, None, scores, group_probabilities=q)
-        assert (np.diff(found._evidence.rows.probabilities[:, 1]) > 0).all()
+        assert (np.diff(found._rows.probabilities[:, 1]) > 0).all()
     three = rng.dirichlet([1, 1, 1], 2000)
     result = proxy_bounds(mcdp, None, probabilities, group_probabilities=three)
     assert result.n_cells == 18
@@ -681,7 +681,7 @@ def test_where_two_bounds_of_a_cell_meet_the_worse_noise_counts(end):
     cells = DenseCells(masses, masses, *given)
     rng = np.random.default_rng(0)
     drawn = rng.normal(size=(50, *masses.shape)) * np.sqrt(masses)
-    noise = _Noise(drawn.sum(axis=-1), split_below(drawn), None)
+    noise = drawn.sum(axis=-1), split_below(drawn), None
     found = _noise_of_end(rows, cells, noise, 1, 0, 2.0, end)[:, 0]
     high, low = (2 / 3, 1 / 3)[::end]
     inside, total = drawn[:, 0, :, 0], drawn[:, 0].sum(axis=-1)

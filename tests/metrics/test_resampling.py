@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.exceptions import UndefinedMetricWarning
 
+from skfair._rows import Rows
 from skfair.groups import encode_groups
 from skfair.metrics import (
     bootstrap_interval,
@@ -19,92 +20,12 @@ from skfair.metrics import (
     mcdp,
     permutation_test,
 )
-from skfair.metrics._uncertainty import (
+from skfair.metrics._permutation import subtract_noise
+from skfair.metrics._resampling import (
     basic_interval,
-    deal,
     exact_pvalue,
-    redraw,
-    stratified_draws,
 )
-from skfair.metrics._uncertainty._noise import subtract_noise
-from skfair.metrics._uncertainty._resampling import Rows
 from skfair.statistics import GroupedConfusion, GroupedOutcomes, GroupedScores
-
-
-class Given:
-    """In place of a generator: returns what was given, and keeps what was asked."""
-
-    def __init__(self, **answers):
-        self.answers = {name: iter(values) for name, values in answers.items()}
-        self.asked = []
-
-    def __getattr__(self, name):
-        def answer(*args, **kwargs):
-            self.asked.append((name, *args, *kwargs.values()))
-            return np.array(next(self.answers[name]))
-
-        return answer
-
-
-def test_missing_rows_are_drawn_from_the_rows():
-    """Six rows: 0 to 2 are of cell 1, row 3 of cell 3, rows 4 and 5 of cell 4."""
-    counts = np.array([0, 3, 0, 1, 2])
-    for rows, more in (
-        ([2, 3, 5], [1, 1, 1]),
-        ([0, 4, 4], [1, 0, 2]),
-        ([2, 2, 3], [2, 1, 0]),
-    ):
-        generator = Given(poisson=[[2, 0, 1]], integers=[rows])
-        drawn = redraw(counts, generator)
-        assert drawn.tolist() == [0, 2 + more[0], 0, more[1], 1 + more[2]]
-        (_, rates), (_, size, missing) = generator.asked
-        expected = np.array([3, 1, 2]) * (1 - 2 / math.sqrt(6))
-        assert rates == pytest.approx(expected, rel=1e-14)
-        assert (size, missing) == (6, 3)
-
-
-def test_too_many_rows_are_drawn_again_and_many_at_once():
-    counts = np.array([[2, 0], [4, 0]])
-    generator = Given(poisson=[[4, 3], [2, 4]])
-    assert redraw(counts, generator).tolist() == [[2, 0], [4, 0]]
-    assert [name for name, *_ in generator.asked] == ["poisson", "poisson"]
-    generator = Given(poisson=[[1, 2]], multinomial=[[1, 2]])
-    assert redraw(counts, generator).tolist() == [[2, 0], [4, 0]]
-    _, missing, shares = generator.asked[1]
-    assert missing == 3
-    assert shares.tolist() == [2 / 6, 4 / 6]
-
-
-def test_each_group_is_dealt_from_what_is_left():
-    counts = np.array([[3, 1], [0, 2], [2, 2]])
-    generator = Given(multivariate_hypergeometric=[[4, 0], [1, 1]])
-    assert deal(counts, generator).tolist() == [[4, 0], [1, 1], [0, 4]]
-    (_, cells, size, _), (_, left, second, _) = generator.asked
-    assert (cells.tolist(), size) == ([5, 5], 4)
-    assert (left.tolist(), second) == ([1, 5], 2)
-
-
-def test_as_many_rows_as_can_be_dealt():
-    generator = np.random.default_rng(0)
-    most = np.array([[10**9 - 2, 0], [0, 1]])
-    assert deal(most, generator).sum() == 10**9 - 1
-    with pytest.raises(ValueError, match=r"fewer than 10\*\*9 rows, .* 1000000003\."):
-        deal(most + 1, generator)
-
-
-def test_rows_that_count():
-    groups = encode_groups(["a", "b", None, "a", "b", "a"], missing="drop")
-    strata = encode_groups(["x", "y", "x", None, "x", "y"], missing="drop")
-    weights = [1, 1, 1, 1, 0, 0.5]
-    scores = np.zeros(6)
-    for given_weights, control, expected in (
-        (None, None, [0, 1, 3, 4, 5]),
-        (weights, None, [0, 1, 3, 5]),
-        (None, strata, [0, 1, 4, 5]),
-        (weights, strata, [0, 1, 5]),
-    ):
-        rows = Rows.from_arrays(None, scores, groups, given_weights, control)
-        assert rows.that_count().tolist() == expected
 
 
 def test_rows_of_no_stratum_are_neither_permuted_nor_drawn():
@@ -129,15 +50,6 @@ def test_rows_of_no_stratum_are_neither_permuted_nor_drawn():
         }
     expected = {max(one, other) for one in by_hand[0] for other in by_hand[1]}
     assert set(found.null_distribution.round(9)) == expected
-
-
-def test_draws_of_a_group_are_rows_of_it():
-    groups = encode_groups(["b", None, "a", "b", "b", None, "a"], missing="drop")
-    generator = Given(integers=[[0, 1, 0, 1, 2], [1, 1, 2, 2, 0]])
-    draw = stratified_draws(groups, generator)
-    assert draw().tolist() == [2, 6, 0, 3, 4]
-    assert draw().tolist() == [6, 6, 4, 4, 0]
-    assert generator.asked[0][1].tolist() == [2, 2, 3, 3, 3]
 
 
 @pytest.mark.parametrize(
@@ -329,7 +241,7 @@ def test_noise_is_subtracted_from_squares(by_pair):
         seen.append(max(means) - min(means))
         return seen[-1]
 
-    rows = Rows.from_arrays(None, scores, groups, None)
+    rows = Rows.from_arrays(None, scores, groups)
     found = subtract_noise(metric, rows, [np.arange(12)], by_pair=by_pair)
     values = np.array(seen).reshape(41, 3 if by_pair else 1) ** 2
     null, observed = values[:40], values[40]

@@ -66,7 +66,7 @@ def test_thresholds_of_predicted_text_are_refused(people):
     X, y, sex = people
     model = LogisticRegression().fit(X, LABELS[y])
     scorer = get_fairness_scorer(PARITY, threshold=0.5, response_method="predict")
-    with pytest.raises(ValueError, match="where y_score_or_pred holds labels"):
+    with pytest.raises(ValueError, match="where y_pred holds labels"):
         scorer(model, X, LABELS[y], sensitive_features=sex)
 
 

@@ -23,15 +23,15 @@ from skfair.metrics import (
     permutation_test,
     values_by_class,
 )
-from skfair.metrics._confidence import lower_bound, observe, upper_bound
-from skfair.metrics._confidence._distributions import compare_seminorm
-from skfair.metrics._distribution._abcc import area
-from skfair.metrics._distribution._gap import (
+from skfair.metrics._abcc import area
+from skfair.metrics._confidence_interval import lower_bound, observe, upper_bound
+from skfair.metrics._evaluate import specify
+from skfair.metrics._inputs import value_or_nan
+from skfair.metrics._noise_of_metrics import compare_seminorm
+from skfair.metrics._pairs import (
     grouped_scores,
     largest_gap,
-    value_of_gaps,
 )
-from skfair.metrics._evaluate import specify
 from skfair.metrics._spec import known_metrics, numbers_by_name, specification_of
 from skfair.monitoring import FairnessMonitor
 from skfair.statistics import GroupedHistogram, GroupedScores
@@ -41,6 +41,51 @@ from skfair.statistics._grouped_scores import pooled_ranks
 def test_every_metric_with_a_scorer_is_public():
     public = {getattr(skfair.metrics, name) for name in skfair.metrics.__all__}
     assert set(numbers_by_name().values()) <= public
+
+
+#: Public functions whose second argument are decisions or labels.
+OF_LABELS = {
+    "cvar_fairness",
+    "cvar_fairness_report",
+    "cvar_fairness_test",
+    "dcp",
+    "demographic_parity_difference",
+    "equalized_odds_difference",
+    "false_positive_rate_difference",
+    "group_metrics",
+    "impact_ratio_shortfall",
+    "impact_ratios",
+    "max_gap",
+    "max_gap_test",
+    "mean_absolute_error_difference",
+    "mean_error_difference",
+    "predictive_value_difference",
+    "rate_variance",
+    "top_groups",
+    "true_positive_rate_difference",
+}
+OF_ROWS = {
+    name: function
+    for name in skfair.metrics.__all__
+    if "y_true"
+    in inspect.signature(function := getattr(skfair.metrics, name)).parameters
+}
+
+
+@pytest.mark.parametrize("name", OF_ROWS)
+def test_the_second_argument_is_named_by_what_it_holds(name):
+    """`y_pred` where decisions or labels are compared, else `y_score`."""
+    parameters = [*inspect.signature(OF_ROWS[name]).parameters]
+    second = parameters[parameters.index("y_true") + 1]
+    assert second == ("y_pred" if name in OF_LABELS else "y_score"), parameters
+
+
+@pytest.mark.parametrize("metric", list(numbers_by_name().values()))
+def test_metrics_take_their_rows_by_name(metric):
+    true, values, groups = [0, 1, 0, 1], [0, 1, 1, 1], ["a", "a", "b", "b"]
+    expected = metric(true, values, sensitive_features=groups)
+    names = dict(zip(specification_of(metric)[0].inputs, (true, values), strict=True))
+    assert metric(**names, sensitive_features=groups) == expected
 
 
 @pytest.mark.parametrize("metric", list(known_metrics()))
@@ -79,7 +124,7 @@ def test_a_metric_is_the_largest_of_its_measure(metric, multigroup):
         if scale == "rank" and "scale" not in inspect.signature(metric).parameters:
             continue
         value = metric(None, of_rows, multigroup=multigroup, scale=scale)
-        found = largest_gap(statistic, multigroup, known.measure())
+        found = largest_gap(statistic, measure=known.measure(), multigroup=multigroup)
         assert value == found.value
 
 
@@ -111,7 +156,8 @@ def test_a_new_metric_has_all_that_its_measure_gives(monkeypatch):
     ):
         rows = y_true, y_score, sensitive_features, sample_weight
         statistic = grouped_scores(*rows, scale)
-        return value_of_gaps("rms_gap", statistic, multigroup, root_mean_square)
+        options = {"multigroup": multigroup, "measure": root_mean_square}
+        return value_or_nan("rms_gap", statistic, largest_gap, **options)
 
     rng = np.random.default_rng(0)
     groups, strata = rng.integers(0, 3, 300), rng.integers(0, 2, 300)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from skfair._rows import Rows
 from skfair.groups import encode_groups
 from skfair.metrics import (
     abcc,
@@ -11,13 +12,11 @@ from skfair.metrics import (
     mcdp,
     permutation_test,
 )
-from skfair.metrics._uncertainty._noise import compares_pairs, subtract_noise
-from skfair.metrics._uncertainty._permutation import permuted_strata
-from skfair.metrics._uncertainty._resampling import Rows
+from skfair.metrics._permutation import compares_pairs, permuted_strata, subtract_noise
 
 
 def corrected(metric, scores, groups, strata=None):
-    rows = Rows(None, scores, encode_groups(groups), None, strata)
+    rows = Rows(encode_groups(groups), strata, y_pred=scores)
     permuted = permuted_strata("auto", metric, rows)
     return subtract_noise(metric, rows, permuted, by_pair=compares_pairs(metric))
 

@@ -6,7 +6,6 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from scipy.stats import multinomial
 from sklearn.exceptions import UndefinedMetricWarning
 
 from skfair.metrics import (
@@ -23,7 +22,6 @@ from skfair.metrics import (
     metric_bounds,
     permutation_test,
 )
-from skfair.metrics._uncertainty import redraw
 from skfair.statistics import (
     GroupedConfusion,
     GroupedHistogram,
@@ -251,52 +249,3 @@ def test_hundred_million_rows():
     assert interval.upper - interval.lower < 1e-3
     interval = confidence_interval(mcdp, None, statistic)
     assert interval.lower <= found.value <= interval.upper < interval.lower + 1e-3
-
-
-def assert_multinomial(counts, n_draws, seed):
-    """Compare frequencies of whole draws with the multinomial distribution."""
-    counts, rng = np.array(counts), np.random.default_rng(seed)
-    drawn = np.array([redraw(counts, rng) for _ in range(n_draws)])
-    assert (drawn >= 0).all()
-    assert (drawn.sum(axis=1) == counts.sum()).all()
-    assert not drawn[:, counts == 0].any()
-    found = Counter(map(tuple, drawn.tolist()))
-    expected = multinomial(counts.sum(), counts / counts.sum())
-    for outcome, times in found.items():
-        share = expected.pmf(outcome)
-        noise = np.sqrt(share * (1 - share) / n_draws)
-        assert times / n_draws == pytest.approx(share, abs=5 * noise + 2 / n_draws)
-
-
-@pytest.mark.parametrize("counts", [[1], [2, 1], [0, 3, 2, 0], [4, 0, 1, 3, 1]])
-def test_draws_are_multinomial(counts):
-    assert_multinomial(counts, 2000, seed=0)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "counts", [[3, 2], [40, 2], [1] * 5, [2, 0, 9, 1], [1, 300], [5, 5, 5]]
-)
-def test_many_draws_are_multinomial(counts):
-    assert_multinomial(counts, 15_000, seed=1)
-
-
-def test_moments_of_draws_of_many_cells():
-    rng = np.random.default_rng(0)
-    counts = rng.integers(0, 400, 300).astype(np.int64)
-    counts[:20] = 0
-    drawn = np.array([redraw(counts, rng) for _ in range(2000)])
-    assert (drawn.sum(axis=1) == counts.sum()).all()
-    variances = counts * (1 - counts / counts.sum())
-    errors = np.sqrt(variances / len(drawn))
-    assert (np.abs(drawn.mean(axis=0) - counts) <= 5 * errors).all()
-    assert drawn.var(axis=0) == pytest.approx(variances, rel=0.25)
-    # Half of the cells against the others: covariances.
-    half = drawn[:, ::2].sum(axis=1)
-    share = counts[::2].sum() / counts.sum()
-    assert half.var() == pytest.approx(counts.sum() * share * (1 - share), rel=0.2)
-
-
-def test_draws_of_no_rows():
-    drawn = redraw(np.zeros((2, 3), dtype=np.int64), np.random.default_rng(0))
-    assert drawn.tolist() == [[0, 0, 0], [0, 0, 0]]

@@ -8,11 +8,11 @@ from sklearn.exceptions import UndefinedMetricWarning
 
 from skfair.groups import encode_groups
 from skfair.metrics import (
+    _worst_subgroup,
     mcdp,
     permutation_test,
     worst_subgroup,
 )
-from skfair.metrics._groupwise import _worst_subgroup
 
 QUALITIES = [
     "mcdp",
@@ -126,8 +126,10 @@ def test_bound_is_attained_by_the_most_extreme_rows():
         n_rows, size, least = 12, 6, int(rng.integers(1, 5))
         scores = rng.integers(0, 5, n_rows) / 4
         inside = rng.permutation(n_rows) < size
-        population = _worst_subgroup.Population.of(scores, inside[np.newaxis] * 1)
-        entries = population.entries()
+        cells, entries_of = _worst_subgroup.rows_by_score(
+            scores, inside[np.newaxis] * 1
+        )
+        entries = entries_of(cells)
         everyone = np.arange(len(entries.weights))
         root = _worst_subgroup.Subgroup(0, (), everyone, n_rows, np.inf)
         child = _worst_subgroup._refine(root, 0, entries, least)[-1]
@@ -398,7 +400,7 @@ def test_bins_of_large_numbers_have_names_of_their_own():
 
 
 def test_scores_outside_zero_and_one():
-    with pytest.raises(ValueError, match="y_score_or_pred must lie in"):
+    with pytest.raises(ValueError, match="y_score must lie in"):
         worst_subgroup(None, [0.2, 1.5], sensitive_features=[0, 1])
 
 

@@ -600,7 +600,7 @@ def test_results_repeat_pickle_and_print(rows):
     pd.testing.assert_frame_equal(
         run(sensitive_features=sex).to_frame(), found.to_frame()
     )
-    assert repr(found).startswith(f"CrossValFairnessResult(value={found.value}, lower=")
+    assert repr(found).startswith(f"CrossValFairnessResult(value={found.value:.3g}, ")
     assert "n_rows=200" in repr(found)
     assert found.to_frame().shape == (1, 9)
     assert sum(found.group_sizes.values()) == 200

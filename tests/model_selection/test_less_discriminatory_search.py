@@ -24,7 +24,8 @@ from sklearn.utils.estimator_checks import (
     check_set_params,
 )
 
-from skfair._training_rows import TrainingRows, hold_out
+from skfair._cross_fit import hold_out
+from skfair._rows import Rows
 from skfair.groups import encode_groups
 from skfair.metrics import mcdp
 from skfair.model_selection import (
@@ -121,7 +122,7 @@ def test_numbers_are_those_of_compare_models_on_the_rows_of_confirmation(fitted)
 
 def parts(X, y):
     """Rows of the search and of the confirmation."""
-    rows = TrainingRows(None, y, encode_groups(X["sex"]))
+    rows = Rows(encode_groups(X["sex"]), y_true=y)
     return hold_out(rows, 0.3, np.random.RandomState(0))
 
 
@@ -292,7 +293,7 @@ def test_weights_count_in_the_confirmation():
         random_state=0,
     )
     fit_quietly(search, X, y, sample_weight=weights)
-    rows = TrainingRows(None, y, encode_groups(X["sex"]), sample_weight=weights)
+    rows = Rows(encode_groups(X["sex"]), y_true=y, weight=weights)
     _, confirm = hold_out(rows, 0.3, np.random.RandomState(0))
     scores = search.baseline_.predict_proba(X.iloc[confirm])[:, 1]
     expected = average_precision_score(

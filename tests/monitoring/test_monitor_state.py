@@ -22,7 +22,7 @@ from skfair.metrics import (
     mcdp,
 )
 from skfair.monitoring import FairnessMonitor
-from skfair.statistics._json import sealed
+from skfair.statistics._statistic import sealed
 
 SCORED = {
     mcdp: {
@@ -213,7 +213,7 @@ BROKEN = [
     (PLAIN | {"Looks": []}, "must have the SHA-256"),
     (resealed(PLAIN, "Looks", to=[]), "must have the SHA-256"),
     (resealed(PLAIN, "metric", to="mcdp"), "metric must be a dictionary of name"),
-    (resealed(PLAIN, "metric", "name", to="dcp"), "must be one of mcdp, .*got 'dcp'"),
+    (resealed(PLAIN, "metric", "name", to="dcp"), "must be one of abcc, .*got 'dcp'"),
     (resealed(PLAIN, "metric", "options", "eps", to=1), "options of mcdp .* 'eps'"),
     (resealed(PLAIN, "metric", "options", "epsilon", to="x"), "epsilon must be a"),
     (resealed(PLAIN, "at_most", to="x"), "at_most must be a number in"),

@@ -11,11 +11,11 @@ from sklearn.model_selection import (
 )
 from sklearn.tree import DecisionTreeClassifier
 
+from skfair._mitigation import make_splits
 from skfair.datasets import make_biased_classification
 from skfair.groups import encode_groups
 from skfair.metrics import mcdp
 from skfair.postprocessing import MADDPostProcessor
-from skfair.postprocessing._held_out import make_splits
 
 REPEATS = RepeatedStratifiedKFold(n_splits=4, n_repeats=3, random_state=0)
 

@@ -92,12 +92,11 @@ def test_heights_between_scores_and_scores_at_heights():
     assert 0.49 < drawn.max() <= 0.5
 
 
-def test_heights_at_the_ends_of_steps():
+def test_heights_just_below_scores():
     cdf = LinearCDF.of(statistic([0.2, 0.6, 0.2]), 0)
-    scores = np.array([0.1, 0.2, 0.2, 0.4])
-    heights = cdf.ends_at(scores, np.array([True, True, False, False]))
-    assert_allclose(heights, [1 / 12, 1 / 2, 1 / 6, 2 / 3])
-    assert_allclose(heights[[0, 3]], cdf.at(scores[[0, 3]]))
+    heights = [cdf.below(score) for score in (0.1, 0.2, 0.4)]
+    low, high = cdf.low[1], cdf.high[1]
+    assert_allclose(heights, [low / 2, low, (high + cdf.low[2]) / 2])
 
 
 def test_interpolation_between_subnormal_scores():

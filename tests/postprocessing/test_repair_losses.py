@@ -11,16 +11,16 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import brier_score_loss, log_loss
+from sklearn.model_selection import KFold
 
-from skfair._training_rows import TrainingRows
+from skfair._rows import Rows
 from skfair.datasets import make_biased_classification, make_biased_scores
 from skfair.groups import encode_groups
 from skfair.metrics import abcc, madd, mcdp
 from skfair.postprocessing import MADDPostProcessor, ScoreRepairer
 from skfair.postprocessing._madd_post_processor import (
-    RepairGrid,
+    StratumLosses,
     mean_losses,
-    standard_error_at,
 )
 
 
@@ -41,7 +41,7 @@ class Identity(ClassifierMixin, BaseEstimator):
 
 
 def scored_rows(y, scores, groups, weights=None):
-    return TrainingRows(None, y, groups, weights, scores=scores)
+    return Rows(groups, y_true=y, y_pred=scores, weight=weights)
 
 
 def losses_of(y, scores, groups, levels, weights=None, **more):
@@ -51,27 +51,23 @@ def losses_of(y, scores, groups, levels, weights=None, **more):
 
 def losses_at(rows, levels, **more):
     model = options(**more)
-    grid = RepairGrid.of(rows, model)
     name = "repair_level" if model.max_mcdp is None else "max_mcdp"
-    return mean_losses([grid], np.asarray(levels), model, name)
+    return mean_losses([StratumLosses(rows, model)], np.asarray(levels), name)
 
 
-def error_of(parts, n_samples, level=1.0, **more):
-    """Return the standard error of parts of rows."""
-    rows = TrainingRows(
-        None,
-        np.concatenate([part.y for part in parts]),
+def error_of(parts):
+    """Return the standard error over folds that are parts of rows."""
+    rows = Rows(
         encode_groups(np.concatenate([part.groups.codes for part in parts])),
-        scores=np.concatenate([part.scores for part in parts]),
+        y_true=np.concatenate([part.y_true for part in parts]),
+        y_pred=np.concatenate([part.y_pred for part in parts]),
+        fold=np.repeat(np.arange(len(parts)), [len(part) for part in parts]),
     )
-    places = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
-    model = options(fairness="madd", **more)
-    grid = RepairGrid.of(rows, model)
-    return standard_error_at(level, [grid], places, n_samples, model)
+    return StratumLosses(rows, options(fairness="madd")).standard_error(1.0)
 
 
 def differing_of(rows):
-    return RepairGrid.of(rows, options()).differing
+    return StratumLosses(rows, options()).differing
 
 
 def at_level(y, scores, groups, level, loss, **options):
@@ -288,7 +284,7 @@ def test_standard_error_is_that_of_a_mean_over_parts():
     scores, y, codes = (
         np.concatenate(values)
         for values in zip(
-            *[(part.scores, part.y, part.groups.codes) for part in parts],
+            *[(part.y_pred, part.y_true, part.groups.codes) for part in parts],
             strict=True,
         )
     )
@@ -299,23 +295,29 @@ def test_standard_error_is_that_of_a_mean_over_parts():
         left = madd(None, repaired[rows], sensitive_features=codes[rows])
         totals.append(0.5 * wrong + 0.25 * left)
     expected = np.std(totals, ddof=1) / np.sqrt(3)
-    assert_allclose(error_of(parts, 1200), expected, rtol=1e-12)
+    assert_allclose(error_of(parts), expected, rtol=1e-12)
 
 
 def test_rows_held_out_twice_are_no_more_rows():
-    parts = [made_rows(400, seed) for seed in range(3)]
-    once, twice = error_of(parts, 1200), error_of(parts * 2, 1200)
-    # Six values of which three are repeated vary by sqrt(4 / 5) of what three do.
-    assert_allclose(twice, once * np.sqrt(4 / 5), rtol=1e-2)
+    y, scores, groups = make_biased_scores(1200, random_state=0)
+    splits = [*KFold(3).split(scores)]
+    once, twice = (
+        MADDPostProcessor(Identity(), cv=cv)
+        .fit(scores[:, None], y, sensitive_features=groups)
+        .standard_error_
+        for cv in (splits, splits * 2)
+    )
+    # As six rows in place of three, it would be 0.63 of that.
+    assert 0.7 < twice / once < 1.1
 
 
 def test_parts_without_a_group_or_a_class_do_not_count():
     whole = made_rows(400, 0)
-    one_group = whole.take(whole.groups.codes == 0)
-    one_class = whole.take(whole.y == 1)
-    assert error_of([whole, one_group, one_class], 1000) == 0
+    one_group = whole[whole.groups.codes == 0]
+    one_class = whole[whole.y_true == 1]
+    assert error_of([whole, one_group, one_class]) == 0
     two_parts = [whole, made_rows(400, 1), one_group, one_class]
-    assert 0 < error_of(two_parts, 1600) < 0.05
+    assert 0 < error_of(two_parts) < 0.05
 
 
 def test_callable_that_needs_more_rows_than_a_part_has():
@@ -325,10 +327,8 @@ def test_callable_that_needs_more_rows_than_a_part_has():
     rows = made_rows(500, 0)
     losses = losses_at(rows, [0.0, 1.0], fairness=fairness)
     assert losses["fairness_loss"].tolist() == [0.1, 0.1]
-    model = options(fairness=fairness)
-    grid = RepairGrid.of(rows, model)
-    parts = np.arange(500) % 5
-    assert standard_error_at(1.0, [grid], parts, 500, model) == 0
+    rows = replace(rows, fold=np.arange(500) % 5)
+    assert StratumLosses(rows, options(fairness=fairness)).standard_error(1.0) == 0
 
 
 def test_level_of_the_simulation_of_the_paper():
@@ -402,7 +402,7 @@ def test_weights_that_leave_few_rows_make_noise_larger():
     rows = scored_rows(codes, scores, encode_groups(codes))
     assert differing_of(rows).all()
     weights = np.where(np.arange(400) < 10, 1000.0, 0.5)
-    assert not differing_of(replace(rows, sample_weight=weights)).any()
+    assert not differing_of(replace(rows, weight=weights)).any()
 
 
 @pytest.mark.slow
@@ -420,7 +420,7 @@ def test_losses_of_largest_gaps(ties, n_groups, rounded, threshold):
     y = (generator.random(1200) < scores).astype(int)
     rows = scored_rows(y, scores, encode_groups(groups))
     more = {"ties": ties, "threshold": threshold, "max_mcdp": 0.1}
-    largest = RepairGrid.of(rows, options(**more)).groups.largest_gap()
+    largest = StratumLosses(rows, options(**more)).cdfs.largest_gap()
     found = losses_at(rows, np.linspace(0, largest, 5), **more)
     before = mcdp(None, scores, sensitive_features=groups)
     assert found["max_mcdp"].iloc[-1] == pytest.approx(before, abs=0.02)

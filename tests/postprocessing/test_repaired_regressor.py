@@ -17,7 +17,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeRegressor
 
 from skfair._comparison import compare_regressors
-from skfair._training_rows import TrainingRows
+from skfair._rows import Rows
 from skfair.exceptions import MitigationWarning
 from skfair.groups import encode_groups
 from skfair.metrics import get_fairness_scorer, make_group_scorer, mcdp
@@ -92,7 +92,7 @@ def test_comparison_is_that_of_the_metrics(salaries):
     noise = generator.normal(size=(2, len(y))) * [[9_000], [9_500]]
     plain, fair = (y.to_numpy() + noise).round(-2)
     weights = generator.integers(0, 4, len(y))
-    rows = TrainingRows(None, y.to_numpy(), encode_groups(sex), weights)
+    rows = Rows(encode_groups(sex), y_true=y.to_numpy(), weight=weights)
     found = compare_regressors(rows, plain, fair)
     for prefix, predicted in (("plain_", plain), ("", fair)):
         expected = {
@@ -103,7 +103,7 @@ def test_comparison_is_that_of_the_metrics(salaries):
         for name, value in expected.items():
             assert getattr(found, prefix + name) == pytest.approx(value)
     # The error of the mean difference of paired rows.
-    rows = TrainingRows(None, y.to_numpy(), encode_groups(sex))
+    rows = Rows(encode_groups(sex), y_true=y.to_numpy())
     found = compare_regressors(rows, plain, fair)
     losses = (y - fair) ** 2 - (y - plain) ** 2
     error = losses.std(ddof=0) / np.sqrt(len(y))
@@ -114,7 +114,7 @@ def test_comparison_is_that_of_the_metrics(salaries):
 
 def test_worse_than_plain_is_warned_of(salaries):
     X, y, sex = salaries
-    rows = TrainingRows(None, y.to_numpy(), encode_groups(sex))
+    rows = Rows(encode_groups(sex), y_true=y.to_numpy())
     worse = np.where(sex == "M", y + 5_000, y - 5_000)
     found = compare_regressors(rows, y, worse)
     with pytest.warns(MitigationWarning, match=r"object, on 1500 held-out rows: MCDP"):

@@ -29,23 +29,22 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from skfair._utils._arithmetic import quotients
+from skfair._mitigation import mean_of_folds, predict_folds
+from skfair._rows import Rows
+from skfair._utils._arrays import quotients
 from skfair.exceptions import MitigationWarning
 from skfair.groups import encode_groups
 from skfair.inspection import TradeOffDisplay
 from skfair.metrics import get_fairness_scorer, mcdp
 from skfair.model_selection import BestUnder, FairestWithin, GroupStratifiedKFold
 from skfair.postprocessing import UnawarePostProcessor
-from skfair.postprocessing._held_out import mean_of_folds, predict_folds
 from skfair.postprocessing._score_map import (
     Calibration,
-    MapPath,
-    PredictedRows,
     ScoreMap,
     _rates_of_passing,
     choose_strength,
     fit_maps,
-    fit_path,
+    held_out_scores,
     path_table,
 )
 
@@ -61,7 +60,7 @@ def make_rows(n_samples=2000, n_groups=2, seed=0, known=1.5):
     y = (generator.random(n_samples) < expit(u)) + 0.0
     groups = encode_groups(codes, labels=range(n_groups))
     folds = np.arange(n_samples) % 5
-    return PredictedRows(None, y, groups, scores=expit(u), q=q, folds=folds)
+    return Rows(groups, y_true=y, y_pred=expit(u), fold=folds), q
 
 
 def gap_of(rows, scores):
@@ -87,56 +86,56 @@ def fitted(people):
 # --- the map
 
 
-def fit_map(rows, strength):
-    return fit_maps([rows], "average_precision")[0].at(strength)
+def fit_map(rows, q, performance="average_precision"):
+    return fit_maps(rows, q, performance)[0]
 
 
 @pytest.mark.parametrize("n_groups", [2, 3])
 def test_map_closes_the_gap_on_new_rows(n_groups):
-    rows, new = make_rows(3000, n_groups), make_rows(6000, n_groups, seed=1)
-    found = fit_map(rows, 3.0)
-    assert gap_of(new, new.scores) > 0.2
-    assert gap_of(new, found(new.scores, new.q)) < 0.06
-    precision = average_precision_score(new.y, found(new.scores, new.q))
-    assert precision > 0.95 * average_precision_score(new.y, new.scores)
+    new, new_q = make_rows(6000, n_groups, seed=1)
+    found = fit_map(*make_rows(3000, n_groups))(new.y_pred, new_q, 3.0)
+    assert gap_of(new, new.y_pred) > 0.2
+    assert gap_of(new, found) < 0.06
+    precision = average_precision_score(new.y_true, found)
+    assert precision > 0.95 * average_precision_score(new.y_true, new.y_pred)
 
 
 def test_map_at_strength_zero_is_the_identity():
-    rows = make_rows(300)
     scores = np.array([0.0, 1e-9, 0.5, 1 - 1e-9, 1.0])
-    found = fit_map(rows, 0.0)(scores, np.full((5, 2), 0.5))
+    found = fit_map(*make_rows(300))(scores, np.full((5, 2), 0.5), 0.0)
     assert_array_equal(found, scores)
 
 
 def test_map_by_hand():
     factors = np.array([[-0.1, -0.1, 0.2], [0.1, 0.1, -0.2]])
     line = Calibration(0.1, 2.0, False)
-    made = ScoreMap(np.array([1.0, 2.0, 3.0]), np.array([0.5, 0.5]), factors, line)
+    thresholds, shares = np.array([1.0, 2.0, 3.0]), np.array([0.5, 0.5])
+    made = ScoreMap(thresholds, shares, line, (1.0,), factors[None])
     q = np.array([[0.5, 0.5], [0.0, 1.0], [0.0, 1.0], [0.0, 1.0], [1.0, 0.0]])
     p = np.array([0.45, 0.45, 1.15, 1.45, 0.2])
     # Of group 1 the thresholds are 1.2, 2.2 and 2.6: 3.0 is 0.4 above the last.
     expected = [1.0, 0.8, 2.5, 3.4, 0.7]
-    assert_allclose(made(p, q), expected)
+    assert_allclose(made(p, q, 1.0), expected)
 
 
 def test_lines_that_cross_count_the_thresholds_passed():
     factors = np.array([[0.0, 1.0], [0.0, -1.0]])  # group 0 passes at 0.0, not at 1.0
     line = Calibration(0.0, 1.0, False)
-    made = ScoreMap(np.array([0.0, 1.0]), np.array([0.5, 0.5]), factors, line)
+    thresholds, shares = np.array([0.0, 1.0]), np.array([0.5, 0.5])
+    made = ScoreMap(thresholds, shares, line, (1.0,), factors[None])
     # Beyond 0 by 0.5, below 1 + 2 by 2.5; of group 1 above 0 - 2 + 1 by 1.5 as well.
     q = np.array([[1.0, 0.0], [0.0, 1.0]])
-    assert_allclose(made(np.array([0.5, 0.5]), q), [0.5 / 3, 1.0 + 1.5])
+    assert_allclose(made(np.array([0.5, 0.5]), q, 1.0), [0.5 / 3, 1.0 + 1.5])
 
 
 def test_scores_near_zero_keep_their_order():
-    rows = make_rows(600)
-    q = np.repeat(rows.q[:1], 4, axis=0)
+    rows, q = make_rows(600)
+    new, q = fit_map(rows, q), np.repeat(q[:1], 4, axis=0)
     for strength in (0.5, 4.0):
-        new = fit_map(rows, strength)
-        tiny = new(np.array([0.0, 1e-9, 1e-6, 1e-4]), q)
+        tiny = new(np.array([0.0, 1e-9, 1e-6, 1e-4]), q, strength)
         assert (np.diff(tiny) > 0).all()
         assert tiny[0] > 0
-        large = new(1 - np.array([0.0, 1e-9, 1e-6, 1e-4]), q)
+        large = new(1 - np.array([0.0, 1e-9, 1e-6, 1e-4]), q, strength)
         assert (np.diff(large) < 0).all()
         assert large[0] < 1
 
@@ -144,15 +143,15 @@ def test_scores_near_zero_keep_their_order():
 @pytest.mark.parametrize("performance", ["average_precision", "r2"])
 @pytest.mark.promise("No decisions with the same gap cost less, at true probabilities")
 def test_no_decisions_with_the_same_gap_cost_less(performance):
-    rows = make_rows(1000)
-    scores = rows.scores
+    rows, q = make_rows(1000)
+    scores, codes = rows.y_pred, rows.groups.codes
     calibrated = Calibration.fit(rows, performance != "r2")(scores)
-    shares = np.bincount(rows.codes) / len(rows)
-    gaps = (rows.codes == 0) / shares[0] - (rows.codes == 1) / shares[1]
-    seen = rows.q[:, 0] / shares[0] - rows.q[:, 1] / shares[1]
-    path = fit_maps([rows], performance)[0]
-    for strength in np.array([0.2, 0.6, 1.0]) * path.strengths[-1]:
-        new = path.at(strength)(scores, rows.q)
+    shares = np.bincount(codes) / len(rows)
+    gaps = (codes == 0) / shares[0] - (codes == 1) / shares[1]
+    seen = q[:, 0] / shares[0] - q[:, 1] / shares[1]
+    found = fit_map(rows, q, performance)
+    for strength in np.array([0.2, 0.6, 1.0]) * found.strengths[-1]:
+        new = found(scores, q, strength)
         for threshold in (0.4, 0.5, 0.6):
             passed = new > threshold
             cost = (threshold - calibrated) @ passed
@@ -170,66 +169,64 @@ def test_no_decisions_with_the_same_gap_cost_less(performance):
 @pytest.mark.slow
 @pytest.mark.parametrize("performance", ["average_precision", "r2"])
 def test_strength_is_the_price_of_the_gap(performance):
-    rows = make_rows(20_000)
-    path = fit_maps([rows], performance)[0]
-    y = rows.scores
+    rows, q = make_rows(20_000)
+    found = fit_map(rows, q, performance)
+    y, share = rows.y_pred, rows.y_true.mean()
     losses, gaps = [], []
-    for one in path.maps:
-        new = one(rows.scores, rows.q)
+    for strength in found.strengths:
+        new = found(rows.y_pred, q, strength)
         if performance == "r2":
             losses.append(np.mean((new - y) ** 2) / 2 / y.var())
         else:
             loss = -np.mean(y * np.log(new) + (1 - y) * np.log(1 - new))
-            losses.append(loss / (4 * rows.y.mean() * (1 - rows.y.mean())))
+            losses.append(loss / (4 * share * (1 - share)))
         gaps.append(mcdp(None, new, sensitive_features=rows.groups, scale="rank"))
     for low, high in ((2, 5), (6, 9), (10, 13), (14, 17)):
         price = (losses[high] - losses[low]) / (gaps[low] - gaps[high])
-        middle = np.mean(path.strengths[low : high + 1])
+        middle = np.mean(found.strengths[low : high + 1])
         assert price == pytest.approx(middle, rel=0.15)
 
 
 @pytest.mark.parametrize("performance", ["average_precision", "r2"])
 def test_gap_falls_in_equal_steps_though_a_group_is_not_predicted(performance):
-    rows = make_rows(3000)
+    rows, q = make_rows(3000)
     third = np.random.default_rng(1).random(3000) < 0.1
-    q = np.column_stack([0.9 * rows.q, np.full(3000, 0.1)])
-    groups = encode_groups(np.where(third, 2, rows.codes))
-    rows = replace(rows, groups=groups, q=q)
-    path = fit_maps([rows], performance)[0]
+    q = np.column_stack([0.9 * q, np.full(3000, 0.1)])
+    groups = encode_groups(np.where(third, 2, rows.groups.codes))
+    rows = replace(rows, groups=groups)
+    found = fit_map(rows, q, performance)
     gaps = []
-    for one in path.maps:
-        new = one(rows.scores, q)
+    for strength in found.strengths:
+        new = found(rows.y_pred, q, strength)
         gaps.append(mcdp(None, new, sensitive_features=groups, scale="rank"))
     assert_allclose(gaps[:14], gaps[0] * np.linspace(1, 0, 21)[:14], atol=0.02)
     assert np.diff(gaps).max() < 0.01  # what cannot be closed does not grow
-    factors = path.maps[10].factors
+    factors = found.factors[10]
     assert_allclose(factors.sum(axis=0), 0, atol=1e-9)
     assert not factors[2].any()  # it is between the others
 
 
 def test_calibration():
-    rows = make_rows(20_000)
-    steep = replace(rows, scores=expit(0.5 + 3 * logit(rows.scores)))
+    rows, _ = make_rows(20_000)
+    steep = replace(rows, y_pred=expit(0.5 + 3 * logit(rows.y_pred)))
     found = Calibration.fit(steep, True)
-    assert_allclose(found(steep.scores), rows.scores, atol=0.02)
-    falls = replace(rows, scores=-rows.scores)
-    assert_array_equal(Calibration.fit(falls, False)(falls.scores), falls.scores)
-    steep = replace(rows, scores=3 * rows.scores - 5)
-    assert_allclose(Calibration.fit(steep, False)(steep.scores), rows.scores, atol=0.02)
+    assert_allclose(found(steep.y_pred), rows.y_pred, atol=0.02)
+    falls = replace(rows, y_pred=-rows.y_pred)
+    assert_array_equal(Calibration.fit(falls, False)(falls.y_pred), falls.y_pred)
+    steep = replace(rows, y_pred=3 * rows.y_pred - 5)
+    assert_allclose(Calibration.fit(steep, False)(steep.y_pred), rows.y_pred, atol=0.02)
 
 
 @pytest.mark.slow
 def test_weights_count_rows_in_any_order():
-    rows = make_rows(600)
+    rows, q = make_rows(600)
     weights = np.arange(600) % 3 + 0.0
     order = np.random.default_rng(0).permutation(600)
-    twice = rows.take(np.repeat(np.arange(600), weights.astype(int))[order])
-    weighted = replace(rows, sample_weight=weights).take(weights > 0)
-    paths = [fit_path(given, "average_precision").whole for given in (weighted, twice)]
-    for strength in (0.03, 0.5):
-        maps = [path.at(strength) for path in paths]
-        assert maps[0].factors.any()
-        assert_array_equal(maps[0].factors, maps[1].factors)
+    twice = np.repeat(np.arange(600), weights.astype(int))[order]
+    weighted = replace(rows, weight=weights)[weights > 0], q[weights > 0]
+    maps = [fit_map(*given) for given in (weighted, (rows[twice], q[twice]))]
+    assert maps[0].factors[-1].any()
+    assert_array_equal(maps[0].factors, maps[1].factors)
 
 
 @pytest.mark.slow
@@ -242,11 +239,11 @@ def test_strength_means_the_same_for_rare_classes(base_rate):
     codes = (generator.random(n_samples) < q) + 0
     y = (generator.random(n_samples) < p) + 0.0
     q = np.column_stack([1 - q, q])
-    kind = {"scores": p, "q": q, "folds": np.arange(n_samples)}
-    rows = PredictedRows(None, y, encode_groups(codes), **kind)
+    folds = np.arange(n_samples) % 5
+    rows = Rows(encode_groups(codes), y_true=y, y_pred=p, fold=folds)
+    found = fit_map(rows, q)
     kept = [
-        gap_of(rows, fit_map(rows, strength)(p, q)) / gap_of(rows, p)
-        for strength in (0.3, 1.0)
+        gap_of(rows, found(p, q, strength)) / gap_of(rows, p) for strength in (0.3, 1.0)
     ]
     assert 0.25 < kept[0] < 0.45
     assert kept[1] < 0.3
@@ -256,28 +253,27 @@ def test_strength_means_the_same_for_rare_classes(base_rate):
 @pytest.mark.parametrize(
     "change",
     [
-        lambda rows: replace(rows, scores=np.full(len(rows.scores), 0.3)),
-        lambda rows: replace(rows, q=np.full(rows.q.shape, 0.5)),
-        lambda rows: replace(rows, scores=np.round(rows.scores)),
-        lambda rows: replace(rows, y=np.append(1.0, np.zeros(len(rows.y) - 1))),
-        lambda rows: rows.take(np.array([0, 1, 2])),
+        lambda rows, q: (replace(rows, y_pred=np.full(60, 0.3)), q),
+        lambda rows, q: (rows, np.full(q.shape, 0.5)),
+        lambda rows, q: (replace(rows, y_pred=np.round(rows.y_pred)), q),
+        lambda rows, q: (replace(rows, y_true=np.append(1.0, np.zeros(59))), q),
+        lambda rows, q: (rows[:3], q[:3]),
     ],
     ids=["one score", "unknown groups", "scores 0 and 1", "one positive", "few rows"],
 )
 def test_degenerate_rows(change):
-    rows = change(make_rows(60))
-    path = fit_path(rows, "average_precision")
-    for found in path.whole.maps:
-        assert np.isfinite(found(rows.scores, rows.q)).all()
-    assert len(path_table(rows, path, 0.5)) == 2
-    assert len(path_table(rows, path)) == len(path.whole.strengths)
+    rows, q = change(*make_rows(60))
+    found, others = fit_maps(rows, q, "average_precision")
+    for strength in found.strengths:
+        assert np.isfinite(found(rows.y_pred, q, strength)).all()
+    assert len(path_table(others, rows, q, [0.5], "average_precision")) == 1
 
 
 def test_thirty_groups():
-    rows = make_rows(600, 30)
-    found = fit_map(rows, 0.5)
-    assert len(found.factors) == 30
-    assert np.isfinite(found(rows.scores, rows.q)).all()
+    rows, q = make_rows(600, 30)
+    found = fit_map(rows, q)
+    assert found.factors.shape[1] == 30
+    assert np.isfinite(found(rows.y_pred, q, 0.5)).all()
 
 
 # --- the path and the choice
@@ -285,30 +281,31 @@ def test_thirty_groups():
 
 @pytest.mark.slow
 def test_path_is_measured_on_held_out_rows():
-    rows = make_rows(500)
-    rows = replace(rows, scores=rows.scores.round(2))  # some are equal
-    path = fit_path(rows, "average_precision")
-    table = path_table(rows, path)
+    rows, q = make_rows(500)
+    rows = replace(rows, y_pred=rows.y_pred.round(2))  # some are equal
+    whole, maps = fit_maps(rows, q, "average_precision")
+    table = path_table(maps, rows, q, whole.strengths, "average_precision")
     for row, strength in enumerate(table["strength"]):
-        scores = path.held_out_scores(rows, strength)
+        scores = held_out_scores(maps, rows, q, strength)
         assert_allclose(-table["mean_test_neg_mcdp"][row], gap_of(rows, scores))
-        precision = average_precision_score(rows.y, scores)
+        precision = average_precision_score(rows.y_true, scores)
         assert_allclose(table["mean_test_average_precision"][row], precision)
-        part = rows.folds == 3
-        gap = gap_of(rows.take(part), scores[part])
+        part = rows.fold == 3
+        gap = gap_of(rows[part], scores[part])
         assert_allclose(-table["split3_test_neg_mcdp"][row], gap)
-    assert_allclose(path.held_out_scores(rows, 0.0), rows.scores)
+    assert_allclose(held_out_scores(maps, rows, q, 0.0), rows.y_pred)
     folds = table.filter(regex=r"split\d_test_neg_mcdp")
     assert folds.shape == (len(table), 5)
     assert_allclose(table["std_test_neg_mcdp"], folds.std(axis=1, ddof=0))
     # The maps measured are those of other rows.
-    own = path.whole.at(strength)(rows.scores, rows.q)
+    own = whole(rows.y_pred, q, strength)
     assert np.abs(scores - own).max() > 1e-3
 
 
 def test_the_path_has_no_holes():
-    rows = make_rows(1500)
-    table = path_table(rows, fit_path(rows, "average_precision"))
+    rows, q = make_rows(1500)
+    whole, maps = fit_maps(rows, q, "average_precision")
+    table = path_table(maps, rows, q, whole.strengths, "average_precision")
     assert len(table) == 21
     assert table["strength"].is_monotonic_increasing
     gaps = -table["mean_test_neg_mcdp"]
@@ -317,35 +314,32 @@ def test_the_path_has_no_holes():
 
 
 def test_between_two_strengths_factors_are_interpolated():
-    rows = make_rows(1000)
-    path = fit_maps([rows], "average_precision")[0]
-    for strength, expected in zip(path.strengths, path.maps, strict=True):
-        assert_allclose(path.at(strength).factors, expected.factors, atol=1e-12)
-    low, high = path.strengths[4:6]
-    middle = path.at(0.75 * low + 0.25 * high).factors
-    expected = 0.75 * path.maps[4].factors + 0.25 * path.maps[5].factors
+    found = fit_map(*make_rows(1000))
+    low, high = found.strengths[4:6]
+    middle = found._factors_at(0.75 * low + 0.25 * high)
+    expected = 0.75 * found.factors[4] + 0.25 * found.factors[5]
     assert_allclose(middle, expected, atol=1e-12)
-    assert path.at(1e6) is path.maps[-1]
+    assert_array_equal(found._factors_at(1e6), found.factors[-1])
 
 
 def test_rates_of_passing_and_their_slopes():
-    rows = make_rows(20_000, 3)
-    rows = replace(rows, sample_weight=np.arange(20_000) % 3 + 1.0)
-    shares = np.bincount(rows.codes, rows.weights) / rows.weights.sum()
-    rows = replace(rows, sample_weight=rows.weights / rows.weights.sum())
-    rows = replace(rows, q=quotients(rows.q, shares)).take(np.argsort(rows.scores))
-    some = rows.take(rows.folds != 2)
-    parts = [rows, replace(some, sample_weight=some.weights / some.weights.sum())]
+    rows, q = make_rows(20_000, 3)
+    weights = np.arange(20_000) % 3 + 1.0
+    rows = replace(rows, weight=weights / weights.sum())
+    shares = np.bincount(rows.groups.codes, rows.weight)
+    order = np.argsort(rows.y_pred)
+    rows, q = rows[order], quotients(q, shares)[order]
+    chosen = rows.fold != 2
+    some = replace(rows[chosen], weight=rows.weight[chosen] / rows.weight[chosen].sum())
+    parts = [(rows, q), (some, q[chosen])]
     thresholds = np.array([[0.3, 0.5, 0.6], [0.2, 0.4, 0.6]])
     factors = np.array([[0.02, 0.03, 0.0], [0.0, -0.03, 0.01], [-0.02, 0.0, -0.01]])
     both, width = np.array([factors, factors]), np.full((2, 1, 3), 0.01)
     found = _rates_of_passing(parts, thresholds[:, None])
     for part, own, rates in zip(parts, thresholds, found(both, width)[0], strict=True):
-        passed = part.scores[:, None] > own + part.q @ factors
-        expected = [
-            np.average(passed[part.codes == code], 0, part.weights[part.codes == code])
-            for code in range(3)
-        ]
+        passed = part[0].y_pred[:, None] > own + part[1] @ factors
+        members = [part[0].groups.codes == code for code in range(3)]
+        expected = [np.average(passed[own], 0, part[0].weight[own]) for own in members]
         assert_allclose(rates, expected - np.mean(expected, axis=0), atol=0.005)
     # Rates fall by the slopes, since each row is in its groups with probability q.
     change = np.array([[0.01], [0.0], [-0.01]])
@@ -536,7 +530,9 @@ def test_new_scores_are_averaged_over_folds(fitted):
     model, X, _, _ = fitted
     pairs = zip(model.estimators_, model.group_estimators_, strict=True)
     expected = [
-        model._map(plain.predict_proba(X)[:, 1], of_group.predict_proba(X))
+        model._map(
+            plain.predict_proba(X)[:, 1], of_group.predict_proba(X), model.strength_
+        )
         for plain, of_group in pairs
     ]
     found = model.predict_proba(X)[:, 1]
@@ -574,15 +570,19 @@ def test_splits(cv, people):
 def test_probabilities_are_of_models_fitted_to_other_rows():
     X, y = make_classification(60, random_state=0)
     splits = list(KFold(3).split(X))
-    folds = predict_folds(GaussianNB(), X, y, [0, 1], splits, {}, None)
-    for fold, (train, test) in zip(folds, splits, strict=True):
+    rows = Rows(encode_groups(y), y_true=y)
+    models, held_out = predict_folds(GaussianNB(), X, rows, y, [0, 1], splits, {}, None)
+    for fold, (train, test) in enumerate(splits):
         expected = GaussianNB().fit(X[train], y[train]).predict_proba(X[test])
-        assert_array_equal(fold.rows, test)
-        assert_array_equal(fold.probabilities, expected)
-        assert_array_equal(fold.model.predict_proba(X[test]), expected)
-    means = mean_of_folds(folds, 60)
-    assert_allclose(mean_of_folds(folds * 2, 60), means)
-    assert np.isnan(mean_of_folds(folds[:1], 60)).any(axis=1).sum() == 40
+        own = held_out[held_out.fold == fold]
+        assert_array_equal(own.position, test)
+        assert_array_equal(own.y_pred, expected)
+        assert_array_equal(models[fold].predict_proba(X[test]), expected)
+    means = mean_of_folds(held_out, 60)
+    twice = held_out[np.tile(np.arange(60), 2)]
+    assert_allclose(mean_of_folds(twice, 60), means)
+    first = held_out[held_out.fold == 0]
+    assert np.isnan(mean_of_folds(first, 60)).any(axis=1).sum() == 40
 
 
 def test_group_absent_from_a_training_part():
@@ -590,12 +590,14 @@ def test_group_absent_from_a_training_part():
     codes = np.arange(60) % 2
     codes[0] = 2  # in one fold only
     splits = list(KFold(3).split(X))
-    folds = predict_folds(GaussianNB(), X, codes, [0, 1, 2], splits, {}, None)
-    assert_array_equal(folds[0].probabilities[:, 2], 0)
-    assert_allclose(mean_of_folds(folds, 60).sum(axis=1), 1)
+    rows = Rows(encode_groups(codes), y_true=codes)
+    given = splits, {}, None
+    _, held_out = predict_folds(GaussianNB(), X, rows, codes, [0, 1, 2], *given)
+    assert_array_equal(held_out.y_pred[held_out.fold == 0, 2], 0)
+    assert_allclose(mean_of_folds(held_out, 60).sum(axis=1), 1)
     codes = np.arange(60) // 40
     with pytest.raises(ValueError, match="needs rows of two classes and of two groups"):
-        predict_folds(GaussianNB(), X, codes, [0, 1], splits[2:], {}, None)
+        predict_folds(GaussianNB(), X, rows, codes, [0, 1], splits[2:], {}, None)
 
 
 @pytest.mark.slow
@@ -771,7 +773,8 @@ def test_group_estimator_without_probabilities(people):
 
 def path_map(factors):
     thresholds, shares = np.array([0.3, 0.7]), np.array([0.5, 0.5])
-    return ScoreMap(thresholds, shares, factors, Calibration(0.0, 1.0, True))
+    line = Calibration(0.0, 1.0, True)
+    return ScoreMap(thresholds, shares, line, (1.0,), factors[None])
 
 
 def test_warns_if_it_is_worse_than_the_plain_model(fitted, monkeypatch):
@@ -779,7 +782,7 @@ def test_warns_if_it_is_worse_than_the_plain_model(fitted, monkeypatch):
     factors = np.array([[-9.0, -9.0], [9.0, 9.0]])
     upside_down = path_map(factors)
     with monkeypatch.context() as patched:
-        patched.setattr(MapPath, "at", lambda *_: upside_down)
+        patched.setattr(model, "_maps_of_others", [upside_down] * 5)
         with pytest.warns(MitigationWarning, match="Lower strength, or use a better"):
             model.with_strength(0.5)
     with warnings.catch_warnings():
@@ -790,7 +793,7 @@ def test_warns_if_it_is_worse_than_the_plain_model(fitted, monkeypatch):
 def test_warns_if_no_strength_helps(fitted, monkeypatch):
     model = fitted[0]
     same = path_map(np.zeros((2, 2)))
-    monkeypatch.setattr(MapPath, "at", lambda *_: same)
+    monkeypatch.setattr(model, "_maps_of_others", [same] * 5)
     with pytest.warns(MitigationWarning, match="no strength lowers it by more than"):
         assert model.with_strength("auto").strength_ == 0
 

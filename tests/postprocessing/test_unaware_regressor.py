@@ -20,15 +20,15 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
+from skfair._rows import Rows
 from skfair.exceptions import MitigationWarning
 from skfair.groups import encode_groups
 from skfair.metrics import get_fairness_scorer, mcdp
 from skfair.model_selection import BestUnder
 from skfair.postprocessing import UnawareRegressor
 from skfair.postprocessing._score_map import (
-    PredictedRows,
     choose_strength,
-    fit_path,
+    fit_maps,
     path_table,
 )
 
@@ -141,18 +141,22 @@ def test_the_unit_of_the_target_does_not_matter(salaries, factor, shift):
 def test_a_row_of_weight_two_is_two_rows(salaries):
     X, y, sex = (np.asarray(values)[:200] for values in salaries)
     q = expit(np.column_stack([X[:, 1], -X[:, 1]]))
-    given = {"q": q, "folds": np.arange(200) % 4, "scores": X.sum(axis=1)}
-    rows = PredictedRows(None, y / 9_000, encode_groups(sex), **given)
+    rows = Rows(
+        encode_groups(sex),
+        y_true=y / 9_000,
+        y_pred=X.sum(axis=1),
+        fold=np.arange(200) % 4,
+    )
     weights = np.arange(200) % 3
-    repeated = rows.take(np.repeat(np.arange(200), weights))
-    weighted = replace(rows, sample_weight=weights).take(weights > 0)
-    paths = [fit_path(some, "r2") for some in (weighted, repeated)]
-    assert paths[0].whole.maps[-1].factors.any()
-    assert_array_equal(*(path.whole.maps[-1].factors for path in paths))
-    tables = [
-        path_table(some, path)
-        for some, path in zip((weighted, repeated), paths, strict=True)
-    ]
+    twice = np.repeat(np.arange(200), weights)
+    weighted = replace(rows, weight=weights)[weights > 0], q[weights > 0]
+    maps, tables = [], []
+    for given in (weighted, (rows[twice], q[twice])):
+        whole, others = fit_maps(*given, "r2")
+        maps.append(whole.factors)
+        tables.append(path_table(others, *given, whole.strengths, "r2"))
+    assert maps[0][-1].any()
+    assert_array_equal(*maps)
     for name in ("mean_test_r2", "mean_test_neg_mcdp"):
         assert_allclose(tables[0][name], tables[1][name])
 

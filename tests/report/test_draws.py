@@ -111,14 +111,15 @@ def test_joined_scores_say_almost_the_same(people, monkeypatch):
     alone, values = sample.drawn_from("scores"), values_of(sample)
     monkeypatch.setattr(_sample, "_MAX_SCORES", 100)
     joined = sample.drawn_from("scores")
-    assert alone.counts.shape == (3, 400, 1)
-    assert joined.counts.shape[1] in (99, 100, 101)
-    assert_allclose(joined.counts.sum(axis=1), alone.counts.sum(axis=1))
-    assert (joined.counts.sum(axis=0) > 0).all()
+    alone, joined = alone.rows, joined.rows
+    assert len(alone) == 3 * 400
+    assert len(joined) // 3 in (99, 100, 101)
+    numbers = [rows.n.reshape(-1, 3) for rows in (alone, joined)]
+    assert_allclose(*(each.sum(axis=0) for each in numbers))
+    assert (numbers[1].sum(axis=1) > 0).all()
     assert values_of(sample) == pytest.approx(values, abs=0.05)
     # Means of scores are kept.
-    means = [counts.counts[..., 0] @ counts.scores for counts in (alone, joined)]
-    assert_allclose(means[0].sum(), means[1].sum())
+    assert_allclose(alone.n @ alone.y_pred, joined.n @ joined.y_pred)
 
 
 def test_intervals_are_those_of_the_rows(make_report, people, many, monkeypatch):
@@ -145,14 +146,14 @@ def test_few_weights_are_counted_without_loss(people):
     y_true, y_score, group = people
     weights = np.arange(400) % 3 * 1.5 + 0.5
     (sample,) = make(y_true, y_score, group=group, weights=weights, many_rows=1)
-    assert sample.drawn_from("errors").weights.tolist() == [0.5, 2, 3.5]
+    assert np.unique(sample.drawn_from("errors").rows.each).tolist() == [0.5, 2, 3.5]
     expected = {key: one.value for key, one in find_all(sample).items()}
     assert values_of(sample) == pytest.approx(expected, abs=1e-12)
     generator = np.random.default_rng(0)
     for key in sample.keys:
         measure = MEASURES[key]
         counts = sample.drawn_from(measure.question)
-        for drawn in counts.shuffled(False, generator), counts.resampled(generator):
+        for drawn in counts.permuted(None, generator), counts.resampled(generator):
             assert np.isfinite(drawn.evaluate(measure.drawn(sample)))
 
 
@@ -161,13 +162,11 @@ def test_joined_weights_say_almost_the_same(people, spread):
     y_true, y_score, group = people
     weights = np.random.default_rng(0).lognormal(0, 1, 400) * 10.0**spread
     (sample,) = make(y_true, y_score, group=group, weights=weights, many_rows=1)
-    joined = sample.drawn_from("scores")
-    assert 20 <= len(joined.weights) <= 32
-    assert (np.diff(joined.weights) > 0).all()
-    counts = joined.counts.sum(axis=(0, 1))
-    assert counts.sum() == 400
-    assert counts @ joined.weights == pytest.approx(weights.sum())
-    squares = counts @ (joined.weights / 10.0**spread) ** 2
+    rows = sample.drawn_from("scores").rows
+    assert 20 <= len(np.unique(rows.each)) <= 32
+    assert rows.n.sum() == 400
+    assert rows.weight.sum() == pytest.approx(weights.sum())
+    squares = rows.n @ (rows.each / 10.0**spread) ** 2
     assert squares == pytest.approx(((weights / 10.0**spread) ** 2).sum(), rel=0.02)
     expected = {key: one.value for key, one in find_all(sample).items()}
     assert values_of(sample) == pytest.approx(expected, abs=0.05)

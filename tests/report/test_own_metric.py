@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from skfair.metrics import _spec
-from skfair.metrics._distribution._gap import grouped_scores, value_of_gaps
 from skfair.metrics._evaluate import never, specify
+from skfair.metrics._inputs import value_or_nan
+from skfair.metrics._pairs import grouped_scores, largest_gap
 from skfair.report import _metrics
 from skfair.report._metrics import MEASURES, Measure
 from skfair.report._sample import Finding
@@ -41,7 +42,8 @@ def energy(monkeypatch):
     ):
         rows = y_true, y_score, sensitive_features, sample_weight
         statistic = grouped_scores(*rows, scale)
-        return value_of_gaps("energy_distance", statistic, multigroup, distance)
+        options = {"multigroup": multigroup, "measure": distance}
+        return value_or_nan("energy_distance", statistic, largest_gap, **options)
 
     def find(sample):
         return Finding(energy_distance(None, sample.scores), (0, 1))

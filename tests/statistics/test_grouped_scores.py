@@ -11,7 +11,6 @@ from skfair.groups import encode_groups
 from skfair.metrics import abcc, mcdp
 from skfair.statistics import GroupedScores
 from skfair.statistics._grouped_scores import (
-    SortedScores,
     gap_between,
     pooled_ranks,
 )
@@ -212,28 +211,6 @@ def test_extreme_scores_sort_without_loss(n_groups):
     expected = sorted(pairs)
     assert list(zip(statistic.scores, statistic.codes, strict=True)) == expected
     assert not np.signbit(statistic.scores).any()
-
-
-@pytest.mark.parametrize("n_values", [3, 1000])
-@pytest.mark.parametrize("n_groups", [2, 3, 7])
-@pytest.mark.parametrize("weighted", [False, True])
-def test_sorted_scores_of_any_groups_are_the_statistic_of_the_rows(
-    n_values, n_groups, weighted
-):
-    rng = np.random.default_rng(0)
-    scores = rng.permutation(np.arange(200) % n_values) / n_values
-    weights = rng.integers(3, size=200) if weighted else None
-    rows = np.flatnonzero(weights) if weighted else np.arange(200)
-    by_score = SortedScores.of(scores, rows, weights)
-    for _ in range(3):
-        groups = encode_groups(rng.permutation(np.arange(200) % n_groups))
-        expected = GroupedScores.from_scores(
-            scores, sensitive_features=groups, sample_weight=weights
-        )
-        found = by_score.statistic(groups)
-        for name in ("scores", "codes", "weights", "counts", "totals"):
-            assert np.array_equal(getattr(found, name), getattr(expected, name)), name
-        assert found.labels == expected.labels
 
 
 @pytest.mark.parametrize("n_groups", [2, 4, 5])

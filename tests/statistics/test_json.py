@@ -20,7 +20,7 @@ from skfair.statistics import (
     GroupedOutcomes,
     GroupedScores,
 )
-from skfair.statistics._json import sealed
+from skfair.statistics._statistic import sealed
 
 
 def statistics(weights=None, n_rows=40, groups=None):

@@ -8,7 +8,7 @@ import importlib.resources
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from skfair._utils._optional import extra, require
+from skfair._utils._hints import extra, require
 from skfair._utils._text import (
     counted,
     in_quotes,

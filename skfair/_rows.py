@@ -1,0 +1,425 @@
+"""One table of people, or of cells of people who are alike, that everything shares.
+
+Metrics, tests, reports and mitigators pass `Rows` on, and make no copies of single
+columns. A statistic is made by ``rows.statistic(GroupedScores)``. What a permutation or
+a resample changes, codes of groups or numbers of people, is new in it; all else, the
+order of the scores among it, is shared with the rows that it was drawn from::
+
+    rows = Rows(groups, y_true=y, y_pred=scores, weight=weights).ordered()
+    statistic = rows.statistic(GroupedScores)
+    for _ in range(999):
+        rows.permuted(generator).statistic(GroupedScores)  # sorts no scores
+    for stratum, positions in rows.by_stratum():
+        rows[positions].statistic(GroupedScores)
+    people = rows.counted()  # cells of people who are alike, with their number `n`
+    people.permuted(generator)  # draws the numbers of all cells at once
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from typing import Any, NamedTuple, Protocol, Self, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from skfair._utils._arrays import Floats, Integers, quotients
+from skfair._utils._validation import as_array
+from skfair._utils._warnings import warns_if_reordered
+from skfair.groups import (
+    Codes,
+    Groups,
+    resolve_groups,
+    resolve_strata,
+    rows_by_code,
+    with_labels,
+)
+
+#: Rows from which on NumPy draws no multivariate hypergeometric numbers.
+_MAX_DEALT = 10**9
+
+Statistic = TypeVar("Statistic", covariant=True)
+
+
+class _MadeOfRows(Protocol[Statistic]):
+    """A class of statistics."""
+
+    def _from_rows(self, rows: Rows) -> Statistic:
+        """Return the statistic of checked rows."""
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """A table of people, or of cells of people who are alike.
+
+    What is not known of the rows, or not needed, is None. Nothing is checked here.
+
+    Attributes
+    ----------
+    groups : Groups
+        Group of each entry; -1 is none.
+    strata : Groups
+        Stratum of each entry, within which groups are compared; -1 is none.
+    y_true, y_pred : ndarray
+        True labels, and scores or predicted labels. Statistics of labels read them as
+        positions in `classes`.
+    weight : ndarray
+        Total sample weight of the people of each entry; by default their number.
+    n : ndarray of int
+        How many people each entry stands for; by default one.
+    squares : ndarray
+        Sum of the squared weights of the people of each entry; by default they weigh
+        the same.
+    each : ndarray
+        Weight of each of the people of an entry, of cells that are drawn.
+    fold : ndarray of int
+        Fold that held out each entry.
+    classes : tuple
+        Labels that `y_true` and `y_pred` are positions of.
+    position : ndarray of int
+        Where each entry stood in the table that was indexed first.
+    """
+
+    groups: Groups
+    strata: Groups | None = None
+    y_true: Any = None
+    y_pred: Any = None
+    weight: NDArray[Any] | None = None
+    n: NDArray[Any] | None = None
+    squares: NDArray[Any] | None = None
+    each: NDArray[Any] | None = None
+    fold: Any = None
+    classes: tuple[Hashable, ...] = ()
+    position: Any = None
+
+    @classmethod
+    @warns_if_reordered
+    def from_arrays(
+        cls,
+        y_true: ArrayLike | None,
+        y_score: ArrayLike,
+        sensitive_features: Any,
+        sample_weight: ArrayLike | None = None,
+        control_features: Any = None,
+    ) -> Self:
+        """Resolve groups and strata, and convert the other arguments of a metric."""
+        scores = as_array(y_score, "y_score")
+        groups = resolve_groups(sensitive_features, n_samples=len(scores))
+        strata = None
+        if control_features is not None:
+            strata = resolve_strata(control_features, n_samples=len(scores))
+        true, weight = (
+            None if values is None else as_array(values, name, len(scores))
+            for values, name in ((y_true, "y_true"), (sample_weight, "sample_weight"))
+        )
+        return cls(groups, strata, true, scores, weight)
+
+    def __len__(self) -> int:
+        return len(self.groups)
+
+    def __getitem__(self, index: Any) -> Self:
+        """Entries at some positions, or where a mask is True."""
+        columns = {
+            part.name: getattr(self, part.name)[index]
+            for part in fields(self)
+            if part.name != "classes" and getattr(self, part.name) is not None
+        }
+        if self.position is None:
+            columns["position"] = np.arange(len(self))[index]
+        return replace(self, **columns)
+
+    @property
+    def labels(self) -> tuple[Hashable, ...]:
+        """Labels of the groups."""
+        return self.groups.labels
+
+    @property
+    def n_groups(self) -> int:
+        """Number of groups, absent ones included."""
+        return len(self.groups.labels)
+
+    @property
+    def totals(self) -> NDArray[Any] | None:
+        """Total weight of each entry; None is one."""
+        return self.n if self.weight is None else self.weight
+
+    @property
+    def weights(self) -> Floats:
+        """Weight of each entry as a float, 1 by default."""
+        if self.totals is None:
+            return np.ones(len(self))
+        return self.totals.astype(np.float64)
+
+    @property
+    def cells(self) -> Integers:
+        """Number of the stratum and group of each entry together, -1 for none."""
+        codes = self.groups.codes.astype(np.intp)
+        if self.strata is None:
+            return codes
+        cells = self.strata.codes.astype(np.intp) * len(self.groups.labels) + codes
+        return np.where((codes < 0) | (self.strata.codes < 0), -1, cells)
+
+    def that_count(self) -> Integers:
+        """Positions of entries that have a group, a stratum and a weight above zero."""
+        counts, weight = self.cells >= 0, self.weight
+        if self.each is not None:
+            weight = self.each
+        if weight is not None:
+            counts &= weight > 0
+        return np.flatnonzero(counts)
+
+    def grouped(self) -> Self:
+        """Entries that have a group, and stand for somebody."""
+        counts = self.groups.codes >= 0
+        if self.n is not None and self.totals is not None:
+            counts &= self.totals > 0
+        return self if counts.all() else self[counts]
+
+    def by_stratum(self) -> Iterator[tuple[Hashable, Integers]]:
+        """Yield each stratum, and the positions of its entries that have a group."""
+        if self.strata is None:
+            yield None, np.flatnonzero(self.groups.codes >= 0)
+            return
+        codes = np.where(self.groups.codes < 0, -1, self.strata.codes)
+        labels = self.strata.labels
+        yield from zip(labels, rows_by_code(codes, len(labels)), strict=True)
+
+    def statistic(self, kind: _MadeOfRows[Statistic]) -> Statistic:
+        """Statistic of a class of these rows; those without a group are left out."""
+        return kind._from_rows(self)
+
+    def ordered(self) -> Self:
+        """Entries in the order of `y_pred`, which statistics of scores need."""
+        if self._is_ordered:
+            return self
+        return self[np.argsort(self.y_pred, kind="stable")]
+
+    @cached_property
+    def _is_ordered(self) -> bool:
+        """Whether entries are in the order of `y_pred`."""
+        return bool((self.y_pred[1:] >= self.y_pred[:-1]).all())
+
+    @cached_property
+    def label_pairs(self) -> Integers:
+        """Position of each entry in a flattened confusion matrix."""
+        return np.asarray(self.y_true * np.intp(len(self.classes)) + self.y_pred)
+
+    @cached_property
+    def levels(self) -> Integers | None:
+        """Number of different scores below that of each entry, if these are ordered.
+
+        None where all scores differ, so that it is the position.
+        """
+        new = self.y_pred[1:] != self.y_pred[:-1]
+        return None if new.all() else np.append(0, np.cumsum(new, dtype=np.intp))
+
+    def drawn_as(self, rows: Rows) -> Self:
+        """Return these entries with the groups and numbers that they have in `rows`.
+
+        Those are a draw of the table that was indexed first. Groups are expressed by
+        the labels of these entries; those of another label have none.
+        """
+        at = slice(None) if self.position is None else self.position
+        groups = rows.groups if self.position is None else rows.groups[at]
+        if groups.labels != self.groups.labels:
+            groups = with_labels(groups, self.groups.labels)
+        columns: dict[str, Any] = {"groups": replace(self.groups, codes=groups.codes)}
+        if rows.n is not None:
+            for name in ("n", "weight", "squares"):
+                values = getattr(rows, name)
+                columns[name] = None if values is None else values[at]
+        return self._changed(**columns)
+
+    def with_groups(self, groups: Groups) -> Self:
+        """Return the same entries in other groups."""
+        return self._changed(groups=groups)
+
+    def times(self, n: NDArray[Any]) -> Self:
+        """Return each entry so many times."""
+        weight = None if self.weight is None else self.weight * n
+        squares = None if self.squares is None else self.squares * n
+        return self._changed(n=n, weight=weight, squares=squares)
+
+    def _changed(self, **columns: Any) -> Self:
+        """Return rows that share all other columns, and what is known of these."""
+        changed = copy.copy(self)
+        if "groups" in columns:
+            changed.__dict__.pop("_of_each_cell", None)
+        for name, values in columns.items():
+            object.__setattr__(changed, name, values)
+        return changed
+
+    def permuted(
+        self, generator: np.random.Generator, within: Sequence[Integers] | None = None
+    ) -> Self:
+        """Permute groups among the people at each of some lists of positions.
+
+        By default these are all people that count. Entries that stand for several
+        people must be those of `counted`: their numbers are dealt, not single people.
+        """
+        within = [self.that_count()] if within is None else within
+        if self.n is None:
+            codes = shuffled_codes(self.groups.codes, within, generator)
+            return self.with_groups(replace(self.groups, codes=codes))
+        numbers = self._by_group.copy()
+        for part in within:
+            cells = np.unique(part // len(numbers))
+            numbers[:, cells] = deal(numbers[:, cells], generator)
+        return self.with_numbers(numbers)
+
+    def resampled(self, generator: np.random.Generator) -> Self:
+        """Draw as many people of each group, within each stratum, with replacement."""
+        if self.n is None:
+            return self.times(np.bincount(self.draw(generator), minlength=len(self)))
+        drawn = [redraw(numbers, generator) for numbers in self._by_group]
+        return self.with_numbers(np.array(drawn))
+
+    def draw(self, generator: np.random.Generator) -> Integers:
+        """Positions of people that are drawn in each group, and within each stratum."""
+        order, starts, sizes = self._of_each_cell
+        drawn: Integers = order[starts + generator.integers(sizes)]
+        return drawn
+
+    @cached_property
+    def _of_each_cell(self) -> tuple[Integers, Integers, Integers]:
+        """Entries in the order of their cells, and start and size of each one's cell.
+
+        Those in no cell come first, and are never drawn.
+        """
+        cells = self.cells
+        sizes = np.bincount(cells[cells >= 0])
+        starts = np.cumsum(sizes) - sizes + np.count_nonzero(cells < 0)
+        order = np.argsort(cells, kind="stable")
+        return order, np.repeat(starts, sizes), np.repeat(sizes, sizes)
+
+    def counted(self) -> Self:
+        """Count the people who are alike, in cells that have an entry for each group.
+
+        People of a cell share stratum, fold, label, score and weight. Cells are in the
+        order of their scores, or of labels, and entries in the order of cells, then
+        groups; some of them stand for nobody. Rows that do not count are left out.
+        """
+        rows = self[self.that_count()]
+        n = np.ones(len(rows), np.intp) if rows.n is None else rows.n
+        each = None if rows.weight is None else quotients(rows.weight, n)
+        of_scores = rows.y_pred is not None and rows.y_pred.dtype.kind == "f"
+        columns = [rows.y_true, rows.y_pred][:: -1 if of_scores else 1]
+        strata = None if rows.strata is None else rows.strata.codes
+        first, cells = _distinct([strata, rows.fold, *columns, each])
+        numbers = np.zeros((rows.n_groups, len(first)), np.int64)
+        np.add.at(numbers, (rows.groups.codes, cells), n)
+        return replace(rows, each=each)[first].with_numbers(numbers)
+
+    def with_numbers(self, numbers: NDArray[np.int64]) -> Self:
+        """Return these cells with a number of people for each group, then cell.
+
+        Each cell has one entry, or, as `counted` returns them, one for each group.
+        """
+        n, n_cells = numbers.T.ravel(), numbers.shape[1]
+        rows = self
+        if len(self) == n_cells:
+            rows = replace(self[np.repeat(np.arange(n_cells), self.n_groups)])
+            codes = np.tile(np.arange(self.n_groups), n_cells)
+            groups = replace(self.groups, codes=codes)
+            rows = replace(rows, groups=groups, squares=None, position=None)
+        return rows._changed(n=n, weight=None if rows.each is None else n * rows.each)
+
+    @property
+    def _by_group(self) -> NDArray[np.int64]:
+        """Number of people of each group and cell, of counted rows."""
+        assert self.n is not None
+        return self.n.reshape(-1, self.n_groups).T
+
+
+class Countable(NamedTuple):
+    """Rows as a metric reads them, and what counts its statistic of these."""
+
+    rows: Rows
+    count: Callable[[Rows], Any]
+
+    def statistic(self, drawn: Rows) -> Any:
+        """Return the statistic of the rows as they are in a draw of all rows."""
+        return self.count(
+            self.rows if drawn is self.rows else self.rows.drawn_as(drawn)
+        )
+
+
+def _distinct(columns: Sequence[Any]) -> tuple[Integers, Integers]:
+    """First entry of each combination of values, in their order, and that of each."""
+    known = [column for column in columns if column is not None]
+    order = np.lexsort(known[::-1])
+    new = np.zeros(len(order), dtype=bool)
+    new[:1] = True
+    for column in known:
+        ordered = column[order]
+        new[1:] |= ordered[1:] != ordered[:-1]
+    cells = np.empty(len(order), dtype=np.intp)
+    cells[order] = np.cumsum(new) - 1
+    return order[new], cells
+
+
+def shuffled_codes(
+    codes: Codes, within: Sequence[Integers], generator: np.random.Generator
+) -> Codes:
+    """Permute codes among the rows of each part; other rows keep theirs."""
+    rows = np.concatenate([np.empty(0, np.intp), *within])
+    moved = codes[rows].astype(np.intp)  # NumPy shuffles small integers more slowly
+    stop = 0
+    for part in within:
+        start, stop = stop, stop + len(part)
+        generator.shuffle(moved[start:stop])
+    shuffled = codes.copy()
+    shuffled[rows] = moved
+    return shuffled
+
+
+def deal(
+    numbers: NDArray[np.int64], generator: np.random.Generator
+) -> NDArray[np.int64]:
+    """Deal all people to groups of the same sizes anew; groups come first."""
+    if numbers.sum() >= _MAX_DEALT:
+        raise ValueError(
+            "y_score must be a statistic of fewer than 10**9 rows, as NumPy permutes "
+            f"no more, got one of {numbers.sum()}."
+        )
+    left, sizes = numbers.sum(axis=0), numbers.sum(axis=1)
+    dealt = np.empty_like(numbers)
+    for group, size in enumerate(sizes[:-1]):
+        dealt[group] = generator.multivariate_hypergeometric(
+            left, size, method="marginals"
+        )
+        left = left - dealt[group]
+    dealt[-1] = left
+    return dealt
+
+
+def redraw(
+    numbers: NDArray[np.int64], generator: np.random.Generator
+) -> NDArray[np.int64]:
+    """Draw as many people as cells have, with replacement.
+
+    Poisson numbers of independent cells are multinomial, given their sum. Their rates
+    add up to two standard deviations less than the number of people, and those that are
+    missing are drawn afterwards; 2 % of all sums are too large, and drawn again. This
+    takes half the time of `Generator.multinomial` where cells are many.
+    """
+    size, missing = int(numbers.sum()), -1
+    filled = np.flatnonzero(numbers)
+    rates = numbers[filled] * max(0.0, 1 - 2 / math.sqrt(max(size, 1)))
+    while missing < 0:
+        of_cells = generator.poisson(rates)
+        missing = size - int(of_cells.sum())
+    if missing > len(filled):
+        of_cells += generator.multinomial(missing, numbers[filled] / size)
+    elif missing:
+        people = np.sort(generator.integers(size, size=missing))  # to be found faster
+        ends = np.cumsum(numbers[filled])
+        cells = np.searchsorted(ends, people, side="right")
+        of_cells += np.bincount(cells, minlength=len(filled))
+    drawn = np.zeros_like(numbers)
+    drawn[filled] = of_cells
+    return drawn

@@ -1,0 +1,124 @@
+"""Errors that say what to type: other names, missing packages, class methods."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from inspect import signature
+from typing import Any, Self
+
+_MEASURES = (
+    "selection_rate",
+    "true_positive_rate",
+    "true_negative_rate",
+    "false_positive_rate",
+    "false_negative_rate",
+    "accuracy_score",
+    "balanced_accuracy_score",
+    "precision_score",
+    "recall_score",
+    "f1_score",
+    "zero_one_loss",
+    "log_loss",
+    "roc_auc_score",
+    "r2_score",
+    "mean_absolute_error",
+    "mean_squared_error",
+)
+#: How a measure of the groups becomes one number.
+_OF_GROUPS = {
+    "": "",
+    "_difference": ".difference()",
+    "_ratio": ".ratio()",
+    "_group_min": ".by_group.min()",
+    "_group_max": ".by_group.max()",
+}
+#: What to type for a name, by package and name.
+INSTEAD = {
+    "skfair.metrics": {
+        measure + end: f"group_metrics({measure!r}, ...){call}"
+        for measure in _MEASURES
+        for end, call in _OF_GROUPS.items()
+    }
+    | {
+        "MetricFrame": "group_metrics",
+        "equal_opportunity_difference": "true_positive_rate_difference",
+        "equal_opportunity_ratio": "group_metrics('true_positive_rate', ...).ratio()",
+        "demographic_parity_ratio": "impact_ratios",
+        "equalized_odds_ratio": "group_metrics('true_positive_rate', ...).ratio()",
+        "make_derived_metric": "make_fairness_scorer",
+        "statistical_parity_difference": "demographic_parity_difference",
+        "disparate_impact_ratio": "impact_ratios",
+        "mdss_bias_score": "worst_subgroup",
+    },
+    "skfair.postprocessing": {
+        "ThresholdOptimizer": "MADDPostProcessor(estimator, max_mcdp=...)",
+        "RejectOptionClassifier": "MADDPostProcessor(estimator, max_mcdp=...)",
+    },
+    "skfair.inprocessing": {
+        "ExponentiatedGradient": "skfair.postprocessing.UnawarePostProcessor("
+        "estimator)",
+        "GridSearch": "skfair.postprocessing.UnawarePostProcessor(estimator), whose "
+        "path_ has the trade-off",
+        "Reweighing": "MCDPReweighter(estimator)",
+        "AdversarialDebiasing": "DiffMCDPClassifier()",
+        "CorrelationRemover": "skfair.postprocessing.UnawarePostProcessor(estimator)",
+    },
+    "skfair.frames": {
+        "mcdp": "skfair.metrics.mcdp(None, grouped_scores(table, ...)), or "
+        "skfair.metrics.metric_bounds(mcdp, grouped_histogram(table, ...))",
+    },
+}
+
+
+def other_names(package: str) -> Callable[[str], Any]:
+    """Return a function ``__getattr__`` of a package that says what to type instead.
+
+    An ImportError reaches whoever imports such a name or looks it up.
+    """
+
+    def find(name: str) -> Any:
+        if name in INSTEAD[package]:
+            instead = INSTEAD[package][name]
+            raise ImportError(f"{package} has no {name}: use {instead}.", name=name)
+        raise AttributeError(f"module {package!r} has no attribute {name!r}")
+
+    return find
+
+
+def require(package: str, caller: str, otherwise: str) -> Any:
+    """Import a package; if it is missing, raise an error that says how to get it."""
+    try:
+        return importlib.import_module(package)
+    except ImportError as error:
+        raise ImportError(
+            f"{caller} needs {package}, which is not installed. Install it with "
+            f"'pip install {package.partition('.')[0]}', or {otherwise}."
+        ) from error
+
+
+def extra(name: str) -> str:
+    """How to install the packages of one of the extras of the library."""
+    return f"with the extra '{name}' of a skfair checkout: pip install -e \".[{name}]\""
+
+
+class MadeByClassMethods:
+    """Base of classes that are called with what their class methods have computed."""
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+        """Refuse rows, and name the class methods that take them."""
+        if args or kwargs:  # neither is given where an object is unpickled
+            try:
+                signature(cls.__init__).bind(None, *args, **kwargs)
+            except TypeError as error:
+                made = " or ".join(makers_of(cls))
+                raise TypeError(
+                    f"{cls.__name__} must be made by {made}: {error}."
+                ) from None
+        return super().__new__(cls)
+
+
+def makers_of(cls: type) -> list[str]:
+    """Names of the class methods that take rows."""
+    names = [name for name in dir(cls) if name.startswith("from_")]
+    return [f"{cls.__name__}.{name}" for name in names]

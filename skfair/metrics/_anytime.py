@@ -1,0 +1,294 @@
+"""Bounds of noise that hold at all looks at growing data at once.
+
+An e-process is at least 0 and 1 on average at most, whenever one stops; it is ever
+above 1 / level with at most the probability `level`. A product of the e-processes of
+two groups is one, too: it bounds both at once, in any order of their rows.
+
+A reversed e-process is one if rows leave one by one instead of coming: that it is ever
+above 1 / level has the same probability. The difference of two means has one of its
+own, which does not pay for either mean. ``docs/proofs/intervals.md`` has the
+proofs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+from scipy.optimize import brentq
+from scipy.special import (
+    betaln,
+    dawsn,
+    polygamma,
+    psi,
+    voigt_profile,
+    xlog1py,
+    xlogy,
+)
+
+from skfair._utils._arrays import Floats
+
+#: Variance at which bounds for all sizes are sharpest: about a thousand rows a group.
+_MIXING = 25.0
+#: Rows that a mixture of rates is worth, which varies as one of means does.
+_PRIOR_ROWS = 4 * _MIXING
+#: Scale of the exponents of a difference, at which its bound is sharpest for about a
+#: thousand rows.
+_EXPONENTS = 100.0
+#: Standard deviations that noise of a difference may have beyond those of normal noise.
+_BEYOND = 40.0
+#: Prices of a difference at which its bound is evaluated, of which the best one counts.
+_N_PRICES = 80
+#: Halvings after which a rate or a noise is found.
+_N_HALVINGS = 32
+#: Distances of CDFs between which their e-process is bounded.
+_N_DISTANCES = 2000
+#: Blocks of rows of nearly the same gap.
+_N_BLOCKS = 400
+
+
+def mean_at_any_time(sizes: Floats, level: float) -> Floats:
+    """One-sided bound on the noise of a mean of values in [0, 1], at all sizes at once.
+
+    It is the normal mixture bound, with the variance 1/4.
+    """
+    spreads, logarithms = normal_mixture(sizes)
+    found = np.log(np.exp(logarithms / 2) / (2 * level) + 1)
+    return np.asarray(np.sqrt(2 * spreads * found))
+
+
+def cdf_at_any_time(sizes: Floats, level: float) -> Floats:
+    """Bound on the noise of a CDF, at all sizes at once."""
+    iterated = np.log(np.log(math.e * sizes)) + 0.8 * math.log(1612 / level)
+    return np.asarray(0.85 * np.sqrt(iterated / sizes))
+
+
+def normal_mixture(sizes: Floats) -> tuple[Floats, Floats]:
+    """Spread s^2 and price c of the e-process exp((x^2 / s^2 - c) / 2) of the noise x.
+
+    The noise is that of a mean of values in [0, 1], whose variance is at most 1/4.
+    """
+    variances = sizes / 4
+    return (variances + _MIXING) / sizes**2, np.log1p(variances / _MIXING)
+
+
+def variances_at_any_time(sizes: Floats) -> Floats:
+    """Variances of means of values in [0, 1], as reversed e-processes count them.
+
+    If one of n rows leaves, the mean moves by at most 1 / (n - 1): the sum of the
+    variances of all such steps is that of 1 / (4 j^2) over all j from n on.
+    """
+    return np.asarray(polygamma(1, np.maximum(sizes, 1e-3)) / 4)
+
+
+def log_e_value_of_noise(noise: Floats, variances: Any) -> Floats:
+    """Logarithm of the reversed e-process of a difference of means, by its noise x.
+
+    It is the mixture of exp(t x - t^2 variance / 2) over t of a Cauchy distribution.
+    """
+    deviations = np.sqrt(variances)
+    distances = noise / deviations
+    density = voigt_profile(distances, 1, _EXPONENTS * deviations)
+    return np.asarray(distances**2 / 2 + np.log(math.sqrt(2 * math.pi) * density))
+
+
+def two_means(variances: Floats, level: float, *, sides: int = 1) -> Floats:
+    """Bound on the noise of a difference of means, by the sum of their variances.
+
+    On one side the mixture over positive t is at least twice that over all t, less 1.
+    """
+    price = -math.log(level)
+    if sides == 1:
+        price = math.log1p(1 / level) - math.log(2)
+    high = _largest_noise_of_means(variances, price)
+    low = np.zeros_like(high)
+    for _ in range(_N_HALVINGS + 16):
+        noise = (low + high) / 2
+        inside = log_e_value_of_noise(noise, variances) < price
+        low, high = np.where(inside, noise, low), np.where(inside, high, noise)
+    return np.asarray(high)
+
+
+def _largest_noise_of_means(variances: Any, price: float) -> Any:
+    """Noise whose e-value has at least this logarithm, and by far."""
+    return (math.sqrt(2 * price) + _BEYOND) * np.sqrt(variances)
+
+
+def two_cdfs(sizes: Floats) -> Callable[[float], Floats]:
+    """Bound on the largest noise of the difference of each two CDFs, by level.
+
+    As for rates, both groups' e-processes multiply to at most 1 / level.
+    """
+    prices = _prices(sizes)
+
+    @cache
+    def largest_noise() -> list[Floats]:
+        found = {size: _largest_noise(size, prices) for size in set(sizes.tolist())}
+        return [found[size] for size in sizes.tolist()]
+
+    def noise(level: float) -> Floats:
+        by_group = np.array(largest_noise())
+        return np.concatenate(
+            [
+                (one + by_group[i:] - math.log(level) / prices).min(axis=1)
+                for i, one in enumerate(by_group[:-1], start=1)
+            ]
+        )
+
+    return noise
+
+
+def _largest_noise(size: float, prices: Floats) -> Floats:
+    """Largest y - log E(y) / price over the noise y of a CDF, for each price.
+
+    A CDF that is y too high is still y - v too high where the true one is larger by v,
+    so that the normal mixtures of all scores are at least E(y) on average.
+    """
+    spread, price = map(float, normal_mixture(np.array(size)))
+    deviation = math.sqrt(2 * spread)
+    noise = np.geomspace(min(deviation / 4, 0.5), 1, _N_DISTANCES)
+    # At 1 no score is left where the CDF is right.
+    elsewhere = np.log1p(-noise[:-1])
+    near = (noise[:-1] / deviation) ** 2
+    near += np.log(deviation * dawsn(noise[:-1] / deviation))
+    logarithms = np.append(0, np.logaddexp(elsewhere, near)) - price / 2
+    # Between two distances: the larger one, with the e-process at the smaller one.
+    return np.asarray((noise - logarithms / prices[:, None]).max(axis=1))
+
+
+def _prices(sizes: Floats) -> Floats:
+    """Prices of a difference, from that of few rows to that of rates near 0 and 1."""
+    least, most = sizes.min(), sizes.max()
+    cheapest = least / (2 * math.sqrt(least + _PRIOR_ROWS))
+    return np.geomspace(cheapest, 8 * most + _PRIOR_ROWS, _N_PRICES)
+
+
+def rate_ends(
+    rates: Floats, sizes: Floats
+) -> tuple[Callable[[float], float], Callable[[float], float]]:
+    """Lower and upper end of the largest difference of two groups' rates, by level.
+
+    Rates have the shape (n_groups, n_rates). One half of the level is for the product
+    of both groups' e-processes, which knows that rates near 0 and 1 vary less, and one
+    for the reversed e-process of the difference: the closer end counts.
+
+    By Lagrange's duality the largest difference of two rates whose product is below
+    1 / level is found group by group, at each price of a difference; the best price is
+    sharp, and any is valid.
+    """
+    prices, variances = _prices(sizes), variances_at_any_time(sizes)
+    hits = rates * sizes
+    floors = _least_rates(hits, sizes - hits, prices)
+    ceilings = 1 - _least_rates(sizes - hits, hits, prices)
+    one, other = np.triu_indices(len(rates), 1)
+
+    def low(level: float) -> float:
+        # A group and itself have no lower end above 0.
+        ends = floors.max(axis=0) - ceilings.min(axis=0) + math.log(level / 2) / prices
+        noise = two_means(variances[one] + variances[other], level / 2, sides=2)
+        return float(max(ends.max(), (abs(rates[one] - rates[other]) - noise).max()))
+
+    def high(level: float) -> float:
+        found = -math.inf
+        for group, ceiling in enumerate(ceilings):
+            others = np.delete(np.arange(len(rates)), group)
+            ends = ceiling - floors[others] - math.log(level / 2) / prices
+            noise = two_means(variances[group] + variances[others], level / 2)
+            moved = rates[group] - rates[others] + noise
+            found = max(found, float(np.minimum(ends.min(axis=-1), moved).max()))
+        return found
+
+    return low, high
+
+
+def _least_rates(hits: Floats, misses: Floats, prices: Floats) -> Floats:
+    """Least p + log E(p) / price over rates p, for each price; E is convex."""
+    hits, misses = hits[..., None], misses[..., None]
+    low = np.zeros(np.broadcast_shapes(hits.shape, prices.shape))
+    high = np.ones_like(low)
+    for _ in range(_N_HALVINGS):
+        rates = (low + high) / 2
+        falls = _slope(rates, hits, misses) < -prices
+        low, high = np.where(falls, rates, low), np.where(falls, high, rates)
+    rates = (low + high) / 2
+    return np.asarray(rates + log_e_value(rates, hits, misses) / prices)
+
+
+def log_e_value(rates: Floats, hits: Floats, misses: Floats) -> Floats:
+    """Logarithm of the e-process of a rate: a mixture of rates around it, over it."""
+    first, second = _PRIOR_ROWS * rates + 0.5, _PRIOR_ROWS * (1 - rates) + 0.5
+    mixture = betaln(first + hits, second + misses) - betaln(first, second)
+    return np.asarray(mixture - xlogy(hits, rates) - xlog1py(misses, -rates))
+
+
+def _slope(rates: Floats, hits: Floats, misses: Floats) -> Floats:
+    """Differentiate `log_e_value` by the rate."""
+    first, second = _PRIOR_ROWS * rates + 0.5, _PRIOR_ROWS * (1 - rates) + 0.5
+    rising, falling = psi(first + hits) - psi(first), psi(second + misses) - psi(second)
+    mixture = _PRIOR_ROWS * (rising - falling)
+    return np.asarray(mixture - hits / rates + misses / (1 - rates))
+
+
+def largest_gap_end(
+    first: tuple[Floats, Floats], second: tuple[Floats, Floats]
+) -> Callable[[float], float]:
+    """Lower end of the largest gap of two groups' CDFs, by level.
+
+    Groups are given by distinct scores and numbers of rows. Each row's own score is a
+    threshold, at which the other rows are compared; the reversed e-processes of all
+    thresholds are mixed, with one half for the rows of each group.
+    """
+    sizes = np.array([rows.sum() for _, rows in (first, second)], dtype=float)
+    gaps, shares = _gaps_without_each_row(first, second, sizes)
+    order = np.argsort(-gaps)
+    # The least gap of each block counts for all of its rows.
+    last = np.unique(np.geomspace(1, len(gaps), _N_BLOCKS).astype(np.intp)) - 1
+    gaps = gaps[order][last]
+    shares = np.diff(np.cumsum(shares[order])[last], prepend=0)
+    logarithms, variance = np.log(shares), gap_variance(sizes)
+
+    def end(level: float) -> float:
+        def excess(gap: float) -> float:
+            noise = np.maximum(gaps - gap, 0)
+            evidence = logarithms + log_e_value_of_noise(noise, variance)
+            most = evidence.max()  # so that no power overflows
+            return float(most + np.log(np.exp(evidence - most).sum() * level))
+
+        highest = float(gaps[0])
+        reach = _largest_noise_of_means(variance, -math.log(level * shares[0]))
+        return float(brentq(excess, highest - reach, highest, xtol=1e-12))
+
+    return end
+
+
+def gap_variance(sizes: Floats) -> Any:
+    """Variance of the gap at the score of one row of two groups.
+
+    `sizes` have the shape (2, ...). The row itself is left out, of whichever group.
+    """
+    return variances_at_any_time(_less_one(sizes)).sum(axis=0)
+
+
+def _less_one(sizes: Floats) -> Floats:
+    """Numbers of rows without one, which tell nothing of a group of one row."""
+    return np.maximum(sizes - 1, 1e-3)
+
+
+def _gaps_without_each_row(
+    first: tuple[Floats, Floats], second: tuple[Floats, Floats], sizes: Floats
+) -> tuple[Floats, Floats]:
+    """Gaps of the CDFs of all other rows at the score of each row, and its share."""
+    found, shares = [], []
+    for own, other, n_own, n_other in (
+        (first, second, *sizes),
+        (second, first, *sizes[::-1]),
+    ):
+        scores, rows = own
+        below = np.concatenate([[0], np.cumsum(other[1])])
+        others = below[np.searchsorted(other[0], scores, side="right")] / n_other
+        found.append(np.abs((np.cumsum(rows) - 1) / _less_one(n_own) - others))
+        shares.append(rows / (2 * n_own))
+    return np.concatenate(found), np.concatenate(shares)

@@ -1,0 +1,396 @@
+"""Whether a score means the same in each group: cumulative differences to outcomes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from skfair._rows import Countable, Rows
+from skfair._utils._arrays import Bools, Floats, Integers
+from skfair.groups import drop_weightless, resolve_groups
+from skfair.metrics._evaluate import never, specify
+from skfair.metrics._inputs import (
+    Multigroup,
+    labelled_scores,
+    refuse_statistics,
+    warn_if_undefined,
+)
+from skfair.metrics._pairs import (
+    Located,
+    PairGaps,
+    compared_groups,
+    curve_blocks,
+    largest_apart,
+    locate_largest,
+)
+from skfair.metrics._spec import Specification, register
+from skfair.metrics._strata import Multistratum, largest_defined
+from skfair.statistics import GroupedCalibration, GroupedOutcomes
+from skfair.statistics._grouped_scores import sort_scores
+
+#: Numbers in one block of curves, which bounds memory.
+_BLOCK = 2**18
+
+
+class Steps(NamedTuple):
+    """What rows add to the curve C of their group, in the order of their scores."""
+
+    scores: Floats
+    codes: NDArray[Any]
+    #: Outcome minus score, as a share of the weight of the group.
+    steps: Floats
+    #: Weight of the group of each curve as a share of all.
+    shares: Floats
+
+    @classmethod
+    def _from_rows(cls, rows: Rows) -> Steps:
+        """Return the steps of checked rows; those that are in order are not sorted."""
+        rows = rows.ordered().grouped()
+        codes, weights = rows.groups.codes, rows.totals
+        weights = np.ones(len(rows), np.int64) if weights is None else weights
+        totals = np.bincount(codes, weights, rows.n_groups)
+        steps = weights / totals[codes] * (rows.y_true - rows.y_pred)
+        return cls(rows.y_pred, codes, steps, totals / totals.sum())
+
+    @property
+    def n_groups(self) -> int:
+        """Number of groups."""
+        return len(self.shares)
+
+    def curves(self) -> Iterator[tuple[Floats, Floats]]:
+        """Yield distinct scores, and the curves there, shape (n_curves, n_scores)."""
+        parts = self.scores, self.codes, self.steps
+        return curve_blocks(*parts, len(self.shares), _BLOCK)
+
+
+class LabelledRows(NamedTuple):
+    """Scores, true labels and groups of rows, in the order in which they were given."""
+
+    scores: Floats
+    positive: Bools
+    codes: NDArray[Any]
+    weights: Any  # None where each row counts once
+    #: The true labels of each group.
+    statistic: GroupedOutcomes
+
+
+def labelled_rows(
+    name: str,
+    y_true: Any,
+    y_score: Any,
+    sensitive_features: Any,
+    sample_weight: Any,
+    pos_label: Any,
+) -> LabelledRows | None:
+    """Check rows; None with a warning where groups cannot be compared."""
+    refuse_statistics(y_score, "y_score")
+    scores, positive = labelled_scores(y_true, y_score, pos_label)
+    groups = resolve_groups(sensitive_features, n_samples=len(scores))
+    statistic = GroupedOutcomes.from_outcomes(
+        positive, sensitive_features=groups, sample_weight=sample_weight
+    )
+    if warn_if_undefined(name, statistic):
+        return None
+    rows, codes, weights, _ = drop_weightless(
+        np.arange(len(scores)), groups, sample_weight
+    )
+    if len(rows) < len(scores):
+        scores, positive = scores[rows], positive[rows]
+    return LabelledRows(scores, positive, codes, weights, statistic)
+
+
+def rows_by_score(rows: LabelledRows) -> Steps:
+    """Sort rows by score; equal scores, groups and outcomes are one step."""
+    totals = rows.statistic.totals
+    # One sort by score, group and outcome, in as few bits as possible.
+    small = np.int8 if len(totals) < 2**6 else np.intp
+    cells: Any = 2 * rows.codes.astype(small) + rows.positive
+    scores, cells, weights = sort_scores(
+        rows.scores, cells, rows.weights, n_groups=2 * len(totals)
+    )
+    codes = cells >> 1
+    steps: Any = weights / totals[codes] * ((cells & 1) - scores)
+    return Steps(scores, codes, steps, totals / totals.sum())
+
+
+def score_cells(rows: Rows) -> Integers:
+    """Cells of rows with similar scores, as many as the root of their number.
+
+    All groups count alike, so that cells are narrow where the scores of a small group
+    are. Rows with equal scores are in one cell; rows without a group do not count.
+    """
+    scores, codes = np.asarray(rows.y_pred, dtype=np.float64), rows.groups.codes
+    numbers = np.where(codes >= 0, 1 if rows.n is None else rows.n, 0)
+    sizes = np.bincount(np.maximum(codes, 0), numbers, max(rows.n_groups, 1))
+    weights = numbers / np.maximum(sizes, 1)[codes]
+    order = np.argsort(scores, kind="stable")
+    sums = np.concatenate([[0.0], np.cumsum(weights[order])])
+    below = sums[np.searchsorted(scores[order], scores)] / max(sums[-1], 1e-300)
+    # More than the rounding of the sums.
+    cells = np.floor(below * math.ceil(math.sqrt(numbers.sum())) + 1e-9)
+    return np.asarray(cells.astype(np.intp))
+
+
+def locate_curves(statistic: Steps, *, multigroup: Multigroup = "pairwise") -> Located:
+    """Locate the largest difference of two curves C, and both curves there."""
+    value, score, heights = largest_curve_gap(statistic, multigroup)
+    everyone = float(statistic.shares @ heights)
+    found = locate_largest(value, heights, everyone, multigroup)
+    if found.pair[0] == found.pair[1]:
+        found = found._replace(pair=(0, 1), figures=(heights[0], heights[1]))
+    if math.isnan(score):
+        score = float(statistic.scores[0])
+    return found._replace(score=score)
+
+
+def pairs_of_curves(
+    statistic: Steps,
+    *,
+    multigroup: Multigroup = "pairwise",
+    among: Integers | None = None,
+) -> PairGaps:
+    """Largest differences of the curves C of all pairs, nan of groups without rows."""
+    shares = statistic.shares
+    first, second = compared_groups(len(shares), multigroup, among)
+    groups = np.arange(len(shares)) if among is None else among
+
+    def curves() -> Iterator[Floats]:
+        for _, heights in statistic.curves():
+            if multigroup == "pairwise":
+                yield heights[groups]
+            else:
+                everyone = _mean(shares, heights)
+                yield np.vstack([heights, everyone])
+
+    values = largest_apart(curves(), multigroup)
+    absent = shares == 0
+    absent = absent[first] if second is None else absent[first] | absent[second]
+    values[absent] = math.nan
+    largest = None if among is None else largest_curve_gap(statistic, multigroup)[0]
+    sizes = shares[np.newaxis]
+    return PairGaps(first, second, values[np.newaxis], sizes, metric=largest)
+
+
+def _rows_of_calibration(rows: Rows, *, pos_label: Any = None) -> Countable:
+    """Read outcomes, and sort scores."""
+    scores, positive = labelled_scores(rows.y_true, rows.y_pred, pos_label)
+    rows = replace(rows, y_true=positive.astype(np.float64), y_pred=scores)
+    return Countable(rows.ordered(), Steps._from_rows)
+
+
+def _bounding_curves(statistic: GroupedCalibration) -> Iterator[tuple[Floats, Floats]]:
+    """Yield curves below and above C of each group, as rows of two arrays.
+
+    C is least if positive rows have the largest score of their cell and negative ones
+    count from its least score on, each with the largest score of the cell.
+    """
+    hits, misses = statistic.positive, statistic.negative
+    n_groups = statistic.n_groups
+    parts: Any = (
+        (hits.highs, hits.codes, hits.weights * (1 - hits.highs)),
+        (misses.lows, misses.codes, -misses.weights * misses.highs),
+        (hits.lows, hits.codes + n_groups, hits.weights * (1 - hits.lows)),
+        (misses.highs, misses.codes + n_groups, -misses.weights * misses.lows),
+    )
+    scores, codes, steps = map(np.concatenate, zip(*parts, strict=True))
+    order = np.argsort(scores, kind="stable")
+    totals, codes = np.tile(statistic.totals, 2), codes[order]
+    both = Steps(scores[order], codes, steps[order] / totals[codes], totals)
+    for _, curves in both.curves():
+        yield curves[:n_groups], curves[n_groups:]
+
+
+def _bound_gap(
+    statistic: GroupedCalibration, *, multigroup: Multigroup = "pairwise"
+) -> tuple[float, float]:
+    """Bound `calibration_gap` of the rows of a statistic."""
+    shares = (statistic.totals / statistic.totals.sum())[:, np.newaxis]
+    lower = upper = 0.0
+    for low, high in _bounding_curves(statistic):
+        if multigroup == "pooled":
+            # A group is part of everyone: its own curve is the same on both sides.
+            own = shares * (high - low)
+            above = low + own - (shares * high).sum(axis=0)
+            below = (shares * low).sum(axis=0) + own - high
+            least = np.maximum(above, below)
+            above = high - own - (shares * low).sum(axis=0)
+            below = (shares * high).sum(axis=0) - own - low
+            most = np.maximum(above, below)
+        else:
+            least = low.max(axis=0) - high.min(axis=0)
+            smallest, second = np.partition(low, 1, axis=0)[:2]
+            most = high - np.where(low == smallest, second, smallest)
+        lower = max(lower, float(least.max(initial=0)))
+        upper = max(upper, float(most.max(initial=0)))
+    return lower, upper
+
+
+@specify(
+    compares_errors=never,
+    maximum=2.0,
+    permuted_in=score_cells,
+    bounds_by_label=_bound_gap,
+    countable=_rows_of_calibration,
+    pairs=pairs_of_curves,
+    locate=locate_curves,
+)
+def calibration_gap(
+    y_true: ArrayLike,
+    y_score: ArrayLike,
+    *,
+    sensitive_features: Any = None,
+    control_features: Any = None,
+    pos_label: Any = None,
+    multigroup: Multigroup = "pairwise",
+    multistratum: Multistratum = "max",
+    sample_weight: ArrayLike | None = None,
+) -> float:
+    """Largest difference between groups in how far outcomes differ from scores.
+
+    .. math::
+        \\max_t |C_a(t) - C_b(t)|, \\quad
+        C_g(t) = \\frac{1}{n_g} \\sum_{i \\in g, \\, s_i \\le t} (y_i - s_i)
+
+    asks whether a score of .7 means the same in each group. C of a group rises where
+    its outcomes are more frequent than its scores say, and falls where they are less
+    frequent. There are no bins to choose, unlike in calibration curves by bin.
+
+    It does not ask whether scores are true: groups whose scores are all too high in the
+    same way have no gap if they have them equally often.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        True labels of two classes. Of three or more `values_by_class` compares each
+        with the rest.
+    y_score : array-like of shape (n_samples,)
+        Probabilities of the positive class, in [0, 1].
+    sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
+        Group of each row; several columns stand for their intersection.
+    control_features : array-like of shape (n_samples,) or (n_samples, n_columns), \
+default=None
+        Stratum of each row, within which groups are compared; several columns stand for
+        their intersection. Strata without two groups are left out, with a warning that
+        names them.
+    pos_label : int, float, bool or str, default=None
+        The true label that counts as positive. None stands for 1 where the labels are 0
+        and 1, or -1 and 1; others need it.
+    multigroup : {"pairwise", "pooled"}, default="pairwise"
+        The largest difference between two groups, or between a group and everyone,
+        whose C is the mean of those of the groups by weight. The second is smaller.
+    multistratum : {"max", "weighted"}, default="max"
+        The largest value over strata, or their mean by the total weight of each.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Non-negative sample weights, which multiply the terms and replace n_g by
+        the total weight.
+
+    Returns
+    -------
+    float in [0, 2]
+        0 if the curves C are the same. nan with a warning where a group is absent or
+        too small.
+
+    Raises
+    ------
+    TypeError
+        If an argument is missing, or of a kind that is not taken.
+    ValueError
+        On scores outside [0, 1], labels that are missing or of more than two classes,
+        lengths that differ, or missing groups.
+
+    Warns
+    -----
+    sklearn.exceptions.UndefinedMetricWarning
+        If fewer than two groups can be compared.
+
+    See Also
+    --------
+    metric_bounds : Bounds of it where scores and labels are known by bins only.
+    skfair.inspection.CalibrationGapDisplay : Picture of the curves.
+    permutation_test : Whether the groups are equally calibrated.
+    sklearn.calibration.calibration_curve : Calibration by bins of scores.
+
+    Notes
+    -----
+    Noise alone makes it positive. `permutation_test` permutes groups among rows with
+    similar scores: all rows in the order of their scores, ties together, are cut into
+    as many cells as the root of their number, in which all groups count alike, and
+    groups are permuted within each. If
+    the group tells nothing of the outcome beyond the score, rows of one cell are
+    exchangeable but for what scores differ within it, which is of the order of one
+    over the number of cells, so that the level is approximate. It is exact where scores
+    within cells are equal. Groups may differ in their scores.
+    `bootstrap_interval` gives an interval.
+
+    References
+    ----------
+    .. [1] Arrieta-Ibarra, Gujral, Tannen, Tygert, Xu. "Metrics of Calibration for
+       Probabilistic Predictions". Journal of Machine Learning Research 23, 2022.
+    .. [2] Tygert. "Cumulative Deviation of a Subpopulation from the Full Population".
+       Journal of Big Data 8, 2021.
+
+    Examples
+    --------
+    >>> from skfair.metrics import calibration_gap
+    >>> y_true = [0, 1, 0, 1, 0, 0, 1, 0]
+    >>> y_score = [0.25, 0.75, 0.25, 0.75, 0.25, 0.75, 0.75, 0.25]
+    >>> calibration_gap(y_true, y_score, sensitive_features=list("aaaabbbb"))
+    0.25
+    """
+    given = y_true, y_score, sensitive_features, sample_weight, pos_label
+    found = labelled_rows("calibration_gap", *given)
+    if found is None:
+        return math.nan
+    return gap_of_steps(None, rows_by_score(found), multigroup=multigroup)
+
+
+def gap_of_steps(
+    y_true: None, y_score: Steps, *, multigroup: Multigroup = "pairwise"
+) -> float:
+    """Calibration gap of rows whose steps are known."""
+    value, _, _ = largest_curve_gap(y_score, multigroup)
+    return value
+
+
+register(
+    gap_of_steps,
+    Specification(
+        gap_of_steps,
+        compares_errors=never,
+        permuted_in=score_cells,
+        combine=largest_defined,
+        pairs=pairs_of_curves,
+        locate=locate_curves,
+    ),
+)
+
+
+def largest_curve_gap(
+    rows: Steps, multigroup: Multigroup = "pairwise"
+) -> tuple[float, float, Floats]:
+    """Largest difference of two curves, the first score with it, and all curves there.
+
+    The score is nan where the difference is 0.
+    """
+    largest, score, heights = -1.0, math.nan, np.zeros(len(rows.shares))
+    for scores, curves in rows.curves():
+        if multigroup == "pooled":
+            apart = np.abs(curves - _mean(rows.shares, curves)).max(axis=0)
+        elif len(curves) == 2:
+            apart = np.abs(curves[0] - curves[1])
+        else:
+            apart = np.ptp(curves, axis=0)
+        if apart.max(initial=-1) > largest:
+            at = int(apart.argmax())
+            largest, score, heights = float(apart[at]), float(scores[at]), curves[:, at]
+    return largest, score if largest > 0 else math.nan, heights
+
+
+def _mean(shares: Floats, curves: Floats) -> Floats:
+    """Mean of the curves; sorted terms give the same sum in any order of groups."""
+    return np.asarray(np.sort(shares[:, np.newaxis] * curves, axis=0).sum(axis=0))

@@ -1,0 +1,862 @@
+"""Confidence intervals and certificates of disparities, by bounds of the noise."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from reprlib import repr as brief
+from typing import Any, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.optimize import brentq
+
+from skfair._utils._arrays import Floats
+from skfair._utils._results import Result
+from skfair._utils._text import shown
+from skfair._utils._validation import AnyScale, Scale, check_choice, check_real
+from skfair._utils._warnings import warns_if_reordered
+from skfair.groups import Codes, positions_in, resolve_groups
+from skfair.metrics._abcc import abcc
+from skfair.metrics._cvar_fairness import cvar_fairness
+from skfair.metrics._evaluate import check_shared
+from skfair.metrics._inputs import (
+    Rate,
+    effective_sizes,
+    grouped_quality,
+    ignore_undefined,
+    warn_if_undefined,
+)
+from skfair.metrics._madd import (
+    binned_scores,
+    is_automatic,
+    madd,
+    number_of_bins,
+)
+from skfair.metrics._max_gap import max_gap
+from skfair.metrics._mcdp import mcdp
+from skfair.metrics._metric_bounds import MetricBounds, metric_bounds
+from skfair.metrics._noise import UNDEFINED, Comparisons, Method, Observed
+from skfair.metrics._noise_of_metrics import (
+    compare_abcc,
+    compare_cvar,
+    compare_equalized_odds,
+    compare_madd,
+    compare_max_gap,
+    compare_mcdp,
+    compare_parity,
+    compare_seminorm,
+)
+from skfair.metrics._pairs import grouped_scores
+from skfair.metrics._rates import (
+    compares_numbers,
+    demographic_parity_difference,
+    equalized_odds_difference,
+    errors_of,
+    false_positive_rate_difference,
+    mean_absolute_error_difference,
+    mean_error_difference,
+    parity_outcomes,
+    predictive_value_difference,
+    rate_outcomes,
+    true_positive_rate_difference,
+)
+from skfair.metrics._spec import (
+    Specification,
+    check_known,
+    check_metric,
+    complete,
+    keywords_of,
+    known_metrics,
+    pick,
+    signature_of,
+    specification_of,
+    unwrapped,
+)
+from skfair.metrics._strata import (
+    Multistratum,
+    check_no_strata,
+    combine_numbers,
+    defined_results,
+    split_classes,
+)
+from skfair.statistics import (
+    GroupedConfusion,
+    GroupedHistogram,
+    GroupedOutcomes,
+    GroupedScores,
+)
+from skfair.statistics._grouped_confusion import encode_classes
+from skfair.statistics._grouped_scores import pooled_ranks
+
+#: Groups up to which a product with each group is faster than counting.
+_FEW_GROUPS = 4
+
+
+def observe(
+    metric: Callable[..., float],
+    y_true: ArrayLike | None,
+    y_score: Any,
+    sensitive_features: Any = None,
+    sample_weight: ArrayLike | None = None,
+    *,
+    once: bool = False,
+) -> Observed:
+    """Compute the statistic of a metric, and what its noise depends on.
+
+    With `once` the statistic holds no more than this metric needs.
+    """
+    specification, options = bounded_metric(metric)
+    collect: Any = (once and specification.observe_once) or specification.observe
+    # All of them take rows in this order.
+    rows = y_true, y_score, sensitive_features, sample_weight
+    observed: Observed = collect(*rows, **pick(collect, options))
+    return observed
+
+
+def compare(
+    metric: Callable[..., float], observed: Observed, method: Method
+) -> Comparisons:
+    """Find what a metric compares, and quantiles of the noise of each comparison."""
+    check_choice("method", method, get_args(Method))
+    specification, options = bounded_metric(metric)
+    name, compare_noise = specification.name, specification.compare
+    assert compare_noise is not None
+    ranked, unit = options.get("scale", "probability") == "rank", None
+    maximum = specification.largest(options)
+    if ranked:
+        if "ranked" in keywords_of(compare_noise):
+            options["ranked"] = True
+        elif method != "band":
+            raise ValueError(
+                f"scale must be 'probability' with method={method!r} for {name}, got "
+                "'rank': the ranks are data, too."
+            )
+        observed = observed._replace(statistic=pooled_ranks(observed.statistic))
+    elif maximum == math.inf:
+        if method != "band":
+            raise ValueError(
+                f"method must be 'band' for {name} of numbers, got {method!r}: its "
+                "bounds are for values in a known range, and numbers have none."
+            )
+        statistic, unit = _in_range_seen(observed.statistic)
+        observed = observed._replace(statistic=statistic)
+    check_shared(options)
+    if "measure" in keywords_of(compare_noise) and specification.measure is not None:
+        options["measure"] = specification.measure(
+            **pick(specification.measure, options)
+        )
+        options["maximum"] = maximum
+    leaves_out = specification.leaves_groups_out
+    if not leaves_out and warn_if_undefined(name, observed.statistic):
+        return UNDEFINED._replace(maximum=maximum)
+    found: Comparisons = compare_noise(observed, method, **pick(compare_noise, options))
+    found = found._replace(maximum=maximum)
+    return found if unit is None else found.in_unit(unit)
+
+
+def _in_range_seen(statistic: GroupedScores) -> tuple[GroupedScores, float]:
+    """Move numbers to [0, 1], the least and the largest of everyone; and their range.
+
+    Bounds of probabilities then hold in large samples. What they add for small groups
+    depends on the range: of skewed numbers, a group shows only part of it.
+    """
+    scores = statistic.scores
+    low, unit = (scores.min(), np.ptp(scores)) if len(scores) else (0.0, 0.0)
+    moved = (scores - low) / (unit or 1.0)
+    return replace(statistic, scores=moved), float(unit)
+
+
+def metric_to_dict(metric: Callable[..., float]) -> dict[str, Any]:
+    """Return the name and all options of a metric, for `json.dumps`."""
+    bounded_metric(metric)
+    function, given = unwrapped(metric)
+    options = {
+        name: value.item() if isinstance(value, np.generic) else value
+        for name, value in given.items()
+    }
+    for name, value in options.items():
+        plain = value is None or isinstance(value, (str, bool, int, float))
+        if not plain or (isinstance(value, float) and math.isnan(value)):
+            raise ValueError(
+                f"metric has the option {name}={brief(value)}, expected text, a number "
+                "or None."
+            )
+    return {"name": function.__name__, "options": options}
+
+
+def metric_from_dict(data: Any) -> tuple[Callable[..., float], Any]:
+    """Return a metric, and the class of its statistic, from name and options."""
+    if not isinstance(data, Mapping) or set(data) != {"name", "options"}:
+        raise ValueError(
+            f"metric must be a dictionary of name and options, got {brief(data)}."
+        )
+    known = {specification.name: one for one, specification in _bounded().items()}
+    name, options = data["name"], data["options"]
+    if not isinstance(name, str) or name not in known:
+        raise ValueError(
+            f"metric must be one of {', '.join(known)}, got {brief(name)}."
+        )
+    if not isinstance(options, Mapping):
+        raise ValueError(f"options must be a dictionary, got {brief(options)}.")
+    metric = partial(known[name], **options)
+    try:
+        metric_to_dict(metric)
+    except TypeError as error:
+        raise ValueError(f"options of {name} are not those of it: {error}.") from error
+    return metric, specification_of(metric)[0].statistic
+
+
+def check_options(metric: Callable[..., float]) -> None:
+    """Raise where options cannot be those of the metric, whatever the rows are.
+
+    The metric is evaluated and compared on four rows. Options that may depend on the
+    rows, such as the positive label, are left out.
+    """
+    function, given = unwrapped(metric)
+    options = {
+        name: value
+        for name, value in given.items()
+        if name != "pos_label"
+        and (value is None or isinstance(value, (str, bool, int, float, np.generic)))
+    }
+    metric = partial(function, **options)
+    y_true, y_score, groups = [0, 1, 0, 1], [0, 1, 1, 0], [0, 0, 1, 1]
+    metric(y_true, y_score, sensitive_features=groups)
+    compare(metric, observe(metric, y_true, y_score, groups), "anytime")
+
+
+def _bounded() -> dict[Callable[..., float], Specification]:
+    """Metrics whose noise can be bounded.
+
+    Without bounds of its own, that of a seminorm of a gap is at most its largest value
+    times the largest gap.
+    """
+    found = {}
+    metrics = known_metrics()
+    for metric, known in sorted(metrics.items(), key=lambda item: item[1].name):
+        if known.compare is not None:
+            found[metric] = known
+        elif known.measure is not None and known.distance is None:
+            found[metric] = replace(
+                known, observe=observe_scores, compare=compare_seminorm
+            )
+    return found
+
+
+def bounded_metric(metric: Any) -> tuple[Specification, dict[str, Any]]:
+    """Find the specification of a metric whose noise can be bounded, and its options.
+
+    It may be a `partial` of another.
+    """
+    function, options = unwrapped(metric)
+    if isinstance(metric, partial) and metric.args:
+        raise ValueError(
+            f"metric must have its options set by keyword, got {shown(metric)}."
+        )
+    check_metric(metric)
+    bounded = _bounded()
+    if function not in bounded:
+        names = ", ".join(known.name for known in bounded.values())
+        raise ValueError(
+            f"metric must be one of {names}, or a functools.partial of it, got "
+            f"{shown(metric)}. bootstrap_interval takes any metric, and is approximate."
+        )
+    specification = bounded[function]
+    signature_of(function).bind_partial(**options)
+    check_no_strata(options)
+    by_row = (*specification.inputs, "sensitive_features", "sample_weight")
+    for name in by_row:
+        if options.pop(name, None) is not None:
+            raise ValueError(
+                f"{name} must be given beside the metric, not as an option of it: it "
+                "has a value for each row."
+            )
+    for name in ("control_features", "multistratum"):  # strata are compared one by one
+        options.pop(name, None)
+    users = [specification.observe, specification.compare, specification.measure]
+    users = [one for one in users if one is not None]
+    check_known(specification, options, *users, what="intervals")
+    return specification, options
+
+
+def observe_bins(
+    *rows: Any, scale: Scale = "probability", bandwidth: Any = "auto"
+) -> Observed:
+    """Scores of each group, or the bins that they are in where that is all it takes."""
+    y_true, y_score, groups, weights = rows
+    if is_automatic(bandwidth) or scale == "rank" or weights is not None:
+        return observe_scores(*rows, scale=scale)
+    n_bins = number_of_bins(bandwidth)
+    statistic = binned_scores(n_bins, y_true, y_score, groups, weights, scale)
+    return observe_scores(None, statistic, None, None)
+
+
+def observe_scores(
+    *rows: Any, scale: AnyScale = "probability", scales: Any = Scale
+) -> Observed:
+    """Scores of each group, on one of some scales.
+
+    Ranks are not taken yet, so that batches can be added.
+    """
+    y_true, y_score, groups, weights = rows
+    statistic = grouped_scores(
+        y_true, y_score, groups, weights, scale, ranked=False, scales=scales
+    )
+    sizes = effective_sizes(statistic, groups, weights)
+    _check_known(sizes)
+    return Observed(statistic, sizes)
+
+
+#: Collects numbers in a unit, too.
+observe_numbers = partial(observe_scores, scales=AnyScale)
+
+
+def observe_errors(change: Callable[[Floats], Floats], *rows: Any) -> Observed:
+    """Transform the error of each row by `change`; their means are compared."""
+    y_true, y_pred, groups, weights = rows
+    errors = change(errors_of(y_true, y_pred))
+    return observe_numbers(None, errors, groups, weights, scale="real")
+
+
+def observe_outcomes(
+    *given: Any,
+    threshold: float | None = None,
+    pos_label: Any = None,
+    scale: AnyScale = "probability",
+) -> Observed:
+    """Scores, numbers or decisions whose means are compared."""
+    check_choice("scale", scale, ("probability", "real"))
+    if compares_numbers(scale, threshold, pos_label):
+        return observe_numbers(*given, scale=scale)
+    _, y_score, sensitive_features, sample_weight = given
+    if isinstance(y_score, GroupedOutcomes):
+        # The mean square of values in [0, 1] is at most their mean.
+        return Observed(y_score, y_score.effective_sizes, y_score.means)
+    outcomes = parity_outcomes(y_score, threshold, pos_label, scale)
+    groups = resolve_groups(sensitive_features, n_samples=len(outcomes))
+    rows = {"sensitive_features": groups, "sample_weight": sample_weight}
+    statistic = GroupedOutcomes.from_outcomes(outcomes, **rows)
+    if sample_weight is None and statistic.counts.sum() == len(groups):
+        sums = _sums_of_squares(outcomes, groups.codes, len(statistic.counts))
+        squares = sums / np.maximum(statistic.counts, 1)
+    else:
+        squares = GroupedOutcomes.from_outcomes(outcomes**2, **rows).means
+    return Observed(statistic, statistic.effective_sizes, squares)
+
+
+def _sums_of_squares(outcomes: Floats, codes: Codes, n_groups: int) -> Floats:
+    """Sum the squares of each group; few groups are faster one by one."""
+    if n_groups > _FEW_GROUPS:
+        return np.asarray(np.bincount(codes, outcomes**2, n_groups))
+    return np.array([(outcomes * (codes == g)) @ outcomes for g in range(n_groups)])
+
+
+def observe_confusion(*rows: Any) -> Observed:
+    """Confusion matrices; sizes are those of the true classes of each group."""
+    y_true, y_pred, sensitive_features, sample_weight = rows
+    if isinstance(y_pred, GroupedConfusion):
+        _check_known(effective_sizes(y_pred, sensitive_features, sample_weight))
+        return Observed(y_pred, y_pred.matrices.sum(axis=2).astype(float))
+
+    groups = resolve_groups(sensitive_features, n_samples=len(y_pred))
+    by_row = {"sensitive_features": groups, "sample_weight": sample_weight}
+    statistic = GroupedConfusion.from_predictions(y_true, y_pred, **by_row)
+    sizes = statistic.matrices.sum(axis=2).astype(float)
+    if sample_weight is None:
+        return Observed(statistic, sizes)
+    codes, classes = encode_classes("y_true", y_true)
+    nothing = np.zeros(len(codes))
+    for code, at in enumerate(positions_in(statistic.classes, classes)):
+        of_class = GroupedOutcomes.from_outcomes(nothing, mask=codes == code, **by_row)
+        sizes[:, at] = of_class.effective_sizes
+    return Observed(statistic, sizes)
+
+
+def observe_quality(
+    *rows: Any, quality: Any = "selection_rate", pos_label: Any = None
+) -> Observed:
+    """Outcomes whose rates are compared."""
+    y_true, y_pred, groups, weights = rows
+    statistic = grouped_quality(y_true, y_pred, groups, quality, pos_label, weights)
+    return Observed(statistic, statistic.effective_sizes)
+
+
+def observe_rate(rate: Rate, *rows: Any, pos_label: Any = None) -> Observed:
+    """Outcomes of a rate of errors, whose squares are themselves."""
+    y_true, y_pred, groups, weights = rows
+    statistic = rate_outcomes(y_true, y_pred, groups, weights, rate, pos_label)
+    return Observed(statistic, statistic.effective_sizes, statistic.means)
+
+
+def _check_known(sizes: Floats) -> None:
+    """Raise where a statistic does not tell the effective numbers of rows."""
+    if np.isnan(sizes).any():
+        raise ValueError(
+            "y_score must be a statistic of rows without sample weights, whose squares "
+            "it does not keep; pass the rows with their weights."
+        )
+
+
+complete(mcdp, observe=observe_scores, compare=compare_mcdp)
+complete(abcc, observe=observe_numbers, compare=compare_abcc)
+complete(madd, observe=observe_scores, observe_once=observe_bins, compare=compare_madd)
+complete(
+    demographic_parity_difference, observe=observe_outcomes, compare=compare_parity
+)
+complete(
+    equalized_odds_difference, observe=observe_confusion, compare=compare_equalized_odds
+)
+complete(max_gap, observe=observe_quality, compare=compare_max_gap)
+complete(cvar_fairness, observe=observe_quality, compare=compare_cvar)
+for _metric, _change in (
+    (mean_error_difference, np.asarray),
+    (mean_absolute_error_difference, np.abs),
+):
+    complete(_metric, observe=partial(observe_errors, _change), compare=compare_parity)
+_OF_RATES: dict[Callable[..., float], Rate] = {
+    true_positive_rate_difference: "true_positive_rate",
+    false_positive_rate_difference: "false_positive_rate",
+    predictive_value_difference: "predictive_value",
+}
+for _metric, _rate in _OF_RATES.items():
+    complete(_metric, observe=partial(observe_rate, _rate), compare=compare_parity)
+
+
+@dataclass(frozen=True, repr=False)
+class ConfidenceInterval(Result):
+    """Result of `confidence_interval`.
+
+    Attributes
+    ----------
+    value : float
+        The metric on the data as given, which lies in the interval.
+    lower, upper : float
+        Ends of the interval.
+    confidence_level : float
+    method : str
+
+    See Also
+    --------
+    confidence_interval : Makes it.
+    """
+
+    value: float
+    lower: float
+    upper: float
+    confidence_level: float
+    method: str
+
+
+def confidence_interval(
+    metric: Callable[..., float],
+    y_true: ArrayLike | None,
+    y_score: Any,
+    *,
+    sensitive_features: Any = None,
+    control_features: Any = None,
+    confidence_level: float = 0.95,
+    method: Method = "band",
+    sample_weight: ArrayLike | None = None,
+) -> ConfidenceInterval:
+    """Confidence interval of a disparity that keeps its level, at parity as elsewhere.
+
+    The ends come from bounds on how far noise can move all CDFs, histograms or rates
+    at once, without resampling.
+
+    Parameters
+    ----------
+    metric : callable
+        `mcdp`, `abcc`, `madd`, `demographic_parity_difference`,
+        `equalized_odds_difference`, `true_positive_rate_difference`,
+        `false_positive_rate_difference`, `predictive_value_difference`,
+        `mean_error_difference`, `mean_absolute_error_difference`, `max_gap` or
+        `cvar_fairness`; `functools.partial` of one of them sets its options.
+    y_true : array-like of shape (n_samples,) or None
+        True labels, as the metric takes them.
+    y_score : array-like of shape (n_samples,) or (n_samples, n_classes), or a statistic
+        Scores or predicted labels, or the statistic that the metric takes instead of
+        rows. It must be one of rows without sample weights. Of scores of several
+        classes the interval is for the largest value over classes. For MCDP, ABCC and
+        MADD of 2**k bins also a `GroupedHistogram`, whose bounds widen the interval;
+        the value then lies within them.
+    sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
+        Group of each row; several columns stand for their intersection. None with a
+        statistic.
+    control_features : array-like of shape (n_samples,) or (n_samples, n_columns), \
+default=None
+        Stratum of each row, within which groups are compared; the interval is for the
+        largest value over strata, or for their mean with a metric of
+        ``multistratum="weighted"``.
+    confidence_level : float in (0, 1), default=0.95
+        Probability that the interval covers the true value, or less than it.
+    method : {"band", "finite_sample", "anytime"}, default="band"
+        With ``"band"``, quantiles of normal noise and of Brownian bridges: the level is
+        kept in large samples, and measured to be kept from 20 rows a group on
+        (``benchmarks/interval_coverage.py``). With ``"finite_sample"``, inequalities
+        that hold for any number of rows and any distribution; the interval is wider.
+        With ``"anytime"``, inequalities that hold at all looks at growing data at once;
+        the interval is about twice as wide.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Non-negative sample weights, which must not depend on the scores within a group.
+        They count by Kish's effective numbers of rows. None unless the method is
+        ``"band"``.
+
+    Returns
+    -------
+    ConfidenceInterval
+        The value always lies in it. With nan in place of numbers where the metric
+        is undefined.
+
+    Raises
+    ------
+    TypeError
+        If an argument is missing, or of a kind that is not taken.
+    ValueError
+        On another metric, a level outside (0, 1), another method, a statistic of
+        weighted rows, sample weights or MADD with ``bandwidth="auto"`` with a method
+        other than ``"band"``, and as the metric does.
+
+    Warns
+    -----
+    sklearn.exceptions.UndefinedMetricWarning
+        As the metric does.
+
+    See Also
+    --------
+    certify : Test whether a disparity is at most a given value.
+    bootstrap_interval : Approximate interval of any metric.
+    permutation_test : Test of the hypothesis that there is no disparity.
+    metric_bounds : What bins hide, without noise.
+    proxy_bounds : Where the groups are known by a proxy only.
+
+    Notes
+    -----
+    Rows are independent, and the numbers of rows of the groups are fixed, or random and
+    conditioned on. With `alpha` = (1 - `confidence_level`) / 2:
+
+    - The true disparity is that of one pair of groups, and exceeds the sample's value
+      for this pair by more than its quantile with probability `alpha`. No correction
+      for the number of pairs is needed.
+    - The value of a pair exceeds its true disparity by at most the norm of the noise,
+      which is below its quantile for all pairs at once with probability 1 - `alpha`,
+      by Bonferroni's inequality.
+
+    With ``method="anytime"`` a pair of groups is bounded by a supermartingale of the
+    difference of its means, in the order in which rows would leave again: a large group
+    adds no width. Rates have half of the level for it, and half for the product of
+    beta-binomial mixtures of both groups. The lower end of MCDP(0) mixes the
+    differences at the scores of all rows. Other differences of CDFs are bounded by the
+    product of normal mixtures [4]_. Where a group is compared with everyone, in max-gap
+    and in CVaR fairness the bounds of each group are added up [3]_ [4]_.
+
+    With strata, the pairs are those of all strata together, and the numbers of rows
+    are those of groups within strata. For a mean over strata, whose weights are taken
+    as they are, each stratum has its share of `alpha`.
+
+    Noise alone makes MADD positive, and its upper end takes this into account. An end
+    that falls below the value is moved to it; `certify` gives the end as it is.
+
+    The interval of MADD with ``bandwidth="auto"`` is for the mean over the bandwidths
+    that the data chose. The choice itself is not accounted for.
+
+    With ``scale="rank"`` the interval is for the disparity on the scale of the ranks of
+    these rows: that of MCDP holds for all scales at once, so its level is kept, and
+    those of ABCC and MADD, for ``method="band"`` only, were measured to keep theirs.
+
+    Intervals of numbers (differences of errors, and metrics with ``scale="real"``) are
+    those of the numbers divided by the range that is seen in all groups together. They
+    need ``method="band"``: for numbers without a known range no interval of a mean
+    keeps its level at a given number of rows for every distribution [5]_.
+
+    References
+    ----------
+    .. [1] Massart. "The Tight Constant in the Dvoretzky-Kiefer-Wolfowitz Inequality".
+       Annals of Probability 18(3), 1990.
+    .. [2] McDiarmid. "On the Method of Bounded Differences". Surveys in Combinatorics,
+       1989.
+    .. [3] Howard, Ramdas. "Sequential Estimation of Quantiles with Applications to A/B
+       Testing and Best-Arm Identification". Bernoulli 28(3), 2022. Corollary 1.
+    .. [4] Howard, Ramdas, McAuliffe, Sekhon. "Time-uniform, Nonparametric,
+       Nonasymptotic Confidence Sequences". Annals of Statistics 49(2), 2021.
+    .. [5] Bahadur, Savage. "The Nonexistence of Certain Statistical Procedures in
+       Nonparametric Problems". Annals of Mathematical Statistics 27(4), 1956.
+
+    Examples
+    --------
+    >>> from skfair.datasets import make_biased_scores
+    >>> from skfair.metrics import confidence_interval, mcdp
+    >>> y_true, y_score, group = make_biased_scores(2000, random_state=0)
+    >>> result = confidence_interval(mcdp, y_true, y_score, sensitive_features=group)
+    >>> result.value, round(result.lower, 3), round(result.upper, 3)
+    (0.581, 0.529, 0.616)
+    """
+    level = check_real("confidence_level", confidence_level, 0, 1, closed="neither")
+    bounds = None
+    if isinstance(y_score, GroupedHistogram):
+        bounds, y_score = _bounds_of_histogram(metric, y_score), y_score.at_edges()
+    groups, strata = sensitive_features, control_features
+    rows = y_true, y_score, groups, strata, sample_weight
+    comparisons = compare_rows(metric, method, *rows)
+    tail, value = (1 - level) / 2, comparisons.value
+    low = lower_bound(comparisons, tail)
+    high = max(value, upper_bound(comparisons, tail))
+    if bounds is not None and not math.isnan(value):
+        # Scores at the edges of bins move the value of the rows by this at most.
+        low = max(0.0, low - max(0.0, value - bounds.lower))
+        high = min(comparisons.maximum, high + max(0.0, bounds.upper - value))
+        value = min(max(value, bounds.lower), bounds.upper)
+    return ConfidenceInterval(value, low, high, level, method)
+
+
+def _bounds_of_histogram(
+    metric: Callable[..., float], histogram: GroupedHistogram
+) -> MetricBounds:
+    """Bounds of a metric of the rows behind a histogram."""
+    specification, _ = bounded_metric(metric)
+    if specification.statistic is not GroupedScores:
+        raise ValueError(
+            "metric must be one of a GroupedScores, such as mcdp, with a "
+            f"GroupedHistogram; got {metric!r}."
+        )
+    with ignore_undefined():
+        # The metric warns itself where it is undefined.
+        return metric_bounds(metric, histogram)
+
+
+@warns_if_reordered
+def compare_rows(
+    metric: Callable[..., float],
+    method: Method,
+    y_true: ArrayLike | None,
+    y_score: Any,
+    sensitive_features: Any,
+    control_features: Any,
+    sample_weight: ArrayLike | None,
+) -> Comparisons:
+    """Find what a metric compares, and quantiles of the noise, from its arguments."""
+    if method != "band" and sample_weight is not None:
+        raise ValueError(
+            f"sample_weight must be None with method={method!r}, whose bounds are for "
+            "unweighted rows."
+        )
+    compare_one = partial(_compare_classes, metric, method)
+    if control_features is None:
+        return compare_one(y_true, y_score, sensitive_features, sample_weight)
+    bounded_metric(metric)
+    multistratum = unwrapped(metric)[1].get("multistratum", "max")
+    check_choice("multistratum", multistratum, get_args(Multistratum))
+    rows = y_true, y_score, sensitive_features, control_features, sample_weight
+    results = defined_results(metric, *rows, evaluate=compare_one)
+    if not results:
+        specification, options = specification_of(metric)
+        return UNDEFINED._replace(maximum=specification.largest(options))
+    weighted = multistratum == "weighted"
+    weights = [one.weight for one in results] if weighted else None
+    return join([one.result for one in results], weights)
+
+
+def _compare_classes(
+    metric: Callable[..., float],
+    method: Method,
+    y_true: ArrayLike | None,
+    y_score: Any,
+    sensitive_features: Any,
+    sample_weight: ArrayLike | None = None,
+) -> Comparisons:
+    """Compare the scores of each class, or of the only one."""
+    columns = split_classes(*specification_of(metric), y_true, y_score)
+    y_true = y_true if len(columns) == 1 else None
+    parts = []
+    for column in columns:
+        rows = y_true, column, sensitive_features, sample_weight
+        parts.append(compare(metric, observe(metric, *rows, once=True), method))
+        if math.isnan(parts[0].value):
+            return parts[0]
+    return parts[0] if len(parts) == 1 else join(parts, None)
+
+
+def join(parts: list[Comparisons], weights: list[float] | None) -> Comparisons:
+    """Join comparisons of strata or classes: the largest, or the weighted mean."""
+    value = combine_numbers([part.value for part in parts], weights)
+    if weights is None:
+        return Comparisons(
+            value,
+            sum(part.n_comparisons for part in parts),
+            lambda level: max(part.low(level) for part in parts),
+            lambda level: max(part.high(level) for part in parts),
+            parts[0].maximum,
+        )
+
+    def mean_of(bound: Callable[[Comparisons, float], float]) -> Callable[..., float]:
+        """Mean of the bounds of strata, each at its share of the level."""
+        return lambda level: combine_numbers(
+            [bound(part, level / len(parts)) for part in parts], weights
+        )
+
+    low, high = mean_of(lower_bound), mean_of(upper_bound)
+    return Comparisons(value, 1, low, high, parts[0].maximum)
+
+
+def lower_bound(comparisons: Comparisons, tail: float) -> float:
+    """Bound that the true disparity is below with at most a given probability."""
+    if math.isnan(comparisons.value):
+        return math.nan
+    bound = comparisons.low(tail / comparisons.n_comparisons)
+    return float(min(max(0.0, bound), comparisons.value))
+
+
+def upper_bound(comparisons: Comparisons, tail: float) -> float:
+    """Bound that the true disparity exceeds with at most a given probability."""
+    if math.isnan(comparisons.value):
+        return math.nan
+    return float(min(max(comparisons.high(tail), 0.0), comparisons.maximum))
+
+
+#: P-values below this are reported as this: Student's quantiles are rounded there.
+_LEAST_PVALUE = 1e-100
+
+
+@dataclass(frozen=True, repr=False)
+class CertifyResult(Result):
+    """Result of `certify`.
+
+    Attributes
+    ----------
+    value : float
+        The metric on the data as given.
+    at_most : float
+        The value that the disparity is compared with.
+    pvalue : float
+        Probability, at most, of data that speak as clearly against a disparity of more
+        than `at_most`, if there is one.
+    certified : bool
+        Whether `least` is at most `at_most`, and so the p-value at most
+        1 - `confidence_level`.
+    least : float
+        Smallest value of `at_most` that these data would certify.
+    confidence_level : float
+    """
+
+    value: float
+    at_most: float
+    pvalue: float
+    certified: bool
+    least: float
+    confidence_level: float
+
+
+def certify(
+    metric: Callable[..., float],
+    y_true: ArrayLike | None,
+    y_score: Any,
+    *,
+    sensitive_features: Any = None,
+    control_features: Any = None,
+    at_most: float,
+    confidence_level: float = 0.95,
+    method: Method = "band",
+    sample_weight: ArrayLike | None = None,
+) -> CertifyResult:
+    """Test whether a disparity is at most a given value.
+
+    A small disparity in a small sample proves nothing. The null hypothesis is that the
+    true disparity is above `at_most`; only many rows with a small disparity reject it.
+
+    Parameters
+    ----------
+    metric : callable
+        `mcdp`, `abcc`, `madd`, `demographic_parity_difference`,
+        `equalized_odds_difference`, `max_gap`, `cvar_fairness` or another metric of
+        `confidence_interval`; `functools.partial` of one of them sets its options.
+    y_true : array-like of shape (n_samples,) or None
+        True labels, as the metric takes them.
+    y_score : array-like of shape (n_samples,), or a statistic
+        Scores or predicted labels, or the statistic that the metric takes instead of
+        rows. It must be one of rows without sample weights.
+    sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
+        Group of each row; several columns stand for their intersection. None with a
+        statistic.
+    control_features : array-like of shape (n_samples,) or (n_samples, n_columns), \
+default=None
+        Stratum of each row, see `confidence_interval`.
+    at_most : float
+        Largest disparity to be tolerated, above 0 and below the metric's largest value;
+        of numbers in their unit.
+    confidence_level : float in (0, 1), default=0.95
+        One minus the largest p-value of a certificate.
+    method : {"band", "finite_sample", "anytime"}, default="band"
+        Which bounds of the noise are used, see `confidence_interval`.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Non-negative sample weights, see `confidence_interval`.
+
+    Returns
+    -------
+    CertifyResult
+        With nan in place of numbers, and not certified, where the metric is undefined.
+
+    Raises
+    ------
+    TypeError
+        If an argument is missing, or of a kind that is not taken.
+    ValueError
+        If `at_most` is out of range, and as in `confidence_interval`.
+
+    Warns
+    -----
+    sklearn.exceptions.UndefinedMetricWarning
+        As the metric does.
+
+    See Also
+    --------
+    confidence_interval : Interval by the same bounds.
+    permutation_test : Test whether there is any disparity at all.
+    skfair.sampling.rows_to_certify : Number of rows that it needs.
+
+    Notes
+    -----
+    The p-value is the smallest level whose one-sided upper bound is at most `at_most`.
+    Choose `at_most` before the data are seen: the level holds for one value.
+
+    Examples
+    --------
+    >>> from skfair.datasets import make_biased_scores
+    >>> from skfair.metrics import certify, mcdp
+    >>> y_true, y_score, group = make_biased_scores(2000, random_state=0)
+    >>> result = certify(
+    ...     mcdp, y_true, y_score, sensitive_features=group, at_most=0.7
+    ... )
+    >>> result.certified, result.value, round(result.least, 3)
+    (True, 0.581, 0.611)
+    """
+    level = check_real("confidence_level", confidence_level, 0, 1, closed="neither")
+    groups, strata = sensitive_features, control_features
+    rows = y_true, y_score, groups, strata, sample_weight
+    comparisons = compare_rows(metric, method, *rows)
+    limit = check_real("at_most", at_most, 0, comparisons.maximum, closed="neither")
+    tail = 1 - level
+    least = upper_bound(comparisons, tail)
+    certified, pvalue = least <= limit, math.nan
+    if not math.isnan(least):
+        pvalue = least_level(lambda one: upper_bound(comparisons, one) - limit)
+        # The root is rounded, the decision is not.
+        pvalue = (
+            min(pvalue, tail) if certified else max(pvalue, math.nextafter(tail, 1))
+        )
+    return CertifyResult(comparisons.value, limit, pvalue, certified, least, level)
+
+
+def least_level(excess: Callable[[float], float]) -> float:
+    """Smallest probability at which a decreasing function is at most 0, or 1."""
+
+    def by_logarithm(logarithm: float) -> float:
+        return excess(math.exp(logarithm))
+
+    lowest, highest = math.log(_LEAST_PVALUE), math.log1p(-1e-12)
+    if by_logarithm(highest) > 0:
+        return 1.0
+    if by_logarithm(lowest) <= 0:
+        return _LEAST_PVALUE
+    return math.exp(brentq(by_logarithm, lowest, highest, xtol=1e-12))

@@ -1,1 +1,0 @@
-"""Quality of many groups: max-gap and CVaR fairness."""

@@ -1,0 +1,709 @@
+"""Maximal cumulative ratio disparity along varying predictions: MCDP(epsilon)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import partial, reduce
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.ndimage import minimum_filter1d
+
+from skfair._utils._arrays import Bools, Floats, Integers
+from skfair._utils._validation import Scale, check_choice, check_integer, check_real
+from skfair.metrics._evaluate import never, specify
+from skfair.metrics._inputs import Multigroup, value_or_nan, warn_if_undefined
+from skfair.metrics._pairs import (
+    MANY_GROUPS,
+    BoundPairs,
+    Located,
+    Measure,
+    PairGaps,
+    bound_gaps,
+    cdfs_at,
+    compared_pairs,
+    each_apart,
+    grouped_scores,
+    largest_apart,
+    largest_gap,
+    n_compared,
+    pairs_of_gaps,
+    rows_of_scores,
+)
+from skfair.metrics._strata import Multistratum, combine_numbers
+from skfair.statistics import GroupedScores
+from skfair.statistics._grouped_scores import Gap, gap_between
+
+
+def mcdp_measure(
+    *, epsilon: Any = 0.0, method: str = "exact", n_subdivisions: Any = 32
+) -> Measure:
+    """Return the function of a gap that MCDP is, of checked parameters."""
+    check_choice("method", method, ("exact", "approximate"))
+    epsilon = check_real("epsilon", epsilon, 0, 0.5)
+    n_subdivisions = check_integer("n_subdivisions", n_subdivisions, 1)
+    if method == "exact":
+        return partial(sustained_gap, epsilon=epsilon)
+    if epsilon == 0:
+        raise ValueError("epsilon must be above 0 for method='approximate', got 0.")
+    return partial(_approximate, epsilon=epsilon, n_subdivisions=n_subdivisions)
+
+
+def sustained_gap(gap: Gap, epsilon: float = 0.0) -> float:
+    """Largest t such that some window never sees a gap below t: MCDP of one gap.
+
+    A window ``[a, a + 2 epsilon]`` inside [0, 1] is closed and pieces are half-open,
+    so a run of pieces contains a window only if it is longer; a window centred at 0 is
+    cut to ``[0, epsilon]``. One that reaches 1 sees a gap of 0.
+    """
+    heights = np.abs(gap.signed)
+    if epsilon == 0:
+        return float(heights.max() / gap.scale)
+    return float(_sustained(gap.scores, heights, epsilon) / gap.scale)
+
+
+def largest_mcdp(
+    statistic: GroupedScores,
+    multigroup: Multigroup = "pairwise",
+    epsilon: Any = 0.0,
+    method: str = "exact",
+    n_subdivisions: Any = 32,
+) -> Located:
+    """MCDP(epsilon) and its pair of groups, without a place."""
+    measure = mcdp_measure(
+        epsilon=epsilon, method=method, n_subdivisions=n_subdivisions
+    )
+    return largest_gap(
+        statistic,
+        measure=measure,
+        multigroup=multigroup,
+        bounds_of=partial(bound_pairs, epsilon=epsilon),
+    )
+
+
+def locate_mcdp(
+    statistic: GroupedScores,
+    *,
+    multigroup: Multigroup = "pairwise",
+    epsilon: float = 0.0,
+) -> Located:
+    """Locate MCDP(epsilon): a score and a window with the gap, and both CDFs there."""
+    found = largest_mcdp(statistic, multigroup, epsilon)
+    if found.value == 0:
+        score = float(statistic.scores[0])
+        return _with_cdfs(statistic, found._replace(score=score))
+    gap = gap_between(statistic, *found.pair)
+    heights = np.abs(gap.signed) / gap.scale
+    if epsilon == 0:
+        score = float(gap.scores[heights.argmax()])
+        found = found._replace(score=score, window=(score, score))
+        return _with_cdfs(statistic, found)
+    window = _roomiest_window(gap.scores, heights >= found.value, epsilon)
+    # Each window of the run has a score at which the gap is the value: otherwise
+    # MCDP would be larger.
+    seen = np.searchsorted(gap.scores, window, side="right") - 1
+    pieces = np.arange(max(seen[0], 0), seen[1] + 1)
+    nearest = pieces[np.abs(heights[pieces] - found.value).argmin()]
+    score = max(float(gap.scores[nearest]), window[0])
+    return _with_cdfs(statistic, found._replace(score=score, window=window))
+
+
+def _with_cdfs(statistic: GroupedScores, found: Located) -> Located:
+    """Add the CDFs of both groups at the score."""
+    first, second = (statistic._share_below(group, found.score) for group in found.pair)
+    return found._replace(figures=(first, second))
+
+
+def pairs_of_mcdp(
+    statistic: GroupedScores,
+    *,
+    multigroup: Multigroup = "pairwise",
+    among: Integers | None = None,
+    epsilon: Any = 0.0,
+    method: str = "exact",
+    n_subdivisions: Any = 32,
+) -> PairGaps:
+    """MCDP of all pairs of groups."""
+    measure = mcdp_measure(
+        epsilon=epsilon, method=method, n_subdivisions=n_subdivisions
+    )
+
+    def measure_all(scores: Floats, cdfs: Floats, multigroup: Multigroup) -> Floats:
+        if epsilon == 0:
+            return largest_apart([cdfs], multigroup)
+        return _sustained_apart(scores, cdfs, multigroup, epsilon)
+
+    def place(first: int, second: int | None) -> float:
+        gap = gap_between(statistic, first, second)
+        return float(gap.scores[np.abs(gap.signed).argmax()])
+
+    return pairs_of_gaps(
+        statistic,
+        multigroup,
+        among,
+        measure,
+        measure_all if method == "exact" else None,
+        partial(bound_pairs, epsilon=epsilon if method == "exact" else 0.0),
+        place=place if epsilon == 0 else None,
+    )
+
+
+def _sustained_apart(
+    scores: Floats, cdfs: Floats, multigroup: Multigroup, epsilon: float
+) -> Floats:
+    """MCDP(epsilon) of all pairs: the largest of the least gaps in each window.
+
+    The best window starts where a piece does. The least gap of a range of pieces is the
+    smaller one of those of two overlapping ranges whose length is a power of two.
+    """
+    starts, stops = _windows(scores, epsilon)
+    powers = np.frexp(stops - starts)[1] - 1
+    ranges = [
+        (starts[powers == j], stops[powers == j] - 2**j)
+        for j in range(powers.max(initial=-1) + 1)
+    ]
+    values = np.zeros(n_compared(cdfs, multigroup))
+    for part, least in each_apart(cdfs, multigroup):
+        for j, (begin, end) in enumerate(ranges):
+            if j:
+                least = np.minimum(
+                    least[:, : -(2 ** (j - 1))], least[:, 2 ** (j - 1) :]
+                )
+            if len(begin):
+                inside = np.minimum(least[:, begin], least[:, end]).max(axis=1)
+                np.maximum(values[part], inside, out=values[part])
+    return values
+
+
+def _windows(scores: Floats, epsilon: float) -> tuple[Integers, Integers]:
+    """First pieces of windows, and the end of the shortest run that holds each.
+
+    Windows that reach beyond the last score, where every gap is 0, are left out.
+    """
+    starts = np.arange(len(scores))
+    reach = scores + 2 * epsilon
+    if scores[0] == 0:
+        reach[0] = epsilon  # a window may be cut at 0
+    stops = np.searchsorted(scores, reach - 4 * ROUNDING, side="left")
+    while True:
+        inside = stops < len(scores)
+        starts, stops = starts[inside], stops[inside]
+        short = ~_fits_window(scores, starts, stops, epsilon)
+        if not short.any():
+            return starts, stops
+        stops = stops + short
+
+
+@specify(
+    statistic=GroupedScores,
+    takes_classes=True,
+    compares_errors=never,
+    measure=mcdp_measure,
+    distance=sustained_gap,
+    countable=rows_of_scores,
+    pairs=pairs_of_mcdp,
+    locate=locate_mcdp,
+)
+def mcdp(
+    y_true: ArrayLike | None,
+    y_score: ArrayLike | GroupedScores,
+    *,
+    sensitive_features: Any = None,
+    control_features: Any = None,
+    epsilon: float = 0.0,
+    method: Literal["exact", "approximate"] = "exact",
+    n_subdivisions: int = 32,
+    scale: Scale = "probability",
+    multigroup: Multigroup = "pairwise",
+    multistratum: Multistratum = "max",
+    sample_weight: ArrayLike | None = None,
+) -> float:
+    """Maximal local disparity of two groups' score distributions, MCDP(epsilon).
+
+    The largest gap between the groups' cumulative distribution functions that is
+    sustained over a whole window of scores,
+
+    .. math::
+        \\max_{y_0 \\in [0, 1]} \\; \\min_{|t - y_0| \\le \\epsilon} |F_0(t) - F_1(t)|,
+        \\quad t \\in [0, 1],
+
+    so that no decision threshold treats the groups more unequally than MCDP(0) says.
+    It needs no true labels: it measures demographic parity at every threshold, and
+    says nothing about errors or about what caused the gap.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,) or None
+        Ignored, so that the metric fits `sklearn.metrics.make_scorer`. If given it
+        must be of the right length, and binary where `y_score` is one column
+        of probabilities.
+    y_score : array-like of shape (n_samples,) or (n_samples, n_classes), or \
+GroupedScores
+        Probabilities of the positive class, in [0, 1]; any finite numbers with
+        ``scale="rank"``. Of three or more classes a column for each: the value is the
+        largest over classes, each against the rest, and `values_by_class` names the
+        class. A statistic takes the place of all rows; then `y_true`,
+        `sensitive_features` and `sample_weight` are None.
+    sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
+        Group of each row; several columns stand for their intersection.
+    control_features : array-like of shape (n_samples,) or (n_samples, n_columns), \
+default=None
+        Stratum of each row, such as its department or its true label, within which
+        groups are compared; several columns stand for their intersection. Strata
+        without two groups are left out, with a warning that names them.
+    epsilon : float in [0, 0.5], default=0.0
+        Half the length of the window, in units of the score. At 0 the metric is the
+        two-sample Kolmogorov-Smirnov statistic.
+    method : {"exact", "approximate"}, default="exact"
+        ``"approximate"`` is Algorithm 2 of [1]_, which evaluates the gap only at
+        multiples of ``epsilon / n_subdivisions`` and never underestimates MCDP.
+    n_subdivisions : int, default=32
+        The paper's K, for the approximate method.
+    scale : {"probability", "rank"}, default="probability"
+        ``"rank"`` is for scores that are no probabilities, such as decision functions
+        and predictions of regressors: it replaces them by their ranks among everyone,
+        from 0 to 1, so that a window holds a share of 2 epsilon of everyone. MCDP(0)
+        is the same on either scale.
+    multigroup : {"pairwise", "pooled"}, default="pairwise"
+        The largest value over pairs of groups, or over groups compared with everyone,
+        the group included, which takes time linear in their number. The second is
+        smaller, even with two groups; the paper uses the first.
+    multistratum : {"max", "weighted"}, default="max"
+        The largest value over strata, or their mean by the total weight of each.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Non-negative sample weights. Whole numbers count rows, without rounding.
+
+    Returns
+    -------
+    float in [0, 1]
+        0 is parity. nan with a warning where a group is absent or too small.
+
+    Raises
+    ------
+    TypeError
+        If an argument is missing, or of a kind that is not taken.
+    ValueError
+        On scores outside [0, 1] or not finite, lengths that differ, missing groups, an
+        epsilon outside [0, 0.5], or an approximation without `epsilon` or subdivisions.
+
+    Warns
+    -----
+    sklearn.exceptions.UndefinedMetricWarning
+        If fewer than two groups can be compared.
+
+    See Also
+    --------
+    mcdp_curve : MCDP for every epsilon at once.
+    abcc : The average gap in place of the largest.
+    permutation_test : Test of MCDP, with its values for permuted groups.
+
+    Notes
+    -----
+    The exact method takes O(n log n) time, for one sort; Algorithm 1 of [1]_ takes
+    O(n^2) time and memory. Windows are closed, so that a step at the end of a window
+    belongs to it, and lengths that differ from the window's by rounding only count as
+    equal to it.
+
+    References
+    ----------
+    .. [1] Jin, Li, Feng. "On the Maximal Local Disparity of Fairness-Aware
+       Classifiers". ICML 2024. Equation 4, Algorithms 1 and 2.
+
+    Examples
+    --------
+    >>> from skfair.metrics import mcdp
+    >>> y_score = [0.1, 0.4, 0.5, 0.6, 0.7, 0.9]
+    >>> sex = ["F", "F", "F", "M", "M", "M"]
+    >>> mcdp(None, y_score, sensitive_features=sex)
+    1.0
+    >>> round(mcdp(None, y_score, sensitive_features=sex, epsilon=0.1), 3)
+    0.667
+
+    Salaries are no probabilities; a window holds a tenth of everyone:
+
+    >>> salary = [2100, 2900, 3200, 3100, 4000, 9000]
+    >>> round(
+    ...     mcdp(None, salary, sensitive_features=sex, scale="rank", epsilon=0.05), 3
+    ... )
+    0.667
+    """
+    mcdp_measure(epsilon=epsilon, method=method, n_subdivisions=n_subdivisions)
+    statistic = grouped_scores(
+        y_true, y_score, sensitive_features, sample_weight, scale
+    )
+    options = {"epsilon": epsilon, "method": method, "n_subdivisions": n_subdivisions}
+    return value_or_nan(
+        "mcdp", statistic, largest_mcdp, multigroup=multigroup, **options
+    )
+
+
+def _combine_steps(
+    curves: list[tuple[Floats, Floats]], weights: Sequence[float] | None = None
+) -> tuple[Floats, Floats]:
+    """Largest of several step functions, or their weighted mean."""
+    if len(curves) == 1:
+        return curves[0]
+    epsilons = np.unique(np.concatenate([steps for steps, _ in curves]))
+    heights = (
+        values[np.searchsorted(steps, epsilons, side="right") - 1]
+        for steps, values in curves
+    )
+    if weights is None:  # of many pairs, whose heights are not held at once
+        return merge_steps(epsilons, reduce(np.maximum, heights))
+    return merge_steps(epsilons, combine_numbers([*heights], weights))
+
+
+@specify(statistic=GroupedScores, combine=_combine_steps, compares_errors=never)
+def mcdp_curve(
+    y_true: ArrayLike | None,
+    y_score: ArrayLike | GroupedScores,
+    *,
+    sensitive_features: Any = None,
+    control_features: Any = None,
+    scale: Scale = "probability",
+    multigroup: Multigroup = "pairwise",
+    multistratum: Multistratum = "max",
+    sample_weight: ArrayLike | None = None,
+) -> tuple[Floats, Floats]:
+    """MCDP for every epsilon at once, exactly.
+
+    MCDP(epsilon) is a step function: it never increases, and it takes ``values[i]``
+    from ``epsilons[i]`` on, until the next step.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,) or None
+        Ignored. If given it must be binary and of the right length.
+    y_score : array-like of shape (n_samples,), or GroupedScores
+        Probabilities of the positive class, in [0, 1], or any finite numbers with
+        ``scale="rank"``; or a statistic of all rows.
+    sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
+        Group of each row; several columns stand for their intersection.
+    control_features : array-like of shape (n_samples,) or (n_samples, n_columns), \
+default=None
+        Stratum of each row, such as its department or its true label, within which
+        groups are compared; several columns stand for their intersection. Strata
+        without two groups are left out, with a warning that names them.
+    scale : {"probability", "rank"}, default="probability"
+        ``"rank"`` replaces scores by their ranks among everyone, as in `mcdp`.
+    multigroup : {"pairwise", "pooled"}, default="pairwise"
+        The largest value over pairs of groups, or over groups compared with everyone,
+        the group included, for each epsilon. The second is smaller, even with two
+        groups; the paper uses the first.
+    multistratum : {"max", "weighted"}, default="max"
+        The largest value over strata, or their mean by the total weight of each.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Non-negative sample weights.
+
+    Returns
+    -------
+    epsilons : ndarray of shape (n_steps,)
+        Where the steps begin, increasing from 0 to at most 0.5.
+    values : ndarray of shape (n_steps,)
+        Decreasing, in [0, 1]. One nan, with a warning, where MCDP is undefined.
+
+    Raises
+    ------
+    TypeError
+        If an argument is missing, or of a kind that is not taken.
+    ValueError
+        As in `mcdp`.
+
+    Warns
+    -----
+    sklearn.exceptions.UndefinedMetricWarning
+        If fewer than two groups can be compared.
+
+    See Also
+    --------
+    mcdp : The value at one epsilon.
+
+    Notes
+    -----
+    O(n log n) time for two groups.
+
+    References
+    ----------
+    .. [1] Jin, Li, Feng. "On the Maximal Local Disparity of Fairness-Aware
+       Classifiers". ICML 2024. Equation 4 and figure 2.
+
+    Examples
+    --------
+    >>> from skfair.metrics import mcdp_curve
+    >>> epsilons, values = mcdp_curve(
+    ...     None, [0.0, 0.25, 0.5, 1.0], sensitive_features=["F", "F", "M", "M"]
+    ... )
+    >>> epsilons.tolist(), values.tolist()
+    ([0.0, 0.125], [1.0, 0.5])
+    """
+    statistic = grouped_scores(
+        y_true, y_score, sensitive_features, sample_weight, scale
+    )
+    pairs = compared_pairs(statistic.n_groups, multigroup)
+    if warn_if_undefined("mcdp_curve", statistic):
+        return np.zeros(1), np.full(1, np.nan)
+    return _combine_steps(
+        [gap_profile(gap_between(statistic, *pair)) for pair in pairs]
+    )
+
+
+def _roomiest_window(
+    scores: Floats, above: Bools, epsilon: float
+) -> tuple[float, float]:
+    """Centre a window in the run of pieces that has most room for it."""
+    first, last = _runs_of_true(above)
+    starts, stops = scores[first], scores[last]
+    room = (stops - starts) / 2
+    room[starts == 0] = stops[starts == 0]  # a window may be cut at 0
+    run = int(room.argmax())
+    start, stop = float(starts[run]), float(stops[run])
+    if start == 0 and stop <= 2 * epsilon:
+        return 0.0, epsilon
+    left = (start + stop) / 2 - epsilon
+    return left, left + 2 * epsilon
+
+
+def bound_pairs(statistic: GroupedScores, epsilon: float) -> BoundPairs:
+    """Bound MCDP(epsilon) of pairs of groups.
+
+    It is at most MCDP(0), and at most the largest over windows of the least gap at some
+    scores of the window: one of length 2 epsilon holds several consecutive multiples of
+    a shorter step.
+    """
+    of_zero = _bound_of_zero(statistic)
+    step = max(epsilon / _N_STEPS, 1 / _MAX_POINTS)
+    n_inside = math.floor(2 * epsilon / step * (1 - ROUNDING))
+    if n_inside < 2 or statistic.n_groups < _MANY_GROUPS:
+        return of_zero
+    groups = [statistic.of_group(group) for group in range(statistic.n_groups)]
+    shares = cdfs_at(groups)(np.arange(0, 1, step))
+
+    def bounds(i: Integers, j: Integers, least: float) -> Floats:
+        found = of_zero(i, j, least)
+        high = np.flatnonzero(found >= least)
+        for part in np.split(high, range(_PAIRS, len(high), _PAIRS)):
+            gaps = np.abs(shares[i[part]] - shares[j[part]])
+            # Shares are rounded.
+            inside = _least_inside(gaps, n_inside) + ROUNDING
+            found[part] = np.minimum(found[part], inside)
+        return np.asarray(found)
+
+    return bounds
+
+
+def _bound_of_zero(statistic: GroupedScores) -> BoundPairs:
+    """Bound MCDP(0) of pairs of groups, in less time where groups are not many."""
+    if statistic.n_groups > MANY_GROUPS:
+        largest = statistic._largest_gaps
+        return lambda i, j, _: np.minimum(largest[i], largest[j])
+    _, before, after = statistic._shares_between
+
+    def bounds(i: Integers, j: Integers, least: float) -> Floats:
+        return np.asarray(bound_gaps(before, after, i, j).max(axis=1))
+
+    return bounds
+
+
+def _least_inside(gaps: Floats, n_inside: int) -> Floats:
+    """Largest of the minima over each `n_inside` neighbouring gaps, row by row.
+
+    Of the gaps at the left edge half as many count, since a window may be cut at 0.
+    """
+    n_first = n_inside // 2
+    least = gaps[:, :n_first].min(axis=1)
+    if gaps.shape[1] >= n_inside:
+        inside = minimum_filter1d(gaps, n_inside, axis=1)
+        # Ranges that hang over an end, where the filter mirrors gaps, are left out.
+        inside = inside[:, n_inside // 2 : gaps.shape[1] - (n_inside - 1) // 2]
+        np.maximum(least, inside.max(axis=1), out=least)
+    return np.asarray(least)
+
+
+def _approximate(gap: Gap, epsilon: float, n_subdivisions: int) -> float:
+    """Algorithm 2 of the paper: windows of multiples of epsilon / n_subdivisions."""
+    # Rounding must not add a point where epsilon / n_subdivisions divides 1.
+    n_points = math.ceil(n_subdivisions / epsilon * (1 - ROUNDING))
+    points = np.arange(n_points) * (epsilon / n_subdivisions)
+    heights = np.append(0, np.abs(gap.signed))  # both CDFs are 0 below all scores
+    seen = heights[np.searchsorted(gap.scores, points, side="right")]
+    best = seen[: n_subdivisions + 1].min()
+    window = 2 * n_subdivisions
+    if n_points > window:
+        # Index i is the least over points i - window // 2, ..., i + window // 2 - 1.
+        least = minimum_filter1d(seen, window, mode="nearest")
+        first = 1 + n_subdivisions
+        best = max(best, least[first : first + n_points - window].max())
+    return float(best / gap.scale)
+
+
+#: Lengths this close to a window's may be equal to it: scores and windows such as
+#: 0.8 - 0.6 against 2 * 0.1 carry a few units of rounding each.
+ROUNDING = 4 * 2.0**-53
+#: Differences of decimal scores are decimal again to this many places.
+_DECIMALS = 15
+#: Pieces that are bounded together before single pieces are evaluated.
+_BLOCK = 64
+#: Steps of the scores in half a window at which pairs of groups are bounded, unless
+#: these are more than the second number, and groups from which on that is worth it.
+_N_STEPS, _MAX_POINTS, _MANY_GROUPS = 4, 256, 4
+#: Pairs whose gaps at these scores are compared at once.
+_PAIRS = 2**12
+
+
+def _sustained(scores: Floats, heights: NDArray[Any], epsilon: float) -> Any:
+    """Bound by blocks of pieces, then search the few levels left one by one."""
+    starts = np.arange(0, len(scores), _BLOCK)
+    edges = np.append(scores[starts], scores[-1])
+    lower = _highest(edges, np.minimum.reduceat(heights, starts), epsilon)
+    upper = _highest(edges, np.maximum.reduceat(heights, starts), epsilon)
+    if lower == upper:
+        return lower
+    first, last = _runs_of_true(heights > lower)
+    fits = _fits_window(scores, first, last, epsilon)
+    kept = _ranges(first[fits], last[fits] + 1)
+    if not len(kept):
+        return lower
+    return max(lower, _highest(scores[kept], heights[kept], epsilon, lower, upper))
+
+
+def _highest(
+    scores: Floats,
+    heights: NDArray[Any],
+    epsilon: float,
+    lower: Any = 0,
+    upper: Any = np.inf,
+) -> Any:
+    """Highest level in (lower, upper] with a run as long as a window, else `lower`."""
+    inside = (heights > lower) & (heights <= upper)
+    levels = np.unique(heights[inside])
+    # A window fits at levels[:low], and at none of levels[high:].
+    low, high = 0, len(levels)
+    while low < high:
+        middle = (low + high) // 2
+        first, last = _runs_of_true(heights >= levels[middle])
+        if _fits_window(scores, first, last, epsilon).any():
+            low = middle + 1
+        else:
+            high = middle
+    return levels[low - 1] if low else lower
+
+
+def _runs_of_true(above: Bools) -> tuple[Integers, Integers]:
+    """First piece of each run of true values, and the piece after its last."""
+    changes = np.flatnonzero(above[1:] != above[:-1]) + 1
+    if above[0]:
+        changes = np.concatenate([[0], changes])
+    if len(changes) % 2:
+        changes = np.append(changes, len(above))
+    return changes[0::2], changes[1::2]
+
+
+def _fits_window(
+    scores: Floats, first: Integers, last: Integers, epsilon: float
+) -> Bools:
+    """Which runs are long enough for a window."""
+    halves = (scores[last] - scores[first]) / 2
+    if len(first) and scores[first[0]] == 0:
+        halves[0] = scores[last[0]]
+    fits = halves > epsilon + ROUNDING
+    close = (halves >= epsilon - ROUNDING) > fits
+    if close.any():  # seldom
+        fits[close] = _without_rounding(halves[close]) > epsilon
+    return np.asarray(fits)
+
+
+def _without_rounding(halves: Floats) -> Floats:
+    """Least epsilons whose windows do not fit into runs of these half lengths.
+
+    (0.8 - 0.6) / 2 exceeds 0.1 by rounding only: no window of 0.1 fits into it. Half
+    lengths that are no decimals may have been rounded up, so they become smaller; 1/7
+    is just below a number of 15 decimals, but is none.
+    """
+    decimal = np.round(halves, _DECIMALS)
+    excess = halves - decimal
+    near = (excess >= 0) & (excess <= ROUNDING / 2) & (decimal > 0)
+    return np.where(near, decimal, halves - ROUNDING / 2)
+
+
+def _ranges(first: Integers, last: Integers) -> Integers:
+    """All integers of the half-open ranges, one range after the other."""
+    lengths = last - first
+    offsets = np.cumsum(lengths) - lengths
+    positions: Integers = np.arange(lengths.sum())
+    positions += np.repeat(first - offsets, lengths)
+    return positions
+
+
+#: Longest half-window that the metric is defined for.
+_MAX_EPSILON = 0.5
+
+
+def gap_profile(gap: Gap) -> tuple[Floats, Floats]:
+    """Sustained gap as a right-continuous step function of epsilon.
+
+    Every piece, extended left and right while the gap stays at least its own, is the
+    longest run at its level around it; the profile is the upper envelope of these
+    runs over half their lengths.
+    """
+    scores, heights = gap.scores, np.abs(gap.signed)
+    positive = np.flatnonzero(heights)
+    if not len(positive):
+        return np.zeros(1), np.zeros(1)
+    before = _previous_lower(heights)[positive]
+    after = len(heights) - 1 - _previous_lower(heights[::-1])[::-1][positive]
+    ends = scores[after]
+    reach = (ends - scores[before + 1]) / 2
+    if scores[0] == 0:
+        at_zero = before < 0
+        reach[at_zero] = ends[at_zero]
+    # MCDP(0) sees every piece, however short: none may end at epsilon 0.
+    reach = np.maximum(_without_rounding(reach), np.nextafter(0, 1))
+    order = np.argsort(reach)
+    values = np.maximum.accumulate(heights[positive][order][::-1])[::-1] / gap.scale
+    return merge_steps(np.concatenate([[0.0], reach[order]]), np.append(values, 0.0))
+
+
+def merge_steps(epsilons: Floats, values: Floats) -> tuple[Floats, Floats]:
+    """Drop steps of no width or no height, and those beyond the largest epsilon."""
+    inside = epsilons <= _MAX_EPSILON
+    inside[:-1] &= epsilons[:-1] < epsilons[1:]
+    epsilons, values = epsilons[inside], values[inside]
+    falls = np.append(True, values[1:] < values[:-1])
+    return epsilons[falls], values[falls]
+
+
+def _previous_lower(heights: NDArray[Any]) -> NDArray[np.integer]:
+    """Nearest earlier position with a strictly smaller value, -1 where there is none.
+
+    All positions ascend a tree of block minima at once, until the block before them
+    contains a smaller value, and then descend to the last such value.
+    """
+    minima = [heights]
+    while len(minima[-1]) > 1:
+        level = minima[-1]
+        pairs = np.minimum(level[: len(level) // 2 * 2 : 2], level[1::2])
+        minima.append(pairs if len(level) % 2 == 0 else np.append(pairs, level[-1]))
+    found: list[tuple[NDArray[Any], NDArray[Any]]] = []
+    small = np.int32 if len(heights) < 2**31 else np.int64
+    rows: NDArray[Any] = np.arange(len(heights), dtype=small)
+    ends = rows  # blocks before this one are not searched yet
+    for level in minima:
+        odd = (ends & 1).astype(bool)
+        blocks = ends - odd
+        lower = odd & (level[blocks] < heights[rows])
+        found.append((rows[lower], blocks[lower]))
+        going = ~lower & (blocks > 0)
+        rows, ends = rows[going], ends[going] >> 1
+    result: NDArray[Any] = np.full(len(heights), -1, dtype=small)
+    rows, blocks = found[-1]
+    for level, (more_rows, more_blocks) in zip(
+        minima[-2::-1], found[-2::-1], strict=True
+    ):
+        blocks = 2 * blocks + 1
+        blocks -= ~(level[blocks] < heights[rows])
+        rows = np.concatenate([rows, more_rows])
+        blocks = np.concatenate([blocks, more_blocks])
+    result[rows] = blocks
+    return result

@@ -1,0 +1,714 @@
+"""Permutation test of any fairness metric, and disparities without their noise."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import combinations
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.parallel import Parallel, delayed
+
+from skfair._rows import Rows
+from skfair._utils._arrays import Floats, Integers, quotients
+from skfair._utils._results import Result
+from skfair._utils._text import shown
+from skfair._utils._validation import as_array, check_integer, check_no_missing
+from skfair._utils._warnings import warn_user
+from skfair.groups import encode_column, intersect, rows_by_code
+from skfair.metrics._pairs import PairGaps, furthest_groups
+from skfair.metrics._resampling import (
+    ROUNDING,
+    Drawn,
+    Metric,
+    Valued,
+    check_seed,
+    compares_pairs_of,
+    exact_pvalue,
+    read_each,
+    rows_or_counts,
+    unit_of,
+)
+from skfair.metrics._spec import check_metric, pick, specification_of, unwrapped
+
+#: Numbers in one block of permuted hits, which bounds memory.
+_BLOCK = 2**20
+#: Gaps of which each is standardised by itself, and groups of which all pairs are
+#: compared.
+_MAX_GAPS, _MAX_GROUPS = 1000, 45
+#: Standard deviations of gaps below this, in their unit, are rounding.
+_NO_DEVIATION = 1e-9
+#: Column of a table by which it is sorted.
+_ORDER = "standardised"
+#: Up to this many rows for each group, permuting single rows is faster.
+_FEW_ROWS = 20
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PermutationTestResult(Result):
+    """Result of `permutation_test`.
+
+    Attributes
+    ----------
+    value : float
+        The metric on the data as given.
+    pvalue : float in (0, 1]
+        Share of permutations, the given order among them, that are at least as large:
+        by their largest standardised gap of a pair of groups, or by their value.
+    null_mean : float
+        Mean of the metric over the permutations for which it is defined. A small group
+        may have most of it: what chance gives each pair is in `pairs`.
+    n_permutations : int
+    null_distribution : ndarray of shape (n_permutations,)
+        The metric for each permutation.
+    ordered_by : {"pairs", "value"}
+        Whether permutations are ordered by the largest standardised gap of a pair of
+        groups, or by the value of a metric that is no largest gap.
+    pairs : DataFrame
+        One row for each pair of groups, and for each stratum, class of scores, or true
+        and predicted class; that with the largest standardised gap, which decides the
+        test, is first. The columns are
+
+        - ``group``, ``other`` : labels of the groups; None for everyone,
+        - ``stratum``, ``class``, ``label``, ``prediction`` : where there are any: the
+          stratum, the position of the column of scores, the true and the predicted
+          class,
+        - ``gap`` : the metric of the two groups,
+        - ``threshold`` : a score at which the gap is attained, of `mcdp` at epsilon 0,
+        - ``by_chance`` : mean of the gap over permutations, nan of many groups,
+        - ``pvalue`` : p-value of the gap, adjusted for all gaps of the table.
+
+        Empty where permutations are ordered by the value.
+    """
+
+    value: float
+    pvalue: float
+    null_mean: float
+    n_permutations: int
+    null_distribution: Floats = field(repr=False)
+    ordered_by: Literal["pairs", "value"] = "value"
+    pairs: pd.DataFrame = field(repr=False, default_factory=pd.DataFrame)
+
+
+def permutation_test(
+    metric: Callable[..., float],
+    y_true: ArrayLike | None,
+    y_score: Any,
+    *,
+    sensitive_features: Any = None,
+    control_features: Any = None,
+    within: ArrayLike | Literal["auto"] | None = "auto",
+    n_permutations: int = 999,
+    sample_weight: ArrayLike | None = None,
+    random_state: int | np.random.RandomState | None = None,
+    n_jobs: int | None = None,
+    verbose: int = 0,
+) -> PermutationTestResult:
+    """Test whether a disparity is larger than with randomly permuted group labels.
+
+    A metric that is the largest gap of several pairs of groups is tested by the largest
+    *standardised* gap, so that a small group, whose gaps are large by chance, does not
+    hide those of others. Each pair has a p-value, too.
+
+    Under the null hypothesis that a row's group is independent of its label, score and
+    weight, group labels can be permuted over rows. The p-value is exact at any sample
+    size, for any metric and within any strata: if the hypothesis is true, it is at most
+    alpha with a probability of at most alpha. A small one says that the disparity is
+    not noise, not that it is large or unjust.
+
+    Metrics of errors have another null hypothesis: that among rows of the same true
+    label the group is independent of the prediction. Groups may differ in how
+    often they have each label, so group labels are permuted among the rows of each
+    true label.
+
+    Parameters
+    ----------
+    metric : callable
+        ``metric(y_true, y_score, sensitive_features=...)`` that returns a number,
+        large for a large disparity; with a keyword `sample_weight` if that is given.
+        Use `functools.partial` to set its options.
+    y_true : array-like of shape (n_samples,) or None
+        True labels, handed to the metric.
+    y_score : array-like of shape (n_samples,), or a statistic
+        Scores or predicted labels, handed to the metric. Or a statistic of unweighted
+        rows, `GroupedScores`, `GroupedHistogram`, `GroupedConfusion` or
+        `GroupedOutcomes`; the other arguments by row are then None. See the notes.
+    sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns), \
+default=None
+        Group of each row; several columns stand for their intersection. None with a
+        statistic.
+    control_features : array-like of shape (n_samples,) or (n_samples, n_columns), \
+default=None
+        Stratum of each row, within which the metric compares groups. Of a metric
+        without this option the largest value over strata is taken.
+    within : "auto", None or array-like of shape (n_samples,), default="auto"
+        Strata: group labels are permuted among rows with the same value. None permutes
+        them over all rows. "auto" takes `y_true` for `equalized_odds_difference`,
+        `dcp`, and the true and false positive rates of `max_gap` and `cvar_fairness`,
+        with their options set by `functools.partial` or not, cells of rows with similar
+        scores for `calibration_gap`, and None for all other metrics; and the strata of
+        `control_features`, if given, in any case. A function of your own that compares
+        errors needs ``within=y_true``. A column such as the
+        department tests that within each department groups have nothing to do with the
+        outcome; departments may differ in groups and outcomes.
+    n_permutations : int, default=999
+        Number of permutations; the p-value is at least 1 / (n_permutations + 1).
+    sample_weight : array-like of shape (n_samples,), default=None
+        Non-negative sample weights. They stay with the row's score.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the permutations.
+    n_jobs : int, default=None
+        Number of processes; None is 1 unless in a `joblib.parallel_config` context,
+        -1 uses all processors. The result does not depend on it.
+    verbose : int, default=0
+        Verbosity of `joblib.Parallel`; 0 is silent.
+
+    Returns
+    -------
+    PermutationTestResult
+        With nan in place of numbers where the metric is undefined.
+
+    Raises
+    ------
+    TypeError
+        If an argument is missing, or of a kind that is not taken.
+    ValueError
+        If `n_permutations` is not a positive integer, if `within` has missing values
+        or another number of rows, and as the metric does.
+
+    Warns
+    -----
+    sklearn.exceptions.UndefinedMetricWarning
+        As the metric does.
+    UserWarning
+        If the metric has the same value, not 0, for all permutations and the data as
+        given: then the p-value is 1 whatever the groups are. With ``within="auto"``,
+        if true labels are given and it is not known whether the metric compares errors.
+
+    See Also
+    --------
+    bootstrap_interval : How precise the metric is.
+    skfair.model_selection.cross_val_fairness : Tests what all folds held out.
+    scipy.stats.ks_2samp : The same question for MCDP(0) and two groups, by theory.
+
+    Notes
+    -----
+    The given order counts as one of the permutations, so that few permutations cost
+    power, not exactness [1]_. What equals the given order within rounding counts as
+    large. Rows of weight zero keep their group, and rows without a group stay without.
+
+    Each gap is centred and divided by its mean and standard deviation over all
+    permutations, the given order among them; each stratum, class and cell of a
+    confusion matrix has its own. The largest of them orders the permutations; where it
+    is the same, as for groups of few rows, the sum of all of them decides. A gap that
+    is undefined in a permutation is left out there, and a permutation for which the
+    metric is undefined altogether does not count. No formula is assumed, and the
+    p-value is exact.
+
+    The p-value of a pair is the share of permutations in which any standardised gap is
+    as large as that of the pair [2]_. If no groups differ, the probability that any is
+    at most alpha is at most alpha. Where some do, those of the others are approximate.
+
+    Of more than 1,000 gaps it is not each that is standardised, but the largest one of
+    each stratum, class and cell, in units of the root of the sum of one over both
+    sizes. Of more than 45 groups the pairs of those 45 are compared that are furthest
+    from everyone for their size.
+
+    Of more than two groups with at least 4,096 distinct scores, CDFs are compared in
+    permutations at no more than 4,096 of them, the same ones for all; gaps of the table
+    are those at all scores.
+
+    Some metrics are no largest gap of two groups: `dcp`, `cvar_fairness`, `max_gap`,
+    means over strata (``multistratum="weighted"``), and functions of your own. Their
+    permutations are ordered by the value, and those for which it is undefined count as
+    large, which makes the p-value conservative.
+
+    Of a statistic, numbers of rows are drawn from the distribution that permuted rows
+    give them, at a cost that depends on its distinct scores or bins, not on its rows.
+    The scores of a `GroupedHistogram` count as rounded down to the edges of bins: the
+    p-value is exact for them, and `value` is the metric of them.
+
+    References
+    ----------
+    .. [1] Phipson, Smyth. "Permutation P-values Should Never Be Zero". Statistical
+       Applications in Genetics and Molecular Biology 9(1), 2010.
+    .. [2] Westfall, Young. "Resampling-Based Multiple Testing". Wiley, 1993.
+       Algorithm 2.5.
+
+    Examples
+    --------
+    >>> from skfair.datasets import make_biased_scores
+    >>> from skfair.metrics import madd, permutation_test
+    >>> y_true, y_score, group = make_biased_scores(400, random_state=0)
+    >>> result = permutation_test(
+    ...     madd, y_true, y_score, sensitive_features=group,
+    ...     n_permutations=99, random_state=0,
+    ... )
+    >>> result.pvalue
+    0.01
+
+    Three groups, of which the third has few rows:
+
+    >>> from skfair.metrics import demographic_parity_difference
+    >>> hired = [1] * 80 + [0] * 120 + [1] * 170 + [0] * 130 + [1, 0, 0]
+    >>> result = permutation_test(
+    ...     demographic_parity_difference, None, hired,
+    ...     sensitive_features=["a"] * 200 + ["b"] * 300 + ["c"] * 3, random_state=0,
+    ... )
+    >>> result.pairs.round(3)
+      group other    gap  by_chance  pvalue
+    0     a     b  0.167      0.036   0.001
+    1     b     c  0.233      0.256   0.634
+    2     a     c  0.067      0.255   1.000
+    """
+    check_metric(metric)
+    n_permutations = check_integer("n_permutations", n_permutations, 1)
+    generator = check_seed(random_state)
+    rows = rows_or_counts(
+        y_true, y_score, sensitive_features, sample_weight, control_features
+    )
+    observed, unit = rows.evaluate(metric), unit_of(metric, rows.rows)
+    if not rows.parts and not math.isnan(observed):
+        rows = _counted(rows, metric, within)
+    (result,) = permutation_tests(
+        [metric],
+        [observed],
+        rows,
+        permutations(within, metric, rows),
+        units=[unit],
+        n_permutations=n_permutations,
+        generator=generator,
+        n_jobs=n_jobs,
+        verbose=verbose,
+    )
+    if result.pvalue == 1:
+        _warn_if_constant(observed, result.null_distribution, ROUNDING * unit)
+    return result
+
+
+def _counted(rows: Drawn, metric: Metric, within: Any) -> Drawn:
+    """Count rows by stratum, unless groups of strata change their sizes."""
+    strata = rows.rows.strata
+    if strata is not None and not (isinstance(within, str) and within == "auto"):
+        codes = strata.codes
+        parts = permuted_strata(within, metric, rows.rows)
+        if any(np.ptp(codes[part]) for part in parts if len(part)):
+            return rows
+    return rows.counted_for(metric)
+
+
+def permutation_tests(
+    metrics: Sequence[Metric],
+    observed: Sequence[float],
+    rows: Drawn,
+    draw: Callable[[np.random.Generator], Drawn],
+    *,
+    units: Sequence[float],
+    n_permutations: int,
+    generator: np.random.Generator,
+    **options: Any,
+) -> list[PermutationTestResult]:
+    """Test several metrics, whose values are given, on the same permutations.
+
+    Of a metric that is undefined no permutations are evaluated. `units` are the sizes
+    of numbers by which values round, `options` those of `evaluate_each`.
+    """
+    results = [_summarise(math.nan, np.full(n_permutations, np.nan))] * len(metrics)
+    defined = [i for i, value in enumerate(observed) if not math.isnan(value)]
+    if not defined:
+        return results
+    readers: list[Compared | Valued] = [
+        Compared(metrics[i], rows, units[i])
+        if rows.statistics and compares_pairs_of(metrics[i])
+        else Valued(metrics[i])
+        for i in defined
+    ]
+    shuffled = (draw(generator) for _ in range(n_permutations))
+    numbers = read_each(readers, shuffled, **options)
+    for i, reader, drawn in zip(defined, readers, numbers, strict=True):
+        if isinstance(reader, Compared):
+            results[i] = reader.summarise(observed[i], rows, drawn)
+        else:
+            results[i] = _summarise(observed[i], drawn, units[i])
+    return results
+
+
+class Compared:
+    """Reads the gaps of all pairs off permutations, by which these are ordered."""
+
+    def __init__(self, metric: Metric, rows: Drawn, unit: float) -> None:
+        specification, options = specification_of(metric)
+        find: Any = specification.pairs
+        self.pairs = partial(find, **pick(find, options))
+        options = {**getattr(find, "keywords", {}), **options}
+        self.pairwise = options.get("multigroup", "pairwise") == "pairwise"
+        self.leaves_groups_out, self.unit = specification.leaves_groups_out, unit
+        sizes = [part.values.size for part in self._gaps(rows)]
+        many = any(self._too_many(statistic) for statistic in rows.statistics)
+        #: Whether gaps are standardised by the sizes of the groups, not each by itself.
+        self.by_size = many or sum(sizes) > _MAX_GAPS
+
+    def _too_many(self, statistic: Any) -> bool:
+        """Whether groups make more pairs than are compared."""
+        return bool(self.pairwise and statistic.n_groups > _MAX_GROUPS)
+
+    def _gaps(self, rows: Drawn) -> list[PairGaps]:
+        """Gaps of each statistic; of many groups those of the furthest ones."""
+        found = []
+        for statistic in rows.statistics:
+            among = {}
+            if self._too_many(statistic):
+                among["among"] = furthest_groups(statistic, self.pairs, _MAX_GROUPS)
+            found.append(self.pairs(statistic, **among))
+        return found
+
+    def read(self, rows: Drawn) -> Floats:
+        """Return the metric, and then what is standardised."""
+        largest, numbers = [], []
+        reduce = np.fmax.reduce if self.leaves_groups_out else np.maximum.reduce
+        for gaps in self._gaps(rows):
+            value = reduce(gaps.values.ravel()) if gaps.metric is None else gaps.metric
+            found = self._to_standardise(gaps)
+            largest.append(value)
+            numbers.append(np.full(len(found), np.nan) if np.isnan(value) else found)
+        return np.concatenate([[np.fmax.reduce(largest)], *numbers])
+
+    def _to_standardise(self, gaps: PairGaps) -> Floats:
+        """Each gap, or the largest one of each cell in units of sizes."""
+        if self.by_size:
+            return np.asarray(np.fmax.reduce(gaps.scaled, axis=1))
+        return gaps.values.ravel()
+
+    def join(self, numbers: list[Floats]) -> Floats:
+        """Numbers of several permutations."""
+        return np.array(numbers)
+
+    def summarise(
+        self, observed: float, rows: Drawn, drawn: Floats
+    ) -> PermutationTestResult:
+        """Test the largest standardised gap, and make a table of all gaps.
+
+        Permutations in which the metric is undefined are left out.
+        """
+        null = drawn[:, 0]
+        numbers = np.vstack([self.read(rows), drawn[~np.isnan(null)]])[:, 1:]
+        order = Order.of(numbers, self.unit)
+        return PermutationTestResult(
+            value=observed,
+            pvalue=order.pvalue,
+            null_mean=_mean_of_defined(null),
+            n_permutations=len(null),
+            null_distribution=null,
+            ordered_by="pairs",
+            pairs=self._table(rows, order),
+        )
+
+    def _table(self, rows: Drawn, order: Order) -> pd.DataFrame:
+        """Table of pairs, those with the largest standardised gaps first."""
+        tables, start = [], 0
+        for part, gaps in enumerate(self._gaps(rows)):
+            for cell, values in enumerate(gaps.values):
+                width = 1 if self.by_size else len(values)
+                here = slice(start, start + width)
+                start += width
+                found = gaps.scaled[cell] if self.by_size else values
+                standardised = order.standardise(found, here)
+                columns: dict[str, Any] = _names_of_pairs(rows, part, gaps)
+                columns |= gaps.cells[cell]
+                own = values if gaps.exact is None else gaps.exact()[cell]
+                columns["gap"] = own
+                if gaps.place is not None:
+                    columns["threshold"] = _places(gaps)
+                columns["by_chance"] = (
+                    math.nan if self.by_size else order.by_chance[here]
+                )
+                columns["pvalue"] = order.adjusted(standardised)
+                tables.append(pd.DataFrame(columns).assign(**{_ORDER: standardised}))
+        table = pd.concat(tables)
+        table = table[table["gap"].notna()]
+        table = table.sort_values(_ORDER, ascending=False, kind="stable")
+        return table.drop(columns=_ORDER).head(_MAX_GAPS).reset_index(drop=True)
+
+
+def _names_of_pairs(rows: Drawn, part: int, gaps: PairGaps) -> dict[str, pd.Series]:
+    """Labels of both groups of each pair, and names of their stratum and class."""
+    labels = rows.parts[part].rows.labels
+    names: dict[str, Any] = {"stratum": part} if len(rows.parts) > 1 else {}
+    if rows.cells:
+        names = rows.cells[part]
+    none: list[Any] = [None] * len(gaps.first)
+    others = none if gaps.second is None else [labels[i] for i in gaps.second]
+    pairs = {"group": [labels[i] for i in gaps.first], "other": others}
+    pairs |= {name: [value] * len(none) for name, value in names.items()}
+    # Objects stay as they are: not all text can be text of an Arrow array.
+    return {name: pd.Series(each, dtype=object) for name, each in pairs.items()}
+
+
+def _places(gaps: PairGaps) -> Floats:
+    """Score at which each pair of groups has its gap."""
+    assert gaps.place is not None
+    seconds = [None] * len(gaps.first) if gaps.second is None else gaps.second.tolist()
+    pairs = zip(gaps.first.tolist(), seconds, strict=True)
+    return np.array([gaps.place(*pair) for pair in pairs])
+
+
+class Order(NamedTuple):
+    """Orders the given arrangement and permutations by their largest standardised gap.
+
+    Each gap is centred and divided by its mean and standard deviation over all of them.
+    Where the largest is the same the sum of all decides.
+    """
+
+    means: Floats
+    deviations: Floats
+    #: Mean of each gap over permutations.
+    by_chance: Floats
+    #: Largest standardised gap of each arrangement, the given one first.
+    largest: Floats
+    rounding: float
+    pvalue: float
+
+    @classmethod
+    def of(cls, numbers: Floats, unit: float) -> Order:
+        """Order arrangements by their gaps, in rows; gaps may be undefined."""
+        means, deviations = _moments(numbers)
+        deviations[deviations <= _NO_DEVIATION * unit] = math.inf
+        smallest = deviations.min(initial=math.inf)
+        rounding = ROUNDING * unit / smallest
+        standardised = (numbers - means) / deviations
+        largest = np.fmax.reduce(standardised, axis=1)
+        sums = np.nansum(standardised, axis=1)
+        tied = np.abs(largest - largest[0]) <= rounding
+        least = sums[0] - rounding * numbers.shape[1]
+        above = np.where(tied, sums >= least, largest > largest[0])
+        by_chance = _moments(numbers[1:])[0]
+        moments = means, deviations, by_chance
+        return cls(*moments, largest, rounding, float(above.mean()))
+
+    def standardise(self, gaps: Floats, here: slice) -> Floats:
+        """Standardise some gaps by the moments of some columns."""
+        return np.asarray((gaps - self.means[here]) / self.deviations[here])
+
+    def adjusted(self, standardised: Floats) -> Floats:
+        """P-values adjusted for all gaps: the share of arrangements with any as large.
+
+        That of the largest gap is that of the test.
+        """
+        ordered = np.sort(self.largest)
+        below = np.searchsorted(ordered, standardised - self.rounding)
+        shares = (len(ordered) - below) / len(ordered)
+        decides = standardised >= self.largest[0] - self.rounding
+        return np.where(decides, self.pvalue, shares)
+
+
+def _moments(numbers: Floats) -> tuple[Floats, Floats]:
+    """Mean and standard deviation of the numbers of each column that are defined."""
+    defined = ~np.isnan(numbers)
+    n = defined.sum(axis=0)
+    means = quotients(np.where(defined, numbers, 0).sum(axis=0), n, np.nan)
+    squares = np.where(defined, (numbers - means) ** 2, 0).sum(axis=0)
+    return means, np.sqrt(quotients(squares, n))
+
+
+def _mean_of_defined(null: Floats) -> float:
+    """Mean of the values that are defined, nan without any."""
+    defined = null[~np.isnan(null)]
+    return float(defined.mean()) if len(defined) else math.nan
+
+
+def permutes_within_labels(metric: Any, y_true: Any = None) -> bool:
+    """Whether a metric, its options set by `partial` or not, compares errors.
+
+    Of a function that nothing is known of, rows with true labels give a warning.
+    """
+    specification, options = specification_of(metric)
+    if specification.compares_errors is not None:
+        return specification.compares_errors(**options)
+    if y_true is not None:
+        warn_user(
+            f"within='auto' permutes groups over all rows, since it is not known "
+            f"whether {specification.name} compares errors. Pass within=y_true if it "
+            "does, and within=None if it does not.",
+            UserWarning,
+        )
+    return False
+
+
+def permutations(
+    within: Any, metric: Any, rows: Drawn
+) -> Callable[[np.random.Generator], Drawn]:
+    """Return what permutes the groups of rows, or of the cells of a statistic."""
+    return partial(rows.permuted, permuted_strata(within, metric, rows.rows))
+
+
+def permuted_strata(within: Any, metric: Any, rows: Rows) -> list[Integers]:
+    """Positions of the rows of each stratum that are permuted."""
+    positions, strata, cells = rows.that_count(), [], rows.n is not None
+    if cells and not (within is None or isinstance(within, str)):
+        raise ValueError("within must be 'auto' or None with a statistic.")
+    if isinstance(within, str) and within == "auto":
+        by_label = permutes_within_labels(metric, None if cells else rows.y_true)
+        within = rows.y_true if by_label else None
+        permuted_in = specification_of(metric)[0].permuted_in
+        if permuted_in is not None:
+            within = permuted_in(rows)
+        if rows.strata is not None:
+            strata = [(rows.strata.codes[positions], rows.strata.labels)]
+    if within is not None:
+        values = check_strata(within, len(rows))[positions]
+        strata.append(encode_column(values, "raise", None, "within"))
+    if not strata:
+        return [positions]
+    codes, _ = intersect(strata)
+    return [positions[part] for part in rows_by_code(codes) if len(part)]
+
+
+def check_strata(within: Any, n_samples: int) -> NDArray[Any]:
+    """Return the stratum of each row as an array, or raise ValueError."""
+    if isinstance(within, str):
+        raise ValueError(
+            f"within must be 'auto', None or an array, got {shown(within)}."
+        )
+    values = as_array(within, "within", n_samples)
+    check_no_missing(values, "within")
+    return values
+
+
+def _warn_if_constant(observed: float, null: Floats, rounding: float) -> None:
+    """Warn where no choice of groups changes the value, other than no disparity."""
+    if abs(observed) > rounding and np.abs(null - observed).max() <= rounding:
+        warn_user(
+            f"The metric is {observed:.6g} for all {len(null)} permutations, as it is "
+            "for the given groups, so the p-value is 1 whatever the groups are. This "
+            "happens where groups have too few rows for the metric to tell them apart. "
+            "Merge small groups, or test a metric that depends on them, such as "
+            "max_gap or cvar_fairness with quality='error_rate'.",
+            UserWarning,
+        )
+
+
+def permute_hits(
+    statistic: Callable[[NDArray[np.int64]], Floats],
+    sizes: Integers,
+    hits: Integers,
+    *,
+    n_permutations: int,
+    random_state: int | np.random.RandomState | None,
+    n_jobs: int | None,
+    verbose: int,
+) -> PermutationTestResult:
+    """Permutation test of a statistic of the number of 1s (hits) in each group.
+
+    `statistic` takes hits of shape (n_audits, n_groups) and returns n_audits values.
+    """
+    n_permutations = check_integer("n_permutations", n_permutations, 1)
+    generator = check_seed(random_state)
+    observed = float(statistic(hits[np.newaxis])[0])
+    null = np.full(n_permutations, np.nan)
+    if not math.isnan(observed):
+        n_in_block = max(1, _BLOCK // len(sizes))
+        n_hits, starts = int(hits.sum()), range(0, n_permutations, n_in_block)
+
+        def block(start: int, generator: np.random.Generator) -> Floats:
+            size = min(n_in_block, n_permutations - start)
+            return statistic(shuffled_hits(sizes, n_hits, size, generator))
+
+        generators = generator.spawn(len(starts))
+        null = np.concatenate(
+            Parallel(n_jobs=n_jobs, verbose=verbose)(
+                delayed(block)(*task) for task in zip(starts, generators, strict=True)
+            )
+        )
+    return _summarise(observed, null)
+
+
+def shuffled_hits(
+    sizes: Integers, n_hits: int, n_permutations: int, generator: np.random.Generator
+) -> NDArray[np.int64]:
+    """Hits of each group when outcomes are permuted over all rows.
+
+    They are drawn from their multivariate hypergeometric distribution, not row by row.
+    """
+    few = sizes.sum() <= _FEW_ROWS * len(sizes)
+    return generator.multivariate_hypergeometric(
+        sizes, n_hits, size=n_permutations, method="count" if few else "marginals"
+    )
+
+
+def _summarise(
+    observed: float, null: Floats, unit: float = 1.0
+) -> PermutationTestResult:
+    """Summarise the values of a metric that is no comparison of pairs."""
+    return PermutationTestResult(
+        value=observed,
+        pvalue=exact_pvalue(observed, null, unit),
+        null_mean=_mean_of_defined(null),
+        n_permutations=len(null),
+        null_distribution=null,
+    )
+
+
+#: Permutations that estimate the noise: they leave an error of about 4 % of it.
+_N_PERMUTATIONS = 40
+#: Pairs of groups that are corrected one by one.
+_MAX_PAIRS = 45
+
+
+def compares_pairs(metric: Callable[..., float]) -> bool:
+    """Whether the value for several groups is the largest of all pairs of them.
+
+    Of ranks it is not: they are among everyone, not among the rows of a pair.
+    """
+    option = inspect.signature(metric).parameters.get("multigroup")
+    ranked = unwrapped(metric)[1].get("scale") == "rank"
+    return option is not None and option.default == "pairwise" and not ranked
+
+
+def subtract_noise(
+    metric: Callable[..., float], rows: Rows, strata: list[Integers], *, by_pair: bool
+) -> float:
+    """Subtract the noise from a defined metric: of squares, for each pair of groups.
+
+    The noise of a pair is the mean square over permutations of all groups. Of several
+    pairs the largest is taken, whose noise is larger: by as much as the largest ratio
+    to the noise of its pair is on average in permutations.
+    """
+    present = np.flatnonzero(rows.groups.sizes())
+    pairs = list(combinations(present.tolist(), 2)) if by_pair else []
+    if len(pairs) > _MAX_PAIRS or len(pairs) < 2:
+        pairs = []
+    generator = check_seed(0)
+    drawn = [rows.permuted(generator, strata) for _ in range(_N_PERMUTATIONS)]
+    null = np.array([_values(metric, one, pairs) for one in drawn]) ** 2
+    null = null[~np.isnan(null).any(axis=1)]
+    if not len(null):
+        return math.nan
+    noise = null.mean(axis=0)
+    ratios = quotients(null, noise)
+    squares = _values(metric, rows, pairs) ** 2 - ratios.max(axis=1).mean() * noise
+    return math.sqrt(max(float(squares.max()), 0))
+
+
+def _values(
+    metric: Callable[..., float], rows: Rows, pairs: list[tuple[int, int]]
+) -> Floats:
+    """Value of each pair of groups, or, without pairs, of all groups."""
+    if not pairs:
+        return np.array([Drawn(rows).evaluate_again(metric)])
+    codes, labels = rows.groups.codes, rows.groups.labels
+    values = []
+    for first, second in pairs:
+        two = rows[np.flatnonzero((codes == first) | (codes == second))]
+        groups = replace(
+            two.groups,
+            codes=(two.groups.codes == second).astype(np.int8),
+            labels=(labels[first], labels[second]),
+        )
+        values.append(Drawn(replace(two, groups=groups)).evaluate_again(metric))
+    return np.array(values)

@@ -1,0 +1,1157 @@
+"""Differences between groups of means, of rates and of error rates."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from functools import partial
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from skfair._rows import Countable, Rows
+from skfair._utils._arrays import Bools, Floats, Integers, quotients
+from skfair._utils._text import shown
+from skfair._utils._validation import (
+    LARGEST_NUMBER,
+    AnyScale,
+    as_array,
+    check_choice,
+    check_numbers,
+    check_real,
+    check_scores,
+    check_shape,
+    check_y_true,
+    scores_on,
+)
+from skfair.metrics._evaluate import always, never, specify
+from skfair.metrics._inputs import (
+    Multigroup,
+    Rate,
+    grouped_confusion,
+    has_text,
+    in_place_of_rows,
+    largest_difference,
+    outcomes_of_rate,
+    positive_rows,
+    refuse_statistics,
+    value_or_nan,
+    warn_if_labels_are_few,
+    warn_if_undefined,
+    warn_undefined,
+)
+from skfair.metrics._pairs import (
+    Located,
+    PairGaps,
+    differences,
+    locate_largest,
+    locate_outcomes,
+    pairs_of_outcomes,
+)
+from skfair.metrics._strata import Multistratum, largest_defined
+from skfair.statistics import GroupedConfusion, GroupedOutcomes, GroupedScores
+from skfair.statistics._grouped_confusion import encode_label_pairs
+
+
+def difference_on_band(band: Any) -> tuple[float, float]:
+    """Bound the difference of mean scores, which is the integral of that of CDFs."""
+    lengths = np.diff(band.scores)
+    low, high = (
+        float(heights[:-1] / band.scale @ lengths) for heights in (band.low, band.high)
+    )
+    return max(0.0, low, -high), min(1.0, max(high, -low))
+
+
+def pairs_of_means(
+    statistic: GroupedOutcomes | GroupedScores,
+    *,
+    multigroup: Multigroup = "pairwise",
+    among: Integers | None = None,
+) -> PairGaps:
+    """Gaps between the mean outcomes, or the mean scores, of groups."""
+    if isinstance(statistic, GroupedOutcomes):
+        return pairs_of_outcomes(statistic, multigroup=multigroup, among=among)
+    means, everyone = _means_from_the_middle(statistic)
+    sizes = statistic.counts[np.newaxis]
+    return differences(means[np.newaxis], everyone, sizes, multigroup, among)
+
+
+def locate_means(
+    statistic: GroupedOutcomes | GroupedScores, *, multigroup: Multigroup = "pairwise"
+) -> Located:
+    """Locate the largest difference of mean outcomes, or of mean scores.
+
+    Two groups of scores are in the order of their labels.
+    """
+    if isinstance(statistic, GroupedOutcomes):
+        return locate_outcomes(statistic, multigroup=multigroup)
+    value = largest_difference(*_means_from_the_middle(statistic), multigroup)
+    sums = np.bincount(
+        statistic.codes, statistic.weights * statistic.scores, statistic.n_groups
+    )
+    means = sums / statistic.totals
+    everyone = float(sums.sum() / statistic.totals.sum())
+    found = locate_largest(value, means, everyone, multigroup)
+    first, second = found.pair
+    if second is None:
+        return found
+    first, second = sorted((first, second)) if first != second else (0, 1)
+    return Located(value, (first, second), (float(means[first]), float(means[second])))
+
+
+def _rows_of_parity(
+    rows: Rows,
+    *,
+    threshold: float | None = None,
+    pos_label: Any = None,
+    scale: AnyScale = "probability",
+) -> Countable:
+    """Read decisions or scores, or sort numbers."""
+    if compares_numbers(scale, threshold, pos_label):
+        return rows_of_numbers(rows, scores_on(scale, rows.y_pred))
+    outcomes = parity_outcomes(rows.y_pred, threshold, pos_label, scale)
+    rows = replace(rows, y_true=None, y_pred=outcomes)
+    return Countable(rows, GroupedOutcomes._from_rows)
+
+
+@specify(
+    statistic=GroupedOutcomes,
+    on_band=lambda: difference_on_band,
+    takes_classes=True,
+    compares_errors=never,
+    countable=_rows_of_parity,
+    pairs=pairs_of_means,
+    locate=locate_means,
+)
+def demographic_parity_difference(
+    y_true: ArrayLike | None,
+    y_pred: ArrayLike | GroupedOutcomes | GroupedScores,
+    *,
+    sensitive_features: Any = None,
+    control_features: Any = None,
+    threshold: float | None = None,
+    pos_label: Any = None,
+    scale: Literal["probability", "real"] = "probability",
+    multigroup: Multigroup = "pairwise",
+    multistratum: Multistratum = "max",
+    sample_weight: ArrayLike | None = None,
+) -> float:
+    """Largest difference between groups of the mean score or the selection rate.
+
+    Known as DeltaDP: 0 says that groups have equal means, not that they have equal
+    score distributions, which `mcdp`, `madd` and `abcc` compare. It needs no true
+    labels.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,) or None
+        Ignored, so that the metric fits `sklearn.metrics.make_scorer`. If given it
+        must be of the right length, and binary where `y_pred` is one column
+        of probabilities or labels.
+    y_pred : array-like of shape (n_samples,) or (n_samples, n_classes), or \
+GroupedOutcomes
+        Scores in [0, 1], or predicted labels of two classes. Of three or more classes
+        a column of probabilities for each, or of 1 where the class is predicted and 0
+        elsewhere: the value is the largest over classes. Any finite numbers with
+        ``scale="real"``. A statistic takes the place of all rows; then the other
+        arguments by row are None. With ``scale="real"`` it is a `GroupedScores`.
+    sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
+        Group of each row; several columns stand for their intersection.
+    control_features : array-like of shape (n_samples,) or (n_samples, n_columns), \
+default=None
+        Stratum of each row, such as its department or its true label, within which
+        groups are compared; several columns stand for their intersection. Strata
+        without two groups are left out, with a warning that names them.
+    threshold : float, default=None
+        A score of at least this is a positive decision, and rates of positive
+        decisions are compared. None compares means: of scores, or of 0/1 labels,
+        whose mean is the selection rate.
+    pos_label : int, float, bool or str, default=None
+        The predicted label that counts as positive. None stands for 1 where labels
+        are numbers; text labels need it.
+    scale : {"probability", "real"}, default="probability"
+        ``"real"`` is for predicted numbers, such as salaries: the value is the
+        difference of their means in their unit, or with `threshold` of the shares of
+        rows that reach it.
+    multigroup : {"pairwise", "pooled"}, default="pairwise"
+        The largest difference between two groups, or between a group and everyone,
+        the group included. The second is smaller, even with two groups.
+    multistratum : {"max", "weighted"}, default="max"
+        The largest value over strata, or their mean by the total weight of each.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Non-negative sample weights.
+
+    Returns
+    -------
+    float
+        In [0, 1], with ``scale="real"`` in the unit of the scores. 0 is equal means.
+        nan with a warning where a group is absent or too small.
+
+    Raises
+    ------
+    TypeError
+        If an argument is missing, or of a kind that is not taken.
+    ValueError
+        On values outside [0, 1], text labels without `pos_label`, lengths that
+        differ, or missing groups.
+
+    Warns
+    -----
+    sklearn.exceptions.UndefinedMetricWarning
+        If fewer than two groups can be compared.
+
+    See Also
+    --------
+    abcc : Average over all thresholds of the absolute difference.
+    impact_ratios : Ratios of the rates, as tables.
+    mean_error_difference : Compares the errors of predicted numbers.
+
+    References
+    ----------
+    .. [1] Jin, Li, Feng. "On the Maximal Local Disparity of Fairness-Aware
+       Classifiers". ICML 2024. Section 2.
+
+    Examples
+    --------
+    >>> from skfair.metrics import demographic_parity_difference
+    >>> y_score = [0.2, 0.4, 0.9, 0.7]
+    >>> sex = ["F", "F", "M", "M"]
+    >>> demographic_parity_difference(None, y_score, sensitive_features=sex)
+    0.5
+    >>> demographic_parity_difference(
+    ...     None, y_score, sensitive_features=sex, threshold=0.3
+    ... )
+    0.5
+    >>> salary = [31_000, 40_000, 36_000, 43_000]
+    >>> demographic_parity_difference(
+    ...     None, salary, sensitive_features=sex, scale="real"
+    ... )
+    4000.0
+    """
+    check_choice("scale", scale, ("probability", "real"))
+    values: Any = y_pred
+    rows = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
+    of_numbers = compares_numbers(scale, threshold, pos_label)
+    expected = GroupedScores if of_numbers else GroupedOutcomes
+    statistic: Any
+    if isinstance(values, expected):
+        options = {"threshold": threshold, "pos_label": pos_label}
+        statistic = in_place_of_rows(values, y_true=y_true, **options, **rows)
+    else:
+        refuse_statistics(values, "y_pred", expected)
+        check_y_true(y_true, values, scale, "y_pred")
+        if of_numbers:
+            numbers = scores_on(scale, values, "y_pred")
+            statistic = GroupedScores.from_scores(numbers, **rows, scale=scale)
+        else:
+            outcomes = parity_outcomes(values, threshold, pos_label, scale)
+            statistic = GroupedOutcomes.from_outcomes(outcomes, **rows)
+    name = "demographic_parity_difference"
+    return value_or_nan(name, statistic, locate_means, multigroup=multigroup)
+
+
+def compares_numbers(scale: AnyScale, threshold: float | None, pos_label: Any) -> bool:
+    """Whether means of numbers are compared, of which no label is positive."""
+    if scale != "real" or threshold is not None:
+        return False
+    if pos_label is not None:
+        raise ValueError(
+            f"pos_label must be None with scale='real', got {shown(pos_label)}."
+        )
+    return True
+
+
+@specify(
+    statistic=GroupedScores,
+    compares_errors=never,
+    combine=largest_defined,
+    pairs=pairs_of_means,
+    locate=locate_means,
+)
+def difference_of_means(
+    y_true: None, y_score: GroupedScores, *, multigroup: Multigroup = "pairwise"
+) -> float:
+    """Demographic parity difference of the scores of a statistic."""
+    return largest_difference(*_means_from_the_middle(y_score), multigroup)
+
+
+def _means_from_the_middle(statistic: GroupedScores) -> tuple[Floats, float]:
+    """Mean score of each group and of everyone, less the score in the middle.
+
+    Sums of large numbers would lose what differs.
+    """
+    scores, weights = statistic.scores, statistic.weights
+    moved = scores - scores[len(scores) // 2]
+    sums = np.bincount(statistic.codes, weights * moved, statistic.n_groups)
+    everyone = float(sums.sum() / statistic.totals.sum())
+    return quotients(sums, statistic.totals, np.nan), everyone
+
+
+def rows_of_numbers(rows: Rows, numbers: Floats) -> Countable:
+    """Sort numbers of the rows once, to be counted by group many times."""
+    rows = replace(rows, y_true=None, y_pred=numbers).ordered()
+    return Countable(rows, GroupedScores._from_rows)
+
+
+def parity_outcomes(
+    values: Any,
+    threshold: float | None,
+    pos_label: Any,
+    scale: AnyScale = "probability",
+) -> Floats:
+    """Turn scores or predicted labels into values in [0, 1]."""
+    name = "y_pred"
+    if threshold is not None:
+        if pos_label is not None:
+            raise ValueError(
+                "pos_label must be None with a threshold of scores, got "
+                f"{shown(pos_label)}."
+            )
+        threshold = check_real(
+            "threshold", threshold, -math.inf, math.inf, alternative="None or "
+        )
+        given = as_array(values, name)
+        if has_text(given):
+            raise ValueError(
+                f"threshold must be None where {name} holds labels such as "
+                f"{given.tolist()[0]!r}, of which pos_label names the positive one, "
+                f"got {threshold:g}."
+            )
+        return (scores_on(scale, values, name) >= threshold).astype(np.float64)
+    given = as_array(values, name)
+    check_shape(given, name)
+    if pos_label is not None or has_text(given):
+        return positive_rows(given, name, pos_label).astype(np.float64)
+    signs = given.dtype.kind in "if" and bool(np.isin(given, (-1, 1)).all())
+    hint = " Of labels pos_label=... names the positive one."
+    return check_scores(given == 1 if signs else given, name, hint)
+
+
+def _rows_of_pairs(rows: Rows) -> Countable:
+    """Read true and predicted labels."""
+    cells, classes = encode_label_pairs(rows.y_true, rows.y_pred)
+    true, predicted = np.divmod(cells, len(classes))
+    rows = replace(rows, y_true=true, y_pred=predicted, classes=classes)
+    return Countable(rows, GroupedConfusion._from_rows)
+
+
+def pairs_of_odds(
+    statistic: GroupedConfusion,
+    *,
+    multigroup: Multigroup = "pairwise",
+    among: Integers | None = None,
+) -> PairGaps:
+    """Gaps between error rates, in a cell for each true and predicted class.
+
+    Of two predicted classes the share of one determines that of the other.
+    """
+    classes = statistic.classes
+    true = np.flatnonzero(statistic.label_counts.any(axis=0))
+    first = 1 if len(classes) == 2 else 0
+    kept = comparable_cells(statistic)[:, true, np.newaxis]
+    rates = np.where(kept, statistic.confusion[:, true, first:], np.nan)
+    pooled = np.where(kept, statistic.matrices[:, true], 0).sum(axis=0)
+    everyone = quotients(pooled, pooled.sum(axis=1, keepdims=True), np.nan)[:, first:]
+    sizes = np.repeat(statistic.label_counts[:, true].T, rates.shape[2], axis=0)
+    return differences(
+        rates.reshape(len(rates), -1).T,
+        everyone.ravel(),
+        sizes,
+        multigroup,
+        among,
+        cells=tuple(
+            {"label": classes[i], "prediction": prediction}
+            for i in true.tolist()
+            for prediction in classes[first:]
+        ),
+    )
+
+
+def locate_odds(
+    statistic: GroupedConfusion, *, multigroup: Multigroup = "pairwise"
+) -> Located:
+    """Locate the largest difference of error rates, of the cells of enough rows."""
+    kept = comparable_cells(statistic)
+    true_classes = np.flatnonzero(kept.any(axis=0))
+    if not len(true_classes):
+        return Located(math.nan, (0, None))
+    rates, everyone = rates_of_errors(statistic)
+    if multigroup == "pairwise":
+        gaps = np.nanmax(rates, axis=0) - np.nanmin(rates, axis=0)
+    else:
+        gaps = np.nanmax(np.abs(rates - everyone), axis=0)
+    value = float(gaps.max())
+    # Of two predicted classes the rates of one determine those of the other.
+    start = 1 if len(statistic.classes) == 2 else 0
+    row, column = np.unravel_index(gaps[:, start:].argmax(), gaps[:, start:].shape)
+    true, predicted = int(true_classes[row]), int(column) + start
+    groups = np.flatnonzero(kept[:, true])
+    of_all = float(everyone[row, predicted])
+    found = locate_largest(value, rates[groups, row, predicted], of_all, multigroup)
+    sizes = statistic.matrices[groups, true].sum(axis=1)
+    first, second = found.pair
+    return found._replace(
+        pair=(int(groups[first]), None if second is None else int(groups[second])),
+        cell=(true, predicted),
+        sizes=(sizes[first], sizes.sum() if second is None else sizes[second]),
+    )
+
+
+@specify(
+    statistic=GroupedConfusion,
+    compares_errors=always,
+    countable=_rows_of_pairs,
+    pairs=pairs_of_odds,
+    locate=locate_odds,
+)
+def equalized_odds_difference(
+    y_true: ArrayLike | None,
+    y_pred: ArrayLike | GroupedConfusion,
+    *,
+    sensitive_features: Any = None,
+    control_features: Any = None,
+    multigroup: Multigroup = "pairwise",
+    multistratum: Multistratum = "max",
+    sample_weight: ArrayLike | None = None,
+) -> float:
+    """Largest difference between groups of P(prediction | true label).
+
+    With two classes it is the larger of the differences of true and of false positive
+    rates. Unlike `dcp` it does not say how many people are concerned: the rates of a
+    rare class count as much as those of any other.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,) or None
+        True labels of any number of classes; None only beside a statistic.
+    y_pred : array-like of shape (n_samples,), or GroupedConfusion
+        Predicted labels, or a statistic in place of all rows.
+    sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
+        Group of each row; several columns stand for their intersection.
+    control_features : array-like of shape (n_samples,) or (n_samples, n_columns), \
+default=None
+        Stratum of each row, such as its department or its true label, within which
+        groups are compared; several columns stand for their intersection. Strata
+        without two groups are left out, with a warning that names them.
+    multigroup : {"pairwise", "pooled"}, default="pairwise"
+        The largest difference between two groups, or between a group and everyone,
+        the group included. The second is smaller, even with two groups.
+    multistratum : {"max", "weighted"}, default="max"
+        The largest value over strata, or their mean by the total weight of each.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Non-negative sample weights.
+
+    Returns
+    -------
+    float in [0, 1]
+        0 is equalized odds. nan with a warning where it is undefined.
+
+    Raises
+    ------
+    TypeError
+        If an argument is missing, or of a kind that is not taken.
+    ValueError
+        On missing or continuous labels, lengths that differ, or missing groups.
+
+    Warns
+    -----
+    sklearn.exceptions.UndefinedMetricWarning
+        If fewer than two groups can be compared, or a group has no row of a true
+        label, or fewer than the `min_group_size` of its `Groups`. With the true labels
+        as `control_features` such groups are left out among the rows of the label, with
+        a warning, and the others compared.
+
+    See Also
+    --------
+    dcp : The share of people whose predictions differ from a common baseline.
+    true_positive_rate_difference : The gap of one of the rates.
+    false_positive_rate_difference : The gap of the other.
+
+    References
+    ----------
+    .. [1] Hardt, Price, Srebro. "Equality of Opportunity in Supervised Learning".
+       NeurIPS 2016.
+    .. [2] Putzel, Lee. "Blackbox Post-Processing for Multiclass Fairness". 2022. The
+       term-by-term multiclass form.
+
+    Examples
+    --------
+    >>> from skfair.metrics import equalized_odds_difference
+    >>> y_true = ["cat", "cat", "dog", "dog"] * 2
+    >>> y_pred = ["cat", "cat", "dog", "dog", "cat", "dog", "dog", "dog"]
+    >>> equalized_odds_difference(
+    ...     y_true, y_pred, sensitive_features=["a"] * 4 + ["b"] * 4
+    ... )
+    0.5
+    """
+    statistic = grouped_confusion(y_true, y_pred, sensitive_features, sample_weight)
+    name = "equalized_odds_difference"
+    true = statistic.label_counts.sum(axis=0) > 0
+    if warn_if_undefined(name, statistic) or warn_if_labels_are_few(
+        name,
+        statistic.labels,
+        [c for c, is_true in zip(statistic.classes, true, strict=True) if is_true],
+        statistic.label_counts[:, true],
+        statistic.min_group_size,
+    ):
+        return math.nan
+    return locate_odds(statistic, multigroup=multigroup).value
+
+
+@specify(
+    statistic=GroupedConfusion,
+    compares_errors=always,
+    combine=largest_defined,
+    leaves_groups_out=True,
+    pairs=pairs_of_odds,
+    locate=locate_odds,
+)
+def difference_of_comparable_odds(
+    y_true: None, y_pred: GroupedConfusion, *, multigroup: Multigroup = "pairwise"
+) -> float:
+    """Largest difference of error rates, without the cells of too few rows."""
+    return locate_odds(y_pred, multigroup=multigroup).value
+
+
+def comparable_cells(statistic: GroupedConfusion) -> Bools:
+    """Whether each group has enough rows of each true class, and another group, too."""
+    enough = statistic.label_counts >= max(statistic.min_group_size, 1)
+    return np.asarray(enough & (enough.sum(axis=0) > 1))
+
+
+def rates_of_errors(statistic: GroupedConfusion) -> tuple[Floats, Floats]:
+    """P(prediction | true class) of each group, and of all groups that are compared.
+
+    It is nan for groups with too few rows of the class. Classes for which fewer than
+    two groups are compared are left out.
+    """
+    kept = comparable_cells(statistic)
+    true = kept.any(axis=0)
+    kept = kept[:, true, np.newaxis]
+    rates = np.where(kept, statistic.confusion[:, true], np.nan)
+    pooled = np.where(kept, statistic.matrices[:, true], 0).sum(axis=0)
+    return rates, pooled / pooled.sum(axis=1, keepdims=True)
+
+
+def errors_of(y_true: Any, y_pred: Any) -> Floats:
+    """Predicted minus true value of each row."""
+    if y_true is None:
+        raise ValueError("y_true must be the true values, one for each row, got None.")
+    # Half of it, so that their difference is one of the numbers that can be added up.
+    largest = LARGEST_NUMBER / 2
+    predicted = check_numbers(y_pred, "y_pred", largest)
+    true = as_array(y_true, "y_true", len(predicted))
+    return predicted - check_numbers(true, "y_true", largest)
+
+
+def _difference_of_errors(
+    title: str, errors: Floats, groups: Any, weights: Any, multigroup: Multigroup
+) -> float:
+    """Largest difference of mean errors, or nan with the reason."""
+    statistic = GroupedScores.from_scores(
+        errors, sensitive_features=groups, scale="real", sample_weight=weights
+    )
+    return value_or_nan(title, statistic, locate_means, multigroup=multigroup)
+
+
+def _rows_of_errors(rows: Rows) -> Countable:
+    """Sort the errors of rows."""
+    return rows_of_numbers(rows, errors_of(rows.y_true, rows.y_pred))
+
+
+def _rows_of_absolute_errors(rows: Rows) -> Countable:
+    """Sort the absolute errors of rows."""
+    return rows_of_numbers(rows, np.abs(errors_of(rows.y_true, rows.y_pred)))
+
+
+@specify(
+    compares_errors=never,
+    maximum=math.inf,
+    countable=_rows_of_errors,
+    pairs=pairs_of_means,
+    locate=locate_means,
+)
+def mean_error_difference(
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    *,
+    sensitive_features: Any,
+    control_features: Any = None,
+    multigroup: Multigroup = "pairwise",
+    multistratum: Multistratum = "max",
+    sample_weight: ArrayLike | None = None,
+) -> float:
+    """Largest difference between groups of the mean error of predicted numbers.
+
+    The error of a row is its predicted minus its true value, in the unit of the target.
+    A group with a larger mean error than another is overestimated beside it. 0 says
+    that errors are equal on average, not that they are equally large, which
+    `mean_absolute_error_difference` compares.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        True values, any finite numbers.
+    y_pred : array-like of shape (n_samples,)
+        Predicted values.
+    sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
+        Group of each row; several columns stand for their intersection.
+    control_features : array-like of shape (n_samples,) or (n_samples, n_columns), \
+default=None
+        Stratum of each row, within which groups are compared; several columns stand for
+        their intersection. Strata without two groups are left out, with a warning that
+        names them.
+    multigroup : {"pairwise", "pooled"}, default="pairwise"
+        The largest difference between two groups, or between a group and everyone,
+        the group included. The second is smaller, even with two groups.
+    multistratum : {"max", "weighted"}, default="max"
+        The largest value over strata, or their mean by the total weight of each.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Non-negative sample weights.
+
+    Returns
+    -------
+    float
+        At least 0, in the unit of the target. nan with a warning where a group is
+        absent or too small.
+
+    Raises
+    ------
+    TypeError
+        If an argument is missing, or of a kind that is not taken.
+    ValueError
+        On values that are no finite numbers, lengths that differ, or missing groups.
+
+    Warns
+    -----
+    sklearn.exceptions.UndefinedMetricWarning
+        If fewer than two groups can be compared.
+
+    See Also
+    --------
+    demographic_parity_difference : Difference of the mean predictions.
+    group_metrics : Any metric of scikit-learn by group.
+    mean_absolute_error_difference : Compares the sizes of errors.
+
+    Examples
+    --------
+    >>> from skfair.metrics import mean_error_difference
+    >>> salary, predicted = [30, 40, 36, 44], [28, 37, 38, 45]
+    >>> sex = ["F", "F", "M", "M"]
+    >>> mean_error_difference(salary, predicted, sensitive_features=sex)
+    4.0
+    """
+    errors = errors_of(y_true, y_pred)
+    given = errors, sensitive_features, sample_weight, multigroup
+    return _difference_of_errors("mean_error_difference", *given)
+
+
+@specify(
+    compares_errors=never,
+    maximum=math.inf,
+    countable=_rows_of_absolute_errors,
+    pairs=pairs_of_means,
+    locate=locate_means,
+)
+def mean_absolute_error_difference(
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    *,
+    sensitive_features: Any,
+    control_features: Any = None,
+    multigroup: Multigroup = "pairwise",
+    multistratum: Multistratum = "max",
+    sample_weight: ArrayLike | None = None,
+) -> float:
+    """Largest difference between groups of the mean absolute error.
+
+    0 says that predictions of all groups are equally exact on average. Groups may have
+    errors of other signs, which `mean_error_difference` compares.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        True values, any finite numbers.
+    y_pred : array-like of shape (n_samples,)
+        Predicted values.
+    sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
+        Group of each row; several columns stand for their intersection.
+    control_features : array-like of shape (n_samples,) or (n_samples, n_columns), \
+default=None
+        Stratum of each row, within which groups are compared; several columns stand for
+        their intersection. Strata without two groups are left out, with a warning that
+        names them.
+    multigroup : {"pairwise", "pooled"}, default="pairwise"
+        The largest difference between two groups, or between a group and everyone,
+        the group included. The second is smaller, even with two groups.
+    multistratum : {"max", "weighted"}, default="max"
+        The largest value over strata, or their mean by the total weight of each.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Non-negative sample weights.
+
+    Returns
+    -------
+    float
+        At least 0, in the unit of the target. nan with a warning where a group is
+        absent or too small.
+
+    Raises
+    ------
+    TypeError
+        If an argument is missing, or of a kind that is not taken.
+    ValueError
+        On values that are no finite numbers, lengths that differ, or missing groups.
+
+    Warns
+    -----
+    sklearn.exceptions.UndefinedMetricWarning
+        If fewer than two groups can be compared.
+
+    See Also
+    --------
+    mean_error_difference : Difference of the signed errors.
+
+    Examples
+    --------
+    >>> from skfair.metrics import mean_absolute_error_difference
+    >>> salary, predicted = [30, 40, 36, 44], [28, 37, 38, 45]
+    >>> sex = ["F", "F", "M", "M"]
+    >>> mean_absolute_error_difference(salary, predicted, sensitive_features=sex)
+    1.0
+    """
+    errors = np.abs(errors_of(y_true, y_pred))
+    given = errors, sensitive_features, sample_weight, multigroup
+    return _difference_of_errors("mean_absolute_error_difference", *given)
+
+
+def rate_outcomes(
+    y_true: Any, y_pred: Any, groups: Any, weights: Any, rate: Rate, pos_label: Any
+) -> GroupedOutcomes:
+    """Outcomes of a rate: the statistic given as `y_pred`, or that of the rows."""
+    if isinstance(y_pred, GroupedOutcomes):
+        rows = {"sensitive_features": groups, "sample_weight": weights}
+        return in_place_of_rows(y_pred, y_true=y_true, pos_label=pos_label, **rows)
+    if rate == "predictive_value" and y_true is None:
+        raise ValueError("y_true must be labels for predictive values, got None.")
+    refuse_statistics(y_pred, "y_pred", GroupedOutcomes)
+    outcomes, mask = outcomes_of_rate(y_true, y_pred, rate, pos_label)
+    return GroupedOutcomes.from_outcomes(
+        outcomes, sensitive_features=groups, mask=mask, sample_weight=weights
+    )
+
+
+def _difference(
+    title: str, statistic: GroupedOutcomes, multigroup: Multigroup
+) -> float:
+    """Largest difference of the rates, or nan with the reason."""
+    return value_or_nan(title, statistic, locate_outcomes, multigroup=multigroup)
+
+
+def _rows_of_rate(rows: Rows, *, rate: Rate, pos_label: Any = None) -> Countable:
+    """Read the outcomes of a rate, of the rows that it is about."""
+    outcomes, mask = outcomes_of_rate(rows.y_true, rows.y_pred, rate, pos_label)
+    rows = replace(rows, y_true=None, y_pred=outcomes)
+    return Countable(rows if mask is None else rows[mask], GroupedOutcomes._from_rows)
+
+
+@specify(
+    statistic=GroupedOutcomes,
+    compares_errors=always,
+    countable=partial(_rows_of_rate, rate="true_positive_rate"),
+    pairs=pairs_of_outcomes,
+    locate=locate_outcomes,
+)
+def true_positive_rate_difference(
+    y_true: ArrayLike | None,
+    y_pred: ArrayLike | GroupedOutcomes,
+    *,
+    sensitive_features: Any = None,
+    control_features: Any = None,
+    pos_label: Any = None,
+    multigroup: Multigroup = "pairwise",
+    multistratum: Multistratum = "max",
+    sample_weight: ArrayLike | None = None,
+) -> float:
+    """Largest difference between groups of the true positive rate, or recall.
+
+    0 is equal opportunity [1]_: of those who deserve the positive decision, each group
+    has the same share that gets it.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,) or None
+        True labels of two classes; None only beside a statistic.
+    y_pred : array-like of shape (n_samples,), or GroupedOutcomes
+        Predicted labels; or a statistic of the decisions on the rows that are truly
+        positive, in place of all rows.
+    sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
+        Group of each row; several columns stand for their intersection.
+    control_features : array-like of shape (n_samples,) or (n_samples, n_columns), \
+default=None
+        Stratum of each row, within which groups are compared; several columns stand
+        for their intersection.
+    pos_label : int, float, bool or str, default=None
+        Label of the positive class. None stands for 1 where labels are numbers; text
+        labels need it.
+    multigroup : {"pairwise", "pooled"}, default="pairwise"
+        The largest difference between two groups, or between a group and everyone,
+        the group included.
+    multistratum : {"max", "weighted"}, default="max"
+        The largest value over strata, or their mean by the total weight of each.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Non-negative sample weights.
+
+    Returns
+    -------
+    float in [0, 1]
+        nan with a warning where a group has too few rows in the denominator.
+
+    Raises
+    ------
+    TypeError
+        If an argument is missing, or of a kind that is not taken.
+    ValueError
+        On text labels without `pos_label`, labels of more than two classes, lengths
+        that differ, or missing groups.
+
+    Warns
+    -----
+    sklearn.exceptions.UndefinedMetricWarning
+        If fewer than two groups can be compared.
+
+    See Also
+    --------
+    equalized_odds_difference : The larger of this and of false positive rates.
+    group_metrics : The rates of the groups themselves.
+
+    References
+    ----------
+    .. [1] Hardt, Price, Srebro. "Equality of Opportunity in Supervised Learning".
+       NeurIPS 2016.
+
+    Examples
+    --------
+    >>> from skfair.metrics import true_positive_rate_difference
+    >>> y_true = [1, 1, 0, 1, 1, 0]
+    >>> y_pred = [1, 0, 0, 1, 1, 1]
+    >>> true_positive_rate_difference(
+    ...     y_true, y_pred, sensitive_features=["F"] * 3 + ["M"] * 3
+    ... )
+    0.5
+    """
+    rows = (y_true, y_pred, sensitive_features, sample_weight)
+    statistic = rate_outcomes(*rows, "true_positive_rate", pos_label)
+    return _difference(
+        "true_positive_rate_difference, of truly positive rows,", statistic, multigroup
+    )
+
+
+@specify(
+    statistic=GroupedOutcomes,
+    compares_errors=always,
+    countable=partial(_rows_of_rate, rate="false_positive_rate"),
+    pairs=pairs_of_outcomes,
+    locate=locate_outcomes,
+)
+def false_positive_rate_difference(
+    y_true: ArrayLike | None,
+    y_pred: ArrayLike | GroupedOutcomes,
+    *,
+    sensitive_features: Any = None,
+    control_features: Any = None,
+    pos_label: Any = None,
+    multigroup: Multigroup = "pairwise",
+    multistratum: Multistratum = "max",
+    sample_weight: ArrayLike | None = None,
+) -> float:
+    """Largest difference between groups of the false positive rate.
+
+    0 is predictive equality: of those who do not deserve the positive decision, each
+    group has the same share that gets it.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,) or None
+        True labels of two classes; None only beside a statistic.
+    y_pred : array-like of shape (n_samples,), or GroupedOutcomes
+        Predicted labels; or a statistic of the decisions on the rows that are truly
+        negative, in place of all rows.
+    sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
+        Group of each row; several columns stand for their intersection.
+    control_features : array-like of shape (n_samples,) or (n_samples, n_columns), \
+default=None
+        Stratum of each row, within which groups are compared; several columns stand
+        for their intersection.
+    pos_label : int, float, bool or str, default=None
+        Label of the positive class. None stands for 1 where labels are numbers; text
+        labels need it.
+    multigroup : {"pairwise", "pooled"}, default="pairwise"
+        The largest difference between two groups, or between a group and everyone,
+        the group included.
+    multistratum : {"max", "weighted"}, default="max"
+        The largest value over strata, or their mean by the total weight of each.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Non-negative sample weights.
+
+    Returns
+    -------
+    float in [0, 1]
+        nan with a warning where a group has too few rows in the denominator.
+
+    Raises
+    ------
+    TypeError
+        If an argument is missing, or of a kind that is not taken.
+    ValueError
+        On text labels without `pos_label`, labels of more than two classes, lengths
+        that differ, or missing groups.
+
+    Warns
+    -----
+    sklearn.exceptions.UndefinedMetricWarning
+        If fewer than two groups can be compared.
+
+    See Also
+    --------
+    equalized_odds_difference : The larger of this and of true positive rates.
+    group_metrics : The rates of the groups themselves.
+
+    Examples
+    --------
+    >>> from skfair.metrics import false_positive_rate_difference
+    >>> y_true = [1, 0, 0, 1, 0, 0]
+    >>> y_pred = [1, 0, 0, 1, 0, 1]
+    >>> false_positive_rate_difference(
+    ...     y_true, y_pred, sensitive_features=["F"] * 3 + ["M"] * 3
+    ... )
+    0.5
+    """
+    rows = (y_true, y_pred, sensitive_features, sample_weight)
+    statistic = rate_outcomes(*rows, "false_positive_rate", pos_label)
+    return _difference(
+        "false_positive_rate_difference, of truly negative rows,", statistic, multigroup
+    )
+
+
+@specify(
+    statistic=GroupedOutcomes,
+    compares_errors=never,
+    countable=partial(_rows_of_rate, rate="predictive_value"),
+    pairs=pairs_of_outcomes,
+    locate=locate_outcomes,
+)
+def predictive_value_difference(
+    y_true: ArrayLike | None,
+    y_pred: ArrayLike | GroupedOutcomes,
+    *,
+    sensitive_features: Any = None,
+    control_features: Any = None,
+    pos_label: Any = None,
+    multigroup: Multigroup = "pairwise",
+    multistratum: Multistratum = "max",
+    sample_weight: ArrayLike | None = None,
+) -> float:
+    """Largest difference between groups of the positive predictive value, or precision.
+
+    0 is predictive parity: of those who get the positive decision, each group has the
+    same share that deserves it. With different base rates it cannot be 0 together with
+    equal error rates, unless predictions are perfect [1]_.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,) or None
+        True labels of two classes; None only beside a statistic.
+    y_pred : array-like of shape (n_samples,), or GroupedOutcomes
+        Predicted labels; or a statistic of the true labels, 0 or 1, of the rows with
+        the positive decision, in place of all rows.
+    sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
+        Group of each row; several columns stand for their intersection.
+    control_features : array-like of shape (n_samples,) or (n_samples, n_columns), \
+default=None
+        Stratum of each row, within which groups are compared; several columns stand
+        for their intersection.
+    pos_label : int, float, bool or str, default=None
+        Label of the positive class. None stands for 1 where labels are numbers; text
+        labels need it.
+    multigroup : {"pairwise", "pooled"}, default="pairwise"
+        The largest difference between two groups, or between a group and everyone,
+        the group included.
+    multistratum : {"max", "weighted"}, default="max"
+        The largest value over strata, or their mean by the total weight of each.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Non-negative sample weights.
+
+    Returns
+    -------
+    float in [0, 1]
+        nan with a warning where a group has too few rows in the denominator.
+
+    Raises
+    ------
+    TypeError
+        If an argument is missing, or of a kind that is not taken.
+    ValueError
+        On text labels without `pos_label`, labels of more than two classes, lengths
+        that differ, or missing groups.
+
+    Warns
+    -----
+    sklearn.exceptions.UndefinedMetricWarning
+        If fewer than two groups can be compared.
+
+    See Also
+    --------
+    group_metrics : The values of the groups themselves.
+
+    Notes
+    -----
+    `permutation_test` permutes groups over all rows, which tests whether true and
+    predicted labels together are independent of the group. Pass ``within=y_pred`` to
+    test equal predictive values.
+
+    References
+    ----------
+    .. [1] Chouldechova. "Fair Prediction with Disparate Impact". Big Data 5(2), 2017.
+
+    Examples
+    --------
+    >>> from skfair.metrics import predictive_value_difference
+    >>> y_true = [1, 0, 0, 1, 1, 0]
+    >>> y_pred = [1, 1, 0, 1, 1, 0]
+    >>> predictive_value_difference(
+    ...     y_true, y_pred, sensitive_features=["F"] * 3 + ["M"] * 3
+    ... )
+    0.5
+    """
+    rows = (y_true, y_pred, sensitive_features, sample_weight)
+    statistic = rate_outcomes(*rows, "predictive_value", pos_label)
+    return _difference(
+        "predictive_value_difference, of rows with the positive decision,",
+        statistic,
+        multigroup,
+    )
+
+
+def _shortfall(rates: Floats, others: Any) -> Floats:
+    """One minus the ratio of the smaller rate to the larger one."""
+    return quotients(np.abs(rates - others), np.maximum(rates, others))
+
+
+def _pairs_of_ratios(
+    statistic: GroupedOutcomes,
+    *,
+    multigroup: Multigroup = "pairwise",
+    among: Integers | None = None,
+) -> PairGaps:
+    """Shortfalls of the ratios of rates; undefined where nobody is selected."""
+    undefined = np.isnan(statistic.means) | (not statistic.sums.any())
+    counts = np.where(undefined, 0, statistic.counts)
+    statistic = replace(statistic, counts=counts)
+    return pairs_of_outcomes(
+        statistic, multigroup=multigroup, among=among, gap=_shortfall
+    )
+
+
+def locate_ratio(
+    statistic: GroupedOutcomes, *, multigroup: Multigroup = "pairwise"
+) -> Located:
+    """Locate the smallest ratio of selection rates, and one minus it."""
+    rates, compared = statistic.means, statistic.means.max()
+    if multigroup == "pooled":
+        compared = statistic.sums.sum() / statistic.totals.sum()
+    gaps = np.abs(rates - compared) / np.maximum(rates, compared)
+    furthest = int(gaps.argmax())
+    second = int(rates.argmax()) if multigroup == "pairwise" else None
+    figures = float(rates[furthest]), float(compared)
+    return Located(float(gaps[furthest]), (furthest, second), figures)
+
+
+@specify(
+    statistic=GroupedOutcomes,
+    compares_errors=never,
+    countable=partial(_rows_of_rate, rate="selection_rate"),
+    pairs=_pairs_of_ratios,
+    locate=locate_ratio,
+)
+def impact_ratio_shortfall(
+    y_true: ArrayLike | None,
+    y_pred: ArrayLike | GroupedOutcomes,
+    *,
+    sensitive_features: Any = None,
+    control_features: Any = None,
+    pos_label: Any = None,
+    multigroup: Multigroup = "pairwise",
+    multistratum: Multistratum = "max",
+    sample_weight: ArrayLike | None = None,
+) -> float:
+    """One minus the smallest ratio of the selection rates of two groups.
+
+    0 is equal selection rates. The four-fifths rule of thumb asks for at most 0.2. The
+    value is a disparity, smaller for fairer, so that scorers, tests and rules of choice
+    take it; `impact_ratios` has the ratios of all groups with intervals.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,) or None
+        Ignored. If given it must be binary and of the right length.
+    y_pred : array-like of shape (n_samples,), or GroupedOutcomes
+        Decisions, labels of two classes; or a statistic in place of all rows.
+    sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
+        Group of each row; several columns stand for their intersection.
+    control_features : array-like of shape (n_samples,) or (n_samples, n_columns), \
+default=None
+        Stratum of each row, within which groups are compared; several columns stand
+        for their intersection.
+    pos_label : int, float, bool or str, default=None
+        The decision that counts as positive. None stands for 1 where labels are
+        numbers; text labels need it.
+    multigroup : {"pairwise", "pooled"}, default="pairwise"
+        The smallest ratio of two groups, or of a group and everyone, the smaller rate
+        over the larger one.
+    multistratum : {"max", "weighted"}, default="max"
+        The largest value over strata, or their mean by the total weight of each.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Non-negative sample weights.
+
+    Returns
+    -------
+    float in [0, 1]
+        nan with a warning where it is undefined.
+
+    Raises
+    ------
+    TypeError
+        If an argument is missing, or of a kind that is not taken.
+    ValueError
+        On text labels without `pos_label`, labels of more than two classes, lengths
+        that differ, or missing groups.
+
+    Warns
+    -----
+    sklearn.exceptions.UndefinedMetricWarning
+        If fewer than two groups can be compared, or nobody is selected.
+
+    See Also
+    --------
+    impact_ratios : Table of ratios to the highest rate.
+    demographic_parity_difference : Difference of the rates, in place of ratios.
+
+    Examples
+    --------
+    >>> from skfair.metrics import impact_ratio_shortfall
+    >>> hired = [1, 1, 0, 0, 1, 0, 0, 0]
+    >>> impact_ratio_shortfall(
+    ...     None, hired, sensitive_features=["F"] * 4 + ["M"] * 4
+    ... )
+    0.5
+    """
+    rows = (y_true, y_pred, sensitive_features, sample_weight)
+    statistic = rate_outcomes(*rows, "selection_rate", pos_label)
+    if warn_if_undefined("impact_ratio_shortfall", statistic):
+        return math.nan
+    rates = statistic.means
+    if not rates.any():
+        warn_undefined("impact_ratio_shortfall", "nobody is selected")
+        return math.nan
+    return locate_ratio(statistic, multigroup=multigroup).value

@@ -1,0 +1,646 @@
+"""The subgroup that is treated most differently: a search over conjunctions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import pairwise
+from typing import Any, Literal, NamedTuple, TypeAlias, get_args
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.parallel import Parallel, delayed
+
+from skfair._utils._arrays import Bools, Floats, Integers
+from skfair._utils._results import TableResult
+from skfair._utils._text import all_digits
+from skfair._utils._validation import (
+    Scale,
+    check_choice,
+    check_integer,
+    check_y_true,
+    scores_on,
+)
+from skfair._utils._warnings import warns_if_reordered
+from skfair.groups import Groups, columns_of, encode_column, into_ranges
+from skfair.metrics._inputs import (
+    Quality,
+    QualityName,
+    outcomes_of,
+    warn_undefined,
+)
+from skfair.metrics._resampling import check_seed, exact_pvalue
+from skfair.metrics._strata import split_strata, warn_of_strata
+
+#: More than the rounding of a difference of two shares.
+_ROUNDING = 1e-12
+#: A numeric column with more values than this needs bins.
+_MAX_VALUES = 20
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class WorstSubgroupResult(TableResult):
+    """Result of `worst_subgroup`; ``print(result)`` shows the table.
+
+    Attributes
+    ----------
+    value : float
+        Largest absolute difference between a subgroup and everyone else, in [0, 1]. nan
+        if no subgroup can be compared.
+    subgroup : str
+        The subgroup, as text; "" if there is none.
+    pvalue : float in (0, 1]
+        Share of permutations, the given order among them, in which the search finds a
+        value at least as large. nan without permutations.
+    conditions : tuple of dict
+        For each row of `table`, the value of each column of the conjunction. Of a
+        column with bins the value is a text.
+    table : DataFrame
+        The subgroups of the largest values, see `worst_subgroup`.
+    null_distribution : ndarray of shape (n_permutations,)
+        Largest value that the search has in each permutation.
+    stratum : object
+        Label of the stratum of the first subgroup; None without strata.
+    """
+
+    value: float
+    subgroup: str
+    pvalue: float
+    conditions: tuple[dict[str, Any], ...] = field(repr=False)
+    table: pd.DataFrame = field(repr=False)
+    null_distribution: Floats = field(repr=False)
+    stratum: Hashable = field(default=None, repr=False)
+
+
+@warns_if_reordered
+def worst_subgroup(
+    y_true: ArrayLike | None,
+    y_score: ArrayLike,
+    *,
+    sensitive_features: Any,
+    control_features: Any = None,
+    quality: Literal["mcdp"] | Quality = "mcdp",
+    scale: Scale = "probability",
+    pos_label: Any = None,
+    bins: Mapping[Any, Sequence[float]] | None = None,
+    min_group_size: int = 50,
+    n_subgroups: int = 10,
+    n_permutations: int = 99,
+    random_state: int | np.random.RandomState | None = None,
+    n_jobs: int | None = None,
+    verbose: int = 0,
+) -> WorstSubgroupResult:
+    """Find the subgroup that differs most from everyone else.
+
+    Subgroups are all conjunctions of values of the columns, such as ``sex = F and
+    race = B`` or ``sex = F`` alone, that leave a least number of rows in them and
+    outside. Each is compared with all other rows. It is the question of an auditor who
+    does not know beforehand which intersection to look at. `max_gap` compares the
+    intersections of all columns only, with their average.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,) or None
+        True labels, where the quality needs them.
+    y_score : array-like of shape (n_samples,)
+        Probabilities of the positive class for "mcdp", or any finite numbers with
+        ``scale="rank"``; predicted labels otherwise.
+    sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns), \
+or Groups
+        Columns whose values are combined. Missing values raise ValueError, unless a
+        `Groups` leaves these rows out or makes them a value of their own.
+    control_features : array-like of shape (n_samples,) or (n_samples, n_columns), \
+default=None
+        Stratum of each row, such as its department or its true label, within which
+        subgroups are compared with all other rows; the value is the largest over
+        strata. Strata without a subgroup are left out, with a warning that names them.
+    quality : {"mcdp", "selection_rate", "true_positive_rate", \
+"false_positive_rate", "accuracy", "error_rate"} or callable, default="mcdp"
+        What is compared: "mcdp" is the largest difference, over all thresholds,
+        between the shares of scores above it. The others are rates, see `max_gap`.
+    scale : {"probability", "rank"}, default="probability"
+        ``"rank"`` is for scores of "mcdp" that are no probabilities, such as predicted
+        numbers or their errors. Ranks do not change the value, and thresholds of the
+        table are in the unit of the scores.
+    pos_label : int, float, bool or str, default=None
+        The positive class of a rate, see `max_gap`.
+    bins : mapping of column to increasing numbers, default=None
+        Edges of the bins of numeric columns, by name (or position, for an array): 30
+        and 50 give "age < 30", "30 <= age < 50" and "age >= 50", the ranges of
+        `skfair.groups.encode_groups`. A numeric column with more than 20 values must
+        have bins.
+    min_group_size : int, default=50
+        Least number of rows that count in a subgroup, and outside it. Small subgroups
+        have large differences by chance, and hide larger ones that have smaller, real
+        differences.
+    n_subgroups : int, default=10
+        Number of subgroups in the table.
+    n_permutations : int, default=99
+        Number of permutations for p-values, each a search of its own; 0 for none.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the permutations.
+    n_jobs : int, default=None
+        Number of processes; None is 1 unless in a `joblib.parallel_config` context,
+        -1 uses all processors. The result does not depend on it.
+    verbose : int, default=0
+        Verbosity of `joblib.Parallel`; 0 is silent.
+
+    Returns
+    -------
+    WorstSubgroupResult
+        Its `table` has a row for each subgroup, the furthest first, indexed by its
+        conjunction: ``stratum``, if there are strata, ``n_rows``, ``rate`` and
+        ``rate_of_others``, ``difference`` of the two, ``pvalue``. For "mcdp" the rates
+        are shares of scores above ``score``, the threshold at which they differ most.
+        A subgroup that can be described in several ways has
+        one row, with the fewest conditions.
+
+    Raises
+    ------
+    TypeError
+        If an argument is missing, or of a kind that is not taken.
+    ValueError
+        If a numeric column has many values and no bins, if bins do not increase or
+        name no column, and on invalid scores, labels, lengths or parameters.
+
+    Warns
+    -----
+    sklearn.exceptions.UndefinedMetricWarning
+        If no subgroup has enough rows in it and outside.
+
+    See Also
+    --------
+    max_gap : Largest distance of an intersection from the average.
+    top_groups : Intersections that differ, at a given false discovery rate.
+
+    Notes
+    -----
+    The difference of the subgroup that a search has chosen is biased upward: in new
+    data it is smaller as a rule. The p-values pay for the search: scores or outcomes
+    are permuted over the rows that count, and each value is compared with the largest
+    that a search finds in a permutation. So the probability that any subgroup of the
+    table has a p-value of at most alpha is at most alpha if nobody is treated
+    differently. Where one subgroup differs, those that overlap it have small p-values,
+    too. For true and false positive rates only rows of one true label count, so that
+    groups may differ in their base rates.
+
+    Of a subgroup only those refinements are looked at that can exceed the best found:
+    the bound is that of the most extreme rows a refinement could consist of. The
+    result equals that of enumeration.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pandas as pd
+    >>> from skfair.metrics import worst_subgroup
+    >>> rng = np.random.default_rng(0)
+    >>> people = pd.DataFrame(
+    ...     {"sex": rng.choice(["F", "M"], 1000), "race": rng.choice(list("abc"), 1000)}
+    ... )
+    >>> concerned = (people["sex"] == "F") & (people["race"] == "b")
+    >>> y_score = rng.beta(np.where(concerned, 2, 4), 4)
+    >>> result = worst_subgroup(
+    ...     None, y_score, sensitive_features=people, random_state=0
+    ... )
+    >>> result.subgroup, round(result.value, 2), result.pvalue
+    ('sex = F and race = b', 0.43, 0.01)
+    """
+    min_group_size = check_integer("min_group_size", min_group_size, 1)
+    n_subgroups = check_integer("n_subgroups", n_subgroups, 1)
+    n_permutations = check_integer("n_permutations", n_permutations, 0)
+    generator = check_seed(random_state)
+    scores, kept = _scores(y_true, y_score, quality, pos_label, scale)
+    columns = _columns(sensitive_features, bins, len(kept))
+    if isinstance(sensitive_features, Groups):
+        kept &= sensitive_features.codes >= 0
+        min_group_size = max(min_group_size, sensitive_features.min_group_size)
+    codes = np.array([column_codes for _, column_codes, *_ in columns])
+    rows_of, reasons = _rows_of_strata(kept, control_features)
+    parts = {
+        label: rows_by_score(scores[rows], codes[:, rows])
+        for label, rows in rows_of.items()
+    }
+    entries = {label: entries_of(cells) for label, (cells, entries_of) in parts.items()}
+    best = {
+        label: _search_subgroups(part, min_group_size, n_subgroups)
+        for label, part in entries.items()
+    }
+    reasons |= {
+        label: f"no conjunction has at least {min_group_size} of the {part.n_rows} "
+        "rows that count in it, and as many outside (min_group_size)"
+        for label, part in entries.items()
+        if not best[label]
+    }
+    if control_features is not None:
+        warn_of_strata("worst_subgroup", reasons, undefined=not any(best.values()))
+    elif reasons:
+        warn_undefined("worst_subgroup", reasons[None])
+    null = np.full(n_permutations, np.nan)
+    if any(best.values()) and n_permutations:
+        searched = [part for label, part in parts.items() if best[label]]
+        tasks = (
+            delayed(_largest_value)(
+                [
+                    entries_of(generator.permutation(cells))
+                    for cells, entries_of in searched
+                ],
+                min_group_size,
+            )
+            for _ in range(n_permutations)
+        )
+        null = np.array(Parallel(n_jobs=n_jobs, verbose=verbose)(tasks))
+    subgroups = [(label, one) for label, several in best.items() for one in several]
+    subgroups = sorted(subgroups, key=lambda pair: -pair[1].value)[:n_subgroups]
+    result = _result(subgroups, entries, columns, null, quality)
+    return result if control_features is None else _with_strata(result, subgroups)
+
+
+def _with_strata(
+    result: WorstSubgroupResult, subgroups: list[tuple[Hashable, Subgroup]]
+) -> WorstSubgroupResult:
+    """Add the stratum of each subgroup to the table."""
+    labels = [label for label, _ in subgroups]
+    result.table.insert(0, "stratum", pd.Series(labels, result.table.index, object))
+    return replace(result, stratum=labels[0] if labels else None)
+
+
+def _rows_of_strata(
+    kept: Bools, control_features: Any
+) -> tuple[dict[Hashable, Integers], dict[Hashable, str]]:
+    """Rows that count in each stratum, of all under None; why other strata lack."""
+    if control_features is None:
+        return {None: np.flatnonzero(kept)}, {}
+    everyone = Groups(np.where(kept, 0, -1), ("everyone",))
+    strata, _ = split_strata(
+        everyone,
+        control_features,
+        None,
+        n_samples=len(kept),
+        leaves_groups_out=True,
+    )
+    rows = {one.label: one.rows for one in strata if one.groups is not None}
+    return rows, {one.label: one.reason for one in strata if one.reason}
+
+
+#: A column: its name, the code of each row, and the values and texts of the codes.
+Column: TypeAlias = tuple[str, NDArray[np.integer], tuple[Any, ...], tuple[str, ...]]
+
+
+def _scores(
+    y_true: ArrayLike | None,
+    response: ArrayLike,
+    quality: Any,
+    pos_label: Any,
+    scale: Scale,
+) -> tuple[Floats, Bools]:
+    """Scores, or outcomes as scores of 0 and 1, and which rows count.
+
+    The CDFs of outcomes differ at 0 only, by the difference of the rates.
+    """
+    if not callable(quality):
+        check_choice("quality", quality, ("mcdp", *get_args(QualityName)))
+    check_choice("scale", scale, get_args(Scale))
+    if quality == "mcdp":
+        scores = scores_on(scale, response, "y_score")
+        check_y_true(y_true, scores, scale)
+        return scores, np.ones(len(scores), dtype=bool)
+    if scale != "probability":
+        raise ValueError(
+            f"scale must be 'probability' unless quality is 'mcdp', got {scale!r}."
+        )
+    outcomes, mask = outcomes_of(y_true, response, quality, pos_label)
+    kept = np.ones(len(outcomes), dtype=bool) if mask is None else mask
+    return outcomes.astype(np.float64), kept
+
+
+def _columns(data: Any, bins: Any, n_samples: int) -> list[Column]:
+    """Encode the columns, those with bins by their bins."""
+    if bins is not None and not isinstance(bins, Mapping):
+        kind = type(bins).__name__
+        raise TypeError(f"bins must be a mapping of column to edges, got a {kind}.")
+    if data is None:
+        raise ValueError(
+            "sensitive_features is None, expected columns of shape "
+            f"({n_samples}, n_columns)."
+        )
+    names, series = _columns_of_groups(data) or columns_of(data)
+    named = [i if name is None else name for i, name in enumerate(names)]
+    repeated = [name for name in named if named.count(name) > 1]
+    if repeated:
+        raise ValueError(f"sensitive_features has two columns named {repeated[0]!r}.")
+    edges = {str(name): values for name, values in (bins or {}).items()}
+    unknown = set(edges) - set(map(str, named))
+    if unknown:
+        raise ValueError(f"bins has {min(unknown)!r}, expected columns among {named}.")
+    if not series:
+        raise ValueError("sensitive_features has no columns, expected at least one.")
+    if len(series[0]) != n_samples:
+        raise ValueError(
+            f"sensitive_features has {len(series[0])} rows, expected {n_samples}, one "
+            "per sample."
+        )
+    return [
+        _column(name, column, edges.get(str(name)))
+        for name, column in zip(named, series, strict=True)
+    ]
+
+
+def _column(name: Any, column: Any, edges: Any) -> Column:
+    """Encode a column, by its bins if there are edges."""
+    shown = name if isinstance(name, str) else f"column {name}"
+    if edges is not None:
+        name_ranges = partial(_write_ranges, shown)
+        column = into_ranges(column, edges, f" of {shown!r}", name_ranges)
+        codes, labels = encode_column(column, "raise", str(name))
+        return shown, codes, labels, tuple(map(str, labels))
+    codes, labels = encode_column(column, "raise", str(name))
+    if len(labels) > _MAX_VALUES and all(map(_is_number, labels)):
+        raise ValueError(
+            f"bins must have edges for {shown!r}, a column of numbers with "
+            f"{len(labels)} values, more than {_MAX_VALUES}."
+        )
+    texts = tuple(f"{shown} = {label}" for label in labels)
+    return shown, codes, labels, texts
+
+
+def _write_ranges(name: str, edges: list[float]) -> list[str]:
+    """Write the ranges of a column of numbers as conditions."""
+    at = [all_digits(edge) for edge in edges]
+    between = [f"{low} <= {name} < {high}" for low, high in pairwise(at)]
+    return [f"{name} < {at[0]}", *between, f"{name} >= {at[-1]}"]
+
+
+def _columns_of_groups(data: Any) -> tuple[list[str | None], list[Any]] | None:
+    """Return the columns that a `Groups` is the intersection of, None for no `Groups`.
+
+    Rows without a group get any value, since they do not count.
+    """
+    if not isinstance(data, Groups):
+        return None
+    labels: list[Any] = list(data.labels) or [""]
+    lengths = {len(label) if isinstance(label, tuple) else 0 for label in labels}
+    if len(lengths) > 1 or lengths == {0}:
+        labels = [(label,) for label in labels]
+    n_columns = len(labels[0])
+    names = data.names if len(data.names) == n_columns else [None] * n_columns
+    columns = []
+    for position in range(n_columns):
+        values = np.empty(len(labels), dtype=object)
+        values[:] = [label[position] for label in labels]
+        columns.append(values[data.codes])
+    return list(names), columns
+
+
+def _is_number(label: Any) -> bool:
+    """Whether a label is a finite number."""
+    return isinstance(label, int | float) and math.isfinite(label)
+
+
+def _result(
+    subgroups: list[tuple[Hashable, Subgroup]],
+    entries: Mapping[Hashable, Entries],
+    columns: list[Column],
+    null: Floats,
+    quality: Any,
+) -> WorstSubgroupResult:
+    """Describe the subgroups, with p-values that pay for the search."""
+    is_rate = quality != "mcdp"
+    names = ["n_rows", "score", "rate", "rate_of_others", "difference", "pvalue"]
+    if is_rate:
+        names.remove("score")
+    lines, texts, conditions = [], [], []
+    for stratum, subgroup in subgroups:
+        chosen = [(columns[column], code) for column, code in subgroup.conditions]
+        texts.append(" and ".join(texts_of[code] for (*_, texts_of), code in chosen))
+        conditions.append({name: values[code] for (name, _, values, _), code in chosen})
+        pvalue = exact_pvalue(subgroup.value, null) if len(null) else math.nan
+        compared = _compare_with_others(subgroup, entries[stratum], is_rate=is_rate)
+        lines.append({**compared, "pvalue": pvalue})
+    table = pd.DataFrame(lines, pd.Index(texts, name="subgroup", dtype=object), names)
+    types = {name: "int64" if name == "n_rows" else "float64" for name in names}
+    table = table.astype(types)  # also without rows
+    return WorstSubgroupResult(
+        subgroups[0][1].value if subgroups else math.nan,
+        texts[0] if subgroups else "",
+        float(table["pvalue"].iloc[0]) if subgroups else math.nan,
+        tuple(conditions),
+        table,
+        null,
+    )
+
+
+class Entries(NamedTuple):
+    """Rows in the order of scores; those of one score and cell may be one entry."""
+
+    scores: Floats
+    weights: Integers  # number of rows
+    below: Integers  # rows of the whole table with a lower score
+    through: Integers  # rows with at most this score
+    codes: NDArray[np.integer]  # of shape (n_columns, n_entries)
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows of all entries."""
+        return int(self.through[-1]) if len(self.through) else 0
+
+
+def rows_by_score(
+    scores: Floats, codes: NDArray[np.integer]
+) -> tuple[Integers, Callable[[Integers], Entries]]:
+    """Sort the rows by score once for all permutations.
+
+    Returns the cell of each row in that order, a cell being an intersection of all
+    columns, and what makes entries from any order of the cells.
+    """
+    order = np.argsort(scores, kind="stable")
+    distinct, score_codes = np.unique(scores[order], return_inverse=True)
+    cells = np.zeros(len(scores), dtype=np.intp)
+    for column in codes:
+        pair = cells * (int(column.max(initial=0)) + 1) + column
+        cells = np.unique(pair, return_inverse=True)[1]
+    first = np.unique(cells, return_index=True)[1]
+    n_cells = len(first)
+    through = np.cumsum(np.bincount(score_codes, minlength=len(distinct)))
+    before = np.append(0, through)
+
+    def entries_of(cells: Integers) -> Entries:
+        """Join rows of the same score and cell where that makes them fewer."""
+        at, weights = score_codes, np.ones(len(cells), dtype=np.intp)
+        if len(distinct) * n_cells < len(cells):
+            counts = np.bincount(score_codes * n_cells + cells)
+            keys = np.flatnonzero(counts)
+            weights = counts[keys]
+            at, cells = np.divmod(keys, n_cells)
+        columns = codes[:, first][:, cells]
+        return Entries(distinct[at], weights, before[at], through[at], columns)
+
+    return cells[order], entries_of
+
+
+class Subgroup(NamedTuple):
+    """A conjunction, pairs of column and code, and how far it is from all others."""
+
+    value: float
+    conditions: tuple[tuple[int, int], ...]
+    entries: Integers  # positions, in the order of scores
+    size: int
+    bound: float  # of the values of its refinements
+
+
+def _largest_value(strata: Sequence[Entries], min_size: int) -> float:
+    """Largest value of any subgroup of any stratum, each of which has one."""
+    return max(_search_subgroups(one, min_size, 1)[0].value for one in strata)
+
+
+def _search_subgroups(entries: Entries, min_size: int, n_best: int) -> list[Subgroup]:
+    """Subgroups of the largest values, the largest first, by branch and bound.
+
+    A conjunction is refined by later columns only, so that each is met once.
+    """
+    best: list[Subgroup] = []
+    n_rows, n_columns = entries.n_rows, len(entries.codes)
+    everyone = np.arange(len(entries.weights))
+    stack = [Subgroup(0, (), everyone, n_rows, math.inf)]
+    while stack:
+        parent = stack.pop()
+        if len(best) == n_best and parent.bound < best[-1].value - _ROUNDING:
+            continue
+        first = parent.conditions[-1][0] + 1 if parent.conditions else 0
+        children = []
+        for column in range(first, n_columns):
+            for child in _refine(parent, column, entries, min_size):
+                # The complement needs rows, too; it grows with each refinement.
+                if n_rows - child.size >= min_size:
+                    _keep(child, best, n_best)
+                if column < n_columns - 1:
+                    children.append(child)
+        stack += sorted(children, key=lambda child: child.bound)
+    return best
+
+
+def _refine(
+    parent: Subgroup, column: int, entries: Entries, min_size: int
+) -> list[Subgroup]:
+    """Subgroups of a subgroup by the values of one column, if they have enough rows."""
+    chosen = parent.entries
+    codes = entries.codes[column][chosen]
+    large = np.bincount(codes, entries.weights[chosen]) >= min_size
+    if not large.any():
+        return []
+    if not large.all():
+        kept = large[codes]
+        chosen, codes = chosen[kept], codes[kept]
+    order = np.argsort(codes, kind="stable")
+    chosen, codes = chosen[order], codes[order]
+    starts = np.flatnonzero(np.diff(codes, prepend=-1))
+    stops = np.append(starts[1:], len(codes))
+    sums = np.cumsum(entries.weights[chosen])
+    sizes = np.diff(sums[stops - 1], prepend=0)
+    lengths = stops - starts
+    through = sums - np.repeat(sums[stops - 1] - sizes, lengths)
+    rows = chosen, through, np.repeat(sizes, lengths)
+    n_others = np.maximum(entries.n_rows - sizes, 1)
+    gaps = np.maximum.reduceat(_gaps(*rows, entries), starts)
+    values = gaps / (sizes * n_others)
+    bounds = np.maximum.reduceat(_bounds(*rows, entries, min_size), starts)
+    return [
+        Subgroup(
+            float(values[i]),
+            (*parent.conditions, (column, int(codes[starts[i]]))),
+            chosen[starts[i] : stops[i]],
+            int(sizes[i]),
+            float(bounds[i]),
+        )
+        for i in range(len(starts))
+    ]
+
+
+def _gaps(
+    chosen: Integers, through: Integers, sizes: Any, entries: Entries
+) -> Integers:
+    """Difference of the CDFs of a subgroup and of all others, at each of its entries.
+
+    The subgroup has the entries `chosen`, and `through` of its rows up to each of them;
+    subgroups may follow each other.
+
+    Times the sizes of both. With k of its s rows and K of all n rows at most at a score
+    it is k n - K s. The subgroup's CDF exceeds the others' most at one of its scores,
+    and falls below most just before one. Of entries of the same score `through` is
+    right at the last and `before` at the first; at the others the gap reads smaller.
+    """
+    n_rows, before = entries.n_rows, through - entries.weights[chosen]
+    above = through * n_rows - entries.through[chosen] * sizes
+    below = entries.below[chosen] * sizes - before * n_rows
+    return np.asarray(np.maximum(above, below))
+
+
+def _bounds(
+    chosen: Integers, through: Integers, sizes: Any, entries: Entries, min_size: int
+) -> Floats:
+    """Bound of the gaps of all refinements of a subgroup, at each entry, see `_gaps`.
+
+    Let k rows of the subgroup, and K of all n rows, be at most at a score. A refinement
+    of t rows has j <= min(k, t) of them, so that the gap j / t - (K - j) / (n - t) is
+    largest for j = min(k, t). Up to t = k that is 1 - (K - t) / (n - t), which
+    increases in t as K <= n; from there on k / t - (K - k) / (n - t), which decreases.
+    So it is at most that of its t = max(k, min_size) most extreme rows. Just before a
+    score the same holds of the rows from there on.
+    """
+    n_rows, before = entries.n_rows, through - entries.weights[chosen]
+
+    def bound(hits: Integers, of_all: Integers) -> Floats:
+        taken = np.maximum(hits, min_size)
+        others = np.maximum(n_rows - taken, 1)
+        return np.asarray(hits / taken - (of_all - hits) / others)
+
+    above = bound(through, entries.through[chosen])
+    below = bound(sizes - before, n_rows - entries.below[chosen])
+    return np.maximum(above, below)
+
+
+def _keep(child: Subgroup, best: list[Subgroup], n_best: int) -> None:
+    """Put a subgroup in its place among the best, once for the same rows."""
+    if len(best) == n_best and child.value < best[-1].value - _ROUNDING:
+        return
+
+    def length(one: Subgroup) -> tuple[int, tuple[tuple[int, int], ...]]:
+        return len(one.conditions), one.conditions
+
+    for i, other in enumerate(best):
+        if other.size == child.size and np.array_equal(other.entries, child.entries):
+            best[i] = min(other, child, key=length)
+            break
+    else:
+        best.append(child)
+    best.sort(key=lambda one: (-one.value, *length(one)))
+    del best[n_best:]
+
+
+def _compare_with_others(
+    subgroup: Subgroup, entries: Entries, *, is_rate: bool
+) -> dict[str, float]:
+    """Shares of a subgroup and of all others above the score of the largest gap."""
+    chosen, n_rows = subgroup.entries, entries.n_rows
+    weights, scores = entries.weights[chosen], entries.scores[chosen]
+    own = np.cumsum(weights)
+    score = 0.0
+    if not is_rate:
+        gaps = _gaps(chosen, own, subgroup.size, entries)
+        at = int(gaps.argmax())
+        score = float(scores[at])
+        if gaps[at] > own[at] * n_rows - entries.through[chosen[at]] * subgroup.size:
+            # Just before this score: from the one below it on.
+            score = float(entries.scores[np.searchsorted(entries.scores, score) - 1])
+    above = int(weights[scores > score].sum())
+    all_above = int(entries.weights[entries.scores > score].sum())
+    rate, others = above / subgroup.size, (all_above - above) / (n_rows - subgroup.size)
+    return {
+        "n_rows": subgroup.size,
+        "score": score,
+        "rate": rate,
+        "rate_of_others": others,
+        "difference": rate - others,
+    }

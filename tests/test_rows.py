@@ -1,0 +1,251 @@
+"""The table of rows: parts of it, cells of people who are alike, and draws."""
+
+import math
+from collections import Counter
+
+import numpy as np
+import pytest
+from scipy.stats import multinomial
+
+from skfair._rows import Rows, deal, redraw
+from skfair.groups import encode_groups
+from skfair.statistics import GroupedConfusion, GroupedOutcomes, GroupedScores
+
+
+class Given:
+    """In place of a generator: returns what was given, and keeps what was asked."""
+
+    def __init__(self, **answers):
+        self.answers = {name: iter(values) for name, values in answers.items()}
+        self.asked = []
+
+    def __getattr__(self, name):
+        def answer(*args, **kwargs):
+            self.asked.append((name, *args, *kwargs.values()))
+            return np.array(next(self.answers[name]))
+
+        return answer
+
+
+def random_rows(seed=0, n=60, *, weighted=False, labels=False):
+    rng = np.random.default_rng(seed)
+    groups, strata = encode_groups(rng.integers(0, 3, n)), rng.integers(0, 2, n)
+    return Rows(
+        groups,
+        encode_groups(strata),
+        y_true=rng.integers(0, 2, n),
+        y_pred=rng.integers(0, 2, n) if labels else rng.random(n).round(1),
+        weight=rng.integers(1, 4, n) if weighted else None,
+        classes=(0, 1),
+    )
+
+
+def same(found, expected):
+    """Whether two statistics hold the same numbers."""
+    one, other = found.to_dict(), expected.to_dict()
+    assert one.keys() == other.keys()
+    for name in one.keys() - {"sha256", "type", "format", "labels", "names"}:
+        assert np.allclose(one[name], other[name], atol=1e-12, rtol=0), name
+    assert one["labels"] == other["labels"]
+
+
+def statistics_of(rows):
+    """Every statistic of labels, decisions or scores, from arrays of single people."""
+    n = np.ones(len(rows), int) if rows.n is None else rows.n
+    at = np.repeat(np.arange(len(rows)), n)
+    each = None if rows.weight is None else (rows.weight / np.maximum(n, 1))[at]
+    known = {"sensitive_features": rows.groups[at], "sample_weight": each}
+    scores = rows.y_pred[at]
+    yield GroupedOutcomes, GroupedOutcomes.from_outcomes(scores, **known)
+    if rows.y_pred.dtype.kind == "i":
+        true = rows.y_true[at]
+        yield GroupedConfusion, GroupedConfusion.from_predictions(true, scores, **known)
+    else:
+        yield GroupedScores, GroupedScores.from_scores(scores, **known)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("labels", [False, True])
+def test_statistics_of_draws_are_those_of_the_people(weighted, labels):
+    rng = np.random.default_rng(1)
+    rows = random_rows(weighted=weighted, labels=labels)
+    cells = rows.counted()
+    assert cells.n.sum() == 60
+    for drawn in (
+        rows,
+        rows.ordered(),
+        rows.ordered().permuted(rng),
+        rows.resampled(rng),
+        rows.ordered().resampled(rng),
+        cells,
+        cells.permuted(rng),
+        cells.resampled(rng),
+        cells.permuted(rng).resampled(rng),
+    ):
+        for kind, expected in statistics_of(drawn):
+            same(drawn.statistic(kind), expected)
+
+
+def test_cells_hold_the_same_people():
+    rows = random_rows(weighted=True)
+    cells = rows.counted()
+    for kind, expected in statistics_of(rows):
+        same(cells.statistic(kind), expected)
+    assert cells.weight.sum() == rows.weight.sum()
+    within = [part for _, part in cells.by_stratum()]
+    drawn = cells.permuted(np.random.default_rng(0), within)
+    for part in within:
+        before, after = cells[part], drawn[part]
+        assert not np.array_equal(before.n, after.n)
+        for column in (before.groups.codes, before.y_pred):
+            sums = np.bincount(np.unique(column, return_inverse=True)[1], before.n)
+            again = np.bincount(np.unique(column, return_inverse=True)[1], after.n)
+            assert np.array_equal(sums, again)
+
+
+def test_parts_know_their_positions_and_are_drawn_with_all_rows():
+    rows = random_rows(weighted=True)
+    (_, first), (_, second) = rows.by_stratum()
+    assert np.array_equal(np.sort(np.append(first, second)), np.arange(60))
+    part = rows[first][::-1].ordered()
+    assert (np.diff(part.y_pred) >= 0).all()
+    assert np.array_equal(rows.y_pred[part.position], part.y_pred)
+    rng = np.random.default_rng(0)
+    for drawn in (rows.permuted(rng), rows.resampled(rng)):
+        expected = drawn[part.position].statistic(GroupedScores)
+        same(part.drawn_as(drawn).statistic(GroupedScores), expected)
+    fewer = rows[first]
+    fewer = Rows(encode_groups(fewer.groups, labels=[0, 1, 2, 3]), y_pred=fewer.y_pred)
+    again = fewer.drawn_as(rows[first])
+    assert again.labels == (0, 1, 2, 3)
+
+
+def test_permutations_share_the_order_of_the_scores():
+    rows = random_rows().ordered()
+    assert rows.levels is not None
+    drawn = rows.permuted(np.random.default_rng(0))
+    assert drawn.ordered() is drawn
+    assert drawn.levels is rows.levels
+    assert sorted(drawn.groups.codes) == sorted(rows.groups.codes)
+
+
+def test_missing_rows_are_drawn_from_the_rows():
+    """Six rows: 0 to 2 are of cell 1, row 3 of cell 3, rows 4 and 5 of cell 4."""
+    counts = np.array([0, 3, 0, 1, 2])
+    for rows, more in (
+        ([2, 3, 5], [1, 1, 1]),
+        ([0, 4, 4], [1, 0, 2]),
+        ([2, 2, 3], [2, 1, 0]),
+    ):
+        generator = Given(poisson=[[2, 0, 1]], integers=[rows])
+        drawn = redraw(counts, generator)
+        assert drawn.tolist() == [0, 2 + more[0], 0, more[1], 1 + more[2]]
+        (_, rates), (_, size, missing) = generator.asked
+        expected = np.array([3, 1, 2]) * (1 - 2 / math.sqrt(6))
+        assert rates == pytest.approx(expected, rel=1e-14)
+        assert (size, missing) == (6, 3)
+
+
+def test_too_many_rows_are_drawn_again_and_many_at_once():
+    counts = np.array([2, 0, 4, 0])
+    generator = Given(poisson=[[4, 3], [2, 4]])
+    assert redraw(counts, generator).tolist() == [2, 0, 4, 0]
+    assert [name for name, *_ in generator.asked] == ["poisson", "poisson"]
+    generator = Given(poisson=[[1, 2]], multinomial=[[1, 2]])
+    assert redraw(counts, generator).tolist() == [2, 0, 4, 0]
+    _, missing, shares = generator.asked[1]
+    assert missing == 3
+    assert shares.tolist() == [2 / 6, 4 / 6]
+
+
+def test_each_group_is_dealt_from_what_is_left():
+    counts = np.array([[3, 1], [0, 2], [2, 2]])
+    generator = Given(multivariate_hypergeometric=[[4, 0], [1, 1]])
+    assert deal(counts, generator).tolist() == [[4, 0], [1, 1], [0, 4]]
+    (_, cells, size, _), (_, left, second, _) = generator.asked
+    assert (cells.tolist(), size) == ([5, 5], 4)
+    assert (left.tolist(), second) == ([1, 5], 2)
+
+
+def test_as_many_rows_as_can_be_dealt():
+    generator = np.random.default_rng(0)
+    most = np.array([[10**9 - 2, 0], [0, 1]])
+    assert deal(most, generator).sum() == 10**9 - 1
+    with pytest.raises(ValueError, match=r"fewer than 10\*\*9 rows, .* 1000000003\."):
+        deal(most + 1, generator)
+
+
+def test_rows_that_count():
+    groups = encode_groups(["a", "b", None, "a", "b", "a"], missing="drop")
+    strata = encode_groups(["x", "y", "x", None, "x", "y"], missing="drop")
+    weights = [1, 1, 1, 1, 0, 0.5]
+    scores = np.zeros(6)
+    for given_weights, control, expected in (
+        (None, None, [0, 1, 3, 4, 5]),
+        (weights, None, [0, 1, 3, 5]),
+        (None, strata, [0, 1, 4, 5]),
+        (weights, strata, [0, 1, 5]),
+    ):
+        rows = Rows.from_arrays(None, scores, groups, given_weights, control)
+        assert rows.that_count().tolist() == expected
+
+
+def test_draws_of_a_group_are_rows_of_it():
+    groups = encode_groups(["b", None, "a", "b", "b", None, "a"], missing="drop")
+    rows = Rows(groups, weight=np.arange(7.0))
+    answers = [[0, 1, 0, 1, 2], [1, 1, 2, 2, 0]]
+    generator = Given(integers=[*answers, answers[1]])
+    assert rows.draw(generator).tolist() == [2, 6, 0, 3, 4]
+    assert rows.draw(generator).tolist() == [6, 6, 4, 4, 0]
+    assert generator.asked[0][1].tolist() == [2, 2, 3, 3, 3]
+    drawn = rows.resampled(generator)
+    assert drawn.n.tolist() == [1, 0, 0, 0, 2, 0, 2]
+    assert drawn.weight.tolist() == [0, 0, 0, 0, 8, 0, 12]
+
+
+def assert_multinomial(counts, n_draws, seed):
+    """Compare frequencies of whole draws with the multinomial distribution."""
+    counts, rng = np.array(counts), np.random.default_rng(seed)
+    drawn = np.array([redraw(counts, rng) for _ in range(n_draws)])
+    assert (drawn >= 0).all()
+    assert (drawn.sum(axis=1) == counts.sum()).all()
+    assert not drawn[:, counts == 0].any()
+    found = Counter(map(tuple, drawn.tolist()))
+    expected = multinomial(counts.sum(), counts / counts.sum())
+    for outcome, times in found.items():
+        share = expected.pmf(outcome)
+        noise = np.sqrt(share * (1 - share) / n_draws)
+        assert times / n_draws == pytest.approx(share, abs=5 * noise + 2 / n_draws)
+
+
+@pytest.mark.parametrize("counts", [[1], [2, 1], [0, 3, 2, 0], [4, 0, 1, 3, 1]])
+def test_draws_are_multinomial(counts):
+    assert_multinomial(counts, 2000, seed=0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "counts", [[3, 2], [40, 2], [1] * 5, [2, 0, 9, 1], [1, 300], [5, 5, 5]]
+)
+def test_many_draws_are_multinomial(counts):
+    assert_multinomial(counts, 15_000, seed=1)
+
+
+def test_moments_of_draws_of_many_cells():
+    rng = np.random.default_rng(0)
+    counts = rng.integers(0, 400, 300).astype(np.int64)
+    counts[:20] = 0
+    drawn = np.array([redraw(counts, rng) for _ in range(2000)])
+    assert (drawn.sum(axis=1) == counts.sum()).all()
+    variances = counts * (1 - counts / counts.sum())
+    errors = np.sqrt(variances / len(drawn))
+    assert (np.abs(drawn.mean(axis=0) - counts) <= 5 * errors).all()
+    assert drawn.var(axis=0) == pytest.approx(variances, rel=0.25)
+    # Half of the cells against the others: covariances.
+    half = drawn[:, ::2].sum(axis=1)
+    share = counts[::2].sum() / counts.sum()
+    assert half.var() == pytest.approx(counts.sum() * share * (1 - share), rel=0.2)
+
+
+def test_draws_of_no_rows():
+    assert redraw(np.zeros(3, np.int64), np.random.default_rng(0)).tolist() == [0] * 3

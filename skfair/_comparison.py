@@ -22,7 +22,7 @@ from skfair.groups import count_codes
 
 Array: TypeAlias = NDArray[np.float64]
 
-#: Differences of more standard errors than this are no noise: of two equally good
+#: Differences of more standard errors than this exceed noise: of two equally good
 #: models, one seems better by more in 2.3 % of samples.
 _N_ERRORS = 2.0
 #: A gap that is lower by more standard errors than this is a gain. Of 0, 0.5 and 1,
@@ -95,7 +95,7 @@ class _BesidePlain(Result, ABC):
 
     @property
     def _beyond_limit(self) -> list[str]:
-        """Say that the gap is above the largest one asked for by more than noise."""
+        """Sentence on a gap that exceeds `max_mcdp` by more than noise."""
         gap = self.adjusted_mcdp
         if self.max_mcdp is None or not gap > self.max_mcdp + self.noise:
             return []

@@ -24,14 +24,14 @@ Split: TypeAlias = tuple[NDArray[Any], NDArray[Any]]
 def units_of(weights: Floats) -> Floats:
     """Return the weight of one row: 1 where all weights are whole, else each its own.
 
-    Weighted rows tell as much as ``sum(weights)**2 / sum(weights * units)`` rows of
-    equal weight: a whole weight of two is two rows.
+    Weighted rows have the information of ``sum(weights)**2 / sum(weights * units)``
+    rows of equal weight: a whole weight of two is two rows.
     """
     return weights if (weights % 1).any() else np.ones(len(weights))
 
 
 def weights_in_rows(weights: Floats | None) -> Floats | None:
-    """Scale weights so that they add up to the number of rows that tell as much.
+    """Scale weights so that they add up to the effective number of rows.
 
     Whole weights stay as they are. A fit with a penalty of its own then does not depend
     on the unit of the weights.

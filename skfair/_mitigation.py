@@ -75,7 +75,7 @@ from skfair.model_selection._group_stratified_k_fold import stratified_splits
 
 #: With fewer rows than this, those held out would be too few to compare classifiers.
 MIN_ROWS = 200
-#: So many groups, of fewer than two rows on average, are no groups.
+#: At least this many groups, of fewer than two rows on average, are refused.
 _MANY_GROUPS = 20
 #: Metadata that mitigators request wherever they need groups.
 ROUTED = {"sensitive_features": True, "control_features": True}
@@ -334,6 +334,22 @@ class MetaMitigator(Mitigator):
                 f"estimator must have predict_proba, got {shown(given)}. {advice}"
             )
 
+    def _groups_to_predict(self, X: Any, sensitive_features: Any) -> Any:
+        """Return the groups of rows to predict: those given, or columns of X."""
+        if sensitive_features is not None:
+            return sensitive_features
+        if self.sensitive_features is None:
+            name = type(self).__name__
+            raise ValueError(
+                f"{name} needs the group of each row that it predicts, but "
+                "sensitive_features is None: pass it to the method, or construct "
+                f"{name}(..., sensitive_features=<column of X>). If a "
+                "cross-validation or search called this: scikit-learn's scorers "
+                "pass no groups on, score with "
+                "skfair.metrics.make_group_scorer(<scorer>)."
+            )
+        return select_columns(X, self.sensitive_features)
+
 
 class RegressorMitigator(MetaMitigator):
     """Mixin of mitigators around a regressor, whose target is any number."""
@@ -353,7 +369,7 @@ class RegressorMitigator(MetaMitigator):
             raise TypeError(f"estimator must be a regressor, got {self.estimator!r}.")
 
 
-#: What is wrong with weights that leave no row.
+#: Error where all weights are zero.
 _WEIGHTLESS = "sample_weight is zero in every row, expected positive weights."
 
 

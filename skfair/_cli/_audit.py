@@ -65,9 +65,9 @@ from skfair.groups import MISSING_LABEL, encode_groups
 from skfair.metrics._inputs import collected_reasons
 from skfair.report import FairnessReport, public_summary
 from skfair.report._bundle import check_folder
-from skfair.report._inputs import Options
 from skfair.report._metrics import MEASURES
-from skfair.report._page._html import require_report_extra
+from skfair.report._options import Options
+from skfair.report._page import require_report_extra
 from skfair.report._summary import tell_left_out
 
 

@@ -76,39 +76,11 @@ class DiffMCDPClassifier(
 
     Parameters
     ----------
-    hidden_layer_sizes : int or sequence of int, default=(256,)
-        Number of rectified linear units in each hidden layer. ``()`` is a linear
-        model, which needs more or larger steps than a network.
     strength : float, default=0.2
         Weight of the gap, at least 0; 0 trains on the log-loss alone. The
         :math:`\lambda` is `strength` times :math:`4 \pi (1 - \pi)`, with the share
         :math:`\pi` of rows of the second class: for rare positives the log-loss is
         small, and the same `strength` has about the same effect.
-    temperature : float, default=50.0
-        Steepness of the sigmoids, above 0. The larger it is, the closer the smoothed
-        CDFs are to the true ones, and the fewer scores have a gradient.
-    objective : {"mcdp", "dp", "abcc"}, default="mcdp"
-        Which gap is penalised: the largest difference of the CDFs, the difference of
-        the mean scores (DiffDP), or the area between the CDFs (DiffABCC). With more
-        than two groups, it is the largest over pairs of groups.
-    learning_rate_init : float or sequence of float, default=0.001
-        Learning rate. Several are used one after the other, each for the same number of
-        steps, such as ``(1e-3, 1e-4, 1e-5)`` in the paper.
-    batch_size : int, default=1024
-        Number of rows in a mini-batch, at most all rows. Each group should have many
-        rows in it, since the gap of few rows is mostly noise.
-    max_iter : int, default=600
-        Number of steps. Each takes one mini-batch, so this is not a number of epochs.
-    dropout : float in [0, 1), default=0.0
-        Share of the hidden units that are set to 0 in a step, drawn for each row.
-    early_stopping : bool, default=False
-        Whether to hold rows out and evaluate the penalised loss on them every 20 steps,
-        to stop after 10 evaluations without a smaller one, and to keep the parameters
-        with the smallest one.
-    validation_fraction : float in (0, 1) or None, default=0.1
-        Share of the rows that is held out, for the comparison with a plain network and
-        for early stopping. With None nothing is compared and no plain network is
-        trained, which halves the time; so it is with fewer than 200 rows.
     sensitive_features : str, int, list of str, list of int, or callable, default=None
         Column of X with the groups, several columns for their intersection, or a
         function of X that returns the groups. Groups given to `fit` take precedence. A
@@ -124,6 +96,34 @@ class DiffMCDPClassifier(
     random_state : int, RandomState instance or None, default=None
         Random numbers for the first parameters, the mini-batches, dropout and the rows
         held out.
+    hidden_layer_sizes : int or sequence of int, default=(256,)
+        Number of rectified linear units in each hidden layer. ``()`` is a linear
+        model, which needs more or larger steps than a network.
+    max_iter : int, default=600
+        Number of steps. Each takes one mini-batch, so this is not a number of epochs.
+    batch_size : int, default=1024
+        Number of rows in a mini-batch, at most all rows. Each group should have many
+        rows in it, since the gap of few rows is mostly noise.
+    learning_rate_init : float or sequence of float, default=0.001
+        Learning rate. Several are used one after the other, each for the same number of
+        steps, such as ``(1e-3, 1e-4, 1e-5)`` in the paper.
+    dropout : float in [0, 1), default=0.0
+        Share of the hidden units that are set to 0 in a step, drawn for each row.
+    early_stopping : bool, default=False
+        Whether to hold rows out and evaluate the penalised loss on them every 20 steps,
+        to stop after 10 evaluations without a smaller one, and to keep the parameters
+        with the smallest one.
+    validation_fraction : float in (0, 1) or None, default=0.1
+        Share of the rows that is held out, for the comparison with a plain network and
+        for early stopping. With None nothing is compared and no plain network is
+        trained, which halves the time; so it is with fewer than 200 rows.
+    temperature : float, default=50.0
+        Steepness of the sigmoids, above 0. The larger it is, the closer the smoothed
+        CDFs are to the true ones, and the fewer scores have a gradient.
+    objective : {"mcdp", "dp", "abcc"}, default="mcdp"
+        Which gap is penalised: the largest difference of the CDFs, the difference of
+        the mean scores (DiffDP), or the area between the CDFs (DiffABCC). With more
+        than two groups, it is the largest over pairs of groups.
     verbose : int, default=0
         Whether to print, on the standard error stream, which step is done.
 
@@ -219,36 +219,36 @@ class DiffMCDPClassifier(
     def __init__(
         self,
         *,
-        hidden_layer_sizes: int | Sequence[int] = (256,),
         strength: float = 0.2,
-        temperature: float = 50.0,
-        objective: Objective = "mcdp",
-        learning_rate_init: float | Sequence[float] = 1e-3,
-        batch_size: int = 1024,
-        max_iter: int = 600,
-        dropout: float = 0.0,
-        early_stopping: bool = False,
-        validation_fraction: float | None = 0.1,
         sensitive_features: Selector | None = None,
         drop_sensitive: bool = False,
         control_features: Selector | None = None,
         random_state: Any = None,
+        hidden_layer_sizes: int | Sequence[int] = (256,),
+        max_iter: int = 600,
+        batch_size: int = 1024,
+        learning_rate_init: float | Sequence[float] = 1e-3,
+        dropout: float = 0.0,
+        early_stopping: bool = False,
+        validation_fraction: float | None = 0.1,
+        temperature: float = 50.0,
+        objective: Objective = "mcdp",
         verbose: int = 0,
     ) -> None:
-        self.hidden_layer_sizes = hidden_layer_sizes
         self.strength = strength
-        self.temperature = temperature
-        self.objective = objective
-        self.learning_rate_init = learning_rate_init
-        self.batch_size = batch_size
-        self.max_iter = max_iter
-        self.dropout = dropout
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
         self.sensitive_features = sensitive_features
         self.drop_sensitive = drop_sensitive
         self.control_features = control_features
         self.random_state = random_state
+        self.hidden_layer_sizes = hidden_layer_sizes
+        self.max_iter = max_iter
+        self.batch_size = batch_size
+        self.learning_rate_init = learning_rate_init
+        self.dropout = dropout
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.temperature = temperature
+        self.objective = objective
         self.verbose = verbose
 
     @reports_tasks

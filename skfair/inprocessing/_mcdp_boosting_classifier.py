@@ -80,18 +80,6 @@ class MCDPBoostingClassifier(
         `strength` times :math:`4 \pi (1 - \pi)`, with the share :math:`\pi` of rows of
         the second class, so that the same `strength` has about the same effect for rare
         positives.
-    temperature : float, default=50.0
-        Steepness of the sigmoids that smooth the CDFs, above 0.
-    objective : {"mcdp", "dp", "abcc"}, default="mcdp"
-        Which gap is penalised: the largest difference of the CDFs, the difference of
-        the mean scores, or the area between the CDFs. With more than two groups, it is
-        the largest over pairs of groups.
-    validation_fraction : float in (0, 1), "auto" or None, default="auto"
-        Share of the rows, stratified by group and class, that is held out from
-        training. The plain classifier is fitted to the same rows, and both are compared
-        on those held out. ``"auto"`` is a tenth of the rows, and at most 500 rows.
-        With None, and of fewer than 200 rows, none are held out, and nothing is
-        compared.
     sensitive_features : str, int, list of str, list of int, or callable, default=None
         Column of X with the groups, several columns for their intersection, or a
         function of X that returns the groups. Groups given to `fit` take precedence. A
@@ -107,6 +95,18 @@ class MCDPBoostingClassifier(
     random_state : int, RandomState instance or None, default=None
         Random numbers for the rows held out, and for the halves by which probabilities
         of groups are estimated. `estimator` has a `random_state` of its own.
+    validation_fraction : float in (0, 1), "auto" or None, default="auto"
+        Share of the rows, stratified by group and class, that is held out from
+        training. The plain classifier is fitted to the same rows, and both are compared
+        on those held out. ``"auto"`` is a tenth of the rows, and at most 500 rows.
+        With None, and of fewer than 200 rows, none are held out, and nothing is
+        compared.
+    temperature : float, default=50.0
+        Steepness of the sigmoids that smooth the CDFs, above 0.
+    objective : {"mcdp", "dp", "abcc"}, default="mcdp"
+        Which gap is penalised: the largest difference of the CDFs, the difference of
+        the mean scores, or the area between the CDFs. With more than two groups, it is
+        the largest over pairs of groups.
 
     Attributes
     ----------
@@ -198,23 +198,23 @@ class MCDPBoostingClassifier(
         estimator: Any,
         *,
         strength: float = 0.3,
-        temperature: float = 50.0,
-        objective: Objective = "mcdp",
-        validation_fraction: float | Literal["auto"] | None = "auto",
         sensitive_features: Selector | None = None,
         drop_sensitive: bool = False,
         control_features: Selector | None = None,
         random_state: Any = None,
+        validation_fraction: float | Literal["auto"] | None = "auto",
+        temperature: float = 50.0,
+        objective: Objective = "mcdp",
     ) -> None:
         self.estimator = estimator
         self.strength = strength
-        self.temperature = temperature
-        self.objective = objective
-        self.validation_fraction = validation_fraction
         self.sensitive_features = sensitive_features
         self.drop_sensitive = drop_sensitive
         self.control_features = control_features
         self.random_state = random_state
+        self.validation_fraction = validation_fraction
+        self.temperature = temperature
+        self.objective = objective
 
     @reports_tasks
     def fit(
@@ -232,7 +232,7 @@ class MCDPBoostingClassifier(
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Training data, in any form that `estimator` takes.
+            Training data, in any container that `estimator` takes.
         y : array-like of shape (n_samples,)
             Class of each row, one of two.
         sensitive_features : array-like of shape (n_samples,) or \
@@ -434,7 +434,7 @@ def check_boosting(estimator: Any, fit_params: dict[str, Any]) -> None:
     for name, (values, advice) in _ALLOWED.items():
         value = params.get(name, values[0])
         if not isinstance(value, (str, float, int)) and value is not None:
-            value = repr(value)  # a callable, or what else is no allowed value
+            value = repr(value)  # a callable, for instance
         if value not in values:
             raise ValueError(
                 f"estimator has {name}={value!r}, which the penalised loss does not "

@@ -60,20 +60,12 @@ class MCDPReweighter(
     estimator : classifier
         A binary classifier with `predict_proba` whose `fit` takes `sample_weight`, or a
         pipeline that ends with one.
-    group_estimator : classifier, default=None
-        Classifier with `predict_proba` that predicts the group from the same features.
-        It is fitted to the positions of the groups in `groups_`. In a
-        :class:`~sklearn.frozen.FrozenEstimator` its classes must be the groups. None is
-        a clone of `estimator`.
     strength : float or "auto", default="auto"
         Weight of the gap, at least 0; 0 is the plain classifier. :math:`\lambda` is
         `strength` times :math:`4 \pi (1 - \pi)`, with the share :math:`\pi` of rows of
         the second class: for rare positives the log-loss is small, and the same
         `strength` has about the same effect. ``"auto"`` chooses by what the fair scores
         of 20 strengths reach on held-out rows, as in `UnawarePostProcessor`.
-    cv : int, cross-validation generator or iterable, default=5
-        How rows are held out. An int makes that many folds, stratified by class and
-        group.
     sensitive_features : str, int, list of str, list of int, or callable, default=None
         Column of X with the groups, several columns for their intersection, or a
         function of X that returns the groups. Groups given to `fit` take precedence. A
@@ -88,6 +80,14 @@ class MCDPReweighter(
         feature.
     random_state : int, RandomState instance or None, default=None
         Shuffles rows before they are assigned to folds. None keeps their order.
+    group_estimator : classifier, default=None
+        Classifier with `predict_proba` that predicts the group from the same features.
+        It is fitted to the positions of the groups in `groups_`. In a
+        :class:`~sklearn.frozen.FrozenEstimator` its classes must be the groups. None is
+        a clone of `estimator`.
+    cv : int, cross-validation generator or iterable, default=5
+        How rows are held out. An int makes that many folds, stratified by class and
+        group.
     n_jobs : int, default=None
         Number of folds fitted in parallel.
     verbose : int, default=0

@@ -11,6 +11,7 @@ from skfair.inspection._explained_gap import (
     ExplainedGapResult,
     explained_gap,
 )
+from skfair.inspection._group_curve import GroupCurveDisplay
 from skfair.inspection._group_gap import GroupGapDisplay
 from skfair.inspection._group_metrics import GroupMetricsDisplay
 from skfair.inspection._madd import MADDDisplay
@@ -26,6 +27,7 @@ __all__ = [
     "DCPDisplay",
     "ExplainedGapDisplay",
     "ExplainedGapResult",
+    "GroupCurveDisplay",
     "GroupGapDisplay",
     "GroupMetricsDisplay",
     "MADDDisplay",

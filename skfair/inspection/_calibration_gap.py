@@ -108,24 +108,20 @@ class CalibrationGapDisplay(PredictionsDisplay):
         pair = [] if not at.size else [int(at.argmin()), int(at.argmax())]
         few = len(self.labels) <= _style.MAX_GROUPS
         self.ax_.axhline(0, color=_style.INK, linewidth=0.8)
-        self.lines_ = []
-        for group, (label, count) in enumerate(
-            zip(self.labels, self.counts, strict=True)
-        ):
-            style: dict[str, Any] = {"color": "0.75", "linewidth": 0.8, "zorder": 1.5}
-            if few or group in pair:
-                style = _style.group_style(group if few else pair.index(group))
-                style["label"] = _style.group_text(label, int(count))
-            (line,) = self.ax_.plot(
-                np.concatenate([[0.0], self.scores, [1.0]]),
-                np.concatenate([[0.0], self.curves[group], self.curves[group, -1:]]),
-                drawstyle="steps-post",
-                **style,
-            )
-            self.lines_.append(line)
-        others = [i for i in range(len(self.labels)) if not few and i not in pair]
-        if others:
-            self.lines_[others[0]].set_label(_style.others_text(self.counts[others]))
+        last = self.curves[:, -1:]
+        curves = np.hstack([np.zeros_like(last), self.curves, last])
+        scores = np.concatenate([[0.0], self.scores, [1.0]])
+        self.lines_ = _style.draw_group_lines(
+            self.ax_,
+            [(scores, curve) for curve in curves],
+            [
+                _style.group_text(*of_group)
+                for of_group in zip(self.labels, self.counts, strict=True)
+            ],
+            self.counts,
+            list(range(len(self.labels))) if few else pair,
+            drawstyle="steps-post",
+        )
         self.mark_line_ = None
         if pair:
             (self.mark_line_,) = self.ax_.plot(

@@ -153,7 +153,17 @@ class CDFGapDisplay(PredictionsDisplay):
             widths = _band_widths(sizes, confidence_level)
         self._begin(ax)
         coloured = self._coloured_groups()
-        self.lines_ = self._draw_cdfs(coloured, sizes)
+        self.lines_ = _style.draw_group_lines(
+            self.ax_,
+            list(zip(self.scores, self.shares, strict=True)),
+            [
+                _style.group_text(*of_group)
+                for of_group in zip(self.labels, self.counts, sizes, strict=True)
+            ],
+            self.counts,
+            coloured,
+            drawstyle="steps-post",
+        )
         self.bands_ = self.gap_area_ = None
         if self.bounds is not None:
             text = f"Possible with odds ratios up to {self.odds_ratio:.4g}"
@@ -197,23 +207,6 @@ class CDFGapDisplay(PredictionsDisplay):
             return [int(at.argmax()), int(at.argmin())]
         # Keeps the order of the marks, and each group once.
         return list(dict.fromkeys(i for mark in self.marks for i in mark.pair))
-
-    def _draw_cdfs(self, coloured: list[int], sizes: NDArray[Any]) -> list[Line2D]:
-        """Draw one line for each group, with its size in the legend if coloured."""
-        lines: list[Line2D] = []
-        for i, label in enumerate(self.labels):
-            style: dict[str, Any]
-            if i in coloured:
-                style = {**_style.group_style(coloured.index(i)), "zorder": 2.5}
-                style["label"] = _style.group_text(label, self.counts[i], sizes[i])
-            else:
-                style = {"color": _style.SHADE, "linewidth": 0.6, "zorder": 1.5}
-            steps = self.scores[i], self.shares[i]
-            lines += self.ax_.plot(*steps, drawstyle="steps-post", **style)
-        others = [i for i in range(len(self.labels)) if i not in coloured]
-        if others:
-            lines[others[0]].set_label(_style.others_text(self.counts[others]))
-        return lines
 
     def _draw_bands(
         self,

@@ -342,7 +342,7 @@ class PredictionsDisplay(Display):
         """Choose a method of an estimator for each argument of `from_predictions`."""
         has_scale = "scale" in signature(cls.from_predictions).parameters
         scale = options.get("scale", "probability") if has_scale else None
-        return {"y_score": _method_of_scores(estimator, scale)}
+        return {"y_score": method_of_scores(estimator, scale)}
 
 
 def model_name(estimator: Any) -> str:
@@ -412,7 +412,7 @@ def responses_of(
     return np.concatenate(parts), groups, strata
 
 
-def _method_of_scores(estimator: Any, scale: AnyScale | None) -> str:
+def method_of_scores(estimator: Any, scale: AnyScale | None) -> str:
     """Return the method that gives one score for each row, or raise ValueError."""
     name = type(estimator).__name__
     if scale in ("rank", "real"):

@@ -16,6 +16,7 @@ from skfair._utils._text import counted, one_line, whole
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
+    from matplotlib.lines import Line2D
 
 #: Okabe and Ito's colours without yellow, which is hard to see on white.
 COLORS = (
@@ -181,6 +182,28 @@ def pairs_text(n_groups: int) -> str | None:
 def names_text(names: Sequence[str]) -> str | None:
     """Names of the sensitive columns as the title of a legend, None without any."""
     return folded(", ".join(plain_text(name, _MAX_LABEL) for name in names)) or None
+
+
+def draw_group_lines(
+    ax: Axes,
+    curves: Sequence[tuple[Any, Any]],
+    texts: Sequence[str],
+    counts: Integers,
+    coloured: list[int],
+    **options: Any,
+) -> list[Line2D]:
+    """Draw a line for each group; those that are not coloured share a legend entry."""
+    lines: list[Line2D] = []
+    for group, curve in enumerate(curves):
+        style: dict[str, Any] = {"color": SHADE, "linewidth": 0.6, "zorder": 1.5}
+        if group in coloured:
+            style = {**group_style(coloured.index(group)), "zorder": 2.5}
+            style["label"] = texts[group]
+        lines += ax.plot(*curve, **options, **style)
+    others = [group for group in range(len(curves)) if group not in coloured]
+    if others:
+        lines[others[0]].set_label(others_text(counts[others]))
+    return lines
 
 
 def size_of_bars(n_bars: int) -> tuple[float, float]:

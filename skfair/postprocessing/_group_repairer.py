@@ -6,9 +6,10 @@ from dataclasses import replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
-from sklearn.base import clone
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone, is_classifier
 from sklearn.frozen import FrozenEstimator
+from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils import check_random_state
 
 from skfair._comparison import Comparison
@@ -21,7 +22,6 @@ from skfair._mitigation import (
 )
 from skfair._rows import Rows
 from skfair._utils._arrays import Floats
-from skfair._utils._columns import select_columns
 from skfair._utils._validation import count_rows
 from skfair._utils._warnings import warn_user
 from skfair.exceptions import MitigationWarning
@@ -150,22 +150,45 @@ class GroupRepairer(MetaMitigator):
             repaired.append(own)
         return np.asarray(np.mean(repaired, axis=0))
 
+    def score(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None = None,
+        *,
+        sensitive_features: Any = None,
+        control_features: Any = None,
+    ) -> float:
+        """Accuracy of `predict`, or R2 of a regressor.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows to predict, with the same columns as in `fit`.
+        y : array-like of shape (n_samples,)
+            True classes, or true target.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Non-negative sample weights.
+        sensitive_features, control_features : object, default=None
+            As in `predict`.
+
+        Returns
+        -------
+        float
+        """
+        given = {
+            "sensitive_features": sensitive_features,
+            "control_features": control_features,
+        }
+        metric = accuracy_score if is_classifier(self) else r2_score
+        predicted = self.predict(X, **given)
+        return float(metric(y, predicted, sample_weight=sample_weight))
+
     def _groups_to_repair(
         self, X: Any, sensitive_features: Any, control_features: Any
     ) -> tuple[Groups, Groups | None]:
         """Return the groups and the strata of rows to predict."""
-        if sensitive_features is None:
-            if self.sensitive_features is None:
-                name = type(self).__name__
-                raise ValueError(
-                    f"{name} needs the group of each row that it predicts, but "
-                    "sensitive_features is None: pass it to the method, or construct "
-                    f"{name}(..., sensitive_features=<column of X>). If a "
-                    "cross-validation or search called this: scikit-learn's scorers "
-                    "pass no groups on, score with "
-                    "skfair.metrics.make_group_scorer(<scorer>)."
-                )
-            sensitive_features = select_columns(X, self.sensitive_features)
+        sensitive_features = self._groups_to_predict(X, sensitive_features)
         strata = self._find_strata(control_features, X)
         assert self.repairer_ is not None
         return self.repairer_._read_groups(
@@ -234,7 +257,7 @@ def _rescale(
 
 
 def repair_held_out(rows: Rows, repairer: ScoreRepairer) -> tuple[Rows, Floats]:
-    """Return the rows, and their scores repaired by what other rows tell.
+    """Return the rows, and their scores repaired by maps learnt from other rows.
 
     Each fold is repaired as learnt from the rows outside of it. If there are more than
     100,000 rows, a sample of at most as many is held out in place of the folds.
@@ -262,7 +285,7 @@ def changes_the_gap(comparison: Comparison, rows: Rows, repaired: Floats) -> boo
 
 
 def remedy_of(tie_problem: str | None) -> str:
-    """Say what a user can do where a repair shows no gain."""
+    """Advice for a repair that shows no gain."""
     if tie_problem is not None:
         return "Set ties='random', or take an estimator with more distinct scores"
     return "Take a lower repair_level, a larger max_mcdp or larger groups"

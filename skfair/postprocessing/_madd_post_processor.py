@@ -12,7 +12,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import sem
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
-from sklearn.metrics import accuracy_score, log_loss
+from sklearn.metrics import log_loss
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -60,7 +60,8 @@ _N_LEVELS = 101
 #: Share of the average precision above the base rate that a repair may cost before the
 #: user is warned, and of all average precision where the level is chosen.
 _SHARE_LOST, _SHARE_LOST_BY_CHOICE = 0.5, 0.1
-#: Rows for each stratum from which on strata of one class each are no chance.
+#: With at least this many rows a stratum, strata of one class each are not a
+#: coincidence.
 _ROWS_OF_LABELS = 10
 
 
@@ -70,7 +71,7 @@ class MADDPostProcessor(
     MetaEstimatorMixin,  # type: ignore[misc]
     BaseEstimator,  # type: ignore[misc]
 ):
-    r"""Classifier whose scores are repaired, so that groups get like distributions.
+    r"""Classifier whose scores are repaired, so that groups get similar distributions.
 
     It fits `estimator`, learns the score distributions of the groups on held-out rows,
     and moves each of them towards the distribution of everyone, see `ScoreRepairer`.
@@ -95,37 +96,13 @@ class MADDPostProcessor(
         With `predict_proba`, for two classes. In a
         :class:`~sklearn.frozen.FrozenEstimator` it is not fitted again, and the repair
         is learnt on the rows given to `fit`, on which it must not have been trained.
-    repair_level : float in [0, 1] or "auto", default="auto"
-        0 leaves scores as they are, 1 gives all groups the same distribution. Leave it
-        at ``"auto"`` if `max_mcdp` is given.
     max_mcdp : float in [0, 1] or None, default=None
         Largest MCDP(0) allowed between any two groups, in place of a level: the
         distributions are moved only where they are further apart, see `ScoreRepairer`.
         None repairs by `repair_level`.
-    theta : float in [0, 1], default=0.5
-        Weight of the fairness loss.
-    accuracy_loss : {"zero_one", "log_loss"} or callable, default="zero_one"
-        A callable is ``loss(y_true, y_score)``, smaller for better, with classes 0 and
-        1, and ``sample_weight=`` if there are weights.
-    fairness : {"madd", "mcdp"} or callable, default="madd"
-        Fairness loss. ``"madd"`` is MADD / 2, which lies in [0, 1] as the zero-one loss
-        does. Groups whose scores differ from all others' by no more than sampling
-        noise do not count, see the notes. A callable is
-        ``metric(y_true, y_score, sensitive_features=...)``, smaller for fairer, and
-        ``sample_weight=`` if there are weights.
-    threshold : float in [0, 1], default=0.5
-        Least repaired score for which the second class is predicted.
-    cv : int, cross-validation generator or iterable, default=5
-        How rows are held out. An int makes that many folds, stratified by class and
-        group.
-    ties : {"mid", "random"}, default="mid"
-        Whether rows that share a score stay together, see `ScoreRepairer`. `fit` warns
-        where that keeps most of the disparity.
-    unknown_groups : {"raise", "pooled"}, default="raise"
-        How predictions treat rows whose group is missing or was absent in `fit`: raise,
-        or leave their scores as they are, as if they had the distribution of everyone.
-        It may be set after `fit`. Rows with a missing group are never refused if `fit`
-        has left such rows out, by ``encode_groups(..., missing="drop")``.
+    repair_level : float in [0, 1] or "auto", default="auto"
+        0 leaves scores as they are, 1 gives all groups the same distribution. Leave it
+        at ``"auto"`` if `max_mcdp` is given.
     sensitive_features : str, int, list of str, list of int, or callable, default=None
         Column of X with the groups, several for their intersection, or a function of X
         that returns the groups. The keyword of `fit` and `predict` is used in its
@@ -141,8 +118,30 @@ class MADDPostProcessor(
     random_state : int, RandomState instance or None, default=None
         Shuffles rows before they are assigned to folds, and seeds ``ties="random"``,
         see `ScoreRepairer`. None keeps the order of the rows.
+    threshold : float in [0, 1], default=0.5
+        Least repaired score for which the second class is predicted.
+    ties : {"mid", "random"}, default="mid"
+        Whether rows that share a score stay together, see `ScoreRepairer`. `fit` warns
+        where that keeps most of the disparity.
+    unknown_groups : {"raise", "pooled"}, default="raise"
+        How predictions treat rows whose group is missing or was absent in `fit`: raise,
+        or leave their scores as they are. It may be set after `fit`.
+    cv : int, cross-validation generator or iterable, default=5
+        How rows are held out. An int makes that many folds, stratified by class and
+        group.
     n_jobs : int, default=None
         Number of folds fitted in parallel.
+    theta : float in [0, 1], default=0.5
+        Weight of the fairness loss.
+    accuracy_loss : {"zero_one", "log_loss"} or callable, default="zero_one"
+        A callable is ``loss(y_true, y_score)``, smaller for better, with classes 0 and
+        1, and ``sample_weight=`` if there are weights.
+    fairness : {"madd", "mcdp"} or callable, default="madd"
+        Fairness loss. ``"madd"`` is MADD / 2, which lies in [0, 1] as the zero-one loss
+        does. Groups whose scores differ from all others' by no more than sampling
+        noise do not count, see the notes. A callable is
+        ``metric(y_true, y_score, sensitive_features=...)``, smaller for fairer, and
+        ``sample_weight=`` if there are weights.
 
     Attributes
     ----------
@@ -159,16 +158,13 @@ class MADDPostProcessor(
     losses_ : DataFrame of 101 rows, or None
         Losses at levels from 0 to 1, or at gaps from 0 to the one without repair, in
         the columns ``repair_level`` (``max_mcdp`` if that is given), ``total_loss``,
-        ``accuracy_loss`` and ``fairness_loss``; None without groups. Of several strata
-        they are means by weight; of a single one the fairness loss is that within it.
+        ``accuracy_loss`` and ``fairness_loss``; None without groups. Over strata they
+        are means by weight.
     comparison_ : PlainComparison or None
         Average precision and MCDP(0) (within strata, if there are any) of repaired and
         of plain scores on held-out rows, with standard errors; None without groups.
-        Those of several models are on their common scale, see the notes.
-        Each row is repaired by what the other folds tell, or the other parts of the
-        rows that a frozen model scored; of more than 100,000 rows, at most as many are
-        held out. The gap of few rows is partly noise, which `expected_mcdp` tells of
-        new rows.
+        Each row is repaired by a map that is learnt from the other folds, or the other
+        fifths of the rows that a frozen model scored.
     groups_ : tuple of length n_groups
         Labels of the groups.
     strata_ : tuple of length n_strata
@@ -184,46 +180,29 @@ class MADDPostProcessor(
     --------
     ScoreRepairer : Repair of scores without a classifier.
     skfair.inspection.RepairDisplay : Plot of the losses and of the repair.
-    RepairedRegressor : The same of predicted numbers.
+    RepairedRegressor : The same for predicted numbers.
     UnawarePostProcessor : Needs no group at prediction.
     skfair.inprocessing.MCDPReweighter : Trains with a penalty instead.
 
     Notes
     -----
-    Choice of the level: ``"auto"`` takes the least level whose total loss is within one
-    standard error of the minimum, so that sampling noise does not add to the repair.
-    The standard error is that of a mean over the folds, or over five equal parts of
-    the rows that a single model scored.
+    ``"auto"`` takes the least level whose total loss is within one standard error of
+    the minimum, so that sampling noise does not add to the repair. MADD and MCDP after
+    a repair are predicted as ``1 - level`` times their value without it, since their
+    values on repaired samples jump, and do not fall below what noise alone yields. With
+    `max_mcdp`, or where many rows share scores and `ties` is ``"mid"``, the share of
+    MCDP(0) that is left takes the place of ``1 - level``. Groups count in the fairness
+    loss if their CDF is further from that of all other rows than noise is at 95 %, by
+    the bound of Dvoretzky, Kiefer, Wolfowitz and Massart.
 
-    Prediction of the fairness loss: repaired scores of group g follow
-    ``(1 - level) * F_g + level * F``, so MADD and MCDP are predicted as ``1 - level``
-    times their value without repair. Their values on repaired samples are not used,
-    because they jump from level to level and do not fall below what sampling noise
-    alone yields, see `skfair.metrics.permutation_test`. The prediction does not hold
-    where ties are larger than sampling noise, as in a tree, and `ties` is ``"mid"``:
-    there ``1 - level`` is replaced by the share of MCDP(0) that is left in the scores
-    repaired at each level, since MADD jumps where shared scores cross the edge of a
-    bin. With `max_mcdp` the share left is that of MCDP(0), too. A callable is computed
-    on the scores repaired at each level.
-
-    Sampling noise: MADD and MCDP compare the groups whose CDFs are further from that
-    of all other rows than the bound of Dvoretzky, Kiefer, Wolfowitz and Massart, at
-    95 % for all groups at once (a single such group with all other rows, which two
-    groups are anyway). If there is none, the fairness loss is 0.
-
-    Several models: the scores of the model of each fold are repaired by the one map
-    learnt on the rows that all folds held out, and the repaired scores are averaged.
-    Models of different folds may be more or less sure of themselves: the map is learnt
-    and applied on the scale on which the scores of everyone have the same distribution
-    for each of them. Models whose rows share scores, such as trees, forests and
-    neighbours, need ``ties="random"``, which spreads such rows over that scale. The
+    One map is learnt from the rows that all folds held out. Models of different folds
+    may be more or less sure of themselves, so it is learnt and applied on the scale on
+    which the scores of everyone have the same distribution for each of them. The
     averages of models that differ much from fold to fold, as those of trees do, keep a
     larger gap than `comparison_` tells of each model.
 
-    Probabilities: repaired scores are not calibrated. Where probabilities are needed,
-    put a `~sklearn.calibration.CalibratedClassifierCV` around the fitted model, in a
-    `~sklearn.frozen.FrozenEstimator`; one increasing map for all groups changes neither
-    average precision nor MCDP(0).
+    Repaired scores are not calibrated: a
+    `~sklearn.calibration.CalibratedClassifierCV` around the fitted model does that.
 
     References
     ----------
@@ -247,7 +226,7 @@ class MADDPostProcessor(
     >>> bool(mcdp(y, scores, sensitive_features=X["group"]) < 0.03)  # 0.28 without
     True
 
-    Equal opportunity: like distributions of the scores of positives.
+    Equal opportunity: similar distributions of the scores of positives.
 
     >>> import numpy as np
     >>> from skfair.groups import encode_groups
@@ -264,36 +243,36 @@ class MADDPostProcessor(
         self,
         estimator: Any,
         *,
-        repair_level: float | Literal["auto"] = "auto",
         max_mcdp: float | None = None,
-        theta: float = 0.5,
-        accuracy_loss: str | Callable[..., float] = "zero_one",
-        fairness: str | Callable[..., float] = "madd",
-        threshold: float = 0.5,
-        cv: Any = 5,
-        ties: Literal["mid", "random"] = "mid",
-        unknown_groups: Literal["raise", "pooled"] = "raise",
+        repair_level: float | Literal["auto"] = "auto",
         sensitive_features: Selector | None = None,
         drop_sensitive: bool = False,
         control_features: Selector | None = None,
         random_state: Any = None,
+        threshold: float = 0.5,
+        ties: Literal["mid", "random"] = "mid",
+        unknown_groups: Literal["raise", "pooled"] = "raise",
+        cv: Any = 5,
         n_jobs: int | None = None,
+        theta: float = 0.5,
+        accuracy_loss: str | Callable[..., float] = "zero_one",
+        fairness: str | Callable[..., float] = "madd",
     ) -> None:
         self.estimator = estimator
-        self.repair_level = repair_level
         self.max_mcdp = max_mcdp
-        self.theta = theta
-        self.accuracy_loss = accuracy_loss
-        self.fairness = fairness
-        self.threshold = threshold
-        self.cv = cv
-        self.ties = ties
-        self.unknown_groups = unknown_groups
+        self.repair_level = repair_level
         self.sensitive_features = sensitive_features
         self.drop_sensitive = drop_sensitive
         self.control_features = control_features
         self.random_state = random_state
+        self.threshold = threshold
+        self.ties = ties
+        self.unknown_groups = unknown_groups
+        self.cv = cv
         self.n_jobs = n_jobs
+        self.theta = theta
+        self.accuracy_loss = accuracy_loss
+        self.fairness = fairness
 
     @reports_tasks
     def fit(
@@ -311,8 +290,8 @@ class MADDPostProcessor(
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Training data, in any form that `estimator` takes. With a `FrozenEstimator`
-            these are the rows on which the repair is learnt.
+            Training data, in any container that `estimator` takes. With a
+            `FrozenEstimator` these are the rows on which the repair is learnt.
         y : array-like of shape (n_samples,)
             Class labels of two classes.
         sensitive_features : array-like of shape (n_samples,) or \
@@ -481,7 +460,7 @@ class MADDPostProcessor(
             warn_of_problem(self, self._loss_problem(rows))
 
     def _nothing_chosen(self, strata: list[StratumLosses], ties: str | None) -> str:
-        """Say why level 0 is chosen, and what to type in its place."""
+        """Explain why level 0 is chosen, and what to type instead."""
         comparison = self.comparison_
         assert comparison is not None
         if any(part.differing.any() for part in strata):
@@ -604,14 +583,9 @@ class MADDPostProcessor(
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Rows to predict, with the same columns as in `fit`.
-        sensitive_features : array-like of shape (n_samples,) or \
-(n_samples, n_columns), or Groups, default=None
-            Group of each row, used in place of the columns that the parameter names.
-        control_features : array-like of shape (n_samples,) or \
-(n_samples, n_columns), or Groups, default=None
-            Stratum of each row, needed if `fit` has repaired several; used in place of
-            the columns that the parameter names.
+            As in `predict_proba`.
+        sensitive_features, control_features : object, default=None
+            As in `predict_proba`.
 
         Returns
         -------
@@ -628,51 +602,9 @@ class MADDPostProcessor(
         )[:, 1]
         return self._second_class_where(scores >= self.threshold)
 
-    def score(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: ArrayLike | None = None,
-        *,
-        sensitive_features: Any = None,
-        control_features: Any = None,
-    ) -> float:
-        """Accuracy of `predict`.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows to predict, with the same columns as in `fit`.
-        y : array-like of shape (n_samples,)
-            True classes.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Non-negative sample weights.
-        sensitive_features : array-like of shape (n_samples,) or \
-(n_samples, n_columns), or Groups, default=None
-            Group of each row, used in place of the columns that the parameter names.
-        control_features : array-like of shape (n_samples,) or \
-(n_samples, n_columns), or Groups, default=None
-            Stratum of each row, needed if `fit` has repaired several; used in place of
-            the columns that the parameter names.
-
-        Returns
-        -------
-        float
-            Share of rows predicted correctly.
-
-        Raises
-        ------
-        ValueError
-            As in `predict_proba`.
-        """
-        predicted = self.predict(
-            X, sensitive_features=sensitive_features, control_features=control_features
-        )
-        return float(accuracy_score(y, predicted, sample_weight=sample_weight))
-
 
 def _no_difference(comparison: PlainComparison) -> str:
-    """Say that there is no gap to repair."""
+    """Describe that no group differs by more than noise."""
     return (
         "no group differs from all others by more than sampling noise (MCDP(0) is "
         f"{comparison.mcdp:.3f}, the plain classifier's is {comparison.plain_mcdp:.3f},"

@@ -6,7 +6,6 @@ from typing import Any, Literal, Self
 
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, RegressorMixin
-from sklearn.metrics import r2_score
 
 from skfair._comparison import RegressorComparison, compare_regressors
 from skfair._mitigation import (
@@ -37,7 +36,7 @@ class RepairedRegressor(
     RegressorMixin,  # type: ignore[misc]
     BaseEstimator,  # type: ignore[misc]
 ):
-    r"""Regressor whose predictions are repaired, so that groups get like distributions.
+    r"""Regressor whose predictions are repaired to similar distributions of all groups.
 
     It fits `estimator` on folds, learns the distributions of the groups' predictions on
     the rows held out, and moves them towards each other, see `ScoreRepairer`. By
@@ -62,15 +61,6 @@ class RepairedRegressor(
     repair_level : float in [0, 1] or None, default=None
         Level of repair in place of `max_mcdp`, which then has its default: 0 leaves
         predictions as they are, 1 gives all groups the distribution of everyone.
-    cv : int, cross-validation generator or iterable, default=5
-        How rows are held out. An int makes that many folds, stratified by group and
-        target.
-    ties : {"mid", "random"}, default="mid"
-        Whether rows that share a prediction stay together, see `ScoreRepairer`. `fit`
-        warns where that keeps most of the disparity.
-    unknown_groups : {"raise", "pooled"}, default="raise"
-        How `predict` treats rows whose group is missing or was absent in `fit`: raise,
-        or leave their predictions as they are. It may be set after `fit`.
     sensitive_features : str, int, list of str, list of int, or callable, default=None
         Column of X with the groups, several for their intersection, or a function of X
         that returns the groups. The keyword of `fit` and `predict` is used in its
@@ -86,21 +76,31 @@ class RepairedRegressor(
     random_state : int, RandomState instance or None, default=None
         Shuffles rows before they are assigned to folds, and seeds ``ties="random"``,
         see `ScoreRepairer`. None keeps the order of the rows.
+    ties : {"mid", "random"}, default="mid"
+        Whether rows that share a prediction stay together, see `ScoreRepairer`. `fit`
+        warns where that keeps most of the disparity.
+    unknown_groups : {"raise", "pooled"}, default="raise"
+        How `predict` treats rows whose group is missing or was absent in `fit`: raise,
+        or leave their predictions as they are. It may be set after `fit`.
+    cv : int, cross-validation generator or iterable, default=5
+        How rows are held out. An int makes that many folds, stratified by group and
+        target.
     n_jobs : int, default=None
         Number of folds fitted in parallel.
 
     Attributes
     ----------
     estimators_ : list
-        The fitted regressors, one a fold, whose repaired predictions are averaged; a
-        single one if it is frozen or no groups are given.
+        The fitted regressors, one for each fold, whose repaired predictions are
+        averaged; a single one if it is frozen or no groups are given.
     repairer_ : ScoreRepairer or None
         The repair learnt on all held-out predictions, on the common scale of the
         regressors, see the notes; None without groups.
     comparison_ : RegressorComparison or None
         Squared error, R2 and MCDP(0) (within strata, if there are any) of the repaired
         and of the plain predictions on held-out rows, with standard errors; None
-        without groups. Each row is repaired by what the other folds tell.
+        without groups. Each row is repaired by a map that is learnt from the other
+        folds.
     groups_ : tuple of length n_groups
         Labels of the groups.
     strata_ : tuple of length n_strata
@@ -156,25 +156,25 @@ class RepairedRegressor(
         *,
         max_mcdp: float = 0.0,
         repair_level: float | None = None,
-        cv: Any = 5,
-        ties: Literal["mid", "random"] = "mid",
-        unknown_groups: Literal["raise", "pooled"] = "raise",
         sensitive_features: Selector | None = None,
         drop_sensitive: bool = False,
         control_features: Selector | None = None,
         random_state: Any = None,
+        ties: Literal["mid", "random"] = "mid",
+        unknown_groups: Literal["raise", "pooled"] = "raise",
+        cv: Any = 5,
         n_jobs: int | None = None,
     ) -> None:
         self.estimator = estimator
         self.max_mcdp = max_mcdp
         self.repair_level = repair_level
-        self.cv = cv
-        self.ties = ties
-        self.unknown_groups = unknown_groups
         self.sensitive_features = sensitive_features
         self.drop_sensitive = drop_sensitive
         self.control_features = control_features
         self.random_state = random_state
+        self.ties = ties
+        self.unknown_groups = unknown_groups
+        self.cv = cv
         self.n_jobs = n_jobs
 
     @reports_tasks
@@ -193,8 +193,8 @@ class RepairedRegressor(
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Training data, in any form that `estimator` takes. With a `FrozenEstimator`
-            these are the rows on which the repair is learnt.
+            Training data, in any container that `estimator` takes. With a
+            `FrozenEstimator` these are the rows on which the repair is learnt.
         y : array-like of shape (n_samples,)
             Target, a number for each row.
         sensitive_features : array-like of shape (n_samples,) or \
@@ -222,7 +222,7 @@ class RepairedRegressor(
             On a target that is not finite, wrong lengths, fewer than two groups, fewer
             rows than folds, and on parameters out of range.
         TypeError
-            If `estimator` is no regressor.
+            If `estimator` is not a regressor.
 
         Warns
         -----
@@ -317,45 +317,3 @@ class RepairedRegressor(
             for model in self.estimators_
         ]
         return self._repaired(X, predicted, sensitive_features, control_features)
-
-    def score(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: ArrayLike | None = None,
-        *,
-        sensitive_features: Any = None,
-        control_features: Any = None,
-    ) -> float:
-        """R2 of `predict`.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows to predict, with the same columns as in `fit`.
-        y : array-like of shape (n_samples,)
-            True target.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Non-negative sample weights.
-        sensitive_features : array-like of shape (n_samples,) or \
-(n_samples, n_columns), or Groups, default=None
-            Group of each row, used in place of the columns that the parameter names.
-        control_features : array-like of shape (n_samples,) or \
-(n_samples, n_columns), or Groups, default=None
-            Stratum of each row, needed if `fit` has repaired several; used in place of
-            the columns that the parameter names.
-
-        Returns
-        -------
-        float
-            Share of the target's variance that is explained.
-
-        Raises
-        ------
-        ValueError
-            As in `predict`.
-        """
-        predicted = self.predict(
-            X, sensitive_features=sensitive_features, control_features=control_features
-        )
-        return float(r2_score(y, predicted, sample_weight=sample_weight))

@@ -61,7 +61,7 @@ _LARGEST_CHANGE = 0.7
 _FINENESS, _REACH = 8, 5
 #: Changes of heights and scores below this are rounding.
 _ROUNDING = 1e-9
-#: What an error about scores that are no probabilities adds.
+#: Added to an error about scores outside [0, 1].
 _TAKES_ANY = " With scale='real' scores may be any finite numbers."
 #: Share of the largest gap by which a certified repair aims lower at least, if ties
 #: leave too much: one over this number.
@@ -92,14 +92,11 @@ class ScoreRepairer(
     them are, see the notes. The largest distance between two groups, MCDP(0), then is
     `max_mcdp` up to sampling noise, at a smaller loss of performance than by a level.
 
-    With `control_features` each stratum is repaired by itself, so that groups get like
-    distributions in each department, for instance. Strata that are known in `fit` only,
-    such as the true label, must be one: its maps hold for all rows. With the positives
-    alone, groups get equal rates of true positives at every threshold.
-
-    Without them it makes the distributions of everyone alike. It then uses no labels,
-    so it does not control error rates, and it cannot tell whether the groups *should*
-    have like scores.
+    With `control_features` each stratum is repaired by itself, such as each department.
+    Strata that are known in `fit` only, such as the true label, must be one: its maps
+    hold for all rows. With the positives alone, groups get equal rates of true
+    positives at every threshold. Without strata no labels are used: error rates are not
+    controlled, and nothing tells whether the groups *should* have similar scores.
 
     Scores are probabilities, or with ``scale="real"`` any numbers, such as the salaries
     that a regressor predicts.
@@ -140,11 +137,9 @@ class ScoreRepairer(
         a function of the table that returns the groups. The keyword of the methods is
         used in its place if it is given.
     random_state : int, RandomState instance or None, default=None
-        Seed of ``ties="random"``. An int gives the same result at every call, and so
-        the same draw to every row that is scored in a call of its own: rows that share
-        a score then stay together. A service that scores rows one at a time, or in
-        small batches, must use None or a RandomState instance, whose draws go on from
-        call to call.
+        Seed of ``ties="random"``. An int gives the same draws in every call. A service
+        that scores rows one at a time, or in small batches, must use None or a
+        RandomState instance, whose draws go on from call to call.
 
     Attributes
     ----------
@@ -180,32 +175,23 @@ class ScoreRepairer(
     CDF, and CDFs are linear in between. They start at (0, 0) and end at (1, 1), so
     that scores beyond those seen in `fit` keep their order and stay within [0, 1]. With
     ``scale="real"`` they start at the least and end at the largest score of everyone.
-    With ``ties="mid"`` a score that was not seen in `fit` is repaired by linear
-    interpolation between its neighbours.
 
-    Largest gap: the CDF of a group of n rows is smoothed by a normal kernel in the
+    With `max_mcdp` the CDF of a group of n rows is smoothed by a normal kernel in the
     log-odds, whose standard deviation is that of the log-odds times
-    :math:`n^{-1/3}`. Where this moves it by more than :math:`0.7 / \sqrt{n}`, many
-    rows share scores, and the exact CDF is taken. At each score all of these CDFs are
-    clipped to a band ``[u, u + max_mcdp]``, whose lower edge u keeps the mean of the
-    CDFs, by weight, as it was. If two CDFs are nowhere further apart than `max_mcdp`,
-    scores stay as they are.
+    :math:`n^{-1/3}`, unless that moves it by more than :math:`0.7 / \sqrt{n}`, as
+    where many rows share scores. At each score all CDFs are clipped to a band
+    ``[u, u + max_mcdp]``, whose lower edge u keeps their mean, by weight, as it was.
+    The scores :math:`F_g^{-1}(G_g(x))` of the clipped CDFs :math:`G_g` are repaired to
+    one value, their mean by weight: with ``max_mcdp=0`` the barycentre of the groups'
+    distributions [2]_.
 
-    All clipped CDFs :math:`G_g` increase. The scores :math:`F_g^{-1}(G_g(x))` of all
-    groups are repaired to one value, their mean by weight. With ``max_mcdp=0`` this is
-    the barycentre of the groups' distributions [2]_. If scores are the probabilities
-    of each group, and there are two large groups, hardly any other thresholds of the
-    groups whose selection rates differ by at most `max_mcdp` decide better than one
-    threshold of the repaired scores, whatever the costs of a false positive and a false
-    negative.
-
-    Confidence: the CDFs of two groups of n and m rows differ from the true ones, one
-    minus the other, by at most :math:`q \sqrt{1 / n + 1 / m}` with the probability
-    `confidence`, where :math:`q = \sqrt{\log(2 / \alpha) / 2}` is the bound of
-    Dvoretzky, Kiefer, Wolfowitz and Massart and alpha is ``1 - confidence``, shared by
-    all pairs of groups. An increasing map of each group keeps heights, so it changes
-    nothing of that. The gap aimed at is smaller than `max_mcdp` by this noise of the
-    two smallest groups, and by a row of each; CDFs are not smoothed.
+    Confidence: the difference of the CDFs of two groups of n and m rows is within
+    :math:`q \sqrt{1 / n + 1 / m}` of the true one with the probability `confidence`,
+    where :math:`q = \sqrt{\log(2 / \alpha) / 2}` is the bound of Dvoretzky, Kiefer,
+    Wolfowitz and Massart and alpha is ``1 - confidence``, shared by all pairs of
+    groups. An increasing map of each group changes nothing of that. The gap aimed at is
+    smaller than `max_mcdp` by this noise of the two smallest groups, and by a row of
+    each; CDFs are not smoothed.
 
     References
     ----------
@@ -232,25 +218,6 @@ class ScoreRepairer(
     ... )
     >>> round(mcdp(None, clipped, sensitive_features=group), 2)
     0.1
-
-    Equal opportunity: like distributions of the scores of positives.
-
-    >>> import numpy as np
-    >>> from skfair.groups import encode_groups
-    >>> y_true, y_score, group = make_biased_scores(random_state=0)
-    >>> positives = encode_groups(
-    ...     np.where(y_true == 1, "positive", None), missing="drop"
-    ... )
-    >>> fair = ScoreRepairer().fit_transform(
-    ...     y_score, sensitive_features=group, control_features=positives
-    ... )
-    >>> for scores in (y_score, fair):
-    ...     among_positives = mcdp(
-    ...         None, scores, sensitive_features=group, control_features=positives
-    ...     )
-    ...     print(round(among_positives, 2))
-    0.44
-    0.0
 
     In a pipeline, behind a classifier that was fitted to other rows:
 
@@ -827,8 +794,8 @@ GroupedScores or GroupedHistogram
         sklearn.exceptions.NotFittedError
             If called before `fit`.
         ValueError
-            With ``ties="random"``, which is no map, with several strata (take
-            `stratum_repairers_`), or if `tol` is out of range.
+            With ``ties="random"``, which draws repaired scores, with several strata
+            (take `stratum_repairers_`), or if `tol` is out of range.
 
         Examples
         --------

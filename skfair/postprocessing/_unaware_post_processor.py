@@ -80,24 +80,24 @@ class GroupPredictor(MetaMitigator):
         self,
         estimator: Any,
         *,
-        group_estimator: Any = None,
         strength: float | Literal["auto"] = "auto",
-        cv: Any = 5,
         sensitive_features: Selector | None = None,
         drop_sensitive: bool = False,
         control_features: Selector | None = None,
         random_state: Any = None,
+        group_estimator: Any = None,
+        cv: Any = 5,
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
         self.estimator = estimator
-        self.group_estimator = group_estimator
         self.strength = strength
-        self.cv = cv
         self.sensitive_features = sensitive_features
         self.drop_sensitive = drop_sensitive
         self.control_features = control_features
         self.random_state = random_state
+        self.group_estimator = group_estimator
+        self.cv = cv
         self.n_jobs = n_jobs
         self.verbose = verbose
 
@@ -117,8 +117,8 @@ class GroupPredictor(MetaMitigator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Training data, in any form that both models take. With a `FrozenEstimator`
-            these are the rows to which the map is fitted.
+            Training data, in any container that both models take. With a
+            `FrozenEstimator` these are the rows to which the map is fitted.
         y : array-like of shape (n_samples,)
             Class of each row, one of two; for a regressor its target, a number.
         sensitive_features : array-like of shape (n_samples,) or \
@@ -418,11 +418,6 @@ class UnawarePostProcessor(
         A binary classifier with `predict_proba`. In a
         :class:`~sklearn.frozen.FrozenEstimator` it is not fitted again, and the map is
         fitted to the rows given to `fit`, on which it must not have been trained.
-    group_estimator : classifier, default=None
-        Classifier with `predict_proba` that predicts the group from the same features.
-        It is fitted to the positions of the groups in `groups_`. In a
-        :class:`~sklearn.frozen.FrozenEstimator` its classes must be the groups. None is
-        a clone of `estimator`.
     strength : float or "auto", default="auto"
         Weight :math:`\lambda \geq 0` of the gap; 0 is the plain classifier. It is
         multiplied by the variance of the labels over that of balanced ones, as in
@@ -433,9 +428,6 @@ class UnawarePostProcessor(
         with a warning, if no two groups differ by more than those of one distribution
         do in 95 % of samples. With more than two groups MCDP(0) is adjusted for their
         sizes, so that a group of a few rows does not decide.
-    cv : int, cross-validation generator or iterable, default=5
-        How rows are held out. An int makes that many folds, stratified by class and
-        group.
     sensitive_features : str, int, list of str, list of int, or callable, default=None
         Column of X with the groups, several columns for their intersection, or a
         function of X that returns the groups. Groups given to `fit` take precedence. A
@@ -451,6 +443,14 @@ class UnawarePostProcessor(
         feature.
     random_state : int, RandomState instance or None, default=None
         Shuffles rows before they are assigned to folds. None keeps their order.
+    group_estimator : classifier, default=None
+        Classifier with `predict_proba` that predicts the group from the same features.
+        It is fitted to the positions of the groups in `groups_`. In a
+        :class:`~sklearn.frozen.FrozenEstimator` its classes must be the groups. None is
+        a clone of `estimator`.
+    cv : int, cross-validation generator or iterable, default=5
+        How rows are held out. An int makes that many folds, stratified by class and
+        group.
     n_jobs : int, default=None
         Number of folds fitted in parallel.
     verbose : int, default=0
@@ -459,9 +459,10 @@ class UnawarePostProcessor(
     Attributes
     ----------
     estimators_ : list
-        The fitted classifiers, one a fold. New scores are averaged over folds.
+        The fitted classifiers, one for each fold. New scores are averaged over folds.
     group_estimators_ : list
-        The fitted classifiers of the group, one a fold; empty if no groups are given.
+        The fitted classifiers of the group, one for each fold; empty if no groups are
+        given.
     strength_ : float
         The strength, given or chosen.
     path_ : DataFrame
@@ -499,7 +500,7 @@ class UnawarePostProcessor(
     --------
     MADDPostProcessor : Repairs scores by the group of each row predicted.
     skfair.inprocessing.MCDPReweighter : Trains a classifier in rounds.
-    UnawareRegressor : The same of predicted numbers.
+    UnawareRegressor : The same for predicted numbers.
 
     Notes
     -----
@@ -558,7 +559,7 @@ class UnawarePostProcessor(
     >>> rng = np.random.default_rng(0)
     >>> sex = rng.integers(0, 2, 1000)
     >>> X = rng.normal(size=(1000, 2))
-    >>> X[:, 1] += 1.5 * sex  # a proxy of sex, which is no feature itself
+    >>> X[:, 1] += 1.5 * sex  # a proxy of sex, which is not a feature itself
     >>> y = X.sum(axis=1) + rng.normal(size=1000) > 1
     >>> model = UnawarePostProcessor(LogisticRegression(), strength=2.0)
     >>> model = model.fit(X, y, sensitive_features=sex)

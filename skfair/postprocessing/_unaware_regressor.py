@@ -56,10 +56,6 @@ class UnawareRegressor(
         In a :class:`~sklearn.frozen.FrozenEstimator` it is not fitted again, and the
         map is fitted to the rows given to `fit`, on which it must not have been
         trained.
-    group_estimator : classifier, default=None
-        Classifier with `predict_proba` that predicts the group from the same features,
-        as in `UnawarePostProcessor`. None is a small gradient boosting, behind the
-        steps before the regressor if `estimator` is a pipeline.
     strength : float or "auto", default="auto"
         Weight :math:`\lambda \geq 0` of the gap; 0 is the plain regressor. ``"auto"``
         tries strengths at which the gap falls to 0 in 20 steps. It takes the least one
@@ -72,9 +68,6 @@ class UnawareRegressor(
         Largest MCDP(0): ``strength="auto"`` then takes the least strength whose MCDP(0)
         on held-out rows is at most this, or else the fairest, with a warning where that
         misses it by more than noise.
-    cv : int, cross-validation generator or iterable, default=5
-        How rows are held out. An int makes that many folds, stratified by group and
-        target.
     sensitive_features : str, int, list of str, list of int, or callable, default=None
         Column of X with the groups, several columns for their intersection, or a
         function of X that returns the groups. Groups given to `fit` take precedence. A
@@ -90,6 +83,13 @@ class UnawareRegressor(
         feature.
     random_state : int, RandomState instance or None, default=None
         Shuffles rows before they are assigned to folds. None keeps their order.
+    group_estimator : classifier, default=None
+        Classifier with `predict_proba` that predicts the group from the same features,
+        as in `UnawarePostProcessor`. None is a small gradient boosting, behind the
+        steps before the regressor if `estimator` is a pipeline.
+    cv : int, cross-validation generator or iterable, default=5
+        How rows are held out. An int makes that many folds, stratified by group and
+        target.
     n_jobs : int, default=None
         Number of folds fitted in parallel.
     verbose : int, default=0
@@ -98,7 +98,7 @@ class UnawareRegressor(
     Attributes
     ----------
     estimators_ : list
-        The fitted regressors, one a fold, whose predictions are averaged.
+        The fitted regressors, one for each fold, whose predictions are averaged.
     group_estimators_ : list
         The fitted classifiers of the group, whose probabilities are averaged; empty if
         no groups are given.
@@ -151,7 +151,7 @@ class UnawareRegressor(
     >>> rng = np.random.default_rng(0)
     >>> sex = rng.integers(0, 2, 1000)
     >>> X = rng.normal(size=(1000, 2))
-    >>> X[:, 1] += 1.5 * sex  # a proxy of sex, which is no feature itself
+    >>> X[:, 1] += 1.5 * sex  # a proxy of sex, which is not a feature itself
     >>> y = X.sum(axis=1) + rng.normal(size=1000)
     >>> model = UnawareRegressor(LinearRegression(), strength=2.0)
     >>> model = model.fit(X, y, sensitive_features=sex)
@@ -168,14 +168,14 @@ class UnawareRegressor(
         self,
         estimator: Any,
         *,
-        group_estimator: Any = None,
         strength: float | Literal["auto"] = "auto",
         max_mcdp: float | None = None,
-        cv: Any = 5,
         sensitive_features: Selector | None = None,
         drop_sensitive: bool = False,
         control_features: Selector | None = None,
         random_state: Any = None,
+        group_estimator: Any = None,
+        cv: Any = 5,
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:

@@ -18,6 +18,7 @@ from skfair.inspection import (
     CDFGapDisplay,
     DCPDisplay,
     ExplainedGapDisplay,
+    GroupCurveDisplay,
     GroupGapDisplay,
     GroupMetricsDisplay,
     MADDDisplay,
@@ -50,6 +51,7 @@ SIZES = {
     "dcp": (6, 3.1),
     "group_metrics": (8, 2.2),
     "what_remains": (7.5, 2.6),
+    "group_curve": (6.4, 4.8),
 }
 
 
@@ -76,6 +78,14 @@ def cdf_gap_bands():
     y_score, sex = scores()
     return CDFGapDisplay.from_predictions(
         None, y_score, sensitive_features=sex, confidence_level=0.9
+    )
+
+
+def group_curve():
+    y_score, sex = scores()
+    y_true = np.arange(len(sex)) % 5 > 1
+    return GroupCurveDisplay.from_predictions(
+        y_true, y_score, sensitive_features=sex, n_resamples=9, random_state=0
     )
 
 
@@ -212,6 +222,7 @@ DISPLAYS = [
     dcp,
     group_metrics,
     what_remains,
+    group_curve,
 ]
 
 

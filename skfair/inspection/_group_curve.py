@@ -1,0 +1,431 @@
+"""ROC, precision-recall and calibration curves of each group."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import TYPE_CHECKING, Any, Literal, Self, get_args
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+from sklearn.metrics import make_scorer, precision_recall_curve, roc_curve
+
+from skfair._utils._arrays import Bools, Floats, quotients
+from skfair._utils._text import interval, number
+from skfair._utils._validation import (
+    as_array,
+    check_choice,
+    check_numbers,
+    check_scores,
+    check_weights,
+)
+from skfair._utils._warnings import warns_if_reordered
+from skfair.groups import resolve_groups
+from skfair.inspection import _layout, _style
+from skfair.inspection._display import PredictionsDisplay, method_of_scores
+from skfair.metrics import group_metrics
+from skfair.metrics._inputs import positive_rows
+from skfair.metrics._noise import supremum_quantile
+from skfair.metrics._rate_intervals import clopper_pearson
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Kind = Literal["roc", "precision_recall", "calibration"]
+#: Values of x at which bands are computed.
+_GRID = np.linspace(0, 1, 201)
+#: Bins of a calibration curve, of equally many rows.
+_N_BINS = 10
+_COLUMNS = ["x", "y", "lower", "upper"]
+#: Labels of the axes, and what the number in the legend is.
+_TEXTS = {
+    "roc": ("False positive rate", "True positive rate", "Area under the curve"),
+    "precision_recall": ("Recall", "Precision", "Average precision"),
+    "calibration": (
+        "Predicted probability",
+        "Share of positives",
+        "Share of positives minus mean score",
+    ),
+}
+
+
+class GroupCurveDisplay(PredictionsDisplay):
+    """ROC, precision-recall or calibration curve of each group, with bands.
+
+    The legend has the area under each curve with its interval. With more than eight
+    groups only the two with the smallest and the largest area are coloured.
+
+    Parameters
+    ----------
+    kind : {"roc", "precision_recall", "calibration"}
+        Which curve.
+    curves : sequence of n_groups DataFrames
+        Points of the curve of each group, with the columns ``x`` and ``y``; without
+        rows where a group has no curve.
+    bands : sequence of n_groups DataFrames, default=None
+        Bands of the curves, with the columns ``x``, ``lower`` and ``upper``.
+    areas : DataFrame of n_groups rows
+        Area under each curve, ``value``, with the ends of its interval, ``lower`` and
+        ``upper``, and the number of rows of the group, ``n``. For a calibration curve
+        the share of positives minus the mean score.
+    labels : sequence of length n_groups
+        Group labels.
+    confidence_level : float or None, default=0.95
+        Level of the bands and of the intervals.
+    sensitive_names : sequence of str, default=()
+        Names of the sensitive columns, for the title of the legend.
+    name : str, default=None
+        Name of the model, the title of the axes.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+    figure_ : matplotlib Figure
+    lines_ : list of n_groups matplotlib Line2D
+        The curves.
+    bands_ : list of matplotlib PolyCollection
+        The bands of the coloured curves; empty without a level.
+    reference_line_ : matplotlib Line2D or None
+        The diagonal: no skill, or perfect calibration.
+
+    See Also
+    --------
+    skfair.metrics.abroca : The area between two ROC curves.
+    CalibrationGapDisplay : Calibration without bins.
+    GroupMetricsDisplay : Any metrics by group.
+
+    Examples
+    --------
+    >>> from skfair.datasets import make_biased_scores
+    >>> from skfair.inspection import GroupCurveDisplay
+    >>> y_true, y_score, group = make_biased_scores(1000, random_state=0)
+    >>> display = GroupCurveDisplay.from_predictions(
+    ...     y_true, y_score, sensitive_features=group, kind="roc", random_state=0
+    ... )
+    >>> display.areas["value"].round(2).tolist()
+    [0.5, 0.49]
+    """
+
+    kind: Kind
+    curves: Sequence[pd.DataFrame]
+    bands: Sequence[pd.DataFrame] | None = None
+    areas: pd.DataFrame
+    labels: Sequence[Hashable]
+    confidence_level: float | None = 0.95
+    sensitive_names: Sequence[str] = ()
+    name: str | None = None
+
+    def plot(self, ax: Axes | None = None, *, name: str | None = None) -> Self:
+        """Draw the display.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw. None makes a new figure.
+        name : str, default=None
+            Title of the axes. None stands for the display's own.
+
+        Returns
+        -------
+        GroupCurveDisplay
+
+        Raises
+        ------
+        ImportError
+            Without matplotlib.
+        """
+        self._begin(ax)
+        values = self.areas["value"].to_numpy()
+        coloured = list(range(len(values)))
+        if len(values) > _style.MAX_GROUPS:
+            coloured = [int(np.nanargmin(values)), int(np.nanargmax(values))]
+        self.reference_line_ = None
+        if self.kind != "precision_recall":
+            (self.reference_line_,) = self.ax_.plot(
+                [0, 1],
+                [0, 1],
+                color=_style.SHADE,
+                linestyle=_style.LINE_STYLES[2],
+                label="No skill" if self.kind == "roc" else "Calibrated",
+            )
+        self.lines_ = _style.draw_group_lines(
+            self.ax_,
+            [(curve["x"], curve["y"]) for curve in self.curves],
+            [self._text_of(group) for group in range(len(self.labels))],
+            self.areas["n"].to_numpy(),
+            coloured,
+            drawstyle="steps-post" if self.kind == "precision_recall" else "default",
+            marker="o" if self.kind == "calibration" else "",
+            markersize=4,
+        )
+        self.bands_ = []
+        for position, group in enumerate(coloured if self.bands is not None else []):
+            band = self.bands[group]  # type: ignore[index]
+            self.bands_.append(
+                self.ax_.fill_between(
+                    band["x"],
+                    band["lower"],
+                    band["upper"],
+                    color=_style.group_style(position)["color"],
+                    alpha=0.15,
+                    linewidth=0,
+                    label=None
+                    if position
+                    else f"{self.confidence_level:.4g} band, each group alone",
+                )
+            )
+        xlabel, ylabel, what = _TEXTS[self.kind]
+        self.ax_.set(xlabel=xlabel, ylabel=ylabel, xlim=(0, 1), ylim=(0, 1.01))
+        self._write_title(self.ax_, name)
+        heading = [_style.names_text(self.sensitive_names), what]
+        if self.confidence_level is not None:
+            heading[1] = f"{what}, {self.confidence_level:.4g} interval"
+        text = "\n".join(line for line in heading if line)
+        _layout.legend_outside(self.ax_, text, may_grow=ax is None)
+        return self
+
+    def _text_of(self, group: int) -> str:
+        """Legend entry of a group: its rows, and its area with the interval."""
+        area = self.areas.iloc[group]
+        text = _style.group_text(self.labels[group], int(area["n"]))
+        if np.isnan(area["value"]):
+            return f"{text}: no curve"
+        text += f": {number(area['value'])}"
+        if np.isnan(area["lower"]):
+            return text
+        return f"{text} ({interval(area['lower'], area['upper'])})"
+
+    @classmethod
+    def _methods(cls, estimator: Any, options: dict[str, Any]) -> dict[str, str]:
+        of_probabilities = options.get("kind") == "calibration"
+        scale: Any = None if of_probabilities else "rank"
+        return {"y_score": method_of_scores(estimator, scale)}
+
+    @classmethod
+    @warns_if_reordered
+    def from_predictions(
+        cls,
+        y_true: ArrayLike,
+        y_score: ArrayLike,
+        *,
+        sensitive_features: Any,
+        kind: Kind = "roc",
+        pos_label: Any = None,
+        confidence_level: float | None = 0.95,
+        n_resamples: int = 199,
+        sample_weight: ArrayLike | None = None,
+        random_state: int | np.random.RandomState | None = None,
+        ax: Axes | None = None,
+        name: str | None = None,
+    ) -> Self:
+        """Draw the curves of given scores.
+
+        Parameters
+        ----------
+        y_true : array-like of shape (n_samples,)
+            True labels.
+        y_score : array-like of shape (n_samples,)
+            Scores, any finite numbers that are larger for the positive class; for a
+            calibration curve its probabilities.
+        sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
+            Group of each row; several columns stand for their intersection.
+        kind : {"roc", "precision_recall", "calibration"}, default="roc"
+            Which curve. A calibration curve has ten bins of equally many rows.
+        pos_label : int, float, bool or str, default=None
+            Label of the positive class. None stands for 1 where labels are 0 and 1 or
+            -1 and 1.
+        confidence_level : float in (0, 1) or None, default=0.95
+            Level of the bands and of the intervals of the areas; None draws none.
+        n_resamples : int, default=199
+            Number of bootstrap resamples for the intervals of the areas.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Non-negative sample weights.
+        random_state : int, RandomState instance or None, default=None
+            Seed of the resamples.
+        ax : matplotlib Axes, default=None
+            Where to draw. None makes a new figure.
+        name : str, default=None
+            Title of the axes, none by default.
+
+        Returns
+        -------
+        GroupCurveDisplay
+
+        Raises
+        ------
+        ImportError
+            Without matplotlib.
+        ValueError
+            On scores that are not finite, or no probabilities where these are needed,
+            on more than two labels, and if no group has a curve.
+
+        Warns
+        -----
+        sklearn.exceptions.UndefinedMetricWarning
+            If a group has no curve, since it has rows of one class only.
+
+        Notes
+        -----
+        A band covers the whole curve of one group with probability `confidence_level`,
+        at any size of the group; under sample weights it is approximate. Those of ROC
+        curves come from bands of both classes' cumulative distributions (Dvoretzky,
+        Kiefer, Wolfowitz; Massart); precision also from the exact interval of the share
+        of positives, and a calibration curve from those of its bins. Intervals of areas
+        are those of `skfair.metrics.group_metrics`.
+        """
+        _style.require_matplotlib(f"{cls.__name__}.from_predictions")
+        check_choice("kind", kind, get_args(Kind))
+        check = check_scores if kind == "calibration" else check_numbers
+        scores = check(y_score, "y_score")
+        true = as_array(y_true, "y_true", len(scores))
+        positive = positive_rows(true, "y_true", pos_label)
+        groups = resolve_groups(sensitive_features, n_samples=len(scores))
+        weights = check_weights(sample_weight, len(scores))
+        areas = group_metrics(
+            {kind: _MEASURES[kind]},
+            positive.astype(int),
+            None,
+            y_score=scores,
+            sensitive_features=groups,
+            confidence_level=confidence_level,
+            n_resamples=n_resamples,
+            sample_weight=weights,
+            random_state=random_state,
+        ).groups[["value", "lower", "upper", "n"]]
+        counted = np.ones(len(scores)) if weights is None else weights.astype(float)
+        curves, bands = [], []
+        for code in range(len(groups.labels)):
+            rows = (groups.codes == code) & (counted > 0)
+            curve = band = pd.DataFrame(columns=_COLUMNS, dtype=float)
+            if len(np.unique(positive[rows])) >= (1 if kind == "calibration" else 2):
+                parts = positive[rows], scores[rows], counted[rows]
+                curve, band = _CURVES[kind](*parts, confidence_level)
+            else:
+                areas.iloc[code, :3] = np.nan
+            curves.append(curve)
+            bands.append(band)
+        if areas["value"].isna().all():
+            raise ValueError(
+                f"There is nothing to draw: none of the groups {list(groups.labels)} "
+                "has rows of both classes."
+            )
+        display = cls(
+            kind=kind,
+            curves=curves,
+            bands=None if confidence_level is None else bands,
+            areas=areas,
+            labels=groups.labels,
+            confidence_level=confidence_level,
+            sensitive_names=groups.names,
+            name=name,
+        )
+        return display.plot(ax)
+
+
+def _positives_minus_scores(
+    y_true: NDArray[Any], y_score: Floats, sample_weight: Any = None
+) -> float:
+    """Share of positives minus the mean score."""
+    return float(np.average(y_true - y_score, weights=sample_weight))
+
+
+_MEASURES: dict[str, Any] = {
+    "roc": "roc_auc_score",
+    "precision_recall": "average_precision_score",
+    "calibration": make_scorer(
+        _positives_minus_scores, response_method="predict_proba"
+    ),
+}
+
+
+def _roc(
+    positive: Bools, scores: Floats, weights: Floats, level: float | None
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """ROC curve of a group, and its band.
+
+    At the threshold with a false positive rate of x, both rates differ from those of
+    the rows by at most the half-widths of the bands of their distributions.
+    """
+    x, y, _ = roc_curve(positive, scores, sample_weight=weights)
+    curve = pd.DataFrame({"x": x, "y": y})
+    if level is None:
+        return curve, curve
+    across, up = _half_widths(positive, weights, level ** (1 / 2))
+    band = {
+        "lower": y[np.searchsorted(x, _GRID - across - 1e-12)] - up,
+        "upper": y[np.searchsorted(x, _GRID + across + 1e-12, side="right") - 1] + up,
+    }
+    return curve, pd.DataFrame({"x": _GRID} | band).clip(0, 1)
+
+
+def _precision_recall(
+    positive: Bools, scores: Floats, weights: Floats, level: float | None
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Precision-recall curve of a group, and its band.
+
+    Precision follows from recall, the false positive rate and the share of positives.
+    """
+    precision, recall, _ = precision_recall_curve(
+        positive, scores, sample_weight=weights
+    )
+    curve = pd.DataFrame({"x": recall[::-1], "y": precision[::-1]})
+    if level is None:
+        return curve, curve
+    each = level ** (1 / 3)
+    of_negatives, of_positives = _half_widths(positive, weights, each)
+    x, y, _ = roc_curve(
+        positive, scores, sample_weight=weights, drop_intermediate=False
+    )
+    least = x[np.searchsorted(y, _GRID - of_positives - 1e-12)] - of_negatives
+    last = np.searchsorted(y, _GRID + of_positives + 1e-12, side="right") - 1
+    most = x[last] + of_negatives
+    size = np.array(_effective_size(weights))
+    share = np.average(positive, weights=weights)
+    low, high = clopper_pearson(share * size, size, (1 - each) / 2)
+    band = {"lower": _precision(low, most), "upper": _precision(high, least)}
+    return curve, pd.DataFrame({"x": _GRID} | band)
+
+
+def _precision(share: Any, false_positive_rates: Floats) -> Floats:
+    """Precision at each recall of the grid."""
+    true = share * _GRID
+    false = (1 - share) * np.clip(false_positive_rates, 0, 1)
+    return quotients(true, true + false, otherwise=1.0)
+
+
+def _calibration(
+    positive: Bools, scores: Floats, weights: Floats, level: float | None
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Share of positives by bins of the score, with joint intervals of all bins."""
+    levels = np.arange(1, _N_BINS) / _N_BINS
+    edges = np.unique(np.quantile(scores, levels, method="inverted_cdf"))
+    bins = np.unique(np.searchsorted(edges, scores), return_inverse=True)[1]
+    totals = np.bincount(bins, weights)
+    shares = np.bincount(bins, weights * positive) / totals
+    x = np.bincount(bins, weights * scores) / totals
+    curve = pd.DataFrame({"x": x, "y": shares})
+    if level is None:
+        return curve, curve
+    sizes = totals**2 / np.bincount(bins, weights**2)
+    tail = (1 - level) / 2 / len(totals)
+    lower, upper = clopper_pearson(shares * sizes, sizes, tail)
+    return curve, pd.DataFrame({"x": x, "lower": lower, "upper": upper})
+
+
+_CURVES = {
+    "roc": _roc,
+    "precision_recall": _precision_recall,
+    "calibration": _calibration,
+}
+
+
+def _half_widths(positive: Bools, weights: Floats, level: float) -> tuple[float, float]:
+    """Half-widths of the bands of the negatives' and of the positives' scores."""
+    sizes = [_effective_size(weights[own]) for own in (~positive, positive)]
+    negatives, positives = supremum_quantile(1 - level) / np.sqrt(sizes)
+    return float(negatives), float(positives)
+
+
+def _effective_size(weights: Floats) -> float:
+    """Kish's effective number of rows."""
+    return float(weights.sum() ** 2 / (weights**2).sum())

@@ -206,7 +206,7 @@ def _settings(given: argparse.Namespace) -> dict[str, Any]:
         raise ValueError("--sensitive or --group-probability must name a column.")
     if given.proxy and not given.group_probability:
         raise ValueError("--proxy must be given with --group-probability.")
-    return settings | {"title": given.title}
+    return settings
 
 
 def _read_limits(given: list[str]) -> tuple[dict[str, float], float | None]:

@@ -130,6 +130,10 @@ _TABLE: dict[str, dict[str, tuple[str, dict[str, Any]]]] = {
             "resamples for the intervals of DCP and calibration gap",
             {**_WHOLE, "default": 500, "dest": "n_resamples"},
         ),
+        "--intersection": (
+            "report on the intersection of more than two attributes, too",
+            {"action": "store_true", "default": None},
+        ),
         "--seed": (
             "the same one gives the same page",
             {**_WHOLE, "default": 0, "dest": "random_state"},

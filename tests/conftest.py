@@ -134,32 +134,19 @@ def counting():
 
     Other sizes from which on a table is counted in bins may be given by name.
     """
-    from skfair.report import FairnessReport, _frame_inputs
-    from skfair.report._inputs import make_audit
-    from skfair.report._metrics import checked_options
-    from skfair.report._words import DEFAULT_TITLE
-
-    names = "y_true", "y_score", "y_pred", "sensitive_features", "control_features"
-    names += ("pos_label", "sample_weight")
-
-    def split(given):
-        """Arguments of rows or columns, and options."""
-        options = {name: one for name, one in given.items() if name not in names}
-        return {name: given.get(name) for name in names}, checked_options(**options)
+    from skfair.report import FairnessReport, _inputs
 
     def make(**sizes):
         constants = {f"_{name.upper()}": size for name, size in sizes.items()}
 
-        def from_frame(frame, **given):
-            columns, options = split(given)
-            with mock.patch.multiple(_frame_inputs, MANY_ROWS=1, **constants):
-                audits = _frame_inputs.read_frame(frame, options=options, **columns)
-            return FairnessReport._on(audits, DEFAULT_TITLE)
+        def few(name):
+            def report(*rows, **given):
+                with mock.patch.multiple(_inputs, MANY_ROWS=1, **constants):
+                    return getattr(FairnessReport, name)(*rows, **given)
 
-        def from_predictions(y_true, y_score=None, **given):
-            rows, options = split({"y_true": y_true, "y_score": y_score, **given})
-            audit = make_audit(options=options, many_rows=1, **rows)
-            return FairnessReport._on([audit], DEFAULT_TITLE)
+            return report
+
+        from_frame, from_predictions = few("from_frame"), few("from_predictions")
 
         return types.SimpleNamespace(
             from_frame=from_frame, from_predictions=from_predictions

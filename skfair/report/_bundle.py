@@ -1,4 +1,8 @@
-"""A bundle: a report, the statistics that it is computed from, and their hashes."""
+"""A bundle: a report, the table of cells that it is computed from, and their hashes.
+
+A cell is what rows with the same groups, stratum, labels and score share. A report of
+the cells is that of the rows, but for what is drawn row by row.
+"""
 
 from __future__ import annotations
 
@@ -9,44 +13,53 @@ import re
 import stat
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, replace
+from itertools import combinations
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from skfair._utils._arrays import Bools, Floats, Integers, quotients
 from skfair._utils._files import write_together
 from skfair._utils._text import visible_text
-from skfair._utils._validation import check_integer
+from skfair._utils._validation import check_integer, scores_on
+from skfair.groups import Groups, intersect, keep_labels, rows_by_code
 from skfair.metrics._inputs import collected_reasons
-from skfair.report._counted import (
-    from_data,
-    joined,
-    n_tables,
-    of_each_model,
-    to_data,
-    without_small_cells,
-)
 from skfair.report._draws import DRAWN, DRAWN_ENDS
-from skfair.report._inputs import Audit, Options
-from skfair.report._metrics import MEASURES, checked_options
-from skfair.report._page._html import render
-from skfair.report._performance import ENDS_OF_R2
+from skfair.report._inputs import (
+    Audit,
+    Model,
+    blur_of,
+    groups_compared,
+    mid_ranks,
+    sum_of_two_largest,
+    with_intersection,
+)
+from skfair.report._metrics import MEASURES
+from skfair.report._options import Options
+from skfair.report._page import render
 from skfair.report._summary import STATED, summarize, versions_of
+from skfair.statistics._statistic import label_to_json, labels_from_json
 
 Data = dict[str, Any]
+#: Codes of entries, and the labels that they stand for.
+Column = tuple[Any, tuple[Any, ...]]
 
 #: Format of a bundle: the number changes with its files, or what they hold.
-FORMAT = "skfair.bundle/3"
+FORMAT = "skfair.bundle/4"
 MANIFEST = "manifest.json"
 #: Files of a bundle beside its manifest.
 FILES = ("call.json", "page.html", "statistics.json", "summary.json")
-#: Distinct entries of all statistics together; more are joined. Each takes some 25
-#: bytes, and 40 more for a weight that is no whole number, and its square.
+#: Cells of all models together; more are joined. Each takes some 25 bytes, and 40 more
+#: for a weight that is no whole number, and its square, or a second number.
 _MOST_ENTRIES = 120_000
+#: Numbers of intervals of scores; their edges are short as decimal numbers.
+_N_BINS = (10_000, 5_000, 2_000, 1_000, 500, 200, 100)
 #: Bytes of all files of a bundle.
 _MOST_BYTES = 2**26
-#: Options that change no number.
-_SILENT = ("n_jobs", "verbose")
 #: Relative difference of numbers of other processors and versions.
 _ROUNDING = 1e-9
 #: Problems that are listed.
@@ -94,34 +107,31 @@ def write_bundle(
     sha256: str | None,
     min_cell: int | None,
 ) -> None:
-    """Write a report and its statistics into a directory, which holds nothing else."""
+    """Write a report and its table of cells into a directory with nothing else."""
     folder = Path(directory)
     check_folder(folder)
     n_withheld = 0
     if min_cell is not None:
         _check_min_cell(min_cell, audits, summary)
         with collected_reasons():
-            only, n_withheld = without_small_cells(audits[0], min_cell)
-        audits = [only]
-    models = [one for audit in audits for one in of_each_model(audit)]
-    most = _MOST_ENTRIES // (len(models) * n_tables(models[0]))
-    weights = models[0].weights
-    if weights is not None and weights.dtype.kind == "f":
-        most //= 3
-    counted = [joined(one, min_cell, most) for one in models]
+            large, n_withheld = without_small_cells(audits[0], min_cell)
+        audits = [large]
+    models = [
+        replace(audit, models=(model,)) for audit in audits for model in audit.models
+    ]
+    counted = [joined(one, min_cell, _most_entries(one, len(models))) for one in models]
     if min_cell is not None:
-        summary = _summary_of_cells(counted, summary, min_cell, n_withheld)
+        summary = _summary_of_cells(counted, min_cell, n_withheld)
     blur = [max(one.blur[i] for one in counted) for i in (0, 1)]
     summary = {**summary, "settings": {**summary["settings"], "blur": blur}}
     statistics = {"models": [to_data(one) for one in counted]}
     call = {
-        "options": _options_to_data(audits[0].options),
+        "options": audits[0].options.to_dict(),
         "record": dict(record),
         "input": None if sha256 is None else {"sha256": sha256},
         "versions": versions_of("jinja2", "matplotlib"),
     }
-    again = _audits_of(statistics, call, summary)
-    summary = _summarize(again, summary["title"], summary)
+    summary = _summarize(_audits_of(statistics, call, summary), summary)
     page = render(summary, record)
     texts = {
         "call.json": _dump(call),
@@ -132,6 +142,13 @@ def write_bundle(
     hashes = {name: _sha256(text.encode()) for name, text in texts.items()}
     manifest = {"format": FORMAT, "input": call["input"], "files": hashes}
     write_together(folder, {**texts, MANIFEST: _dump(manifest)})
+
+
+def _most_entries(audit: Audit, n_models: int) -> int:
+    """How many cells a model of a bundle may have."""
+    weights = audit.weights
+    long = audit.of_numbers or (weights is not None and weights.dtype.kind == "f")
+    return _MOST_ENTRIES // n_models // (3 if long else 1)
 
 
 def check_folder(folder: Path) -> None:
@@ -165,47 +182,26 @@ def _check_min_cell(min_cell: Any, audits: Sequence[Audit], summary: Data) -> No
         )
 
 
-def _summary_of_cells(
-    counted: Sequence[Audit], summary: Data, min_cell: int, n_withheld: int
-) -> Data:
+def _summary_of_cells(counted: Sequence[Audit], min_cell: int, n_withheld: int) -> Data:
     """Report of what is left, since draws of all rows would tell of the others."""
-    found = _summarize(counted, summary["title"])
+    summary = _summarize(counted)
     few = 0 < n_withheld < min_cell
-    found["settings"] |= {
-        "min_cell": min_cell,
-        "n_withheld": None if few else n_withheld,
-    }
-    return found
+    n = None if few else n_withheld
+    summary["settings"] |= {"min_cell": min_cell, "n_withheld": n}
+    return summary
 
 
 def _audits_of(statistics: Data, call: Data, claimed: Data) -> list[Audit]:
     """Read the audit of each model."""
-    options = _options_from_data(call["options"])
+    options = Options.from_dict(call["options"])
     low, high = map(float, claimed["settings"]["blur"])
     return [from_data(one, options, (low, high)) for one in statistics["models"]]
 
 
-def _summarize(
-    audits: Sequence[Audit], title: str, claimed: Data | None = None
-) -> Data:
+def _summarize(audits: Sequence[Audit], claimed: Data | None = None) -> Data:
     """Compute a summary, and take what audits do not tell from the claimed one."""
     with collected_reasons():
-        return summarize(audits, title, claimed)
-
-
-def _options_to_data(options: Options) -> Data:
-    ratios = [None if math.isinf(x) else x for x in options.odds_ratio]
-    metrics = None if options.metrics is None else [*options.metrics]
-    data = {**vars(options), "odds_ratio": ratios, "metrics": metrics}
-    return {name: value for name, value in data.items() if name not in _SILENT}
-
-
-def _options_from_data(data: Data) -> Options:
-    names = {field.name for field in fields(Options)} - {*_SILENT}
-    if {*data} != names:
-        raise ValueError(f"options must be {sorted(names)}, got {sorted(data)}.")
-    ratios = [math.inf if x is None else x for x in data["odds_ratio"]]
-    return checked_options(**{**data, "odds_ratio": ratios})
+        return summarize(audits, claimed)
 
 
 def verify_bundle(directory: str | PathLike[str]) -> BundleCheck:
@@ -276,7 +272,7 @@ def verify_bundle(directory: str | PathLike[str]) -> BundleCheck:
     statistics = data["statistics.json"]
     try:
         audits = _audits_of(statistics, call, claimed)
-        found = _summarize(audits, claimed["title"], claimed)
+        found = _summarize(audits, claimed)
         differing = [*_differences("summary", found, claimed)]
         problems += differing[:_MOST_PROBLEMS]
         if not problems:
@@ -441,13 +437,6 @@ def _stated(summary: Data) -> list[tuple[str, list[Any]]]:
             "differences to the first model, which pair the rows",
             [one["beside_first"] for one in (*summary["models"], *measures)],
         ),
-        (
-            "intervals of R2, which need the error and the true number of each row",
-            [
-                [one["performance"].get(end) for end in ENDS_OF_R2]
-                for one in summary["models"]
-            ],
-        ),
     ]
 
 
@@ -459,3 +448,362 @@ def _dump(data: Any) -> str:
 
 def _sha256(text: bytes) -> str:
     return hashlib.sha256(text).hexdigest()
+
+
+def to_data(audit: Audit) -> Data:
+    """Count the rows of one model that are alike, in columns as in JSON."""
+    (model,) = audit.models
+    both: dict[str, Any] = {"y_score": model.y_score, "y_true": audit.y_true}
+    numbers = {name: values for name, values in both.items() if values is not None}
+    columns = [codes for codes, _ in _columns(audit)]
+    order = np.lexsort([*columns, *numbers.values()])
+    moved = [np.diff(one[order]) != 0 for one in (*columns, *numbers.values())]
+    first = np.flatnonzero(np.append(True, np.logical_or.reduce(moved)))
+    entries = order[first]
+
+    def total(values: NDArray[Any]) -> list[Any]:
+        return list(np.add.reduceat(values[order], first).tolist())
+
+    def groups(one: Groups) -> Data:
+        labels = [label_to_json(label) for label in one.labels]
+        described = {"labels": labels, "names": [*one.names]}
+        size = {"min_group_size": one.min_group_size}
+        return described | size | {"codes": one.codes[entries].tolist()}
+
+    weighted = audit.weighted
+    return {
+        "model": model.name,
+        "threshold": model.threshold,
+        "decides": model.decides,
+        "classes": [label_to_json(label) for label in audit.classes],
+        "attributes": [
+            {"name": one.name, **groups(one.every)} for one in audit.single_attributes
+        ],
+        "strata": None if audit.strata is None else groups(audit.strata),
+        "y_pred": model.y_pred[entries].tolist(),
+        **dict.fromkeys(("y_score", "y_true")),
+        **{name: values[entries].tolist() for name, values in numbers.items()},
+        "n": total(audit.entry_rows),
+        "weight": total(audit.entry_weights) if weighted else None,
+        "squares": total(audit.entry_squares) if weighted else None,
+    }
+
+
+def from_data(data: Data, options: Options, blur: tuple[float, float]) -> Audit:
+    """Read the table of one model; ValueError, KeyError or TypeError if it is none."""
+    n = _column(data["n"], "i", least=1)
+    classes = labels_from_json("classes", data["classes"])
+    real = options.scale == "real"
+
+    def column(name: str, kinds: str = "if", **ends: float) -> Any:
+        return (
+            None if data[name] is None else _column(data[name], kinds, len(n), **ends)
+        )
+
+    def groups(one: Data) -> Groups:
+        labels = labels_from_json("labels", one["labels"])
+        codes = _column(one["codes"], "i", len(n), least=-1, most=len(labels) - 1)
+        names, smallest = tuple(map(str, one["names"])), one["min_group_size"]
+        return Groups(
+            codes, labels, names, check_integer("min_group_size", smallest, 0)
+        )
+
+    positions: dict[str, Any] = {"kinds": "i", "least": 0, "most": len(classes) - 1}
+    scores = column("y_score")
+    if scores is not None:
+        scores = scores_on(options.scale, scores)
+    predicted = _column(data["y_pred"], "i", len(n), least=0, most=len(classes or "0"))
+    threshold = None if data["threshold"] is None else float(data["threshold"])
+    model = Model(
+        data["model"], scores, predicted, threshold, decides=bool(data["decides"])
+    )
+    each = {one["name"]: groups(one) for one in data["attributes"]}
+    return Audit(
+        models=(model,),
+        attributes=with_intersection(each, n, options),
+        y_true=column("y_true", **({} if real else positions)),
+        classes=classes,
+        sample_weight=None,
+        options=options,
+        n_alike=n,
+        totals=column("weight", least=0),
+        squared=column("squares", least=0),
+        blur=blur,
+        strata=None if data["strata"] is None else groups(data["strata"]),
+    )
+
+
+def _column(
+    values: Any,
+    kinds: str,
+    n: int | None = None,
+    least: float = -math.inf,
+    most: float = math.inf,
+) -> NDArray[Any]:
+    """Read a column of a table, or raise ValueError."""
+    found = np.asarray(values)
+    lengths = (len(found),) if n is None else (n,)
+    if found.dtype.kind not in kinds or found.shape != lengths or not len(found):
+        raise ValueError(f"a column must have {n} numbers, got {found.shape}.")
+    if not (np.isfinite(found) & (found >= least) & (found <= most)).all():
+        raise ValueError(f"a column must have numbers from {least:g} to {most:g}.")
+    return found
+
+
+def _columns(audit: Audit) -> list[Column]:
+    """List what the rows of a cell share beside numbers; None is no group."""
+    return [*_groups_of(audit), *_labels_of(audit), *_decisions_of(audit)]
+
+
+def _groups_of(audit: Audit) -> list[Column]:
+    groups = [one.every for one in audit.single_attributes]
+    groups += [] if audit.strata is None else [audit.strata]
+    return [(one.codes + np.intp(1), (None, *one.labels)) for one in groups]
+
+
+def _labels_of(audit: Audit) -> list[Column]:
+    numbers = audit.of_numbers or audit.y_true is None
+    return [] if numbers else [(audit.y_true, audit.classes)]
+
+
+def _decisions_of(audit: Audit) -> list[Column]:
+    """Decisions of each model; of numbers there is one, 0."""
+    return [(model.y_pred, audit.classes or (0,)) for model in audit.models]
+
+
+def without_small_cells(audit: Audit, min_cell: int) -> tuple[Audit, int]:
+    """Leave out what has few rows, and count the rows that are left out.
+
+    All rows of an intersection of groups and strata, and of a cell of a proxy, are left
+    out if fewer rows of it have one combination of true label and decisions of any two
+    models, since numbers of two models may be subtracted.
+    """
+    parts = [_groups_of(audit)] if audit.attributes else []
+    if audit.proxy is not None:
+        parts.append([(audit.proxy[0].codes, audit.proxy[0].labels)])
+    rows = audit.entry_rows
+    kept, before = np.ones(len(rows), dtype=bool), -1
+    while before != kept.sum():
+        before = kept.sum()
+        for part in parts:
+            of_part = intersect(part)[0]
+            for classes in _classes_of_two_models(audit):
+                cells = intersect([*part, *classes])[0]
+                sizes = np.bincount(cells, rows * kept)
+                few = kept & (sizes[cells] < min_cell)
+                kept &= ~np.isin(of_part, of_part[few])
+    if not kept.any():
+        raise ValueError(
+            f"min_cell is {min_cell}: each group has fewer rows of some combination of "
+            "true label and decisions, so that nothing is left."
+        )
+    return _only(audit, kept), int(rows[~kept].sum())
+
+
+def _classes_of_two_models(audit: Audit) -> Iterator[list[Column]]:
+    """Yield true labels with the decisions of each two models, or of the only one."""
+    for decisions in combinations(_decisions_of(audit), min(2, len(audit.models))):
+        yield [*_labels_of(audit), *decisions]
+
+
+def _only(audit: Audit, kept: Bools) -> Audit:
+    """Audit of some entries, without groups and strata that have lost all rows."""
+
+    def of(groups: Groups) -> Groups:
+        lost = set(groups.codes[~kept].tolist()) - set(groups.codes[kept].tolist())
+        return keep_labels(
+            groups[kept], [i not in lost for i in range(len(groups.labels))]
+        )
+
+    rest = audit.at(kept, *(model.at(kept) for model in audit.models))
+    each = {one.name: of(one.every) for one in audit.single_attributes}
+    proxy = audit.proxy
+    if proxy is not None:
+        cells = of(proxy[0])
+        proxy = cells, {label: proxy[1][label] for label in cells.labels}
+    return replace(
+        rest,
+        attributes=with_intersection(each, rest.n_alike, rest.options),
+        strata=None if audit.strata is None else of(audit.strata),
+        proxy=proxy,
+    )
+
+
+def joined(audit: Audit, min_cell: int | None, n_entries: int) -> Audit:
+    """Join numbers that are close where cells are too many, or of too few rows.
+
+    Scores of like people are joined in intervals of `min_cell` rows or more. Sums of
+    weights, decisions and true labels stay as they are.
+    """
+    (model,) = audit.models
+    if model.y_score is None:
+        return audit
+    scores, least = model.y_score, min_cell or 1
+    cells = intersect(_columns(audit))[0].astype(np.intp)
+    n_cells = int(cells.max()) + 1
+    if n_cells > n_entries:
+        raise ValueError(
+            f"rows have {n_cells:,} distinct groups and labels, too many for a bundle, "
+            f"whose statistics have at most {n_entries:,} entries."
+        )
+    if min_cell is None and _n_distinct(cells, scores, audit) <= n_entries:
+        return audit
+    if audit.of_numbers:
+        return _with_joined_numbers(audit, cells, least, n_entries)
+    if audit.options.scale == "rank":
+        scores = mid_ranks(scores, audit.weights)
+    lows, highs, middles = _in_intervals(audit, scores, cells, least, n_entries)
+    of_scores, length = blur_of(audit, lows, highs)
+    return replace(
+        audit,
+        models=(replace(model, y_score=middles),),
+        blur=(audit.blur[0] + of_scores, audit.blur[1] + length),
+    )
+
+
+def _n_distinct(cells: Integers, scores: Floats, audit: Audit) -> int:
+    """Count distinct cells, and of predicted numbers distinct true ones."""
+    columns = [cells, scores]
+    if audit.of_numbers and audit.y_true is not None:
+        columns.append(audit.y_true)
+    order = np.lexsort(columns)
+    moved = [np.diff(column[order]) != 0 for column in columns]
+    return 1 + int(np.count_nonzero(np.logical_or.reduce(moved)))
+
+
+def _in_intervals(
+    audit: Audit, scores: Floats, cells: Integers, least: int, n_entries: int
+) -> tuple[Floats, Floats, Floats]:
+    """Find the ends of the interval of each score, and the score it counts as.
+
+    Intervals consist of bins whose edges are short as decimal numbers. Scores count as
+    the middle of the bin that holds the mean of their interval.
+    """
+    rows = audit.entry_rows
+    for n_bins in _N_BINS:
+        bins = np.minimum((scores * n_bins).astype(np.int64), n_bins - 1)
+        keys, entries = np.unique(cells * n_bins + bins, return_inverse=True)
+        if len(keys) <= 2 * n_entries:
+            break
+    parts = _runs(keys // n_bins, np.bincount(entries, rows), least)
+    first = np.flatnonzero(np.diff(parts, prepend=-1))
+    last = np.append(first[1:], len(keys)) - 1
+    bins, part_of = keys % n_bins, parts[entries]
+    means = np.bincount(part_of, rows * scores) / np.bincount(part_of, rows)
+    middles = np.clip(np.floor(means * n_bins), bins[first], bins[last])
+    # Twice a middle is a whole number of steps, so that middles are short numbers.
+    steps = bins[first] * 2.0, bins[last] * 2.0 + 2, middles * 2 + 1
+    lows, highs, middles = (one[part_of] / (2 * n_bins) for one in steps)
+    return lows, highs, middles
+
+
+def _runs(cells: Integers, sizes: NDArray[Any], min_cell: int) -> Integers:
+    """Give a number to each run of neighbouring bins of a cell that hold enough rows.
+
+    The last bins of a cell that hold too few belong to its last run.
+    """
+    if min_cell == 1:
+        return np.arange(len(cells))
+    starts = np.zeros(len(cells), dtype=bool)
+    begun, held = 0, 0.0
+    for i, size in enumerate(sizes.tolist()):
+        if i == 0 or cells[i] != cells[i - 1]:
+            if i and held < min_cell:
+                starts[begun] = begun == 0 or cells[begun] != cells[begun - 1]
+            begun, held, starts[i] = i, 0.0, True
+        elif held >= min_cell:
+            begun, held, starts[i] = i, 0.0, True
+        held += size
+    if held < min_cell:
+        starts[begun] = begun == 0 or cells[begun] != cells[begun - 1]
+    return np.cumsum(starts) - 1
+
+
+def _with_joined_numbers(
+    audit: Audit, cells: Integers, least: int, n_entries: int
+) -> Audit:
+    """Replace predictions, and errors, of like people by means of parts of them.
+
+    A part of enough rows has two entries, with its mean and variance of either number,
+    on which intervals depend.
+    """
+    (model,) = audit.models
+    assert model.y_score is not None
+    numbers = [model.y_score]
+    if audit.y_true is not None:
+        numbers.append(model.y_score - audit.y_true)
+    values, weights = np.column_stack(numbers), audit.entry_weights
+    spread = np.maximum(np.ptp(values, axis=0), 1e-290)
+    digits = (6 - np.floor(np.log10(spread))).astype(int)
+    found, lows, highs = values.copy(), values.copy(), values.copy()
+    fewest = max(2 * least, math.ceil(2 * len(cells) / n_entries))
+    for part in _parts(values / spread, cells, fewest):
+        joined_values = _two_means(values[part], weights[part], len(part) >= 2 * least)
+        columns = zip(joined_values.T, digits, strict=True)
+        found[part] = np.column_stack([np.round(x, n) for x, n in columns])
+        both = np.concatenate([values[part], found[part]])
+        lows[part], highs[part] = both.min(axis=0), both.max(axis=0)
+    of_scores, _ = blur_of(audit, lows[:, 0], highs[:, 0])
+    moved = max(_moved(audit, change) for change in (values - found).T)
+    true = None if audit.y_true is None else found[:, 0] - found[:, 1]
+    return replace(
+        audit,
+        models=(replace(model, y_score=found[:, 0]),),
+        y_true=true,
+        blur=(audit.blur[0] + of_scores, audit.blur[1] + moved),
+    )
+
+
+def _parts(values: Floats, cells: Integers, least: int) -> Iterator[Integers]:
+    """Halve the rows of each cell where they differ most, into parts that are large.
+
+    Rows of a part are in the order of the number in which they differ most.
+    """
+    waiting = rows_by_code(cells, int(cells.max()) + 1)
+    while waiting:
+        part = waiting.pop()
+        spread, middle = np.ptp(values[part], axis=0), len(part) // 2
+        part = part[np.argsort(values[part, spread.argmax()], kind="stable")]
+        if middle < least or not spread.any():
+            yield part
+        else:
+            waiting += [part[:middle], part[middle:]]
+
+
+def _two_means(values: Floats, weights: NDArray[Any], two: bool) -> Floats:
+    """Replace the two halves of a part by one row of numbers each, or all by the mean.
+
+    The two have the mean and the variance of the part.
+    """
+    mean = np.average(values, axis=0, weights=weights)
+    if not two or len(values) == 1:
+        return np.broadcast_to(mean, values.shape)
+    distances = values - mean
+    variance = np.average(distances**2, axis=0, weights=weights)
+    together = np.average(distances * distances[:, :1], axis=0, weights=weights)
+    sides = np.where(together < 0, -1, 1) * np.sqrt(variance)
+    upper = np.arange(len(values)) >= len(values) // 2
+    if distances[upper, 0].sum() < 0:
+        sides = -sides
+    odds = quotients(weights[~upper].sum(), weights[upper].sum())
+    shift = np.where(upper, np.sqrt(odds), -np.sqrt(quotients(1.0, odds)))
+    return np.asarray(mean + shift[:, np.newaxis] * sides)
+
+
+def _moved(audit: Audit, changes: Floats) -> float:
+    """How far differences of means, and areas, move where numbers change so far.
+
+    It is rounded up to two digits, since it is a number of all rows.
+    """
+    weights = audit.entry_weights
+    moved = max(
+        (
+            sum_of_two_largest(
+                float(np.average(np.abs(changes[own]), weights=weights[own]))
+                for own in groups
+            )
+            for groups in groups_compared(audit)
+        ),
+        default=0.0,
+    )
+    return float(f"{1.06 * moved:.1e}")

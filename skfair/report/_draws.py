@@ -26,6 +26,7 @@ from skfair.metrics._bootstrap import resamples_of_all
 from skfair.metrics._confidence_interval import compare, join, lower_bound, upper_bound
 from skfair.metrics._inputs import ignore_undefined
 from skfair.metrics._noise import UNDEFINED, Comparisons, Observed
+from skfair.metrics._pairs import Located
 from skfair.metrics._permutation import permutation_tests, permutations, permuted_strata
 from skfair.metrics._rates import comparable_cells
 from skfair.metrics._resampling import (
@@ -40,7 +41,7 @@ from skfair.metrics._spec import specification_of
 from skfair.model_selection._paired_tests import gap_interval
 from skfair.report._inputs import LEVEL
 from skfair.report._metrics import MEASURES
-from skfair.report._sample import Finding, Sample, count_outcomes
+from skfair.report._sample import Sample, count_outcomes
 from skfair.statistics import GroupedOutcomes, GroupedScores
 
 #: DCP is computed again in each draw where its exact search, which enumerates
@@ -72,11 +73,8 @@ class Uncertainty(NamedTuple):
 DRAWN = ("null_mean", "pvalue", "without_test")
 DRAWN_ENDS = ("lower", "upper")
 
-#: Entries of a pair of groups whose gap is tested.
-_OF_PAIR = ("pair", "classes", "gap", "null_mean", "pvalue")
-
 #: What is found on the rows of each sample.
-Found = list[tuple[Sample, dict[str, Finding]]]
+Found = list[tuple[Sample, dict[str, Located]]]
 
 
 class DrawsDone:
@@ -117,7 +115,7 @@ def duration(seconds: float) -> str:
     return f"{seconds / 3600:.1f} h"
 
 
-def _drawn_keys(sample: Sample, found: Mapping[str, Finding]) -> dict[str, list[str]]:
+def _drawn_keys(sample: Sample, found: Mapping[str, Located]) -> dict[str, list[str]]:
     """Metrics by question that are computed in draws, where DCP is found fast."""
     n_groups, n_classes = len(sample.groups.labels), len(sample.audit.classes) or 2
     few = comb(n_groups + n_classes - 2, n_classes - 1) <= _FEW_VERTICES
@@ -129,14 +127,14 @@ def _drawn_keys(sample: Sample, found: Mapping[str, Finding]) -> dict[str, list[
     return keys
 
 
-def _count_draws(sample: Sample, found: Mapping[str, Finding]) -> int:
+def _count_draws(sample: Sample, found: Mapping[str, Located]) -> int:
     """Count permutations of each question, and resamples."""
     keys, options = _drawn_keys(sample, found), sample.audit.options
     resampled = [k for of in keys.values() for k in of if not MEASURES[k].bounded]
     return len(keys) * options.n_permutations + len(resampled) * options.n_resamples
 
 
-def bounds(sample: Sample, found: Mapping[str, Finding]) -> dict[str, Uncertainty]:
+def bounds(sample: Sample, found: Mapping[str, Located]) -> dict[str, Uncertainty]:
     """Find the intervals of the metrics whose noise has a bound."""
     tail = (1 - sample.audit.options.confidence_level) / 2
     values = {key: one.value for key, one in found.items()}
@@ -194,7 +192,7 @@ def gaps_beside_first(sample: Sample, first: Sample) -> dict[str, tuple[float, f
 
 
 def uncertainties(
-    sample: Sample, found: Mapping[str, Finding], done: DrawsDone
+    sample: Sample, found: Mapping[str, Located], done: DrawsDone
 ) -> dict[str, Uncertainty]:
     """Find intervals and p-values of the metrics; undefined metrics have none."""
     tick, results = partial(done, len(sample.groups.labels)), bounds(sample, found)
@@ -213,39 +211,6 @@ def uncertainties(
             moved = value - rows.evaluate(MEASURES[key].drawn(sample))
             results[key] = _with_ends(results[key], sample, value, values, moved)
     return results
-
-
-def stated(
-    sample: Sample, found: Mapping[str, Finding], claimed: Mapping[str, Any]
-) -> dict[str, Uncertainty]:
-    """Compute the intervals, and read what was drawn from a summary."""
-    results = bounds(sample, found)
-    for key in found:
-        names = [*DRAWN] if MEASURES[key].bounded else [*DRAWN, *DRAWN_ENDS]
-        largest = 2.0 if MEASURES[key].maximum is not None else math.inf
-        drawn = {name: _drawn(claimed[key][name], largest) for name in names}
-        pairs = [_stated_pair(pair, largest) for pair in claimed[key]["pairs"]]
-        results[key] = results[key]._replace(**drawn, pairs=pairs)
-    return results
-
-
-def _stated_pair(pair: Mapping[str, Any], largest: float) -> dict[str, Any]:
-    """Read a pair of groups from a summary."""
-    if {*pair} != {*_OF_PAIR} or not all(
-        part is None or isinstance(part, str) for part in pair["pair"]
-    ):
-        raise ValueError(f"the summary must have pairs of groups, got {pair!r}.")
-    numbers = {name: _drawn(pair[name], largest) for name in _OF_PAIR[2:]}
-    return {"pair": [*pair["pair"]], "classes": pair["classes"], **numbers}
-
-
-def _drawn(value: Any, largest: float) -> float | None:
-    """Check a number that was drawn, of which there may be none."""
-    if value is not None and not (
-        type(value) in (int, float) and abs(value) <= largest
-    ):
-        raise ValueError(f"the summary must have numbers or nothing, got {value!r}.")
-    return None if value is None else float(value)
 
 
 def permute(

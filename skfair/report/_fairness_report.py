@@ -16,20 +16,20 @@ from skfair._utils._files import write_text
 from skfair._utils._hints import MadeByClassMethods
 from skfair._utils._validation import AnyScale, Scale, check_choice
 from skfair.report._bundle import write_bundle
-from skfair.report._frame_inputs import read_frame
 from skfair.report._inputs import (
     Audit,
     columns_of_table,
     estimator_inputs,
     make_audit,
+    read_frame,
 )
-from skfair.report._metrics import checked_options
-from skfair.report._page._html import record_of, render
-from skfair.report._page._markdown import card_sections, render_markdown
+from skfair.report._markdown import card_sections, render_markdown
+from skfair.report._metrics import MEASURES
+from skfair.report._options import DEFAULT_TITLE, read_options, takes_options
+from skfair.report._page import record_of, render
 from skfair.report._proxy import ENDS
 from skfair.report._summary import check_summary, summarize
 from skfair.report._why import data_of, section_of
-from skfair.report._words import DEFAULT_TITLE
 
 _NUMBERS = ("value", "lower", "upper", "certified", "null_mean", "pvalue")
 _OTHERS = ("tested", "n", "n_groups", "smallest_group", "sentence", "note")
@@ -54,7 +54,8 @@ class FairnessReport(MadeByClassMethods):
 
     It is made by `from_estimator`, `from_predictions` or `from_frame`, for one or
     several models.
-    Several sensitive attributes are reported one by one, and as their intersection.
+    Several sensitive attributes are reported one by one, and two also as their
+    intersection.
 
     Parameters
     ----------
@@ -107,9 +108,9 @@ class FairnessReport(MadeByClassMethods):
         return {**vars(self), "_audits": ()}
 
     @classmethod
-    def _on(cls, audits: Sequence[Audit], title: str) -> Self:
+    def _on(cls, audits: Sequence[Audit]) -> Self:
         """Report on audits, which it keeps for a bundle."""
-        report = cls(summarize(audits, title))
+        report = cls(summarize(audits))
         report._audits = audits
         return report
 
@@ -122,7 +123,9 @@ class FairnessReport(MadeByClassMethods):
         *,
         sensitive_features: Any = None,
         control_features: Any = None,
+        group_probabilities: Any = None,
         cells: Any = None,
+        sample_weight: ArrayLike | None = None,
         threshold: float | None = None,
         pos_label: Any = None,
         scale: AnyScale = "probability",
@@ -148,9 +151,14 @@ dataframe, Groups, or mapping of str to array-like, default=None
 dataframe or Groups, default=None
             Columns of X that hold the strata, or the strata themselves, as in
             `from_predictions`.
+        group_probabilities : array-like or dict, default=None
+            Probabilities of groups that are known by a proxy only, as in
+            `from_predictions`.
         cells : str, int, list of str, list of int, callable or array-like, default=None
             Columns of X that hold the proxy, or the proxy itself, as in
             `from_predictions`.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Non-negative sample weights.
         threshold : float, default=None
             Smallest score that counts as a positive decision. By default decisions
             are those of the `predict` method of classifiers.
@@ -162,11 +170,10 @@ dataframe or Groups, default=None
             estimator returns. ``"real"`` compares the numbers that regressors predict,
             as in `from_predictions`.
         **options : dict
-            Other parameters of `from_predictions`: `sample_weight`, `metrics`,
-            `epsilon`, `alpha`, `n_resamples`, `n_permutations`, `confidence_level`,
-            `min_group_size`, `impact_ratios`, `min_share`, `group_probabilities`,
-            `odds_ratio`, `proxy_limit`, `limit`, `title`, `random_state`,
-            `n_jobs` and `verbose`.
+            Other parameters of `from_predictions`: `metrics`, `epsilon`, `alpha`,
+            `n_resamples`, `n_permutations`, `confidence_level`, `min_group_size`,
+            `intersection`, `impact_ratios`, `min_share`, `odds_ratio`, `proxy_limit`,
+            `limit`, `title`, `random_state`, `n_jobs` and `verbose`.
 
         Returns
         -------
@@ -182,7 +189,9 @@ dataframe or Groups, default=None
         columns = sensitive_features, control_features
         return cls.from_predictions(
             y,
+            group_probabilities=group_probabilities,
             cells=columns_of_table(X, cells, "cells")[0],
+            sample_weight=sample_weight,
             threshold=threshold,
             scale=scale,
             **estimator_inputs(estimator, X, *columns, pos_label, threshold, scale),
@@ -190,6 +199,7 @@ dataframe or Groups, default=None
         )
 
     @classmethod
+    @takes_options
     def from_predictions(
         cls,
         y_true: ArrayLike | None,
@@ -200,26 +210,9 @@ dataframe or Groups, default=None
         control_features: Any = None,
         group_probabilities: Any = None,
         cells: Any = None,
-        odds_ratio: Sequence[float] = (1.0, 1.5, 2.0, math.inf),
-        proxy_limit: float = 0.1,
         sample_weight: ArrayLike | None = None,
-        threshold: float | None = None,
         pos_label: Any = None,
-        scale: AnyScale = "probability",
-        metrics: Sequence[str] | None = None,
-        epsilon: float = 0.05,
-        alpha: float = 0.9,
-        n_resamples: int = 500,
-        n_permutations: int = 199,
-        confidence_level: float = 0.95,
-        min_group_size: int = 10,
-        impact_ratios: bool = False,
-        min_share: float = 0.0,
-        limit: float | None = None,
-        title: str = DEFAULT_TITLE,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
+        **options: Any,
     ) -> Self:
         """Report on given scores or labels.
 
@@ -298,6 +291,10 @@ n_groups), or dict, default=None
         min_group_size : int, default=10
             Smallest number of rows of a group that is compared. The report names the
             groups that are left out.
+        intersection : bool, default=None
+            Whether to compare the groups of all attributes together, such as black
+            women, beside those of each. None does so for two attributes; groups of
+            three or more are small.
         impact_ratios : bool, default=False
             Whether to add tables of `skfair.metrics.impact_ratios`: of decisions and,
             where there are scores, of scores above their median.
@@ -327,25 +324,6 @@ n_groups), or dict, default=None
             finite with ``scale="rank"``, text labels without `pos_label`, missing
             groups, and parameters out of range.
         """
-        options = checked_options(
-            threshold=threshold,
-            scale=scale,
-            epsilon=epsilon,
-            alpha=alpha,
-            metrics=metrics,
-            n_resamples=n_resamples,
-            n_permutations=n_permutations,
-            confidence_level=confidence_level,
-            min_group_size=min_group_size,
-            impact_ratios=impact_ratios,
-            min_share=min_share,
-            limit=limit,
-            odds_ratio=odds_ratio,
-            proxy_limit=proxy_limit,
-            random_state=random_state,
-            n_jobs=n_jobs,
-            verbose=verbose,
-        )
         audit = make_audit(
             y_true=y_true,
             y_score=y_score,
@@ -356,9 +334,9 @@ n_groups), or dict, default=None
             cells=cells,
             pos_label=pos_label,
             sample_weight=sample_weight,
-            options=options,
+            options=read_options([*MEASURES], **options),
         )
-        return cls._on([audit], title)
+        return cls._on([audit])
 
     @classmethod
     def from_frame(
@@ -371,10 +349,8 @@ n_groups), or dict, default=None
         sensitive_features: str | list[str],
         control_features: str | list[str] | None = None,
         sample_weight: str | None = None,
-        threshold: float | None = None,
         pos_label: Any = None,
         scale: Scale = "probability",
-        title: str = DEFAULT_TITLE,
         **options: Any,
     ) -> Self:
         """Report on a table of any size, whose rows stay where they are.
@@ -468,7 +444,6 @@ n_groups), or dict, default=None
         Name: 3, dtype: object
         """
         check_choice("scale", scale, get_args(Scale))
-        checked = checked_options(threshold=threshold, scale=scale, **options)
         audits = read_frame(
             frame,
             y_true=y_true,
@@ -478,9 +453,9 @@ n_groups), or dict, default=None
             control_features=control_features,
             sample_weight=sample_weight,
             pos_label=pos_label,
-            options=checked,
+            options=read_options([*MEASURES], scale=scale, **options),
         )
-        return cls._on(audits, title)
+        return cls._on(audits)
 
     def with_explanations(self, *results: Any) -> Self:
         """Return the report with sections on what a gap goes with.

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Hashable, Mapping, Sequence
+import sys
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import compress
-from typing import Any, TypeVar, get_args
+from typing import Any, TypeVar
 
+import narwhals as nw
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import check_random_state
 
-from skfair._utils._arrays import Floats, Integers
-from skfair._utils._columns import names_columns, select_columns
+from skfair._utils._arrays import Bools, Floats, Integers
+from skfair._utils._columns import floats_in, names_columns, select_columns
+from skfair._utils._progress import Progress
 from skfair._utils._response import (
     RANKED_METHODS,
     check_fitted,
@@ -21,19 +22,23 @@ from skfair._utils._response import (
     tip_for_unknown_columns,
 )
 from skfair._utils._validation import (
-    AnyScale,
+    ROUNDING,
     ParameterError,
-    check_choice,
-    check_flag,
-    check_integer,
     check_length,
     check_numbers,
-    check_real,
     check_weights,
     count_rows,
     scores_on,
 )
 from skfair._utils._warnings import warns_if_reordered
+from skfair.frames._query import (
+    Counted,
+    Table,
+    control_names,
+    count_rows_by,
+    names_of,
+    open_table,
+)
 from skfair.groups import (
     CROSS,
     Groups,
@@ -54,8 +59,8 @@ from skfair.metrics._inputs import (
     tip_for_numbers,
     warn_or_collect,
 )
-from skfair.metrics._proxy_bounds import check_odds_ratios
 from skfair.metrics._proxy_cells import rows_by_cell
+from skfair.report._options import Options
 from skfair.statistics._grouped_confusion import encode_classes
 from skfair.statistics._grouped_scores import mid_ranks as mid_ranks
 
@@ -75,95 +80,17 @@ Labels = TypeVar("Labels")
 
 #: From this number of rows on, counts are drawn.
 MANY_ROWS = 50_000
+#: More rows than these are counted in bins of their scores.
+_MAX_SCORES = 2**20
+#: Cells of groups, classes and bins, unless there are then too few bins.
+_MAX_CELLS = 2**20
+_FEWEST_BINS, _MOST_BINS = 2**10, 2**16
+#: Weights whose logarithms to the base 2 share an interval of this length are alike.
+_WEIGHT_STEP = 1 / 8
 #: With more groups than this each is compared with everyone instead of in pairs.
 MAX_PAIRWISE = 10
 #: A p-value of at most this is called more than chance.
 LEVEL = 0.05
-#: With fewer no p-value is at most 0.05 / 3, the first step of Holm's correction.
-FEWEST_PERMUTATIONS = 59
-
-
-@dataclass(frozen=True)
-class Options:
-    """Parameters of `FairnessReport.from_predictions`, checked; the seed is drawn."""
-
-    threshold: float | None = None
-    scale: AnyScale = "probability"
-    epsilon: float = 0.05
-    alpha: float = 0.9
-    metrics: Sequence[str] | None = None
-    n_resamples: int = 500
-    n_permutations: int = 199
-    confidence_level: float = 0.95
-    min_group_size: int = 10
-    impact_ratios: bool = False
-    min_share: float = 0.0
-    random_state: Any = None
-    odds_ratio: Sequence[float] = (1.0, 1.5, 2.0, math.inf)
-    proxy_limit: float = 0.1
-    limit: float | None = None
-    n_jobs: int | None = None
-    verbose: int = 0
-
-    def __post_init__(self) -> None:
-        seed = self.random_state
-        if seed is None or isinstance(seed, np.random.RandomState):
-            # A report states its seed, so that it can be computed again.
-            seed = check_random_state(seed).randint(2**31 - 1)
-        if isinstance(self.metrics, str):
-            raise ValueError(
-                f"metrics must be a sequence of names, got {self.metrics!r}."
-            )
-        check_flag("impact_ratios", self.impact_ratios)
-        check_choice("scale", self.scale, get_args(AnyScale))
-        if self.scale == "real" and self.threshold is not None:
-            raise ParameterError(
-                "threshold",
-                "must be left at its default with scale='real', which decides nothing, "
-                f"got {self.threshold!r}.",
-            )
-        checked: dict[str, Any] = {
-            "epsilon": check_real("epsilon", self.epsilon, 0, 0.5, closed="right"),
-            "alpha": check_real("alpha", self.alpha, 0, 1, closed="left"),
-            "n_resamples": check_integer("n_resamples", self.n_resamples, 1),
-            "n_permutations": _check_permutations(self.n_permutations),
-            "confidence_level": check_real(
-                "confidence_level", self.confidence_level, 0, 1, closed="neither"
-            ),
-            "min_group_size": check_integer("min_group_size", self.min_group_size, 1),
-            "min_share": check_real("min_share", self.min_share, 0, 1, closed="left"),
-            "random_state": check_integer("random_state", seed, 0, 2**32 - 1),
-            "odds_ratio": tuple(check_odds_ratios(self.odds_ratio).tolist()),
-            "proxy_limit": check_real("proxy_limit", self.proxy_limit, 0, 1),
-        }
-        if self.limit is not None:
-            checked["limit"] = check_real("limit", self.limit, 0, 1)
-        # No threshold of ranks is meant unless it is given.
-        threshold = 0.5 if self.scale == "probability" else None
-        if self.threshold is not None:
-            threshold = check_real("threshold", self.threshold, 0, 1)
-        checked["threshold"] = threshold
-        if self.n_jobs == 0:
-            raise ParameterError(
-                "n_jobs",
-                "must be a number of processes, or -1 for all processors, got 0.",
-            )
-        for name, value in checked.items():
-            object.__setattr__(self, name, value)
-
-
-def _check_permutations(value: Any) -> int:
-    """Check that there are no tests, or p-values small enough for the verdict."""
-    n_permutations = check_integer("n_permutations", value, 0)
-    if 0 < n_permutations < FEWEST_PERMUTATIONS:
-        raise ParameterError(
-            "n_permutations",
-            f"must be 0, or an integer of at least {FEWEST_PERMUTATIONS}, got "
-            f"{n_permutations}: the least p-value is 1 / ({n_permutations} + 1), and "
-            "the verdict, three tests with Holm's correction at the level 0.05, needs "
-            "one of 0.05 / 3 = 1 / 60.",
-        )
-    return n_permutations
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,19 +100,17 @@ class Model:
     Scores lie in [0, 1], unless the scale of the report is "rank" or "real". A decision
     is positive from `threshold` on; None if decisions are given, or if the model
     `decides` nothing, as of predicted numbers and of ranks: `y_pred` is then 0.
-    `errors` are those of numbers, where they were counted apart.
     """
 
     name: str
     y_score: Floats | None
     y_pred: Integers
     threshold: float | None
-    errors: Floats | None = None
     decides: bool = True
 
     def at(self, entries: Any) -> Model:
         """Model of some entries."""
-        return replace(self, **_at(self, entries, "y_score", "y_pred", "errors"))
+        return replace(self, **_at(self, entries, "y_score", "y_pred"))
 
 
 def _at(record: Any, entries: Any, *names: str) -> dict[str, Any]:
@@ -196,7 +121,7 @@ def _at(record: Any, entries: Any, *names: str) -> dict[str, Any]:
 
 @dataclass(frozen=True, eq=False)
 class Attribute:
-    """A sensitive attribute, or the intersection of all of them.
+    """A sensitive attribute, or the intersection of all others.
 
     `groups` are those that are compared, `aside` the labels and sizes of the groups
     that are too small, whose rows have the code -1; `every` holds both. `sizes` are
@@ -209,6 +134,7 @@ class Attribute:
     aside: tuple[tuple[Hashable, int], ...]
     n_missing: int
     sizes: Integers
+    is_intersection: bool = False
 
     @property
     def comparison(self) -> Multigroup:
@@ -227,7 +153,6 @@ class Audit:
     `totals` are total weights of entries whose rows differ in weight, `squared` those
     of the squared weights, which like `n_alike` are known of cells of entries alone.
     `proxy` holds the cell of each entry, and the shares of the groups in each cell.
-    From `many_rows` on, counts are drawn.
     """
 
     models: tuple[Model, ...]
@@ -242,7 +167,11 @@ class Audit:
     blur: tuple[float, float] = (0.0, 0.0)
     strata: Groups | None = None
     proxy: tuple[Groups, Shares] | None = None
-    many_rows: int = MANY_ROWS
+
+    @property
+    def single_attributes(self) -> tuple[Attribute, ...]:
+        """Attributes without their intersection."""
+        return tuple(one for one in self.attributes if not one.is_intersection)
 
     @property
     def n_rows(self) -> int:
@@ -310,8 +239,6 @@ class Audit:
 
     def errors_of(self, model: Model) -> Floats:
         """Predicted minus true numbers."""
-        if model.errors is not None:
-            return model.errors
         assert model.y_score is not None
         assert self.y_true is not None
         return np.asarray(model.y_score - self.y_true)
@@ -319,7 +246,7 @@ class Audit:
     @property
     def counts_are_drawn(self) -> bool:
         """Whether counts are drawn, not rows, since there are many."""
-        return self.n_alike is not None or self.n_rows >= self.many_rows
+        return self.n_alike is not None or self.n_rows >= MANY_ROWS
 
     @property
     def of_numbers(self) -> bool:
@@ -346,7 +273,6 @@ def make_audit(
     group_probabilities: Any = None,
     cells: Any = None,
     n_alike: Integers | None = None,
-    many_rows: int = MANY_ROWS,
 ) -> Audit:
     """Check and encode the arguments, without the rows of weight zero.
 
@@ -382,7 +308,7 @@ def make_audit(
     attributes: tuple[Attribute, ...] = ()
     if sensitive_features is not None or proxy is None:
         groups = _groups_by_name(sensitive_features, n_samples, kept, options)
-        attributes = with_intersection(groups, n_alike)
+        attributes = with_intersection(groups, n_alike, options)
     strata = None
     if control_features is not None:
         strata = resolve_strata(control_features, n_samples=n_samples)[kept]
@@ -396,7 +322,6 @@ def make_audit(
         n_alike=n_alike,
         strata=strata,
         proxy=None if proxy is None else (proxy[0][kept], proxy[1]),
-        many_rows=many_rows,
     )
 
 
@@ -625,15 +550,18 @@ def _groups_by_name(
 
 
 def with_intersection(
-    each: dict[str, Groups], n_alike: Integers | None
+    each: Mapping[str, Groups], n_alike: Integers | None, options: Options
 ) -> tuple[Attribute, ...]:
-    """Attributes of groups by name, and the intersection of several."""
-    each = dict(each)
-    if len(each) > 1:
+    """Attributes of groups by name, and the intersection of two, or where asked for."""
+    attributes = [set_aside(name, groups, n_alike) for name, groups in each.items()]
+    asked = len(each) == 2 if options.intersection is None else options.intersection
+    if asked and len(each) > 1:
         codes, labels = intersect([(g.codes, g.labels) for g in each.values()])
         smallest = max(groups.min_group_size for groups in each.values())
-        each[CROSS.join(each)] = Groups(codes, labels, tuple(each), smallest)
-    return tuple(set_aside(name, groups, n_alike) for name, groups in each.items())
+        groups = Groups(codes, labels, tuple(each), smallest)
+        joined = set_aside(CROSS.join(each), groups, n_alike)
+        attributes.append(replace(joined, is_intersection=True))
+    return tuple(attributes)
 
 
 def set_aside(name: str, groups: Groups, n_alike: Integers | None) -> Attribute:
@@ -752,3 +680,292 @@ def _common_classes(estimators: Mapping[Any, Any], scale: str) -> list[Any]:
                 f"{first!r} and {others} for {name!r}."
             )
     return classes
+
+
+@dataclass(frozen=True)
+class _Columns:
+    """Columns of a table, by their use; a model has scores, predictions, or both."""
+
+    sensitive: list[str]
+    control: list[str]
+    models: dict[str, tuple[str | None, str | None]]
+    y_true: str | None
+    weight: str | None
+
+    def all(self) -> list[str]:
+        """Names of all columns, each once."""
+        names = [*self.sensitive, *self.control, self.y_true, self.weight]
+        names += [column for model in self.models.values() for column in model]
+        return list(dict.fromkeys(name for name in names if name is not None))
+
+
+def read_frame(
+    frame: Any,
+    *,
+    y_true: str | None,
+    y_score: Any,
+    y_pred: Any,
+    sensitive_features: Any,
+    control_features: Any,
+    sample_weight: str | None,
+    pos_label: Any,
+    options: Options,
+) -> list[Audit]:
+    """Read a table of few rows, or count its rows for each model."""
+    columns = _Columns(
+        names_of(sensitive_features),
+        control_names(control_features),
+        _columns_of_models(y_score, y_pred),
+        y_true,
+        sample_weight,
+    )
+    table = _open(frame, columns)
+    n_rows = int(_collected(table.select(nw.len().alias("n")))["n"][0])
+    if n_rows < MANY_ROWS:
+        return [_read_rows(table, columns, pos_label, options)]
+    audits = []
+    for name, (score, predicted) in columns.models.items():
+        one = replace(columns, models={name: (score, predicted)})
+        audits.append(_count_rows(table, one, n_rows, pos_label, options))
+    if len({audit.classes for audit in audits}) > 1:
+        raise ValueError(
+            "y_pred must have the same labels for all models, got "
+            f"{[list(audit.classes) for audit in audits]}; report on them one by one."
+        )
+    return audits
+
+
+def _columns_of_models(
+    y_score: Any, y_pred: Any
+) -> dict[str, tuple[str | None, str | None]]:
+    """Columns of each model: one of each is one model, several are matched by name."""
+    scores, predicted = _named("y_score", y_score), _named("y_pred", y_pred)
+    if not (isinstance(y_score, Mapping) and isinstance(y_pred, Mapping)):
+        scores, predicted = of_one_model(scores, predicted)
+    if not scores and not predicted:
+        raise ValueError("y_score and y_pred are both None, expected at least one.")
+    names = dict.fromkeys([*scores, *predicted])
+    return {name: (scores.get(name), predicted.get(name)) for name in names}
+
+
+def _named(argument: str, columns: Any) -> dict[str, str]:
+    """Names of columns by model; a model without a name has that of its column."""
+    if columns is None:
+        return {}
+    if isinstance(columns, str):
+        columns = [columns]
+    if not isinstance(columns, Mapping):
+        columns = {name: name for name in columns}
+    for name in columns.values():
+        if not isinstance(name, str):
+            raise TypeError(f"{argument} must name a column, got {name!r}.")
+    return {str(model): name for model, name in columns.items()}
+
+
+def _open(frame: Any, columns: _Columns) -> Any:
+    """Check that a table has the columns, and that scores are numbers."""
+    table: Any = None
+    for score, predicted in columns.models.values():
+        given = {"y_score": score, "y_pred": predicted, "y_true": columns.y_true}
+        given = {name: column for name, column in given.items() if column is not None}
+        table = open_table(
+            frame, columns.sensitive, columns.weight, columns.control or None, **given
+        )
+    return table
+
+
+def _collected(table: Any) -> nw.DataFrame[Any]:
+    """Run a query, unless the engine has run it already."""
+    return table.collect() if isinstance(table, nw.LazyFrame) else table
+
+
+def _read_rows(
+    table: Any, columns: _Columns, pos_label: Any, options: Options
+) -> Audit:
+    """Make an audit of the rows themselves."""
+    rows = _collected(table.select(*columns.all())).to_pandas()
+    scores = {m: rows[s] for m, (s, _) in columns.models.items() if s is not None}
+    predicted = {m: rows[p] for m, (_, p) in columns.models.items() if p is not None}
+    return make_audit(
+        y_true=None if columns.y_true is None else rows[columns.y_true],
+        y_score=scores or None,
+        y_pred=predicted or None,
+        sensitive_features={name: rows[name] for name in columns.sensitive},
+        control_features=rows[columns.control] if columns.control else None,
+        pos_label=pos_label,
+        sample_weight=None if columns.weight is None else rows[columns.weight],
+        options=options,
+    )
+
+
+def _count_rows(
+    table: Any,
+    columns: _Columns,
+    n_rows: int,
+    pos_label: Any,
+    options: Options,
+) -> Audit:
+    """Count the rows of a model by groups, classes and scores."""
+    ((name, (score, predicted)),) = columns.models.items()
+    added: dict[str, Any] = {}
+    known = table.collect_schema().names()
+    classes = [column for column in (columns.y_true, predicted) if column is not None]
+    if score is not None and predicted is None and options.scale == "probability":
+        least = options.threshold or -ROUNDING
+        added[_unused("decision", known)] = floats_in(table, score) >= least
+    if columns.weight is not None:
+        weight = floats_in(table, columns.weight)
+        level = (weight.log(2) / _WEIGHT_STEP).floor()
+        steps = nw.when(weight > 0).then(level).otherwise(nw.lit(0.0))
+        added[_unused("step of weight", known)] = steps
+    rows = table.with_columns(**added) if added else table
+    by = Table(
+        rows,
+        columns.sensitive,
+        columns.weight,
+        score,
+        (*classes, *added),
+        control=columns.control,
+        scale="rank" if options.scale == "rank" else "probability",
+    )
+    progress = Progress("FairnessReport", options.verbose)
+    progress.line(f"counting {n_rows:,} rows")
+    entries = _count_scores(by, n_rows)
+    if columns.weight is None:
+        entries = _split_pairs(entries)
+    values = dict(zip(classes, entries.classes, strict=False))
+    middles = entries.lows + (entries.highs - entries.lows) / 2
+    audit = make_audit(
+        y_true=None if columns.y_true is None else values[columns.y_true],
+        y_score=None if score is None else {name: middles},
+        y_pred=None if predicted is None else {name: values[predicted]},
+        sensitive_features=dict(
+            zip(columns.sensitive, entries.attributes, strict=True)
+        ),
+        control_features=entries.strata,
+        pos_label=pos_label,
+        sample_weight=None
+        if columns.weight is None
+        else entries.weights / entries.rows,
+        options=options,
+        n_alike=entries.rows,
+    )
+    if score is None:
+        return audit
+    if not (entries.lows < entries.highs).any():
+        return audit
+    return replace(audit, blur=blur_of(audit, entries.lows, entries.highs))
+
+
+def _unused(name: str, known: Iterable[str]) -> str:
+    """Name for a new column; engines may not tell upper case from lower case."""
+    taken = {one.lower() for one in known}
+    while name in taken:
+        name += " "
+    return name
+
+
+def _count_scores(table: Table, n_rows: int) -> Counted:
+    """Count rows by score, or in bins of scores."""
+    if table.score is None or n_rows <= _MAX_SCORES:
+        return count_rows_by(table, None)
+    if table.scale == "rank":
+        table = _in_unit_interval(table)
+    n_kinds = len(count_rows_by(replace(table, score=None), None).rows)
+    n_bins = 1 << max(0, (_MAX_CELLS // n_kinds).bit_length() - 1)
+    n_bins = min(max(n_bins, _FEWEST_BINS), _MOST_BINS)
+    return count_rows_by(replace(table, narrow_ends=True), n_bins)
+
+
+def _split_pairs(entries: Counted) -> Counted:
+    """Give each of two rows of a bin an entry, since both of their scores are known."""
+    pairs = (entries.rows == 2) & (entries.lows < entries.highs)
+    order = np.repeat(np.arange(len(pairs)), np.where(pairs, 2, 1))
+    second, pairs = np.diff(order, prepend=-1) == 0, pairs[order]
+    rows = entries.rows[order] // np.where(pairs, 2, 1)
+    lows, highs = entries.lows[order], entries.highs[order]
+    return replace(
+        entries,
+        attributes=[groups[order] for groups in entries.attributes],
+        classes=[labels[order] for labels in entries.classes],
+        keys=entries.keys[order],
+        rows=rows,
+        weights=rows,
+        lows=np.where(second, highs, lows),
+        highs=np.where(pairs & ~second, lows, highs),
+        strata=None if entries.strata is None else entries.strata[order],
+    )
+
+
+def _in_unit_interval(table: Table) -> Table:
+    """Move scores to [0, 1], which changes no rank, so that bins can hold them."""
+    assert table.score is not None
+    score, most = floats_in(table.frame, table.score), sys.float_info.max
+    finite = table.frame.filter((score >= -most) & (score <= most))
+    ends = finite.select(score.min().alias("low"), score.max().alias("high"))
+    found = _collected(ends)
+    # Without a finite score there is nothing to move, and the query finds the fault.
+    low, high = (float(found[name][0] or 0) for name in ("low", "high"))
+    moved = (score - low) / ((high - low) or 1.0)
+    rows = table.frame.with_columns(moved.alias(table.score))
+    return replace(table, frame=rows, scale="probability")
+
+
+def blur_of(audit: Audit, lows: Floats, highs: Floats) -> tuple[float, float]:
+    """How far MCDP(0) may move, and how far ABCC, where intervals stand for scores.
+
+    At each threshold a group's share moves by at most the share of its intervals that
+    contain it; a rank by at most the share of everyone whose interval overlaps.
+    """
+    weights, width, share = audit.entry_weights, 0.0, 0.0
+    for groups in groups_compared(audit):
+        shares = (_most_within(lows[own], highs[own], weights[own]) for own in groups)
+        width = max(width, sum_of_two_largest(shares))
+        everyone = np.logical_or.reduce(groups)
+        share = max(
+            share, _largest_overlap(*(x[everyone] for x in (lows, highs, weights)))
+        )
+    if audit.options.scale == "rank":
+        return width, 2 * share
+    return width, float((highs - lows).max())
+
+
+def groups_compared(audit: Audit) -> Iterator[list[Bools]]:
+    """Entries of each of the groups that are compared, by attribute and stratum."""
+    strata = audit.strata
+    parts: list[Any] = [True]
+    if strata is not None:
+        parts += [strata.codes == i for i in range(len(strata.labels))]
+    for attribute in audit.attributes:
+        codes = attribute.groups.codes
+        for part in parts:
+            masks = [(codes == i) & part for i in range(len(attribute.groups.labels))]
+            masks = [mask for mask in masks if mask.any()]
+            if len(masks) > 1:
+                yield masks
+
+
+def sum_of_two_largest(numbers: Iterator[float]) -> float:
+    """Sum of the two largest numbers."""
+    return sum(sorted(numbers)[-2:])
+
+
+def _most_within(lows: Floats, highs: Floats, weights: Floats) -> float:
+    """Largest share of intervals that contain one score inside."""
+    edges = np.unique(np.concatenate([lows, highs]))
+    middles = (edges[1:] + edges[:-1]) / 2
+    inside = _total(lows, weights, middles) - _total(highs, weights, middles)
+    return float(inside.max() / weights.sum())
+
+
+def _largest_overlap(lows: Floats, highs: Floats, weights: Floats) -> float:
+    """Largest share of everyone whose interval overlaps that of an entry."""
+    below, above = _total(highs, weights, lows), _total(-lows, weights, -highs)
+    return float(1 - ((below + above) / weights.sum()).min())
+
+
+def _total(values: Floats, weights: Floats, at: Floats) -> Floats:
+    """Total weight of the values up to each of some numbers."""
+    order = np.argsort(values, kind="stable")
+    sums = np.append(0.0, np.cumsum(weights[order]))
+    return sums[np.searchsorted(values[order], at, side="right")]

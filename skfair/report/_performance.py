@@ -27,8 +27,6 @@ Numbers = dict[str, float | None]
 _ROWS_OF_BIN, _MOST_BINS = 100, 10
 #: Figures that are shares.
 _SHARES = "accuracy", "balanced_accuracy", "average_precision"
-#: The interval of R2, which is stated where errors were counted apart.
-ENDS_OF_R2 = "r2_lower", "r2_upper"
 
 
 def performance(audit: Audit, model: Model, rows: Any = slice(None)) -> Numbers:
@@ -284,8 +282,7 @@ def _influences(audit: Audit, model: Model, found: Numbers) -> dict[str, Floats]
     values = {name: one for name, one in found.items() if one is not None}
     total = weights.sum()
     if audit.of_numbers:
-        # Where errors were counted apart, they are of no true number.
-        known = "r2" in values and model.errors is None
+        known = "r2" in values
         return _influences_of_r2(audit.y_true, model, weights) if known else {}
     true, score = audit.y_true, model.y_score
     hits = (true == model.y_pred).astype(float)

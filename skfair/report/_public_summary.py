@@ -9,7 +9,7 @@ import pandas as pd
 
 from skfair._utils._text import plain
 from skfair._utils._validation import check_choice
-from skfair.report._page._markdown import markdown_table
+from skfair.report._markdown import markdown_table
 
 _COLUMNS = ["n", "selected", "rate", "impact_ratio"]
 _HEADINGS = {

@@ -25,8 +25,8 @@ from skfair.report._draws import (
     with_test,
 )
 from skfair.report._inputs import set_aside
-from skfair.report._metrics import MEASURES, find_errors
-from skfair.report._sample import Finding, Sample
+from skfair.report._metrics import MEASURES
+from skfair.report._sample import Sample
 
 #: Entries of a row of a table of strata that are drawn.
 OF_TESTS = ("null_mean", "pvalue", "pair")
@@ -35,19 +35,19 @@ OF_TESTS = ("null_mean", "pvalue", "pair")
 class Part(NamedTuple):
     """A stratum: the groups of it that can be compared, and all of its rows.
 
-    `enough` says whether it has enough rows. `errors` are its error rates, if these are
-    compared, which name the groups with few rows of a true label.
+    `enough` says whether it has enough rows. `few` are the groups with few rows of a
+    true label, where error rates are compared.
     """
 
     label: Hashable
     entries: Integers
     sample: Sample
     enough: bool
-    errors: Finding | None
+    few: list[tuple[int, int, int]]
 
 
 def values_within_strata(
-    sample: Sample,
+    sample: Sample, tested: bool = True
 ) -> tuple[list[Part], list[dict[str, Any]]] | None:
     """Strata, and of each metric the largest value over them, and their mean.
 
@@ -68,7 +68,7 @@ def values_within_strata(
             for key, one in compare_metrics(part.sample, metrics):
                 if not math.isnan(one.value):
                     found[key].append((part, one))
-        tests = _test(sample, compared, metrics)
+        tests = _test(sample, compared if tested else [], metrics)
     return parts, [
         {"key": key, **_combine(sample, found[key]), **tests[key]} for key in metrics
     ]
@@ -83,8 +83,8 @@ def _split(sample: Sample, strata: Groups, keys: Collection[str]) -> list[Part]:
         part = sample.at(entries)
         enough = part.audit.n_rows >= strata.min_group_size
         with_errors = enough and part.comparable and "equalized_odds_difference" in keys
-        errors = find_errors(part) if with_errors else None
-        parts.append(Part(label, entries, part, enough, errors))
+        few = part.few_of_labels if with_errors else []
+        parts.append(Part(label, entries, part, enough, few))
     return parts
 
 

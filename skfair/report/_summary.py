@@ -21,38 +21,36 @@ from skfair.groups import CROSS, rows_by_code
 from skfair.metrics import cvar_fairness_report, impact_ratios, top_groups
 from skfair.metrics._impact_ratios import are_selected
 from skfair.metrics._inputs import ignore_undefined
+from skfair.metrics._pairs import Located
 from skfair.report._draws import (
+    DRAWN,
+    DRAWN_ENDS,
     DrawsDone,
     Uncertainty,
+    bounds,
     gaps_beside_first,
-    stated,
     uncertainties,
 )
 from skfair.report._inputs import Attribute, Audit, Model
-from skfair.report._metrics import MEASURES, Measure, find_all, keys_of, make_samples
-from skfair.report._performance import ENDS_OF_R2, Numbers, performance, performances
+from skfair.report._metrics import MEASURES, Measure, keys_of, locate_all, make_samples
+from skfair.report._performance import Numbers, performance, performances
 from skfair.report._proxy import KEYS as KEYS_BY_PROXY
 from skfair.report._proxy import by_proxy
-from skfair.report._sample import Finding, Sample, count_outcomes
+from skfair.report._sample import Sample, count_outcomes
 from skfair.report._strata import OF_TESTS, Part, values_within_strata
 from skfair.report._words import in_words
 
 Summary = dict[str, Any]
 
 #: Format of a summary: the number changes with the names or meanings of its entries.
-FORMAT = "skfair.report/2"
+FORMAT = "skfair.report/3"
 #: Settings that are stated, since they cannot be found from counted rows.
 STATED = ("counts_are_drawn", "blur", "min_cell", "n_withheld", "left_out")
-#: Options that no number of a summary depends on, or that it has elsewhere.
-_NOT_IN_SETTINGS = {"metrics", "threshold", "odds_ratio", "proxy_limit"}
-_NOT_IN_SETTINGS |= {"n_jobs", "verbose"}
 #: Points of a curve along each axis; more cannot be seen in a picture.
 _N_POINTS = 150
 
 
-def summarize(
-    audits: Sequence[Audit], title: str, claimed: Summary | None = None
-) -> Summary:
+def summarize(audits: Sequence[Audit], claimed: Summary | None = None) -> Summary:
     """Compute a report, of strings, numbers, None, lists and dicts as in JSON.
 
     One audit holds several models of the same rows; several hold one model each, whose
@@ -63,23 +61,22 @@ def summarize(
     samples = [sample for group in by_attribute for sample in group]
     audit, models = audits[0], [model for one in audits for model in one.models]
     n_models = len(models)
-    if claimed is None:
-        found = [(sample, find_all(sample)) for sample in samples]
-        done = DrawsDone(found, audit.options.verbose)
-        results = [
-            _summary_of_attribute(*one, uncertainties(*one, done)) for one in found
-        ]
-        for i, sample in enumerate(samples):
-            first = i - i % n_models
-            _pair(sample, samples[first], results[i], results[first])
-    else:
-        results = [
-            _recomputed(sample, claimed["attributes"][i // n_models]["results"])
-            for i, sample in enumerate(samples)
-        ]
+    if claimed is not None:
+        _take_searched(samples, claimed, n_models)
+    found = [(sample, locate_all(sample)) for sample in samples]
+    done = DrawsDone(found, audit.options.verbose)
+    results = [
+        _summary_of_attribute(
+            *one, bounds(*one) if claimed else uncertainties(*one, done), not claimed
+        )
+        for one in found
+    ]
+    for i, sample in enumerate(samples) if not claimed else ():
+        first = i - i % n_models
+        _pair(sample, samples[first], results[i], results[first])
     summary: Summary = {
         "format": FORMAT,
-        "title": visible_text(title, 120),
+        "title": audit.options.title,
         "n_rows": audit.n_rows,
         "classes": [label_text(label) for label in audit.classes],
         "positive": _positive(audit),
@@ -94,49 +91,59 @@ def summarize(
         "versions": versions_of("scikit-learn", "NumPy", "SciPy", "pandas"),
     }
     if claimed is not None:
-        summary |= {"proxy": claimed["proxy"], "versions": claimed["versions"]}
-        for one, of_model in zip(summary["models"], claimed["models"], strict=True):
-            one["beside_first"] = {
-                name: _difference(found)
-                for name, found in (of_model["beside_first"] or {}).items()
-            } or None
-            ends = {name: of_model["performance"].get(name) for name in ENDS_OF_R2}
-            one["performance"] |= {k: end for k, end in ends.items() if end is not None}
-        counted = {name: claimed["settings"][name] for name in STATED}
-        summary["settings"] |= counted
-        if explained := claimed.get("why"):
-            summary["why"] = [{"result": one["result"]} for one in explained]
+        _take_stated(summary, claimed)
     return in_words(summary)
 
 
-def _recomputed(sample: Sample, claimed: Sequence[Summary]) -> Summary:
-    """Compute the result of one model, with what was drawn as it is claimed.
-
-    So is DCP where its search ended early: it would end elsewhere on another machine.
-    """
-    name = visible_text(sample.model.name)
-    (of_model,) = (one for one in claimed if one["model"] == name)
-    measures = {measure["key"]: measure for measure in of_model["measures"]}
-    known = {}
-    for key, measure in measures.items():
-        if key == "dcp" and measure["searched"] is not None:
-            low, high = measure["searched"]
-            known[key] = Finding(float(measure["value"]), bounds=(low, high))
-    found = find_all(sample, known)
-    result = _summary_of_attribute(sample, found, stated(sample, found, measures))
-    for measure in result["measures"]:
-        if beside := measures[measure["key"]]["beside_first"]:
-            measure["beside_first"] = _difference(beside)
-    if result["strata"] is not None:
-        rows = result["strata"]["rows"]
-        for row, of_row in zip(rows, of_model["strata"]["rows"], strict=True):
-            row |= {name: of_row[name] for name in OF_TESTS}
-    return result
+def _take_searched(samples: Sequence[Sample], claimed: Summary, n_models: int) -> None:
+    """Take DCP where its search ended early, which depends on the machine."""
+    for i, sample in enumerate(samples):
+        result = claimed["attributes"][i // n_models]["results"][i % n_models]
+        for measure in result["measures"]:
+            if measure["searched"] is not None:
+                bounds = [*map(float, measure["searched"])]
+                vars(sample)["baseline"] = float(measure["value"]), bounds
 
 
-def _difference(claimed: Summary) -> Summary:
-    """Difference of two models as it is claimed, whose rows are paired."""
-    return {name: float(claimed[name]) for name in ("value", "lower", "upper")}
+def _take_stated(found: Summary, claimed: Summary) -> None:
+    """Take from a claimed summary what cells do not determine."""
+    found |= {"proxy": claimed["proxy"], "versions": claimed["versions"]}
+    found["settings"] |= {name: claimed["settings"][name] for name in STATED}
+    if explained := claimed.get("why"):
+        found["why"] = [{"result": one["result"]} for one in explained]
+    for one, other in zip(found["models"], claimed["models"], strict=True):
+        _take(one, other, ["beside_first"])
+    for attribute, of_claimed in zip(
+        found["attributes"], claimed["attributes"], strict=True
+    ):
+        pairs = zip(attribute["results"], of_claimed["results"], strict=True)
+        for result, other in pairs:
+            for measure, stated in zip(
+                result["measures"], other["measures"], strict=True
+            ):
+                drawn = not MEASURES[measure["key"]].bounded
+                names = [*DRAWN, "pairs", "beside_first", *(DRAWN_ENDS * drawn)]
+                _take(measure, stated, names)
+            if result["strata"] is not None:
+                rows = result["strata"]["rows"], other["strata"]["rows"]
+                for row, stated in zip(*rows, strict=True):
+                    _take(row, stated, [*OF_TESTS])
+
+
+def _take(found: Summary, claimed: Summary, names: Sequence[str]) -> None:
+    """Take some entries, which must be numbers, or texts and numbers in a list."""
+    for name in names:
+        _check_stated(claimed[name])
+        found[name] = claimed[name]
+
+
+def _check_stated(value: Any) -> None:
+    """Raise unless a value is made of finite numbers and texts."""
+    if isinstance(value, (dict, list)):
+        for part in value.values() if isinstance(value, dict) else value:
+            _check_stated(part)
+    elif not (value is None or type(value) is str or math.isfinite(value)):
+        raise ValueError(f"the summary must have numbers or nothing, got {value!r}.")
 
 
 def _are_alike(values: NDArray[Any]) -> bool:
@@ -218,7 +225,10 @@ def _pair(sample: Sample, first: Sample, result: Summary, of_first: Summary) -> 
 
 
 def _summary_of_attribute(
-    sample: Sample, found: dict[str, Finding], drawn: dict[str, Uncertainty]
+    sample: Sample,
+    found: dict[str, Located],
+    drawn: dict[str, Uncertainty],
+    tested: bool,
 ) -> Summary:
     """Everything about one model and one attribute."""
     return {
@@ -229,15 +239,17 @@ def _summary_of_attribute(
         ],
         "groups": _groups(sample),
         "impact_ratios": _impact_ratios(sample),
-        "strata": _strata(sample, found),
+        "strata": _strata(sample, found, tested),
         "cdf": _cdf(sample, found.get("mcdp")),
     }
 
 
 def _summary_of_metric(
-    sample: Sample, measure: Measure, found: Finding, drawn: Uncertainty
+    sample: Sample, measure: Measure, found: Located, drawn: Uncertainty
 ) -> Summary:
     sizes = sample.attribute.sizes
+    of_dcp = measure.key == "dcp" and sample.comparable
+    of_odds = measure.key == "equalized_odds_difference"
     return {
         "key": measure.key,
         "question": measure.question,
@@ -248,19 +260,35 @@ def _summary_of_metric(
         "value": or_none(found.value),
         **drawn._asdict(),
         "pairs": [*drawn.pairs],
-        "searched": None if found.bounds is None else list(found.bounds),
+        "searched": sample.baseline[1] if of_dcp else None,
         "beside_first": None,
-        "attained": found.to_dict(),
-        "left_out": _few_of_labels(sample, found),
+        "attained": {
+            "pair": list(found.pair),
+            "figures": [*map(or_none, found.figures)],
+            "score": or_none(found.score),
+            "n_tail": _n_in_tail(sample) if measure.key == "cvar_fairness" else 0,
+            "classes": list(found.cell or (0, 0)),
+            "sizes": [or_none(size) or 0.0 for size in found.sizes],
+        },
+        "left_out": _few_of_labels(sample) if of_odds else [],
     }
 
 
-def _few_of_labels(sample: Sample, found: Finding) -> list[Summary]:
+def _n_in_tail(sample: Sample) -> int:
+    """Count the groups that are furthest from the average group."""
+    if not sample.comparable:
+        return 0
+    alpha = sample.audit.options.alpha
+    table = cvar_fairness_report(None, sample.decisions, alpha=alpha)
+    return int(table["in_tail"].sum())
+
+
+def _few_of_labels(sample: Sample) -> list[Summary]:
     """List groups and true labels that are left out of error rates, and their rows."""
     labels, classes = sample.attribute.groups.labels, sample.audit.classes
     return [
         {"group": label_text(labels[i]), "true_label": label_text(classes[j]), "n": n}
-        for i, j, n in found.few
+        for i, j, n in (sample.few_of_labels if sample.comparable else ())
     ]
 
 
@@ -390,9 +418,9 @@ def _plain(value: Any) -> Any:
     return value if isinstance(value, (str, int)) else or_none(value)
 
 
-def _strata(sample: Sample, found: dict[str, Finding]) -> Summary | None:
+def _strata(sample: Sample, found: dict[str, Located], tested: bool) -> Summary | None:
     """Metrics within strata, beside those of everyone; None unless there are strata."""
-    within = values_within_strata(sample)
+    within = values_within_strata(sample, tested)
     if within is None:
         return None
     parts, numbers = within
@@ -431,12 +459,12 @@ def _left_out(parts: Sequence[Part]) -> Iterator[Summary]:
         elif attribute.aside:
             yield named(part, aside=_sizes(attribute.aside))
     for part in parts:
-        if part.errors is not None and part.errors.few:
-            cells = _few_of_labels(part.sample, part.errors)
+        if part.few:
+            cells = _few_of_labels(part.sample)
             yield named(part, "equalized_odds_difference", cells=cells)
 
 
-def _cdf(sample: Sample, found: Finding | None) -> Summary | None:
+def _cdf(sample: Sample, found: Located | None) -> Summary | None:
     """Curves of the score distributions and their largest gap, for a picture."""
     few = sample.comparable and sample.attribute.comparison == "pairwise"
     if found is None or not few:
@@ -487,7 +515,7 @@ def _settings(audits: Sequence[Audit]) -> Summary:
     return {
         "positive label": _positive(audit),
         "decides": any(model.decides for one in audits for model in one.models),
-        **{k: v for k, v in vars(options).items() if k not in _NOT_IN_SETTINGS},
+        **{k: v for k, v in options.to_dict().items() if k != "title"},
         "sample_weight": audit.weighted,
         "control_features": audit.strata is not None,
         "counts_are_drawn": audit.counts_are_drawn,

@@ -18,13 +18,13 @@ from skfair._utils._text import (
 )
 from skfair.report._inputs import LEVEL
 from skfair.report._metrics import (
-    DCP_SECONDS,
     MEASURES,
     amount,
     questions_of,
     word_of,
 )
 from skfair.report._proxy import lead, put_proxy
+from skfair.report._sample import DCP_SECONDS
 from skfair.report._why import section_of
 
 Summary = dict[str, Any]
@@ -70,13 +70,11 @@ COUNTED_IN_INTERVALS = {
     "rank": "Scores were counted in narrow intervals, and those of one count as equal. "
     "MCDP(0) is within {of_mcdp}, ABCC is within {length} of those of the single "
     "scores; the other numbers that depend on scores are close to theirs.",
-    "real": "Predictions, errors and true values were counted in narrow intervals, "
-    "and those of one count as equal. MCDP(0) is within {of_mcdp}, the Wasserstein "
-    "distance and the differences of means are within {length} of those of the single "
-    "numbers; the other numbers are close to theirs.",
+    "real": "Predictions and errors that are close were joined, and count as equal. "
+    "MCDP(0) is within {of_mcdp}, the Wasserstein distance and the differences of "
+    "means are within {length} of those of the single numbers; the other numbers are "
+    "close to theirs.",
 }
-#: What a report is called unless it is given a title.
-DEFAULT_TITLE = "Fairness report"
 #: Rates of groups smaller than this are uncertain by ten points and more.
 _SMALL = 100
 _CANNOT_SHOW = (
@@ -479,15 +477,14 @@ def _about_cells(settings: Summary) -> Iterator[str]:
     if least is None:
         return
     n = f"fewer than {least}" if withheld is None else whole(withheld)
-    what, each = "scores were counted", ", true label and decision"
-    few = " of one combination of true label and decisions"
+    how = "scores were counted in intervals that hold"
+    each, few = ", true label and decision", " of one combination of these"
     if settings["scale"] == "real":
-        what = "predictions, errors and true values were counted apart,"
-        each = few = ""
+        how, each, few = "predictions and errors were joined in parts of", "", ""
     yield (
-        f"No number tells of fewer than {least} people: {what} in intervals that hold "
-        f"{least} rows or more of each group{each}, and the rows of groups that have "
-        f"fewer{few} are left out of every number ({n})."
+        f"No number tells of fewer than {least} people: {how} {least} rows or more of "
+        f"each group{each}, and the rows of groups that have fewer{few} are left out "
+        f"of every number ({n})."
     )
 
 

@@ -5,8 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import beta
+from sklearn import __version__
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
+from sklearn.utils.fixes import parse_version
 
 from skfair.datasets import make_biased_scores
 from skfair.exceptions import MitigationWarning
@@ -35,6 +37,9 @@ def scored_rows(draw):
 @pytest.fixture(scope="module")
 def simulated():
     return make_biased_scores(20_000, random_state=0)[1:]
+
+
+OLD = parse_version(__version__) < parse_version("1.7")
 
 
 def repaired(scores, groups, level, **options):

@@ -1,7 +1,6 @@
 """Draws of counts, for many rows, against draws of rows."""
 
 import re
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,11 +14,18 @@ from skfair.metrics import (
     dcp,
     mcdp,
 )
-from skfair.report import _draws, _sample
-from skfair.report._inputs import MANY_ROWS, Options, make_audit
-from skfair.report._metrics import MEASURES, find_all, make_samples
+from skfair.report import _draws, _inputs, _sample
+from skfair.report._inputs import MANY_ROWS, make_audit
+from skfair.report._metrics import MEASURES, locate_all, make_samples
+from skfair.report._options import Options
 
 DRAWS = {"n_resamples": 300, "n_permutations": 300, "random_state": 0}
+
+
+@pytest.fixture(autouse=True)
+def _rows_that_are_many(monkeypatch):
+    """Each test begins with the number of the module, which `make` may change."""
+    monkeypatch.setattr(_inputs, "MANY_ROWS", MANY_ROWS)
 
 
 @pytest.fixture(scope="session")
@@ -37,6 +43,7 @@ def make(
     many_rows=MANY_ROWS,
     **options,
 ):
+    _inputs.MANY_ROWS = many_rows
     audit = make_audit(
         y_true=y_true,
         y_score=y_score,
@@ -45,7 +52,6 @@ def make(
         pos_label=None,
         sample_weight=weights,
         options=Options(**{**DRAWS, **options}),
-        many_rows=many_rows,
     )
     return make_samples(audit)
 
@@ -93,10 +99,10 @@ def test_draws_have_the_distribution_of_draws_of_rows(people, weights):
     (sample,) = make(y_true, y_score.round(2), group=group, weights=weights)
     of_rows, values = permuted(sample), values_of(sample)
     again = {key: resampled(sample, key) for key in ("dcp", "calibration_gap")}
-    sample = replace(sample, audit=replace(sample.audit, many_rows=1))
+    _inputs.MANY_ROWS = 1
     of_counts = permuted(sample)
     assert values == pytest.approx(
-        {key: one.value for key, one in find_all(sample).items()}, abs=1e-9
+        {key: one.value for key, one in locate_all(sample).items()}, abs=1e-9
     )
     assert values_of(sample) == pytest.approx(values, abs=1e-9)
     for key, drawn in of_rows.items():
@@ -147,7 +153,7 @@ def test_few_weights_are_counted_without_loss(people):
     weights = np.arange(400) % 3 * 1.5 + 0.5
     (sample,) = make(y_true, y_score, group=group, weights=weights, many_rows=1)
     assert np.unique(sample.drawn_from("errors").rows.each).tolist() == [0.5, 2, 3.5]
-    expected = {key: one.value for key, one in find_all(sample).items()}
+    expected = {key: one.value for key, one in locate_all(sample).items()}
     assert values_of(sample) == pytest.approx(expected, abs=1e-12)
     generator = np.random.default_rng(0)
     for key in sample.keys:
@@ -168,7 +174,7 @@ def test_joined_weights_say_almost_the_same(people, spread):
     assert rows.weight.sum() == pytest.approx(weights.sum())
     squares = rows.n @ (rows.each / 10.0**spread) ** 2
     assert squares == pytest.approx(((weights / 10.0**spread) ** 2).sum(), rel=0.02)
-    expected = {key: one.value for key, one in find_all(sample).items()}
+    expected = {key: one.value for key, one in locate_all(sample).items()}
     assert values_of(sample) == pytest.approx(expected, abs=0.05)
 
 

@@ -1,27 +1,49 @@
-"""The pictures of a report: displays of `skfair.inspection` as inline SVG."""
+"""From a summary to one self-contained page: templates, and pictures of displays."""
 
 from __future__ import annotations
 
+import datetime
+import functools
+import importlib.resources
 import io
 import re
 import warnings
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
 import numpy as np
 import pandas as pd
 
+from skfair._utils._hints import extra, require
 from skfair._utils._text import (
+    counted,
+    in_quotes,
     in_unit,
+    interval,
     listed,
     number,
     percent,
     points,
+    pvalue_text,
     quoted,
+    visible_text,
+    whole,
 )
+from skfair.report._metrics import (
+    FURTHER_QUESTIONS,
+    MEASURES,
+    Measure,
+    amount,
+    amounts,
+    questions_of,
+    signed,
+    word_of,
+)
+from skfair.report._proxy import bounds_text, ratio_text, sizes_text
 
 if TYPE_CHECKING:
-    pass
+    import jinja2
 
 Summary = dict[str, Any]
 
@@ -41,6 +63,128 @@ _STYLE: Any = {
 _FRAME = 1.4
 _REFERENCE = re.compile(r"url\(#([^)]+)\)")
 _DECIMAL = re.compile(r"-?\d+\.\d+")
+#: Functions of the templates: those that write one value, and all others.
+_FILTERS: tuple[Callable[..., str], ...] = (
+    number,
+    in_unit,
+    amount,
+    signed,
+    percent,
+    points,
+    whole,
+    pvalue_text,
+)
+_FUNCTIONS: tuple[Callable[..., str], ...] = (
+    counted,
+    interval,
+    amounts,
+    bounds_text,
+    ratio_text,
+    sizes_text,
+)
+#: Headings of what answers each question.
+_HEADINGS = {
+    "decisions": "Decisions",
+    "scores": "Scores at any threshold",
+    "errors": "Errors",
+    "predictions": "Predictions",
+    "mean errors": "Mean errors",
+    "absolute errors": "Absolute errors",
+}
+#: Groups of a table that are shown; the others are folded.
+_SHOWN = 12
+
+
+def require_report_extra() -> None:
+    """Raise an ImportError with advice unless the extra `report` is installed."""
+    for name in ("jinja2", "matplotlib"):
+        require(name, "The page of a FairnessReport", extra("report"))
+
+
+def record_of(date: str | datetime.date | None, source: str | None) -> dict[str, str]:
+    """Name what is written at the head of a page, if it is given."""
+    record = {"Date": date, "Input": source}
+    return {name: str(value) for name, value in record.items() if value is not None}
+
+
+def render(summary: Summary, record: Mapping[str, Any]) -> str:
+    """Write the page of a report: HTML without script, which loads nothing.
+
+    `record` is written at its head, beside what the summary says about its making.
+    """
+    require_report_extra()
+    from markupsafe import Markup
+
+    proxy, settings = summary["proxy"], summary["settings"]
+    metrics = [one for key, one in MEASURES.items() if key in settings["calls"]]
+    folder = importlib.resources.files("skfair.report") / "templates"
+    page = (
+        _environment()
+        .get_template("report.html")
+        .render(
+            **{"why": None, **summary},
+            style=Markup((folder / "report.css").read_text()),
+            safe=Markup,
+            record={key: visible_text(text, 200) for key, text in record.items()},
+            pictures=_pictures(summary),
+            proxy_pictures=[
+                proxy_picture(result, f"x{i}-")
+                for i, result in enumerate(proxy["results"] if proxy else ())
+            ],
+            questions={**questions_of(settings), **FURTHER_QUESTIONS},
+            headings=[_HEADINGS[word_of(q, settings)] for q in questions_of(settings)],
+            numbers=settings["scale"] == "real",
+            decides=settings["decides"],
+            performances=[
+                {"label": one["name"], "n": summary["n_rows"], **one["performance"]}
+                for one in summary["models"]
+            ],
+            metrics=metrics,
+            by_value=_titles([m for m in metrics if not m.compares_pairs], settings),
+            resampled=_titles([m for m in metrics if not m.bounded], settings),
+            shown=_SHOWN,
+            several=len(summary["models"]) > 1,
+        )
+    )
+    return str(page)
+
+
+def _titles(metrics: list[Measure], settings: Summary) -> str:
+    """List the titles of some metrics."""
+    return listed([in_quotes(metric.title_of(settings)) for metric in metrics])
+
+
+@functools.cache
+def _environment() -> jinja2.Environment:
+    """Templates and their filters, compiled once."""
+    import jinja2
+
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("skfair.report"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    for write in _FILTERS:
+        environment.filters[write.__name__] = write
+    for write in _FUNCTIONS:
+        environment.globals[write.__name__] = write
+    return environment
+
+
+def _pictures(summary: Summary) -> dict[tuple[int, int], list[Summary]]:
+    """Draw the pictures of each attribute and model."""
+    draws, settings = {"c": cdf_picture, "g": group_gap_picture}, summary["settings"]
+    return {
+        (i, j): [
+            picture
+            for mark, draw in draws.items()
+            if (picture := draw(result, attribute, settings, f"p{i}-{j}{mark}-"))
+        ]
+        for i, attribute in enumerate(summary["attributes"])
+        for j, result in enumerate(attribute["results"])
+    }
 
 
 def cdf_picture(
@@ -103,96 +247,6 @@ def group_gap_picture(
         "svg": _svg((7.6, height), display, prefix),
         "words": {**words, "share": percent(1 - alpha)},
     }
-
-
-#: Colours of models in a picture, in turn.
-_COLOURS = "#0b5c99", "#8f3a00", "#1b6b3a", "#6b2d8b", "#565d66"
-#: Width of a panel of a picture of models, and height with its labels.
-_PANEL = 240, 250
-#: What a picture of models has across, by what it has upwards.
-_ACROSS = {"decisions": ("accuracy", "Accuracy")}
-_ACROSS |= {"scores": ("average_precision", "Average precision")}
-_ACROSS |= {"errors": _ACROSS["decisions"], "real": ("r2", "R²")}
-
-
-def models_picture(summary: Summary) -> Summary | None:
-    """Place several models by performance and disparity, a panel for each attribute."""
-    models = summary["models"]
-    panels = [
-        panel
-        for i, attribute in enumerate(summary["attributes"])
-        if (panel := _panel(summary, i, attribute["name"])) is not None
-    ]
-    if len(models) < 2 or not panels:
-        return None
-    for i, panel in enumerate(panels):
-        panel["left"], panel["top"] = _PANEL[0] * (i % 3), _PANEL[1] * (i // 3)
-    names = [f"{i}: {model['name']}" for i, model in enumerate(models, 1)]
-    words = {"across": panels[0]["name_across"], "up": panels[0]["name_up"]}
-    return {
-        "panels": panels,
-        "height": _PANEL[1] * ((len(panels) + 2) // 3),
-        "words": {**words, "names": listed(names, len(names))},
-    }
-
-
-def _panel(summary: Summary, position: int, name: str) -> Summary | None:
-    """Place the models by the first question that has a value for all of them."""
-    models, glance = summary["models"], summary["verdict"]["glance"]
-    rows = glance[position * len(models) :][: len(models)]
-    for cells in zip(*(row["cells"] for row in rows), strict=True):
-        measures = [cell["measure"] for cell in cells]
-        if any(m is None or m["value"] is None or m["lower"] is None for m in measures):
-            continue
-        scale = summary["settings"].get("scale")
-        key, title = _ACROSS["real" if scale == "real" else measures[0]["question"]]
-        found = [model["performance"] for model in models]
-        if any(one.get(f"{key}_lower") is None for one in found):
-            return None
-        right, bottom = _PANEL[0] - 16, _PANEL[1] - 42
-        xs, across = _axis(found, (f"{key}_lower", key, f"{key}_upper"), 60, right)
-        ys, up = _axis(measures, ("lower", "value", "upper"), bottom - 8, 30)
-        return {
-            "heading": f"By {name}",
-            "name_across": title,
-            "name_up": measures[0]["title"],
-            "right": right,
-            "bottom": bottom,
-            "across": across,
-            "up": up,
-            "points": [
-                {
-                    **dict(zip(("low", "x", "high"), x, strict=True)),
-                    **dict(zip(("bottom", "y", "top"), y, strict=True)),
-                    "color": _COLOURS[i % len(_COLOURS)],
-                    "number": i + 1,
-                }
-                for i, (x, y) in enumerate(zip(xs, ys, strict=True))
-            ],
-        }
-    return None
-
-
-def _axis(
-    rows: list[Summary], names: tuple[str, ...], first: float, last: float
-) -> tuple[list[list[float]], list[Summary]]:
-    """Coordinates of values and ends of intervals, and the marks of an axis."""
-    from matplotlib.ticker import MaxNLocator
-
-    values = np.array([[row[name] for name in names] for row in rows])
-    low, high = values.min(), values.max()
-    span = high - low or 1.0
-
-    def placed(value: Any) -> Any:
-        return np.round(first + (value - low) / span * (last - first), 1)
-
-    ticks = MaxNLocator(3).tick_values(low, high)
-    ticks = ticks[(ticks >= low) & (ticks <= high)]
-    marks = [
-        {"text": f"{round(tick, 9) + 0.0:g}", "at": float(placed(tick))}
-        for tick in ticks.tolist()
-    ]
-    return placed(values).tolist(), marks
 
 
 def proxy_picture(result: Summary, prefix: str) -> Summary | None:

@@ -8,6 +8,8 @@ import pkgutil
 import re
 from pathlib import Path
 
+import pytest
+
 import skfair
 
 FILE = Path(__file__).with_name("public_names.txt")
@@ -78,6 +80,31 @@ def test_packages_are_attributes_as_those_of_scikit_learn_are():
     assert all(hasattr(skfair, name) for name in dir(skfair))
     assert skfair.__getattr__("metrics") is importlib.import_module("skfair.metrics")
     assert not hasattr(skfair, "metric")
+
+
+@pytest.mark.parametrize(
+    ("guess", "error", "message"),
+    [
+        ("skfair.mcdp", ImportError, "from skfair.metrics import mcdp"),
+        ("skfair.metrics.mcpd", AttributeError, "Did you mean 'mcdp'"),
+        ("get_fairness_scorer('mcpd')", ValueError, "Did you mean 'neg_mcdp'"),
+        ("FairnessMonitor(mcdp, limit=0.1)", TypeError, "by name at_most="),
+        ("FairnessMonitor(mcdp, 0.1)", TypeError, "by name at_most="),
+        ("rows_to_certify(0.1, 2)", ValueError, r"pass \[0.5, 0.5\]"),
+        ("certify(mcdp, None, [0.5])", TypeError, "'at_most'"),
+    ],
+)
+def test_a_wrong_guess_is_told_what_to_type(guess, error, message):
+    names = {
+        "skfair": skfair,
+        "mcdp": skfair.metrics.mcdp,
+        "certify": skfair.metrics.certify,
+        "get_fairness_scorer": skfair.metrics.get_fairness_scorer,
+        "FairnessMonitor": skfair.monitoring.FairnessMonitor,
+        "rows_to_certify": skfair.sampling.rows_to_certify,
+    }
+    with pytest.raises(error, match=message):
+        eval(guess, names)
 
 
 def described(documentation):

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterable
+from difflib import get_close_matches
 from inspect import signature
 from typing import Any, Self
 
@@ -81,9 +83,16 @@ def other_names(package: str) -> Callable[[str], Any]:
         if name in INSTEAD[package]:
             instead = INSTEAD[package][name]
             raise ImportError(f"{package} has no {name}: use {instead}.", name=name)
-        raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        tip = did_you_mean(name, sys.modules[package].__all__)
+        raise AttributeError(f"module {package!r} has no attribute {name!r}.{tip}")
 
     return find
+
+
+def did_you_mean(name: str, names: Iterable[str]) -> str:
+    """Ask for the nearest of some names, if one is near."""
+    near = get_close_matches(name, list(names), 1)
+    return f" Did you mean {near[0]!r}?" if near else ""
 
 
 def require(package: str, caller: str, otherwise: str) -> Any:
@@ -102,20 +111,32 @@ def extra(name: str) -> str:
     return f"with the extra '{name}' of a skfair checkout: pip install -e \".[{name}]\""
 
 
-class MadeByClassMethods:
-    """Base of classes that are called with what their class methods have computed."""
+class NamesParameters:
+    """Base of classes that name their parameters to who passes another one."""
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
-        """Refuse rows, and name the class methods that take them."""
         if args or kwargs:  # neither is given where an object is unpickled
             try:
                 signature(cls.__init__).bind(None, *args, **kwargs)
             except TypeError as error:
-                made = " or ".join(makers_of(cls))
-                raise TypeError(
-                    f"{cls.__name__} must be made by {made}: {error}."
-                ) from None
+                raise TypeError(f"{cls._how_to_make()}: {error}.") from None
         return super().__new__(cls)
+
+    @classmethod
+    def _how_to_make(cls) -> str:
+        """Say what to type."""
+        first, *others = list(signature(cls.__init__).parameters)[1:]
+        named = ", ".join(f"{name}=" for name in others)
+        return f"{cls.__name__} takes {first}, and by name {named[:-1]}"
+
+
+class MadeByClassMethods(NamesParameters):
+    """Base of classes that are called with what their class methods have computed."""
+
+    @classmethod
+    def _how_to_make(cls) -> str:
+        """Name the class methods, which take rows."""
+        return f"{cls.__name__} must be made by {' or '.join(makers_of(cls))}"
 
 
 def makers_of(cls: type) -> list[str]:

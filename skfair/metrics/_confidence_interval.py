@@ -755,7 +755,7 @@ def certify(
     *,
     sensitive_features: Any = None,
     control_features: Any = None,
-    at_most: float | None = None,
+    at_most: float,
     confidence_level: float = 0.95,
     method: Method = "band",
     sample_weight: ArrayLike | None = None,
@@ -782,9 +782,9 @@ def certify(
     control_features : array-like of shape (n_samples,) or (n_samples, n_columns), \
 default=None
         Stratum of each row, see `confidence_interval`.
-    at_most : float, default=None
+    at_most : float
         Largest disparity to be tolerated, above 0 and below the metric's largest value;
-        of numbers in their unit. It must be given.
+        of numbers in their unit.
     confidence_level : float in (0, 1), default=0.95
         One minus the largest p-value of a certificate.
     method : {"band", "finite_sample", "anytime"}, default="band"
@@ -832,11 +832,6 @@ default=None
     (True, 0.581, 0.611)
     """
     level = check_real("confidence_level", confidence_level, 0, 1, closed="neither")
-    if at_most is None:
-        raise TypeError(
-            "at_most is None, expected the largest disparity to be tolerated, such as "
-            "certify(..., at_most=0.1): choose it before the data are seen."
-        )
     groups, strata = sensitive_features, control_features
     rows = y_true, y_score, groups, strata, sample_weight
     comparisons = compare_rows(metric, method, *rows)

@@ -269,9 +269,10 @@ def check_group_weights(
     n_groups = weights.size if labels is None else len(labels)
     if weights.shape != (n_groups,) or n_groups == 0:
         expected = "n_groups" if labels is None else n_groups
+        tip = "" if weights.ndim else " Of two equal groups pass [0.5, 0.5]."
         raise ValueError(
             f"{name} must have shape ({expected},), one weight for each group, "
-            f"got {weights.shape}."
+            f"got {weights.shape}.{tip}"
         )
     bad = ~(np.isfinite(weights) & (weights >= 0))
     if bad.any():

@@ -13,6 +13,7 @@ import numpy as np
 from sklearn.metrics import accuracy_score, get_scorer, make_scorer
 
 from skfair._utils._columns import check_selector
+from skfair._utils._hints import did_you_mean
 from skfair._utils._response import (
     RANKED_METHODS,
     asked_of,
@@ -469,10 +470,12 @@ def get_fairness_scorer(
     >>> get_fairness_scorer("neg_mcdp", sensitive_features="sex")
     make_fairness_scorer(mcdp, sensitive_features='sex', ...)
     """
-    if not isinstance(scoring, str) or scoring not in get_fairness_scorer_names():
+    names = get_fairness_scorer_names()
+    if not isinstance(scoring, str) or scoring not in names:
+        name = _NEGATED + str(scoring).removeprefix(_NEGATED)
         raise ValueError(
-            f"scoring must be one of {get_fairness_scorer_names()}, got "
-            f"{shown(scoring)}."
+            f"scoring must be one of {names}, got {shown(scoring)}."
+            f"{did_you_mean(name, names)}"
         )
     return make_fairness_scorer(
         numbers_by_name()[scoring.removeprefix(_NEGATED)],

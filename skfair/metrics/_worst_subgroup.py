@@ -367,7 +367,7 @@ def _column(name: Any, column: Any, edges: Any) -> Column:
     return shown, codes, labels, texts
 
 
-def _suggested_edges(labels: Sequence[float]) -> list[float]:
+def _suggested_edges(labels: Any) -> list[float]:
     """Round the quartiles of the values to two digits."""
     edges = np.quantile(np.array(labels, dtype=float), [0.25, 0.5, 0.75])
     rounded = [float(f"{edge:.2g}") for edge in edges]

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
+from skfair._utils._hints import NamesParameters
 from skfair._utils._text import counted
 from skfair._utils._validation import as_array, check_choice, check_real
 from skfair._utils._warnings import warns_if_reordered
@@ -97,7 +98,7 @@ class _Found(NamedTuple):
     compared: tuple[int, ...] = ()
 
 
-class FairnessMonitor:
+class FairnessMonitor(NamesParameters):
     """Watch a disparity over all time, with a stated probability of a false alarm.
 
     It adds up the statistics of batches. An ordinary interval that is computed again

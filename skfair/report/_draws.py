@@ -26,6 +26,7 @@ from skfair.metrics._bootstrap import resamples_of_all
 from skfair.metrics._confidence_interval import compare, join, lower_bound, upper_bound
 from skfair.metrics._inputs import ignore_undefined
 from skfair.metrics._noise import UNDEFINED, Comparisons, Observed
+from skfair.metrics._pairs import Located
 from skfair.metrics._permutation import permutation_tests, permutations, permuted_strata
 from skfair.metrics._rates import comparable_cells
 from skfair.metrics._resampling import (
@@ -40,7 +41,7 @@ from skfair.metrics._spec import specification_of
 from skfair.model_selection._paired_tests import gap_interval
 from skfair.report._inputs import LEVEL
 from skfair.report._metrics import MEASURES
-from skfair.report._sample import Finding, Sample, count_outcomes
+from skfair.report._sample import Sample, count_outcomes
 from skfair.statistics import GroupedOutcomes, GroupedScores
 
 #: DCP is computed again in each draw where its exact search, which enumerates
@@ -73,7 +74,7 @@ DRAWN = ("null_mean", "pvalue", "without_test")
 DRAWN_ENDS = ("lower", "upper")
 
 #: What is found on the rows of each sample.
-Found = list[tuple[Sample, dict[str, Finding]]]
+Found = list[tuple[Sample, dict[str, Located]]]
 
 
 class DrawsDone:
@@ -114,7 +115,7 @@ def duration(seconds: float) -> str:
     return f"{seconds / 3600:.1f} h"
 
 
-def _drawn_keys(sample: Sample, found: Mapping[str, Finding]) -> dict[str, list[str]]:
+def _drawn_keys(sample: Sample, found: Mapping[str, Located]) -> dict[str, list[str]]:
     """Metrics by question that are computed in draws, where DCP is found fast."""
     n_groups, n_classes = len(sample.groups.labels), len(sample.audit.classes) or 2
     few = comb(n_groups + n_classes - 2, n_classes - 1) <= _FEW_VERTICES
@@ -126,14 +127,14 @@ def _drawn_keys(sample: Sample, found: Mapping[str, Finding]) -> dict[str, list[
     return keys
 
 
-def _count_draws(sample: Sample, found: Mapping[str, Finding]) -> int:
+def _count_draws(sample: Sample, found: Mapping[str, Located]) -> int:
     """Count permutations of each question, and resamples."""
     keys, options = _drawn_keys(sample, found), sample.audit.options
     resampled = [k for of in keys.values() for k in of if not MEASURES[k].bounded]
     return len(keys) * options.n_permutations + len(resampled) * options.n_resamples
 
 
-def bounds(sample: Sample, found: Mapping[str, Finding]) -> dict[str, Uncertainty]:
+def bounds(sample: Sample, found: Mapping[str, Located]) -> dict[str, Uncertainty]:
     """Find the intervals of the metrics whose noise has a bound."""
     tail = (1 - sample.audit.options.confidence_level) / 2
     values = {key: one.value for key, one in found.items()}
@@ -191,7 +192,7 @@ def gaps_beside_first(sample: Sample, first: Sample) -> dict[str, tuple[float, f
 
 
 def uncertainties(
-    sample: Sample, found: Mapping[str, Finding], done: DrawsDone
+    sample: Sample, found: Mapping[str, Located], done: DrawsDone
 ) -> dict[str, Uncertainty]:
     """Find intervals and p-values of the metrics; undefined metrics have none."""
     tick, results = partial(done, len(sample.groups.labels)), bounds(sample, found)

@@ -9,9 +9,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from skfair._utils._arrays import Floats
 from skfair._utils._text import (
     in_quotes,
     in_unit,
@@ -20,13 +18,10 @@ from skfair._utils._text import (
     points,
     whole,
 )
-from skfair._utils._validation import AnyScale
 from skfair.metrics import (
-    DCPResult,
     abcc,
     calibration_gap,
     cvar_fairness,
-    cvar_fairness_report,
     dcp,
     demographic_parity_difference,
     equalized_odds_difference,
@@ -36,31 +31,23 @@ from skfair.metrics import (
     mean_absolute_error_difference,
     mean_error_difference,
 )
-from skfair.metrics._abcc import locate_abcc
 from skfair.metrics._calibration_gap import (
     gap_of_steps,
-    largest_curve_gap,
 )
-from skfair.metrics._madd import locate_madd
-from skfair.metrics._mcdp import largest_mcdp, locate_mcdp
-from skfair.metrics._pairs import Pair
+from skfair.metrics._pairs import Located
 from skfair.metrics._rates import (
-    comparable_cells,
     difference_of_comparable_odds,
     difference_of_means,
-    rates_of_errors,
 )
 from skfair.metrics._resampling import largest_size
-from skfair.metrics._spec import specification_of
+from skfair.metrics._spec import pick, specification_of
 from skfair.report._inputs import Attribute, Audit, Model
-from skfair.report._sample import Finding, Sample
+from skfair.report._sample import Sample
 
 Summary = dict[str, Any]
 #: Numbers and names as text, by what they are called in messages.
 Values = dict[str, str]
 
-#: Seconds after which the search for a certificate of DCP ends.
-DCP_SECONDS = 20.0
 #: The questions of the verdict, in the order of the page.
 QUESTIONS = {
     "decisions": "Who gets the positive decision?",
@@ -110,13 +97,13 @@ class Measure:
     metric: Callable[..., float]
     options: tuple[str, ...] = ("multigroup",)
     definition: str
-    #: Finds the value, and where it is attained.
-    find: Callable[[Sample], Finding]
     #: What was found, without regard to chance and without full stop: a message, or a
     #: function of a summary, the metric in it, and the values of a message.
     sentence: str | Callable[[Summary, Summary, Values], str]
     #: Writes a value as its sentence does; percentage points are left out.
     unit: Callable[[float], str]
+    #: Locates the value, where the specification does not.
+    find: Callable[[Sample], Located] | None = None
     #: Writes the figure of a group.
     of_group: Callable[[float], str] = percent
     #: Sentence on the ranks of scores, where it differs.
@@ -174,6 +161,17 @@ class Measure:
             options["scale"] = self.scales["real"]
         return partial(self.of_statistic or self.metric, **options)
 
+    def located(self, sample: Sample) -> Located:
+        """Value of the metric on the rows as given, with its groups and its place."""
+        if self.find is not None:
+            return self.find(sample)
+        locate = specification_of(self.of_statistic or self.metric)[0].locate
+        assert locate is not None
+        options = {**self.options_of(sample), "scale": self.scales.get("real")}
+        if not sample.audit.of_numbers:
+            del options["scale"]
+        return locate(sample.statistic(self.question), **pick(locate, options))
+
     def unit_of(self, sample: Sample) -> float:
         """Size of the numbers whose unit the values have; 1 where they have none."""
         if self.maximum is not None:
@@ -211,139 +209,25 @@ class Measure:
         return self.title.format(**values)
 
 
-def _find_rates(sample: Sample) -> Finding:
-    """Find the groups whose selection rates differ most."""
-    rates, value = sample.decisions, _value(sample, "demographic_parity_difference")
-    everyone = float(rates.sums.sum() / rates.totals.sum())
-    pair = _furthest(sample, rates.means, everyone)
-    return Finding(value, pair, _of_pair(pair, rates.means, everyone))
-
-
-def _find_outlier(sample: Sample) -> Finding:
-    """Find the group that is furthest from the average group."""
+def _locate_outlier(sample: Sample) -> Located:
+    """Locate the group that is furthest from the average group."""
     rates = sample.decisions.means
     average = float(rates.mean())
     # Of two groups both are as far: rounding decides on none.
     outlier = int(np.abs(rates - average).round(12).argmax())
-    figures = float(rates[outlier]), average
-    return Finding(_value(sample, "max_gap"), (outlier, None), figures)
+    value = max_gap(None, sample.decisions)
+    return Located(value, (outlier, None), (float(rates[outlier]), average))
 
 
-def _find_tail(sample: Sample) -> Finding:
-    """Count the groups that are furthest from the average group."""
+def _locate_tail(sample: Sample) -> Located:
+    """Value of CVaR fairness, which no pair of groups has."""
     alpha = sample.audit.options.alpha
-    groups = cvar_fairness_report(None, sample.decisions, alpha=alpha)
-    n_tail = int(groups["in_tail"].sum())
-    return Finding(_value(sample, "cvar_fairness"), n_tail=n_tail)
+    return Located(cvar_fairness(None, sample.decisions, alpha=alpha), (0, None))
 
 
-def _find_gap(sample: Sample) -> Finding:
-    """Find the score at which cumulative distributions differ most."""
-    found = locate_mcdp(sample.scores, multigroup=sample.attribute.comparison)
-    return Finding(found.value, found.pair, found.figures, found.score)
-
-
-def _find_sustained_gap(sample: Sample) -> Finding:
-    epsilon, how = sample.audit.options.epsilon, sample.attribute.comparison
-    return Finding(*largest_mcdp(sample.scores, how, epsilon)[:2])
-
-
-def _find_area(sample: Sample, scale: AnyScale = "probability") -> Finding:
-    how = sample.attribute.comparison
-    return Finding(*locate_abcc(sample.scores, multigroup=how, scale=scale)[:2])
-
-
-def _find_histograms(sample: Sample) -> Finding:
-    how = sample.attribute.comparison
-    return Finding(*locate_madd(sample.scores, multigroup=how)[:2])
-
-
-def _find_means(key: str, sample: Sample) -> Finding:
-    """Find the groups whose means differ most, in their order."""
-    statistic = sample.statistic(MEASURES[key].question)
-    sums = np.bincount(
-        statistic.codes, statistic.weights * statistic.scores, statistic.n_groups
-    )
-    means, everyone = sums / statistic.totals, sums.sum() / statistic.totals.sum()
-    first, second = _furthest(sample, means, everyone)
-    if second is not None:
-        first, second = sorted((first, second)) if first != second else (0, 1)
-    pair = first, second
-    return Finding(_value(sample, key), pair, _of_pair(pair, means, float(everyone)))
-
-
-def find_errors(sample: Sample) -> Finding:
-    """Equalized odds difference, with the classes and groups that differ most.
-
-    Groups with too few rows of a true label are not compared among its rows.
-    """
-    confusion = sample.errors
-    counts, kept = confusion.label_counts, comparable_cells(confusion)
-    few = np.argwhere((counts < confusion.min_group_size) & counts.any(axis=0))
-    left_out = tuple((int(i), int(j), int(counts[i, j])) for i, j in few)
-    how, true_classes = sample.attribute.comparison, np.flatnonzero(kept.any(axis=0))
-    if not len(true_classes):
-        return Finding(math.nan, few=left_out)
-    rates, everyone = rates_of_errors(confusion)
-    gaps = np.nanmax(np.abs(rates - everyone), axis=0)
-    if how == "pairwise":
-        gaps = np.nanmax(rates, axis=0) - np.nanmin(rates, axis=0)
-    predicted_classes = np.arange(len(confusion.classes))
-    if sample.audit.binary:  # the rates of the positive class determine the others
-        gaps, predicted_classes = gaps[:, 1:], predicted_classes[1:]
-    row, column = (int(i) for i in np.unravel_index(gaps.argmax(), gaps.shape))
-    true, predicted = int(true_classes[row]), int(predicted_classes[column])
-    groups = np.flatnonzero(kept[:, true])
-    found, of_all = rates[groups, row, predicted], float(everyone[row, predicted])
-    sizes = confusion.matrices[groups, true].sum(axis=1)
-    pair = _furthest(sample, found, of_all)
-    first, second = (None if i is None else int(groups[i]) for i in pair)
-    assert first is not None
-    return Finding(
-        difference_of_comparable_odds(None, confusion, multigroup=how),
-        (first, second),
-        _of_pair(pair, found, of_all),
-        classes=(true, predicted),
-        sizes=_of_pair(pair, sizes, sizes.sum().item()),
-        few=left_out,
-    )
-
-
-def _find_calibration(sample: Sample) -> Finding:
-    """Find the score up to which outcomes minus scores differ most."""
-    steps = sample.calibration
-    value, score, heights = largest_curve_gap(steps, sample.attribute.comparison)
-    everyone = float(steps.shares @ heights)
-    pair = _furthest(sample, heights, everyone)
-    if pair[0] == pair[1]:
-        pair = 0, 1
-    score = float(steps.scores[0]) if math.isnan(score) else score
-    return Finding(value, pair, _of_pair(pair, heights, everyone), score)
-
-
-def _find_baseline(sample: Sample) -> Finding:
-    """Search a baseline of the error rates of all groups."""
-    result = DCPResult.from_predictions(None, sample.errors, time_limit=DCP_SECONDS)
-    bounds = None if result.optimal else (result.lower, result.upper)
-    return Finding(result.upper, bounds=bounds)
-
-
-def _value(sample: Sample, key: str) -> float:
-    """Value of a metric on the rows as given."""
-    measure = MEASURES[key]
-    return measure.drawn(sample)(None, sample.statistic(measure.question))
-
-
-def _furthest(sample: Sample, values: Floats, everyone: float) -> Pair:
-    """Find the largest and smallest value, or the one furthest from everyone."""
-    if sample.attribute.comparison == "pairwise":
-        return int(values.argmax()), int(values.argmin())
-    return int(np.abs(values - everyone).argmax()), None
-
-
-def _of_pair(pair: Pair, values: NDArray[Any], everyone: Any) -> tuple[Any, Any]:
-    first, second = pair
-    return values[first].item(), everyone if second is None else values[second].item()
+def _locate_baseline(sample: Sample) -> Located:
+    """Value of DCP, which no pair of groups has."""
+    return Located(sample.baseline[0], (0, None))
 
 
 def _gap_to_average(summary: Summary, measure: Summary, values: Values) -> str:
@@ -423,7 +307,6 @@ def _difference_of_means(
     return Measure(
         key=key,
         of_statistic=difference_of_means,
-        find=partial(_find_means, key),
         of_group=unit,
         unit=unit,
         by_chance="a difference of about {text}",
@@ -441,7 +324,6 @@ _TABLE = (
         title="Difference of selection rates",
         metric=demographic_parity_difference,
         definition="Difference between groups in the share of positive decisions.",
-        find=_find_rates,
         sentence="{first} gets the positive decision in {ours} of cases, {second} in "
         "{theirs}: {value} percentage points apart",
         rank=1,
@@ -453,7 +335,7 @@ _TABLE = (
         options=(),
         definition="Largest distance of a group's selection rate from the mean over "
         "groups, in which every group has the same weight.",
-        find=_find_outlier,
+        find=_locate_outlier,
         sentence=_gap_to_average,
         rank=2,
     ),
@@ -464,7 +346,7 @@ _TABLE = (
         options=("alpha",),
         definition="Conditional value at risk: mean distance from the average group "
         "over the share 1 - alpha of groups that are furthest from it.",
-        find=_find_tail,
+        find=_locate_tail,
         sentence=_gap_of_tail,
         rank=None,
     ),
@@ -476,7 +358,6 @@ _TABLE = (
         definition="Maximal local disparity: largest difference, over all thresholds, "
         "between groups of the share above the threshold: the Kolmogorov-Smirnov "
         "distance of their scores.",
-        find=_find_gap,
         sentence=_largest_gap_of_scores,
         unit=points,
         rank=2,
@@ -491,7 +372,6 @@ _TABLE = (
         "window 2 epsilon long.",
         definition_of_ranks="The largest difference that is reached at every threshold "
         "of a window that holds the share 2 epsilon of everyone.",
-        find=_find_sustained_gap,
         sentence=_sustained_gap,
         rank=None,
     ),
@@ -503,7 +383,6 @@ _TABLE = (
         "between the cumulative curves.",
         definition_of_ranks="That difference averaged over thresholds at the scores of "
         "everyone: the area between the cumulative curves of ranks.",
-        find=_find_area,
         sentence="Averaged over all thresholds, the selected shares of {first} and "
         "{second} differ by {value} points",
         sentence_of_ranks="Averaged over thresholds at the scores of everyone, the "
@@ -532,7 +411,6 @@ _TABLE = (
         definition_of_ranks="Model absolute density distance: distance between the "
         "histograms of the ranks of groups, from 0 to 2, averaged over the bin widths "
         "in which it is most stable. Noise alone makes it positive.",
-        find=_find_histograms,
         sentence="For the score histograms of {first} and {second} to agree, about "
         "{value} of each would need another score",
         sentence_of_ranks="For the histograms of the ranks of {first} and {second} to "
@@ -547,7 +425,6 @@ _TABLE = (
         metric=abcc,
         definition="Mean change that gives the predictions of one group the "
         "distribution of those of the other, in the unit of the target.",
-        find=partial(_find_area, scale="real"),
         sentence="To be distributed as those of {second}, predictions of {first} would "
         "have to change by {value} on average",
         unit=in_unit,
@@ -597,7 +474,6 @@ _TABLE = (
         of_statistic=difference_of_comparable_odds,
         definition="Largest difference between groups in how often people of one true "
         "label receive one prediction.",
-        find=find_errors,
         sentence=_difference_of_errors,
         unit=points,
         rank=1,
@@ -611,7 +487,7 @@ _TABLE = (
         definition="Disparate conditional prediction: least share of people whose "
         "predictions would have to be set aside for the error rates of all groups to "
         "agree.",
-        find=_find_baseline,
+        find=_locate_baseline,
         sentence="Predictions of {value} of people would have to be set aside for the "
         "error rates of all groups to agree",
         unit=percent,
@@ -628,7 +504,6 @@ _TABLE = (
         "scores, added up over the people with scores up to some score and divided by "
         "the size of the group. It is 0 where scores are as right, or as wrong, in all "
         "groups.",
-        find=_find_calibration,
         sentence="Added up over people with scores up to {score}, outcomes minus "
         "scores are {ours} points for {first} and {theirs} points for {second}: "
         "{value} percentage points apart, the most up to any score",
@@ -721,14 +596,8 @@ def _check_metrics(audit: Audit) -> None:
         )
 
 
-def find_all(
-    sample: Sample, known: Mapping[str, Finding] | None = None
-) -> dict[str, Finding]:
-    """Find every metric on the rows as given; nan where there are no two groups.
-
-    Those that are known are not computed again.
-    """
+def locate_all(sample: Sample) -> dict[str, Located]:
+    """Locate every metric on the rows as given; nan where there are no two groups."""
     if not sample.comparable:
-        return dict.fromkeys(sample.keys, Finding(math.nan))
-    known = known or {}
-    return {k: known.get(k) or MEASURES[k].find(sample) for k in sample.keys}
+        return dict.fromkeys(sample.keys, Located(math.nan, (0, None)))
+    return {key: MEASURES[key].located(sample) for key in sample.keys}

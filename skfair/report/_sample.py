@@ -12,11 +12,10 @@ from numpy.typing import NDArray
 
 from skfair._rows import Countable, Rows
 from skfair._utils._arrays import Floats, Integers, quotients
-from skfair._utils._text import or_none
 from skfair.groups import Groups, positions_in, sort_labels, sum_by_code
+from skfair.metrics import DCPResult
 from skfair.metrics._calibration_gap import Steps
 from skfair.metrics._noise import Comparisons
-from skfair.metrics._pairs import Pair
 from skfair.metrics._resampling import Drawn
 from skfair.report._inputs import Attribute, Audit, Model, mid_ranks, set_aside
 from skfair.statistics import GroupedConfusion, GroupedOutcomes, GroupedScores
@@ -24,6 +23,8 @@ from skfair.statistics._grouped_scores import ranked_scores
 
 #: Questions whose metrics read a `GroupedScores`.
 _OF_NUMBERS = ("scores", "mean errors", "absolute errors")
+#: Seconds after which the search for a certificate of DCP ends.
+DCP_SECONDS = 20.0
 #: More distinct scores than this are joined to as many cells; with weights, there are
 #: as many cells of score and weight.
 _MAX_SCORES = 2**14
@@ -143,6 +144,20 @@ class Sample:
         """Statistic of the rows as given."""
         rows, count = self.countable(question)
         return count(rows)
+
+    @cached_property
+    def baseline(self) -> tuple[float, list[float] | None]:
+        """DCP, and the bounds of it where the search for a certificate ended early."""
+        searched = DCPResult.from_predictions(None, self.errors, time_limit=DCP_SECONDS)
+        bounds = None if searched.optimal else [searched.lower, searched.upper]
+        return searched.upper, bounds
+
+    @property
+    def few_of_labels(self) -> list[tuple[int, int, int]]:
+        """Group, true class and rows of what equalized odds leaves out."""
+        counts = self.errors.label_counts
+        few = (counts < self.errors.min_group_size) & counts.any(axis=0)
+        return [(int(i), int(j), int(counts[i, j])) for i, j in np.argwhere(few)]
 
     @cached_property
     def comparisons(self) -> dict[str, Comparisons]:
@@ -292,37 +307,3 @@ def _join_weights(audit: Audit) -> tuple[NDArray[np.intp], NDArray[Any]]:
     _, joined = np.unique(joined.astype(np.intp), return_inverse=True)
     means = np.bincount(joined, numbers * distinct) / np.bincount(joined, numbers)
     return joined[levels], means
-
-
-@dataclass(frozen=True)
-class Finding:
-    """A metric on the rows as given, and where its value is attained.
-
-    `pair` holds the groups that differ, None for everyone, and `figures` what differs
-    between them: rates, mean scores, or, of the rows with scores of at most `score`,
-    shares, or sums of outcomes minus scores.
-    `classes` and `sizes` are true and predicted class, and weight of the true class, of
-    equalized odds; `few` holds group, class and number of rows of the cells that are
-    left out of these. DCP is certified to lie in `bounds`.
-    """
-
-    value: float
-    pair: Pair = (0, None)
-    figures: tuple[float, float] = (math.nan, math.nan)
-    score: float = math.nan
-    n_tail: int = 0
-    classes: tuple[int, int] = (0, 0)
-    sizes: tuple[float, float] = (0, 0)
-    few: tuple[tuple[int, int, int], ...] = ()
-    bounds: tuple[float, float] | None = None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return where the value is attained, as in JSON."""
-        return {
-            "pair": list(self.pair),
-            "figures": list(map(or_none, self.figures)),
-            "score": or_none(self.score),
-            "n_tail": self.n_tail,
-            "classes": list(self.classes),
-            "sizes": list(map(float, self.sizes)),
-        }

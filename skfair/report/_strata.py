@@ -25,8 +25,8 @@ from skfair.report._draws import (
     with_test,
 )
 from skfair.report._inputs import set_aside
-from skfair.report._metrics import MEASURES, find_errors
-from skfair.report._sample import Finding, Sample
+from skfair.report._metrics import MEASURES
+from skfair.report._sample import Sample
 
 #: Entries of a row of a table of strata that are drawn.
 OF_TESTS = ("null_mean", "pvalue", "pair")
@@ -35,15 +35,15 @@ OF_TESTS = ("null_mean", "pvalue", "pair")
 class Part(NamedTuple):
     """A stratum: the groups of it that can be compared, and all of its rows.
 
-    `enough` says whether it has enough rows. `errors` are its error rates, if these are
-    compared, which name the groups with few rows of a true label.
+    `enough` says whether it has enough rows. `few` are the groups with few rows of a
+    true label, where error rates are compared.
     """
 
     label: Hashable
     entries: Integers
     sample: Sample
     enough: bool
-    errors: Finding | None
+    few: list[tuple[int, int, int]]
 
 
 def values_within_strata(
@@ -83,8 +83,8 @@ def _split(sample: Sample, strata: Groups, keys: Collection[str]) -> list[Part]:
         part = sample.at(entries)
         enough = part.audit.n_rows >= strata.min_group_size
         with_errors = enough and part.comparable and "equalized_odds_difference" in keys
-        errors = find_errors(part) if with_errors else None
-        parts.append(Part(label, entries, part, enough, errors))
+        few = part.few_of_labels if with_errors else []
+        parts.append(Part(label, entries, part, enough, few))
     return parts
 
 

@@ -21,6 +21,7 @@ from skfair.groups import CROSS, rows_by_code
 from skfair.metrics import cvar_fairness_report, impact_ratios, top_groups
 from skfair.metrics._impact_ratios import are_selected
 from skfair.metrics._inputs import ignore_undefined
+from skfair.metrics._pairs import Located
 from skfair.report._draws import (
     DRAWN,
     DRAWN_ENDS,
@@ -31,11 +32,11 @@ from skfair.report._draws import (
     uncertainties,
 )
 from skfair.report._inputs import Attribute, Audit, Model
-from skfair.report._metrics import MEASURES, Measure, find_all, keys_of, make_samples
+from skfair.report._metrics import MEASURES, Measure, keys_of, locate_all, make_samples
 from skfair.report._performance import Numbers, performance, performances
 from skfair.report._proxy import KEYS as KEYS_BY_PROXY
 from skfair.report._proxy import by_proxy
-from skfair.report._sample import Finding, Sample, count_outcomes
+from skfair.report._sample import Sample, count_outcomes
 from skfair.report._strata import OF_TESTS, Part, values_within_strata
 from skfair.report._words import in_words
 
@@ -60,11 +61,9 @@ def summarize(audits: Sequence[Audit], claimed: Summary | None = None) -> Summar
     samples = [sample for group in by_attribute for sample in group]
     audit, models = audits[0], [model for one in audits for model in one.models]
     n_models = len(models)
-    searched = {} if claimed is None else _searched(claimed)
-    found = [
-        (sample, find_all(sample, searched.get((i // n_models, sample.model.name))))
-        for i, sample in enumerate(samples)
-    ]
+    if claimed is not None:
+        _take_searched(samples, claimed, n_models)
+    found = [(sample, locate_all(sample)) for sample in samples]
     done = DrawsDone(found, audit.options.verbose)
     results = [
         _summary_of_attribute(
@@ -96,17 +95,14 @@ def summarize(audits: Sequence[Audit], claimed: Summary | None = None) -> Summar
     return in_words(summary)
 
 
-def _searched(claimed: Summary) -> dict[Any, dict[str, Finding]]:
-    """DCP where its search ended early, which depends on the machine."""
-    return {
-        (i, result["model"]): {
-            "dcp": Finding(float(measure["value"]), bounds=tuple(measure["searched"]))
-        }
-        for i, attribute in enumerate(claimed["attributes"])
-        for result in attribute["results"]
-        for measure in result["measures"]
-        if measure["searched"] is not None
-    }
+def _take_searched(samples: Sequence[Sample], claimed: Summary, n_models: int) -> None:
+    """Take DCP where its search ended early, which depends on the machine."""
+    for i, sample in enumerate(samples):
+        result = claimed["attributes"][i // n_models]["results"][i % n_models]
+        for measure in result["measures"]:
+            if measure["searched"] is not None:
+                bounds = [*map(float, measure["searched"])]
+                vars(sample)["baseline"] = float(measure["value"]), bounds
 
 
 def _take_stated(found: Summary, claimed: Summary) -> None:
@@ -230,7 +226,7 @@ def _pair(sample: Sample, first: Sample, result: Summary, of_first: Summary) -> 
 
 def _summary_of_attribute(
     sample: Sample,
-    found: dict[str, Finding],
+    found: dict[str, Located],
     drawn: dict[str, Uncertainty],
     tested: bool,
 ) -> Summary:
@@ -249,9 +245,11 @@ def _summary_of_attribute(
 
 
 def _summary_of_metric(
-    sample: Sample, measure: Measure, found: Finding, drawn: Uncertainty
+    sample: Sample, measure: Measure, found: Located, drawn: Uncertainty
 ) -> Summary:
     sizes = sample.attribute.sizes
+    of_dcp = measure.key == "dcp" and sample.comparable
+    of_odds = measure.key == "equalized_odds_difference"
     return {
         "key": measure.key,
         "question": measure.question,
@@ -262,19 +260,35 @@ def _summary_of_metric(
         "value": or_none(found.value),
         **drawn._asdict(),
         "pairs": [*drawn.pairs],
-        "searched": None if found.bounds is None else list(found.bounds),
+        "searched": sample.baseline[1] if of_dcp else None,
         "beside_first": None,
-        "attained": found.to_dict(),
-        "left_out": _few_of_labels(sample, found),
+        "attained": {
+            "pair": list(found.pair),
+            "figures": [*map(or_none, found.figures)],
+            "score": or_none(found.score),
+            "n_tail": _n_in_tail(sample) if measure.key == "cvar_fairness" else 0,
+            "classes": list(found.cell or (0, 0)),
+            "sizes": [or_none(size) or 0.0 for size in found.sizes],
+        },
+        "left_out": _few_of_labels(sample) if of_odds else [],
     }
 
 
-def _few_of_labels(sample: Sample, found: Finding) -> list[Summary]:
+def _n_in_tail(sample: Sample) -> int:
+    """Count the groups that are furthest from the average group."""
+    if not sample.comparable:
+        return 0
+    alpha = sample.audit.options.alpha
+    table = cvar_fairness_report(None, sample.decisions, alpha=alpha)
+    return int(table["in_tail"].sum())
+
+
+def _few_of_labels(sample: Sample) -> list[Summary]:
     """List groups and true labels that are left out of error rates, and their rows."""
     labels, classes = sample.attribute.groups.labels, sample.audit.classes
     return [
         {"group": label_text(labels[i]), "true_label": label_text(classes[j]), "n": n}
-        for i, j, n in found.few
+        for i, j, n in (sample.few_of_labels if sample.comparable else ())
     ]
 
 
@@ -404,7 +418,7 @@ def _plain(value: Any) -> Any:
     return value if isinstance(value, (str, int)) else or_none(value)
 
 
-def _strata(sample: Sample, found: dict[str, Finding], tested: bool) -> Summary | None:
+def _strata(sample: Sample, found: dict[str, Located], tested: bool) -> Summary | None:
     """Metrics within strata, beside those of everyone; None unless there are strata."""
     within = values_within_strata(sample, tested)
     if within is None:
@@ -445,12 +459,12 @@ def _left_out(parts: Sequence[Part]) -> Iterator[Summary]:
         elif attribute.aside:
             yield named(part, aside=_sizes(attribute.aside))
     for part in parts:
-        if part.errors is not None and part.errors.few:
-            cells = _few_of_labels(part.sample, part.errors)
+        if part.few:
+            cells = _few_of_labels(part.sample)
             yield named(part, "equalized_odds_difference", cells=cells)
 
 
-def _cdf(sample: Sample, found: Finding | None) -> Summary | None:
+def _cdf(sample: Sample, found: Located | None) -> Summary | None:
     """Curves of the score distributions and their largest gap, for a picture."""
     few = sample.comparable and sample.attribute.comparison == "pairwise"
     if found is None or not few:

@@ -18,13 +18,13 @@ from skfair._utils._text import (
 )
 from skfair.report._inputs import LEVEL
 from skfair.report._metrics import (
-    DCP_SECONDS,
     MEASURES,
     amount,
     questions_of,
     word_of,
 )
 from skfair.report._proxy import lead, put_proxy
+from skfair.report._sample import DCP_SECONDS
 from skfair.report._why import section_of
 
 Summary = dict[str, Any]

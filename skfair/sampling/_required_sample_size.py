@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -447,8 +446,6 @@ def rows_to_certify(
 
     Raises
     ------
-    TypeError
-        If `group_weights` is a single number.
     ValueError
         If a parameter is out of range, or fewer than two groups have weight.
 
@@ -475,11 +472,6 @@ def rows_to_certify(
     margin = check_real("margin", margin, 0, 1, closed="neither")
     power = check_real("power", power, 0, 1, closed="neither")
     level = check_real("confidence_level", confidence_level, 0, 1, closed="neither")
-    if isinstance(group_weights, Real):
-        raise TypeError(
-            "group_weights must have the share of each group among the rows, such as "
-            f"[0.5, 0.5] or {{'F': 0.5, 'M': 0.5}}, got {group_weights!r}."
-        )
     shares: list[float] = [
         share for share in read_weights(group_weights)[1].tolist() if share > 0
     ]

@@ -138,11 +138,6 @@ def test_statements_about_many_layouts_agree(start):
         check_case(seed)
 
 
-def test_a_limit_must_be_given():
-    with pytest.raises(TypeError, match=r"at_most is None, .*such as certify"):
-        certify(mcdp, None, [0.1, 0.2], sensitive_features=["a", "b"])
-
-
 def test_few_rows_prove_nothing():
     found = certify(
         demographic_parity_difference,

@@ -16,7 +16,7 @@ from skfair.metrics import (
 )
 from skfair.report import _draws, _inputs, _sample
 from skfair.report._inputs import MANY_ROWS, make_audit
-from skfair.report._metrics import MEASURES, find_all, make_samples
+from skfair.report._metrics import MEASURES, locate_all, make_samples
 from skfair.report._options import Options
 
 DRAWS = {"n_resamples": 300, "n_permutations": 300, "random_state": 0}
@@ -102,7 +102,7 @@ def test_draws_have_the_distribution_of_draws_of_rows(people, weights):
     _inputs.MANY_ROWS = 1
     of_counts = permuted(sample)
     assert values == pytest.approx(
-        {key: one.value for key, one in find_all(sample).items()}, abs=1e-9
+        {key: one.value for key, one in locate_all(sample).items()}, abs=1e-9
     )
     assert values_of(sample) == pytest.approx(values, abs=1e-9)
     for key, drawn in of_rows.items():
@@ -153,7 +153,7 @@ def test_few_weights_are_counted_without_loss(people):
     weights = np.arange(400) % 3 * 1.5 + 0.5
     (sample,) = make(y_true, y_score, group=group, weights=weights, many_rows=1)
     assert np.unique(sample.drawn_from("errors").rows.each).tolist() == [0.5, 2, 3.5]
-    expected = {key: one.value for key, one in find_all(sample).items()}
+    expected = {key: one.value for key, one in locate_all(sample).items()}
     assert values_of(sample) == pytest.approx(expected, abs=1e-12)
     generator = np.random.default_rng(0)
     for key in sample.keys:
@@ -174,7 +174,7 @@ def test_joined_weights_say_almost_the_same(people, spread):
     assert rows.weight.sum() == pytest.approx(weights.sum())
     squares = rows.n @ (rows.each / 10.0**spread) ** 2
     assert squares == pytest.approx(((weights / 10.0**spread) ** 2).sum(), rel=0.02)
-    expected = {key: one.value for key, one in find_all(sample).items()}
+    expected = {key: one.value for key, one in locate_all(sample).items()}
     assert values_of(sample) == pytest.approx(expected, abs=0.05)
 
 

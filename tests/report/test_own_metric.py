@@ -8,10 +8,9 @@ import pytest
 from skfair.metrics import _spec
 from skfair.metrics._evaluate import never, specify
 from skfair.metrics._inputs import value_or_nan
-from skfair.metrics._pairs import grouped_scores, largest_gap
+from skfair.metrics._pairs import Located, grouped_scores, largest_gap
 from skfair.report import _metrics
 from skfair.report._metrics import MEASURES, Measure
-from skfair.report._sample import Finding
 from skfair.statistics import GroupedScores
 
 
@@ -46,7 +45,7 @@ def energy(monkeypatch):
         return value_or_nan("energy_distance", statistic, largest_gap, **options)
 
     def find(sample):
-        return Finding(energy_distance(None, sample.scores), (0, 1))
+        return Located(energy_distance(None, sample.scores), (0, 1))
 
     row = Measure(
         key="energy",

@@ -31,11 +31,6 @@ def test_errors(arguments, message):
         rows_to_certify(*arguments)
 
 
-def test_a_number_of_groups_is_no_shares():
-    with pytest.raises(TypeError, match=r"share of each group .*\[0\.5, 0\.5\].*got 2"):
-        rows_to_certify(0.1, 2)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("shares", [(0.5, 0.5), (0.1, 0.9), (0.2, 0.3, 0.5)])
 def test_power_by_simulation(shares):

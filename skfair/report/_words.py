@@ -340,7 +340,10 @@ def _point(
     if state == "unclear":
         details += _signs(measure, result)
     text = measure["finding"] + (f" ({'; '.join(details)})" if details else "")
-    return named | {"text": f"{text}."}
+    text = f"{text}."
+    if state == "beyond chance" and measure["n_groups"] > 2 and measure["pairs"]:
+        text = f"{text} It is shown for {_pairs_text(measure['pairs'])}."
+    return named | {"text": text}
 
 
 def is_missing(label: str | None) -> bool:

@@ -164,7 +164,9 @@ def tell_left_out(
     left_out = {
         "n_rows": n_rows,
         "columns": [visible_text(name) for name in columns],
-        "groups": [{"label": label, "n": n, "of": of} for label, n, of in groups],
+        "groups": [
+            {"label": visible_text(label), "n": n, "of": of} for label, n, of in groups
+        ],
     }
     settings = {**summary["settings"], "left_out": left_out}
     return in_words({**summary, "settings": settings})

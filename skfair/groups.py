@@ -405,7 +405,7 @@ def warn_of_look_alikes(labels: Iterable[Hashable], argument: str) -> None:
         return
     seen: dict[Hashable, Hashable] = {}
     for label in labels:
-        other = seen.setdefault(_look(label), label)
+        other = seen.setdefault(look_of(label), label)
         if other is not label:
             warn_user(
                 f"{argument} has the labels {other!a} and {label!a}, which "
@@ -414,10 +414,10 @@ def warn_of_look_alikes(labels: Iterable[Hashable], argument: str) -> None:
             return
 
 
-def _look(label: Any) -> Hashable:
+def look_of(label: Any) -> Hashable:
     """Return the text of a label as it is seen, of numbers without last zeros."""
     if isinstance(label, tuple):
-        return tuple(map(_look, label))
+        return tuple(map(look_of, label))
     if isinstance(label, float) and label.is_integer():
         label = int(label)
     text = unicodedata.normalize("NFC", str(label)).strip()
@@ -1062,6 +1062,19 @@ def n_columns_of(labels: Sequence[Any]) -> int:
     """Count the columns whose intersection labels are: tuples of one length, or 1."""
     lengths = {len(label) if isinstance(label, tuple) else 1 for label in labels}
     return lengths.pop() if len(lengths) == 1 else 1
+
+
+def with_text_labels(groups: Groups) -> Groups:
+    """Write the label of each intersection of columns as a text.
+
+    A function that compares an array of labels with each of them cannot take tuples.
+    """
+    if n_columns_of(groups.labels) == 1:
+        return groups
+    several: Any = groups.labels
+    labels = tuple(CROSS.join(map(str, label)) for label in several)
+    distinct = len(set(labels)) == len(labels)
+    return replace(groups, labels=labels, names=()) if distinct else groups
 
 
 def group_index(labels: Sequence[Any], names: Sequence[str]) -> pd.Index:

@@ -10,6 +10,7 @@ of LinearPost (arXiv 2405.04025), solved by HiGHS.
 
 from __future__ import annotations
 
+import itertools
 import sys
 import time
 import warnings
@@ -48,7 +49,7 @@ def several(name: str) -> tuple[pd.DataFrame, Any, Any]:
         columns = ["MSP", "INDP_CAT", "PUMA", "OWN_RENT", "AGEP", "EDU", "NOC", "NPF"]
     elif name == "oulad":
         table = read_table("oulad_studentclick.csv.gz", "OULAD")
-        y, groups = table["final_result"], table["disability"]
+        y, groups = table["final_result"], table["gender"]
         columns = ["code_module", "region", "highest_education", "imd_band"]
         columns += ["age_band", "num_of_prev_attempts", "studied_credits", "sum_click"]
     else:
@@ -80,7 +81,7 @@ def measure(chances: Any, y: Any, groups: Any, errors: bool) -> tuple[float, flo
 
 def at(points: list[tuple[float, float]], difference: float) -> float:
     """Accuracy where the rules, from the plain one on, first fall to a difference."""
-    for (wide, before), (narrow, after) in zip(points, points[1:], strict=False):
+    for (wide, before), (narrow, after) in itertools.pairwise(points):
         if narrow <= difference < wide:
             return after + (before - after) * (difference - narrow) / (wide - narrow)
     return float("nan")

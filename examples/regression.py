@@ -62,7 +62,7 @@ print(f"mean predictions differ by {means:.2f}, mean errors by {errors.value:.2f
 
 # %%
 # A report has the same numbers for people who do not read code. ``to_html`` writes it
-# as a page, as ``python -m skfair audit grades.csv --target number`` does of a table.
+# as a page, as ``python -m skfair audit grades.csv --scale real`` does of a table.
 
 report = FairnessReport.from_estimator(
     {"boosting": boosting},

@@ -2,7 +2,7 @@
 
 import sys
 
-from skfair._cli._command_line import main
+from skfair._cli._main import main
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -334,6 +334,22 @@ class MetaMitigator(Mitigator):
                 f"estimator must have predict_proba, got {shown(given)}. {advice}"
             )
 
+    def _groups_to_predict(self, X: Any, sensitive_features: Any) -> Any:
+        """Return the groups of rows to predict: those given, or columns of X."""
+        if sensitive_features is not None:
+            return sensitive_features
+        if self.sensitive_features is None:
+            name = type(self).__name__
+            raise ValueError(
+                f"{name} needs the group of each row that it predicts, but "
+                "sensitive_features is None: pass it to the method, or construct "
+                f"{name}(..., sensitive_features=<column of X>). If a "
+                "cross-validation or search called this: scikit-learn's scorers "
+                "pass no groups on, score with "
+                "skfair.metrics.make_group_scorer(<scorer>)."
+            )
+        return select_columns(X, self.sensitive_features)
+
 
 class RegressorMitigator(MetaMitigator):
     """Mixin of mitigators around a regressor, whose target is any number."""

@@ -405,7 +405,7 @@ def warn_of_look_alikes(labels: Iterable[Hashable], argument: str) -> None:
         return
     seen: dict[Hashable, Hashable] = {}
     for label in labels:
-        other = seen.setdefault(_look(label), label)
+        other = seen.setdefault(look_of(label), label)
         if other is not label:
             warn_user(
                 f"{argument} has the labels {other!a} and {label!a}, which "
@@ -414,10 +414,10 @@ def warn_of_look_alikes(labels: Iterable[Hashable], argument: str) -> None:
             return
 
 
-def _look(label: Any) -> Hashable:
+def look_of(label: Any) -> Hashable:
     """Return the text of a label as it is seen, of numbers without last zeros."""
     if isinstance(label, tuple):
-        return tuple(map(_look, label))
+        return tuple(map(look_of, label))
     if isinstance(label, float) and label.is_integer():
         label = int(label)
     text = unicodedata.normalize("NFC", str(label)).strip()

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from skfair._cli._command_line import main
+from skfair._cli._main import main
 from skfair._utils import _files
 from skfair.report import FairnessReport
 

@@ -1,63 +1,71 @@
-"""``python -m skfair monitor``: add a batch to a monitor's state, for a scheduler."""
+"""Add a batch of predictions to a monitor.
 
-from __future__ import annotations
+Decisions, or scores:
+  python -m skfair monitor state.json monday.csv --y-pred decision \\
+      --pos-label approved --sensitive sex --limit 0.1
+  python -m skfair monitor state.json monday.csv --y-score p --sensitive sex
 
-import argparse
-import json
-import math
-from inspect import signature
-from pathlib import Path
-from typing import Any, NamedTuple
-
-import pandas as pd
-
-from skfair._cli._bins import into_bins, read_bins
-from skfair._cli._options import SEVERAL, add_format, option_of
-from skfair._cli._output import ABOVE_LIMIT, NOTHING_SAID, check_output, say, warn
-from skfair._cli._rows import naming_lines, note_bins
-from skfair._cli._tables import Columns, read_columns
-from skfair._utils._files import check_writable, locked, sha256_of, write_text
-from skfair.groups import encode_groups
-from skfair.metrics._confidence_interval import metric_from_dict
-from skfair.metrics._inputs import collected_reasons
-from skfair.metrics._spec import unwrapped
-from skfair.monitoring import FairnessMonitor
-from skfair.statistics._statistic import check_sealed, sealed
-
-_EXAMPLE = """\
-example:
-  python -m skfair monitor state.json monday.parquet --y-score p --sensitive sex \\
-      --limit 0.1
-
-The first batch makes state.json, later ones are added to it. Metric, limit, level and
-all other options are those of the first batch: those given again must be the same. A
-file with the same bytes is added once, so that a
-command that was stopped can be given again.
+The first batch makes state.json, later ones are added to it. Options of later batches
+are those of the first, unless they say how the file is written: they may be left out,
+and those given again must be the same. A file with the same bytes is added once, so
+that a command that was stopped can be given again.
 
 exit codes: 0, no alarm; 2, the arguments or a file are bad, the state is as it was, and
 one line says why; 3, there is or was an alarm; 4, groups cannot be compared yet; 130,
 interrupted.
 """
 
-#: Options of metrics, and what they are.
-_OF_METRIC: dict[str, tuple[type, str]] = {
-    "threshold": (float, "least score that is a positive decision"),
-    "epsilon": (float, "width of the windows of MCDP"),
-    "bandwidth": (float, "width of the bins of MADD"),
-    "alpha": (float, "share of the tail of CVaR fairness"),
-    "quality": (str, "rate of max-gap and CVaR fairness"),
-    "pos_label": (float, "the positive label"),
-    "multigroup": (str, "pairwise or pooled: how more than two groups are compared"),
-    "multistratum": (str, "max or weighted: the largest over strata, or the mean"),
-}
+from __future__ import annotations
 
+import argparse
+import json
+import math
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Literal
+
+import pandas as pd
+
+from skfair._cli._groups import (
+    drop_missing,
+    group_columns,
+    note_odd_values,
+    positive_label,
+)
+from skfair._cli._options import (
+    ABOVE_LIMIT,
+    NOTHING_SAID,
+    OF_FILE,
+    OF_MONITOR,
+    add_options,
+    check_output,
+    format_of,
+    option_of,
+    parameter_of,
+    read_bins,
+    say,
+    warn,
+)
+from skfair._cli._read import PandasRows, input_record
+from skfair._utils._files import check_writable, locked, write_text
+from skfair._utils._text import listed
+from skfair.groups import encode_groups
+from skfair.metrics._confidence_interval import metric_from_dict
+from skfair.metrics._inputs import collected_reasons
+from skfair.monitoring import FairnessMonitor
+from skfair.statistics._statistic import check_sealed, sealed
+
+#: Options of a monitor; those of a file may be others for each batch.
+_NAMES = (
+    *("--y-pred", "--y-score", "--y-true", "--sensitive", "--control-features"),
+    *("--pos-label", "--scale", "--threshold", "--bins", "--min-group-size"),
+    *("--replace", "--missing", "--drop-repeated", "--limit", *OF_MONITOR),
+)
 #: Type of a state, and its entries.
 _KIND = "skfair monitor"
-_ENTRIES = "monitor", "batches", "columns", "bins"
+_ENTRIES = "monitor", "batches", "options"
 #: Kinds of pictures.
 _PICTURES = ".png", ".svg", ".pdf"
-#: Options that name columns.
-_OF_COLUMNS = "y_score", "y_true", "sensitive", "control_features"
 
 
 def add_monitor(commands: Any) -> None:
@@ -65,67 +73,35 @@ def add_monitor(commands: Any) -> None:
     parser = commands.add_parser(
         "monitor",
         help="add a batch of predictions to a monitor",
-        description="Add a batch of predictions to the state of a monitor.",
-        epilog=_EXAMPLE,
+        usage="%(prog)s STATE TABLE [options]",
+        description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.set_defaults(run=run_monitor)
     add = parser.add_argument
     add("state", type=Path, help="a JSON file, which the first batch makes")
     add("table", type=Path, help="the batch: .csv, .tsv, .csv.gz, .parquet or .xlsx")
-    add("--y-score", required=True, metavar="COLUMN", help="scores, or decisions")
-    add("--y-true", metavar="COLUMN", help="true labels, of metrics that need them")
-    add_format(parser)
-    add("--sensitive", required=True, help="who belongs to which group", **SEVERAL)
-    add("--control-features", help="strata, in every batch or in none", **SEVERAL)
-    add("--metric", metavar="NAME", help="such as mcdp, the default")
-    for name, (kind, what) in _OF_METRIC.items():
-        metavar = "NUMBER" if kind is float else "NAME"
-        add(option_of(name), type=kind, metavar=metavar, help=f"of the metric: {what}")
-    add(
-        "--min-group-size",
-        type=int,
-        metavar="N",
-        help="groups with fewer rows so far are left out and named (default: 1)",
-    )
-    add("--limit", type=float, metavar="NUMBER", help="largest disparity (default: 0)")
-    add(
-        "--confidence-level",
-        type=float,
-        metavar="NUMBER",
-        help="probability of no false alarm, ever (default: 0.95)",
-    )
+    changed: dict[str, tuple[str, dict[str, Any]]] = {
+        "--limit": ("largest disparity without an alarm (default: 0)", {"type": float}),
+        "--min-group-size": (
+            "groups with fewer rows so far are left out and named",
+            {"type": int, "default": 1},
+        ),
+        "--scale": (
+            "rank compares ranks of scores that are any numbers",
+            {"choices": ("probability", "rank"), "default": "probability"},
+        ),
+    }
+    names = [*_NAMES, *OF_FILE]
+    add_options(parser, names, changed)
     add("--out", type=Path, metavar="FILE", help="picture to draw: .png, .svg or .pdf")
+    # Without defaults, options that are given can be told from others.
+    defaults = vars(parser.parse_args(["state.json", "table.csv"]))
+    defaults = {name: defaults[name] for name in map(parameter_of, names)}
+    parser.set_defaults(**dict.fromkeys(defaults), defaults=defaults, run=run_monitor)
 
 
 def run_monitor(given: argparse.Namespace) -> int:
     """Add a batch unless it was added before, and return the exit code."""
-    monitor, is_new, people = _add_batch(given)
-    for name in given.sensitive if len(monitor.history_) == 1 else ():
-        note_bins(given, people[name])
-    if not is_new:
-        warn(given, "note: the batch was added before.")
-    if math.isnan(monitor.interval_.value):
-        warn(given, "groups cannot be compared yet.")
-        return NOTHING_SAID
-    say(_last_look(monitor))
-    return ABOVE_LIMIT if monitor.alarm_ or monitor.change_alarm_ else 0
-
-
-class _State(NamedTuple):
-    """A monitor, hashes of the batches that it has seen, and what is read of each.
-
-    `columns` are names by option; `bins` are those of all batches.
-    """
-
-    monitor: FairnessMonitor
-    batches: list[str]
-    columns: dict[str, str]
-    bins: list[str]
-
-
-def _add_batch(given: argparse.Namespace) -> tuple[FairnessMonitor, bool, Any]:
-    """Add the batch unless it was added before; say whether, and return its groups."""
     check_writable(given.state)
     if given.out is not None:
         check_output(given.out, given.table)
@@ -134,20 +110,162 @@ def _add_batch(given: argparse.Namespace) -> tuple[FairnessMonitor, bool, Any]:
                 f"--out must end in {', '.join(_PICTURES)}, got {given.out}."
             )
     with locked(given.state):
-        monitor, batches, columns, bins = _read(given)
-        table = _read_rows(given, given.table)
-        people = _people(given, table, bins)
-        digest = sha256_of(given.table)
-        is_new = digest not in batches
-        if is_new:
-            with naming_lines(given.table, table, given.form):
-                _update(monitor, given, table, people)
-            entries = monitor.to_dict(), [*batches, digest], columns, bins
-            state = sealed(_KIND, dict(zip(_ENTRIES, entries, strict=True)))
-            write_text(given.state, json.dumps(state))
+        monitor = _add_batch(given)
     if given.out is not None:
         _draw(monitor, given.out)
-    return monitor, is_new, people
+    if math.isnan(monitor.interval_.value):
+        warn(given, "groups cannot be compared yet.")
+        return NOTHING_SAID
+    say(_last_look(monitor))
+    return ABOVE_LIMIT if monitor.alarm_ or monitor.change_alarm_ else 0
+
+
+def _add_batch(given: argparse.Namespace) -> FairnessMonitor:
+    """Add the batch to the state, unless it was added before."""
+    state = _load(given.state) if given.state.exists() else None
+    options = _take_options(given, state)
+    metric, _ = metric_from_dict(_metric(given))
+    if state is None:
+        monitor = FairnessMonitor(
+            metric,
+            at_most=given.limit or 0.0,
+            confidence_level=given.confidence_level,
+        )
+    else:
+        monitor = FairnessMonitor.from_dict(state["monitor"])
+    rows, digest = _read(given), input_record(given.table)["sha256"]
+    batches = [] if state is None else state["batches"]
+    if digest in batches:
+        warn(given, "note: the batch was added before.")
+        return monitor
+    if state is None:
+        note_odd_values(given, rows, [*given.sensitive, *given.control_features])
+    _update(monitor, given, rows)
+    entries = monitor.to_dict(), [*batches, digest], options
+    text = json.dumps(sealed(_KIND, dict(zip(_ENTRIES, entries, strict=True))))
+    write_text(given.state, text)
+    return monitor
+
+
+def _take_options(
+    given: argparse.Namespace, state: dict[str, Any] | None
+) -> dict[str, Any]:
+    """Complete the options by those of the state, and return what a state keeps."""
+    own = {name: getattr(given, name) for name in map(parameter_of, _NAMES)}
+    own = {name: value for name, value in own.items() if value is not None}
+    kept = {} if state is None else state["options"]
+    for name, value in own.items() if state is not None else ():
+        expected = kept.get(name, given.defaults[name])
+        if value != expected:
+            raise ValueError(
+                f"{option_of(name)} must be {_written(expected)}, as in {given.state}, "
+                f"got {_written(value)}."
+            )
+    others = {name: getattr(given, name) for name in map(parameter_of, OF_FILE)}
+    own |= {name: value for name, value in others.items() if value is not None}
+    vars(given).update(given.defaults | kept | own)
+    if len(given.y_score) + len(given.y_pred) != 1:
+        raise ValueError("--y-score or --y-pred must name one column.")
+    if not given.sensitive:
+        raise ValueError("--sensitive must name a column.")
+    return kept | {name: own[name] for name in own if name not in others}
+
+
+def _written(value: Any) -> str:
+    """Write the value of an option as it is typed."""
+    if value in (None, []):
+        return "left out"
+    return ",".join(value) if isinstance(value, list) else str(value)
+
+
+def _metric(given: argparse.Namespace) -> dict[str, Any]:
+    """Name and options of the metric, by default that of decisions or of scores."""
+    decides = bool(given.y_pred) or given.threshold is not None
+    default = "demographic_parity_difference" if decides else "mcdp"
+    name, *written = (given.metric or default).split(",")
+    options: dict[str, Any] = {}
+    for text in written:
+        option, _, value = text.partition("=")
+        options[option] = value
+        with suppress(ValueError):
+            options[option] = float(value)
+    if given.scale == "rank" and not decides:
+        options["scale"] = "rank"
+    return {"name": name, "options": options}
+
+
+def _load(path: Path) -> dict[str, Any]:
+    """Read a state that `_add_batch` has written."""
+    try:
+        state = json.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error:  # also of bytes that are no text
+        raise ValueError(f"{path} is not JSON: {error}.") from error
+    try:
+        check_sealed(state, _KIND, _ENTRIES)
+    except ValueError as error:
+        raise ValueError(f"{path} is not the state of `skfair monitor`: {error}") from (
+            error
+        )
+    for name, kind in zip(_ENTRIES, (dict, list, dict), strict=True):
+        if not isinstance(state[name], kind):
+            raise ValueError(f"{path} is not the state of `skfair monitor`.")
+    return state  # type: ignore[no-any-return]
+
+
+def _read(given: argparse.Namespace) -> PandasRows:
+    """Read the batch, without the rows that are left out."""
+    labels = [*given.y_pred, *([] if given.y_true is None else [given.y_true])]
+    values = dict.fromkeys(labels, "label") | dict.fromkeys(given.y_score, "number")
+    groups = [*given.sensitive, *given.control_features]
+    groups += [] if given.drop_repeated is None else [given.drop_repeated]
+    kinds = dict.fromkeys(groups, "group") | values
+    rows = PandasRows(given.table, kinds, format_of(given))
+    rows.drop_repeated(given.drop_repeated)
+    drop_missing(given, rows, [*values])
+    return rows
+
+
+def _update(
+    monitor: FairnessMonitor, given: argparse.Namespace, rows: PandasRows
+) -> None:
+    """Add the rows of a batch; labels count as 1 if they are the positive one."""
+    frame, true, strata = rows.frame, None, None
+    if given.y_pred:
+        values = _is_positive(given, frame[given.y_pred[0]])
+    else:
+        values = frame[given.y_score[0]]
+        if given.threshold is not None:
+            values = (values >= given.threshold).astype(int)
+    if given.y_true is not None:
+        true = _is_positive(given, frame[given.y_true])
+    names = [*given.sensitive, *given.control_features]
+    people = pd.DataFrame(
+        group_columns(given, rows, names, read_bins(given.bins, names))
+    )
+    missing: Literal["drop", "group"] = "group" if given.missing == "group" else "drop"
+    groups = encode_groups(
+        people[given.sensitive], missing=missing, min_group_size=given.min_group_size
+    )
+    if given.control_features:
+        strata = encode_groups(people[given.control_features], missing=missing)
+    with collected_reasons(), rows.problems():
+        monitor.update(true, values, sensitive_features=groups, control_features=strata)
+
+
+def _is_positive(given: argparse.Namespace, column: Any) -> Any:
+    """Whether labels are the positive one, as 0 and 1."""
+    labels = column.unique().tolist()
+    if given.pos_label is None and {*labels} <= {0, 1}:
+        return column.astype(int)
+    if given.pos_label is None:
+        raise ValueError(
+            f"--pos-label must say which label of column {column.name!r} is positive: "
+            f"it has {listed([repr(label) for label in labels])}."
+        )
+    if len(labels) == 1:  # of a batch in which all are alike
+        return (column.astype(str) == given.pos_label).astype(int)
+    positive = positive_label(given.pos_label, {column.name: labels})
+    return (column == positive).astype(int)
 
 
 def _draw(monitor: FairnessMonitor, path: Path) -> None:
@@ -158,131 +276,6 @@ def _draw(monitor: FairnessMonitor, path: Path) -> None:
 
     ax = Figure(figsize=(8, 5), layout="constrained").subplots()
     MonitorDisplay.from_monitor(monitor, ax=ax).figure_.savefig(path)
-
-
-def _read_rows(given: argparse.Namespace, path: Path) -> Any:
-    """Read a table, of which no value may be missing."""
-    columns = Columns.of(
-        [given.y_score],
-        [] if given.y_true is None else [given.y_true],
-        [*given.sensitive, *given.control_features],
-    )
-    table = read_columns(path, columns, given.form)
-    missing = table.isna().any()
-    if missing.any():
-        name = missing.index[missing.to_numpy().argmax()]
-        n_missing = int(table[name].isna().sum())
-        raise ValueError(
-            f"column {name!r} of {path} has {n_missing:,} missing values, "
-            "expected none."
-        )
-    return table
-
-
-def _people(given: argparse.Namespace, table: Any, bins: list[str]) -> pd.DataFrame:
-    """Return the groups and strata of the rows of a table."""
-    names = [*given.sensitive, *given.control_features]
-    return pd.DataFrame(into_bins(table, names, read_bins(bins, names)))
-
-
-def _update(
-    monitor: FairnessMonitor,
-    given: argparse.Namespace,
-    table: Any,
-    people: pd.DataFrame,
-) -> None:
-    """Add the rows of a table, with their groups and strata."""
-    smallest = 1 if given.min_group_size is None else given.min_group_size
-    groups = encode_groups(people[given.sensitive], min_group_size=smallest)
-    with collected_reasons():
-        monitor.update(
-            None if given.y_true is None else table[given.y_true],
-            table[given.y_score],
-            sensitive_features=groups,
-            control_features=people[given.control_features]
-            if given.control_features
-            else None,
-        )
-
-
-def _read(given: argparse.Namespace) -> _State:
-    """Read the state, or begin one; options that are given must be those of it."""
-    of_metric = {name: getattr(given, name) for name in _OF_METRIC}
-    of_metric = {name: value for name, value in of_metric.items() if value is not None}
-    own_columns = _columns(given)
-    if not given.state.exists():
-        name = given.metric or "mcdp"
-        metric, _ = metric_from_dict({"name": name, "options": of_metric})
-        options = {"at_most": given.limit, "confidence_level": given.confidence_level}
-        options = {name: one for name, one in options.items() if one is not None}
-        monitor = FairnessMonitor(metric, **options)
-        return _State(monitor, [], own_columns, given.bins)
-    found = _load(given.state)
-    monitor = FairnessMonitor.from_dict(found["monitor"])
-    batches, columns, bins = (found[name] for name in _ENTRIES[1:])
-    if given.bins and given.bins != bins:
-        raise ValueError(
-            f"--bins must be {' '.join(bins) or 'left out'}, as in {given.state}, got "
-            f"{' '.join(given.bins)}."
-        )
-    options = vars(given) | {"at_most": given.limit}
-    options |= dict.fromkeys(_OF_COLUMNS) | own_columns
-    for name, value in (_known(monitor) | columns).items():
-        own = options.get(name)
-        if own is not None and own != value:
-            expected = "left out" if value is None else value
-            raise ValueError(
-                f"{option_of(name)} must be {expected}, as in {given.state}, got {own}."
-            )
-    # An option that the metric lacks is not known.
-    name = found["monitor"]["metric"]["name"]
-    metric_from_dict({"name": name, "options": of_metric})
-    return _State(monitor, batches, columns | own_columns, bins)
-
-
-def _load(path: Path) -> dict[str, Any]:
-    """Read a state that `_add_batch` has written."""
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except (ValueError, RecursionError) as error:  # also of bytes that are no text
-        raise ValueError(f"{path} is not JSON: {error}.") from error
-    try:
-        check_sealed(found, _KIND, _ENTRIES)
-    except ValueError as error:
-        raise ValueError(f"{path} is not the state of `skfair monitor`: {error}") from (
-            error
-        )
-    types = dict, list, dict, list
-    if any(not isinstance(found[n], t) for n, t in zip(_ENTRIES, types, strict=True)):
-        raise ValueError(f"{path} is not the state of `skfair monitor`.")
-    return found  # type: ignore[no-any-return]
-
-
-def _known(monitor: FairnessMonitor) -> dict[str, Any]:
-    """Return the options of a monitor and of its metric, by name."""
-    function, options = unwrapped(monitor.metric)
-    bound = signature(function).bind_partial(**options)
-    bound.apply_defaults()
-    found = bound.arguments
-    known = {name: found[name] for name in _OF_METRIC if name in found}
-    known["metric"] = function.__name__
-    known["at_most"] = monitor.at_most
-    known["confidence_level"] = monitor.confidence_level
-    parts = monitor.statistic_
-    if parts is not None:
-        first = next(iter(parts.values())) if isinstance(parts, dict) else parts
-        known["min_group_size"] = first.min_group_size
-    return known
-
-
-def _columns(given: argparse.Namespace) -> dict[str, str]:
-    """Return the names of the columns that are read, by option."""
-    named = {name: getattr(given, name) for name in _OF_COLUMNS}
-    return {
-        name: value if isinstance(value, str) else ",".join(value)
-        for name, value in named.items()
-        if value
-    }
 
 
 def _last_look(monitor: FairnessMonitor) -> str:

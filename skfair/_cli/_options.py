@@ -1,27 +1,23 @@
-"""Options that several commands have, and how they are read."""
+"""The options of all commands, in one table, and what commands print."""
 
 from __future__ import annotations
 
 import argparse
 import datetime
+import sys
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
-from skfair._cli._text import Format
+import numpy as np
 
-#: Options that are not named after the parameter that they stand for.
-_OTHER_NAMES = {
-    "n_resamples": "--resamples",
-    "n_permutations": "--permutations",
-    "random_state": "--seed",
-    "n_jobs": "--jobs",
-    "at_most": "--limit",
-}
+from skfair._cli._read import Format, files_of
+from skfair._utils._files import check_writable
 
-
-def option_of(parameter: str) -> str:
-    """Name the option of a parameter."""
-    return _OTHER_NAMES.get(parameter, f"--{parameter.replace('_', '-')}")
+#: Exit codes beside 0 for success, 2 for bad input and 130 if interrupted.
+ABOVE_LIMIT, NOTHING_SAID = 3, 4
+#: Files that no command writes.
+_OTHER_FORMATS = (".pdf", ".doc", ".docx", ".xlsx")
 
 
 class _ColumnNames(argparse.Action):
@@ -29,64 +25,8 @@ class _ColumnNames(argparse.Action):
 
     def __call__(self, _: Any, given: Any, text: Any, option: Any = None) -> None:
         names = map(str.strip, text.split(","))
-        every = [*getattr(given, self.dest), *filter(None, names)]
+        every = [*(getattr(given, self.dest) or ()), *filter(None, names)]
         setattr(given, self.dest, [*dict.fromkeys(every)])
-
-
-#: What options have in common that take several columns.
-SEVERAL: dict[str, Any] = {"action": _ColumnNames, "default": [], "metavar": "COLUMNS"}
-
-
-def add_table(parser: argparse.ArgumentParser, also: str = "") -> None:
-    """Describe the table of predictions, and what is done with missing values.
-
-    `also` says what else than a file the table may be.
-    """
-    add = parser.add_argument
-    text = f"a .csv, .tsv, .csv.gz, .parquet or .xlsx file{also}"
-    add("table", type=Path, help=text)
-    add_format(parser)
-    add(
-        "--missing",
-        choices=("raise", "drop", "group"),
-        default="raise",
-        help="what to do with missing values: raise an error, leave these rows out, or "
-        "make rows without a group a group of their own (default: %(default)s)",
-    )
-
-
-def add_format(parser: argparse.ArgumentParser) -> None:
-    """Describe how a table is written, and which of its numbers are groups."""
-    add = parser.add_argument
-    add("--sep", type=_separator, help="separator of columns, such as ';' or tab")
-    add("--encoding", default="utf-8", help="of text files (default: %(default)s)")
-    add(
-        "--decimal",
-        choices=(".", ","),
-        default=".",
-        help="decimal mark of text files: 0.5 or 0,5 (default: %(default)s)",
-    )
-    add(
-        "--thousands",
-        choices=(",", ".", "'", " "),
-        help="mark between groups of three digits: ',' reads 1,000 as a thousand",
-    )
-    add(
-        "--bins",
-        action="append",
-        default=[],
-        metavar="COLUMN=EDGES",
-        help="make groups of a number: --bins age=30,50 are under 30, 30 to under 50, "
-        "and 50 and over",
-    )
-
-
-def add_output_format(
-    parser: argparse.ArgumentParser, formats: tuple[str, ...], text: str
-) -> None:
-    """Describe the format of the output; `formats` are those that it may have."""
-    parser.set_defaults(formats=formats)
-    parser.add_argument("--format", choices=formats, help=text)
 
 
 def _separator(text: str) -> str:
@@ -97,18 +37,227 @@ def _separator(text: str) -> str:
     return mark
 
 
+_COLUMN = {"metavar": "COLUMN"}
+_COLUMNS = {"metavar": "COLUMNS", "action": _ColumnNames, "default": []}
+_FILE = {"metavar": "FILE", "type": Path}
+_NUMBER = {"metavar": "N", "type": float}
+_WHOLE = {"metavar": "N", "type": int}
+_REPEATED = {"action": "append", "default": []}
+
+#: Options by what they are about: their help, and what else `add_argument` is given.
+#: `dest`, or else the name, is the parameter of the library that an option sets.
+_TABLE: dict[str, dict[str, tuple[str, dict[str, Any]]]] = {
+    "columns": {
+        "--y-pred": ("decisions, or other predicted labels", _COLUMNS),
+        "--y-score": (
+            "probabilities of the positive label, unless --scale says otherwise",
+            _COLUMNS,
+        ),
+        "--y-true": ("true labels; without, errors are left out", _COLUMN),
+        "--sensitive": ("who belongs to which group", _COLUMNS),
+        "--control-features": ("strata, within which groups are compared", _COLUMNS),
+        "--sample-weight": ("non-negative weights of the rows", _COLUMN),
+        "--group-probability": (
+            "probability of one of two groups where groups are not known, or a column "
+            "for each group: adds bounds of the metrics",
+            _COLUMNS,
+        ),
+        "--proxy": (
+            "what tells of the group, such as a surname and a place; without, rows of "
+            "like probability are joined",
+            _COLUMNS,
+        ),
+    },
+    "what the values mean": {
+        "--pos-label": ("the positive label (default: 1)", {"metavar": "LABEL"}),
+        "--scale": (
+            "rank compares ranks of scores that are any numbers; real is of predicted "
+            "numbers, such as salaries",
+            {"choices": ("probability", "rank", "real"), "default": "probability"},
+        ),
+        "--threshold": (
+            "least score that is a positive decision, in the unit of the score "
+            "(default: 0.5 of probabilities, else none)",
+            _NUMBER,
+        ),
+        "--bins": (
+            "make groups of a number: age=30,50 are under 30, 30 to under 50, and 50 "
+            "and over",
+            {**_REPEATED, "metavar": "COLUMN=EDGES"},
+        ),
+        "--min-group-size": (
+            "groups with fewer rows are left out and named",
+            {**_WHOLE, "default": 10},
+        ),
+        "--rare": (
+            "what to do with groups of fewer rows: name them and compare the others, "
+            "leave their rows out of every number, or merge them into (other)",
+            {"choices": ("keep", "drop", "merge"), "default": "keep"},
+        ),
+        "--replace": (
+            "read a value as another: sex:f=F; without a new one, as in age:999=, it "
+            "is missing",
+            {**_REPEATED, "metavar": "COLUMN:OLD=NEW"},
+        ),
+        "--missing": (
+            "what to do with empty cells: raise an error, leave these rows out, or "
+            "make rows without a group a group of their own",
+            {"choices": ("raise", "drop", "group"), "default": "raise"},
+        ),
+        "--drop-repeated": (
+            "keep the first row of each value of a column, such as an identifier",
+            _COLUMN,
+        ),
+    },
+    "how the table is written": {
+        "--sep": ("separator of columns, such as ';' or tab", {"type": _separator}),
+        "--encoding": ("of text files", {"default": "utf-8"}),
+        "--decimal": (
+            "decimal mark of text files: 0.5 or 0,5",
+            {"choices": (".", ","), "default": "."},
+        ),
+        "--thousands": (
+            "mark between groups of three digits: ',' reads 1,000 as a thousand",
+            {"choices": (",", ".", "'", " ")},
+        ),
+    },
+    "what is computed": {
+        "--permutations": (
+            "shuffles behind each p-value",
+            {**_WHOLE, "default": 199, "dest": "n_permutations"},
+        ),
+        "--resamples": (
+            "resamples for the intervals of DCP and calibration gap",
+            {**_WHOLE, "default": 500, "dest": "n_resamples"},
+        ),
+        "--intersection": (
+            "report on the intersection of more than two attributes, too",
+            {"action": "store_true", "default": None},
+        ),
+        "--seed": (
+            "the same one gives the same page",
+            {**_WHOLE, "default": 0, "dest": "random_state"},
+        ),
+        "--jobs": ("number of processes", {**_WHOLE, "default": 1, "dest": "n_jobs"}),
+        "--impact-ratios": (
+            "add tables of selection and scoring rates over the highest rate",
+            {"action": "store_true"},
+        ),
+        "--min-share": (
+            "least share of the rows of a group with an impact ratio, such as 0.02",
+            {**_NUMBER, "default": 0.0},
+        ),
+    },
+    "what is watched": {
+        "--metric": (
+            "such as mcdp, the default of scores, or mcdp,epsilon=0.1; decisions have "
+            "demographic_parity_difference",
+            {"metavar": "NAME[,OPTION=VALUE]"},
+        ),
+        "--confidence-level": (
+            "probability of no false alarm, ever",
+            {**_NUMBER, "default": 0.95},
+        ),
+    },
+    "what is written": {
+        "--out": ("file to write", _FILE),
+        "--format": (
+            "a page, all numbers and texts, or Markdown (default: as --out ends)",
+            {"choices": ("html", "json", "md")},
+        ),
+        "--title": ("title of the page", {"default": "Fairness report"}),
+        "--date": (
+            "write a date on the page, such as 2026-01-31; without a value, today",
+            {"nargs": "?", "const": "today"},
+        ),
+        "--limit": (
+            "mcdp=0.1: exit with code 3 if this metric is larger for any attribute and "
+            "model; 0.1: say on the page what is within it",
+            {**_REPEATED, "metavar": "[METRIC=]NUMBER"},
+        ),
+        "--bundle": (
+            "write the page into a directory, with the statistics from which others "
+            "can verify it by `skfair verify DIR`",
+            {"metavar": "DIR", "type": Path},
+        ),
+        "--min-cell": (
+            "in the bundle, join and withhold what tells of fewer than N people",
+            _WHOLE,
+        ),
+        "--public-summary": (
+            "Markdown file for the public summary of New York City's Local Law 144; "
+            "needs --date, that of the audit, and the next two",
+            _FILE,
+        ),
+        "--distribution-date": ("when the use of the tool began", {"metavar": "DATE"}),
+        "--source": ("source and explanation of the data", {"metavar": "TEXT"}),
+        "--justification": ("why categories are excluded", {"metavar": "TEXT"}),
+    },
+}
+_OPTIONS = {name: entry for title in _TABLE.values() for name, entry in title.items()}
+#: Options that may differ between the batches of a monitor.
+OF_FILE = _TABLE["how the table is written"].keys()
+#: Options of a monitor alone.
+OF_MONITOR = _TABLE["what is watched"].keys()
+
+
+def add_options(
+    parser: argparse.ArgumentParser,
+    names: Collection[str] = _OPTIONS.keys() - OF_MONITOR,
+    changed: Mapping[str, tuple[str, dict[str, Any]]] | None = None,
+) -> None:
+    """Describe some options of the table; `changed` has those that differ."""
+    for title, options in _TABLE.items():
+        group = parser.add_argument_group(title)
+        for name in (name for name in options if name in names):
+            text, keywords = (changed or {}).get(name, options[name])
+            default = keywords.get("default")
+            told = f" (default: {default})" if default else ""
+            group.add_argument(name, help=f"{text}{told}", **keywords)
+
+
+def parameter_of(option: str) -> str:
+    """Name the parameter that an option sets."""
+    return str(_OPTIONS[option][1].get("dest", option[2:].replace("-", "_")))
+
+
+def option_of(parameter: str) -> str:
+    """Name the option of a parameter."""
+    named = {parameter_of(option): option for option in _OPTIONS}
+    named["at_most"] = "--limit"
+    return named.get(parameter, f"--{parameter.replace('_', '-')}")
+
+
 def format_of(given: argparse.Namespace) -> Format:
     """Return how a table is written, as these options say."""
-    return Format(given.sep, given.encoding, given.decimal, given.thousands)
+    replaced: dict[str, dict[str, str]] = {}
+    for text in given.replace:
+        column, colon, change = text.partition(":")
+        old, equals, new = change.rpartition("=")
+        if not (column and colon and equals and old):
+            raise ValueError(f"--replace must be COLUMN:OLD=NEW, got {text!r}.")
+        replaced.setdefault(column, {})[old] = new
+    return Format(given.sep, given.encoding, given.decimal, given.thousands, replaced)
 
 
-def date_of(given: argparse.Namespace) -> dict[str, str]:
-    """Return the date to write, of today if it has no value; nothing without it."""
-    if given.date is None:
-        return {}
-    if given.date == "today":
-        return {"date": datetime.date.today().isoformat()}
-    return {"date": iso_date(given.date, "--date", ", or have no value")}
+def read_bins(given: Iterable[str], columns: Iterable[str]) -> dict[str, list[float]]:
+    """Read the edges of ranges, such as ``age=30,50``."""
+    columns, bins = [*columns], {}
+    for text in given:
+        name, _, written = text.rpartition("=")
+        if name not in columns:
+            raise ValueError(
+                "--bins must be COLUMN=EDGES with a column of --sensitive or "
+                f"--control-features, got {text!r}."
+            )
+        try:
+            edges = [float(edge) for edge in written.split(",")]
+        except ValueError:
+            edges = [np.nan]
+        if not np.isfinite(edges).all() or (np.diff(edges) <= 0).any():
+            raise ValueError(f"--bins must have increasing numbers, got {text!r}.")
+        bins[name] = edges
+    return bins
 
 
 def iso_date(text: str, option: str, otherwise: str = "") -> str:
@@ -119,3 +268,32 @@ def iso_date(text: str, option: str, otherwise: str = "") -> str:
         raise ValueError(
             f"{option} must be a date such as 2026-01-31{otherwise}, got {text!r}."
         ) from None
+
+
+def check_output(path: Path, table: Path, option: str = "--out") -> None:
+    """Raise before the long work if a file cannot be written after it, or is input."""
+    if path.suffix.lower() in _OTHER_FORMATS:
+        raise ValueError(
+            f"{option} {path} must end in .html, .json or .md. A browser prints a page "
+            "as PDF."
+        )
+    check_writable(path)
+    files = files_of(table)
+    for file in files if path.exists() else ():
+        if file.exists() and path.samefile(file):
+            raise ValueError(f"{option} {path} is {file}, which is to be read.")
+    # Another run would read what this one has written.
+    if files != [table] and path.absolute().match(str(table.absolute())):
+        raise ValueError(f"{option} {path} is a file that {table} matches.")
+
+
+def say(text: str, stream: TextIO | None = None) -> None:
+    """Print a line; characters that the console does not know are escaped."""
+    stream = sys.stdout if stream is None else stream
+    encoding = getattr(stream, "encoding", None) or "utf-8"
+    print(text.encode(encoding, "backslashreplace").decode(encoding), file=stream)
+
+
+def warn(given: argparse.Namespace, text: str) -> None:
+    """Print a line to the standard error stream, after the name of the command."""
+    say(f"skfair {given.command}: {' '.join(text.split())}", sys.stderr)

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from skfair._cli._output import say, warn
+from skfair._cli._options import say, warn
 from skfair._utils._text import counted
 from skfair.report import verify_bundle
 
@@ -17,7 +17,8 @@ def add_verify(commands: Any) -> None:
         "verify",
         help="compute the numbers of a bundle again, without the rows",
         description="Compute the numbers of a bundle that `audit --bundle` has written "
-        "again. Exit codes: 0, they agree; 1, they do not, or it is no bundle; 2, it "
+        "again.",
+        epilog="exit codes: 0, they agree; 1, they do not, or it is no bundle; 2, it "
         "cannot be read.",
     )
     parser.add_argument("directory", type=Path, help="the bundle")
@@ -25,15 +26,17 @@ def add_verify(commands: Any) -> None:
 
 
 def run_verify(given: argparse.Namespace) -> int:
-    """Verify a bundle, and say what is wrong with it, and what was not verified."""
+    """Verify a bundle; say what was not verified, and at last whether it agrees."""
     if not given.directory.is_dir():
         raise NotADirectoryError(
             f"{given.directory} is no directory, as `skfair audit --bundle` writes."
         )
-    found = verify_bundle(given.directory)
-    for text in found.problems:
-        warn(given, f"wrong: {text}")
-    say(f"{counted(found.n_verified, 'number')} computed again from the statistics")
-    for text in found.not_verified:
+    check = verify_bundle(given.directory)
+    say(f"{counted(check.n_verified, 'number')} computed again from the statistics")
+    for text in check.not_verified:
         say(f"not verified: {text}")
-    return 0 if found.ok else 1
+    for text in check.problems:
+        warn(given, f"differs: {text}")
+    if check.ok:
+        say("agrees: page, summary and statistics")
+    return 0 if check.ok else 1

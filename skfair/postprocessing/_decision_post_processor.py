@@ -5,8 +5,8 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Hashable
-from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, NamedTuple, Self, get_args
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
 import pandas as pd
@@ -34,10 +34,10 @@ from skfair._utils._arrays import Floats, Integers, quotients
 from skfair._utils._progress import reports_tasks
 from skfair._utils._results import Result
 from skfair._utils._text import listed
-from skfair._utils._validation import check_choice, check_flag, check_real, count_rows
+from skfair._utils._validation import check_choice, check_flag, check_real
 from skfair._utils._warnings import warn_user
 from skfair.exceptions import MitigationWarning
-from skfair.groups import Groups, Selector, encode_groups, resolve_groups
+from skfair.groups import Selector, encode_groups, resolve_groups
 from skfair.metrics import dcp
 from skfair.postprocessing._unaware_post_processor import weights_for
 
@@ -49,6 +49,10 @@ _SHARES = (*np.arange(1.0, 0.3, -0.1), *np.arange(0.3, 0.0, -0.05), 0.02, 0.005)
 _WIDTHS = (0.05, 0.01, 0.002)
 #: A limit of 0 would leave multipliers without a bound.
 _LEAST_LIMIT = 1e-4
+#: Each pair of groups is compared, or with more groups each with everyone.
+_MOST_GROUPS_IN_PAIRS = 20
+#: Decimals of a row's probabilities from this one on decide how ties are broken.
+_FIRST_DECIMAL = 1e4
 #: Probabilities below this count as this in logarithms.
 _LEAST_PROBABILITY = 1e-6
 #: A group with fewer rows of a class says little about its rates there.
@@ -111,17 +115,6 @@ class DecisionComparison(Result):
         )
 
 
-class _Rows(NamedTuple):
-    """Held-out rows with a group: codes of class and group, weights, probabilities."""
-
-    y: Integers
-    groups: Groups
-    weights: Floats
-    probabilities: Floats
-    #: Probability of each group, or of each group and class; no columns with the group.
-    predicted: Floats
-
-
 class DecisionPostProcessor(
     MetaMitigator,
     ClassifierMixin,  # type: ignore[misc]
@@ -141,7 +134,8 @@ class DecisionPostProcessor(
     where the :math:`r_c` say how much a row counts in the rates of each group. The
     multipliers :math:`\\lambda` are the solution of one convex problem, whose size does
     not depend on the number of rows: the least expected loss of accuracy at which the
-    rates of groups differ by no more than a limit.
+    rates of groups differ by no more than a limit. Nothing is drawn at random: people
+    with the same features, and the same group if it is used, get the same decision.
 
     Parameters
     ----------
@@ -219,22 +213,28 @@ default="demographic_parity"
 
     Notes
     -----
-    With shares :math:`P` of groups and classes,
-    :math:`r_g = P(g \\mid x) / P(g) - 1` for demographic parity, and
-    :math:`r_{gj} = P(g, j \\mid x) / P(g, j) - P(j \\mid x) / P(j)` for errors. With
+    With shares :math:`P` of groups and classes, :math:`r_g = P(g \\mid x) / P(g)` for
+    demographic parity, and :math:`r_{gj} = P(g, j \\mid x) / P(g, j)` for errors. With
     the group, :math:`P(g \\mid x)` is 0 or 1, and the probabilities of classes are
     calibrated within each group; without it, a clone of the classifier predicts the
-    group, or the group and the class. The multipliers minimise
+    group, or the group and the class. A pair of groups a and b is compared by a
+    multiplier :math:`\\mu_{ab} \\ge 0`, which adds to :math:`\\lambda_a` and is taken
+    from :math:`\\lambda_b`. These minimise
 
     .. math::
         E \\max_k \\left( p_k - \\sum_c \\lambda_{ck} r_c \\right)
-        + \\frac{d}{2} \\sum |\\lambda_{ck}|,
+        + d \\sum \\mu,
 
     whose maximum is smoothed less and less. The constraint is met in expectation under
     these probabilities. So limits d from the plain difference down to 0 are tried, and
     among those whose *measured* difference on held-out rows, with true groups and
     classes, is at most `max_difference`, the one with the highest accuracy is taken. If
-    there is none, the smallest difference is.
+    there is none, the smallest difference is. More than 20 groups are each compared
+    with everyone, at half the limit.
+
+    Equal errors often need that some of the people with nearly the same score get one
+    decision, and some another. Late decimals of a row's probabilities decide which:
+    they move its scores by some thousandths.
 
     There are no probabilities of the new decisions: scores that a rule by group has
     moved are no estimates of a class. `decision_function` has the scores.
@@ -350,7 +350,10 @@ default="demographic_parity"
         """
         self._check_parameters()
         features, rows = self._prepare(X, y, sensitive_features, None, sample_weight)
-        self._cost = self._read_cost()
+        cost = self._read_cost()
+        self._compared = self._decisions_compared()
+        self._unit = float(np.ptp(cost)) or 1.0
+        self._cost = cost / self._unit
         self._performance = "accuracy" if self.cost is None else "neg_cost"
         routed = route_fit_params(self, sensitive_features, fit_params, rows.weight)
         target = self.classes_[rows.y_true]
@@ -359,9 +362,9 @@ default="demographic_parity"
             self.estimators_, self.group_estimators_ = [plain], []
             self.path_, self.comparison_ = pd.DataFrame(), None
             return self
-        self._rows = self._predict_held_out(X, features, rows, target, routed)
+        predicted = self._predict_held_out(X, features, rows, target, routed)
         self._warn_of_few_rows()
-        self._fit_path()
+        self._fit_path(predicted)
         return self._choose()
 
     def with_difference(self, max_difference: float) -> Self:
@@ -507,8 +510,12 @@ default="demographic_parity"
 
     def _predict_held_out(
         self, X: Any, features: Any, rows: Rows, target: NDArray[Any], routed: Any
-    ) -> _Rows:
-        """Fit the classifiers on folds, and predict the rows that are held out."""
+    ) -> Floats:
+        """Fit the classifiers on folds, and predict the rows that are held out.
+
+        Set the held-out rows that are compared, and return the probability of each
+        group, or of each group and class; no columns with the group.
+        """
         estimator, params = self.estimator, routed.estimator.fit
         frozen, splits = isinstance(estimator, FrozenEstimator), []
         if not (frozen and self.uses_group):
@@ -517,92 +524,81 @@ default="demographic_parity"
             )
         n_fits = 0 if frozen else len(splits)
         self._tasks.begin(n_fits + (0 if self.uses_group else len(splits)))
-        with self._tip_to_drop(X):
-            self.estimators_, held_out = predict_folds(
-                estimator,
+
+        def predict(
+            model: Any, target: NDArray[Any], labels: list[Any], params: dict[str, Any]
+        ) -> tuple[list[Any], Floats]:
+            models, held_out = predict_folds(
+                model,
                 features,
                 rows,
                 target,
-                self.classes_.tolist(),
+                labels,
                 splits,
                 params,
                 self.n_jobs,
                 self._tasks.done,
             )
-        self.group_estimators_ = []
-        probabilities = mean_of_folds(held_out, len(rows))
-        kept = (rows.groups.codes >= 0) & (rows.weights > 0)
-        kept &= np.isfinite(probabilities).all(axis=1)
-        predicted = np.zeros((len(rows), 0))
+            return models, mean_of_folds(held_out, len(rows))
+
+        with self._tip_to_drop(X):
+            self.estimators_, probabilities = predict(
+                estimator, target, self.classes_.tolist(), params
+            )
+        self.group_estimators_, predicted = [], np.zeros((len(rows), 0))
+        codes = rows.groups.codes.astype(np.intp)
         if not self.uses_group:
             if frozen or not get_config()["enable_metadata_routing"]:
                 estimator = estimator.estimator if frozen else estimator
                 params = weights_for(estimator, rows.weight)
             # Where errors are compared, a label is a group and a class together.
-            n_labels = len(self.groups_) * self._n_conditions
-            codes = rows.groups.codes
-            labels = codes.astype(np.int64) * self._n_conditions
-            labels = np.where(codes < 0, -1, labels + self._conditions(rows.y_true))
-            self.group_estimators_, of_groups = predict_folds(
-                estimator,
-                features,
-                rows,
-                labels,
-                list(range(n_labels)),
-                splits,
-                params,
-                self.n_jobs,
-                self._tasks.done,
+            n_cells = len(self.groups_) * len(self._compared)
+            self.group_estimators_, predicted = predict(
+                estimator, self._cells(rows), list(range(n_cells)), params
             )
-            predicted = mean_of_folds(of_groups, len(rows))
-            kept &= np.isfinite(predicted).all(axis=1)
-        return _Rows(
-            rows.y_true[kept],
-            rows.groups[kept],
-            rows.weights[kept],
-            probabilities[kept],
-            predicted[kept],
-        )
+        used = (codes >= 0) & (rows.weights > 0)
+        used &= np.isfinite(probabilities).all(axis=1)
+        used &= np.isfinite(predicted).all(axis=1)
+        self._rows = replace(rows, y_pred=probabilities)[used]
+        return predicted[used]
 
-    @property
-    def _n_conditions(self) -> int:
-        """Number of sets of rows in which groups are compared: all rows, or classes."""
-        parity = self.constraint == "demographic_parity"
-        return 1 if parity else len(self.classes_)
+    def _decisions_compared(self) -> NDArray[np.bool_]:
+        """Which decisions (columns) are compared in each set of rows.
 
-    def _conditions(self, y: Integers) -> Integers:
-        """Return the set of rows in which each row is compared."""
-        return y if self._n_conditions > 1 else np.zeros_like(y)
-
-    @property
-    def _compared(self) -> NDArray[np.bool_]:
-        """Which decisions are compared in each set of rows."""
+        The sets are all rows, or those of each class.
+        """
         n_classes = len(self.classes_)
-        compared = np.ones((self._n_conditions, n_classes), dtype=bool)
-        if self.constraint == "true_positive_rate":
+        compared = np.ones((n_classes, n_classes), dtype=bool)
+        if self.constraint == "demographic_parity":
+            compared = compared[:1]
+        elif self.constraint == "true_positive_rate":
             compared = np.eye(n_classes, dtype=bool)
-            compared[0, 0] = n_classes > 2
+        if n_classes == 2:  # rates of the first class are 1 minus those of the second
+            compared[:, 0] = False
         return compared
 
-    def _cells(self) -> Integers:
-        """Return the cell, a group and a set of rows, of each held-out row."""
-        codes = self._rows.groups.codes.astype(np.intp)
-        return codes * self._n_conditions + self._conditions(self._rows.y)
+    def _cells(self, rows: Rows) -> Integers:
+        """Return the cell, a group and a set of rows, of each row; -1 for no group."""
+        codes, n_conditions = rows.groups.codes.astype(np.intp), len(self._compared)
+        conditions = rows.y_true if n_conditions > 1 else 0
+        return np.where(codes < 0, -1, codes * n_conditions + conditions)
 
     def _per_cell(self, values: Floats) -> Floats:
         """Sum values of held-out rows by cell, shape (n_groups, n_conditions)."""
-        shape = len(self.groups_), self._n_conditions
-        sums: Any = np.bincount(self._cells(), values, math.prod(shape))
+        shape = len(self.groups_), len(self._compared)
+        sums: Any = np.bincount(self._cells(self._rows), values, math.prod(shape))
         return np.asarray(sums.reshape(shape), dtype=np.float64)
 
     def _warn_of_few_rows(self) -> None:
         """Name the groups with few rows of a class whose errors are compared."""
-        counts = self._per_cell(np.ones(len(self._rows.y)))
+        if self.constraint == "demographic_parity":
+            return
+        counts = self._per_cell(np.ones(len(self._rows)))
         few = [
             f"{self.groups_[group]!r} has {counts[group, label]:.0f} of class "
             f"{self.classes_[label]}"
             for group, label in np.argwhere(counts < _FEW_ROWS)
-            if self._n_conditions > 1 and self._compared[label].any()
+            if self._compared[label].any()
         ]
         if few:
             warn_user(
@@ -611,50 +607,44 @@ default="demographic_parity"
                 MitigationWarning,
             )
 
-    def _fit_path(self) -> None:
+    def _fit_path(self, predicted: Floats) -> None:
         """Solve for limits from the plain difference down to 0, and measure each."""
-        rows, codes = self._rows, self._rows.groups.codes
+        rows, codes, p = self._rows, self._rows.groups.codes, self._rows.y_pred
         weights = rows.weights / rows.weights.sum()
-        self._cell_shares, self._centres = self._per_cell(weights), np.zeros(())
-        self._calibrations = None
-        if self.uses_group and self._n_conditions > 1:
+        self._calibrations = []
+        if self.uses_group:
             self._calibrations = [
-                _calibrate(rows.probabilities[own], rows.y[own], rows.weights[own])
+                _calibrate(p[own], rows.y_true[own], rows.weights[own])
                 for own in (codes == group for group in range(len(self.groups_)))
             ]
-        ratios = self._ratios(rows.probabilities, codes, rows.predicted)
-        self._centres = weights @ ratios
-        ratios -= self._centres
-        values = -rows.probabilities @ self._cost
-        plain = self._difference(values.argmax(axis=1))[0]
-        fitted = np.tile(self._compared, (len(self.groups_), 1))
-        path, start = [np.zeros(fitted.shape)], None
-        for share in _SHARES:
-            limit = max(share * plain, _LEAST_LIMIT)
-            start = _solve(values, ratios, weights, fitted, limit, start)
-            path.append(start)
-        self._path, records = path, []
-        self._decisions = [
-            (values - ratios @ multipliers).argmax(axis=1) for multipliers in path
-        ]
-        limits = (math.inf, *_SHARES)
-        for limit, decisions in zip(limits, self._decisions, strict=True):
-            records.append(
-                {
-                    "params": {"limit": limit * plain},
-                    "limit": limit * plain,
-                    f"mean_test_{self._performance}": self._gain(decisions),
-                    "mean_test_neg_difference": -self._difference(decisions)[0],
-                }
-            )
-        self.path_ = pd.DataFrame(records)
+        self._shares = np.ones((len(self.groups_), len(self._compared)))
+        values, ratios = self._values_and_ratios(p, codes, predicted)
+        self._shares = (weights @ ratios).reshape(self._shares.shape)
+        ratios = quotients(ratios, self._shares.ravel())
+        plain = (-p @ self._cost).argmax(axis=1)
+        largest = self._difference(plain)[0]
+        limits = np.maximum(np.multiply(_SHARES, largest), _LEAST_LIMIT)
+        solved = _solve(values, ratios, weights, self._shares, self._compared, limits)
+        values = values + _noise(p)
+        adjusted = [(values - ratios @ each).argmax(axis=1) for each in solved]
+        self._path, self._decisions = [None, *solved], [plain, *adjusted]
+        self.path_ = pd.DataFrame(
+            {
+                "params": {"limit": limit},
+                "limit": limit,
+                f"mean_test_{self._performance}": self._gain(decisions),
+                "mean_test_neg_difference": -self._difference(decisions)[0],
+            }
+            # No difference is above 1, the limit of the plain decisions.
+            for limit, decisions in zip((1.0, *limits), self._decisions, strict=True)
+        )
 
     def _gain(self, decisions: Integers) -> float:
         """Accuracy of decisions for the held-out rows, or minus their mean cost."""
         cost = np.average(
-            self._cost[self._rows.y, decisions], weights=self._rows.weights
+            self._cost[self._rows.y_true, decisions], weights=self._rows.weights
         )
-        return float(1 - cost if self.cost is None else -cost)
+        return float(1 - cost if self.cost is None else -cost * self._unit)
 
     def _difference(self, decisions: Integers) -> tuple[float, float]:
         """Largest difference of the rates compared, and its standard error."""
@@ -692,7 +682,7 @@ default="demographic_parity"
         if self.constraint == "equalized_odds":
             shares = [
                 dcp(
-                    self._rows.y,
+                    self._rows.y_true,
                     decisions,
                     sensitive_features=groups,
                     sample_weight=self._rows.weights,
@@ -715,115 +705,139 @@ default="demographic_parity"
         self.comparison_.warn(self)
         return self
 
-    def _ratios(
+    def _values_and_ratios(
         self, probabilities: Floats, codes: NDArray[np.integer], predicted: Floats
-    ) -> Floats:
-        """How much each row counts in the rates of each cell, less in those of all.
+    ) -> tuple[Floats, Floats]:
+        """Value of each decision, and how much each row counts in the rates of a cell.
 
-        Rows without a group count in none.
+        A row without a group counts in none.
         """
-        n_groups, n_conditions = self._cell_shares.shape
+        n_groups, n_conditions = self._shares.shape
         if self.uses_group:
-            by_condition = np.ones((len(codes), 1))
-            if self._calibrations is not None:
-                by_condition = probabilities.copy()
-                for group, calibration in enumerate(self._calibrations):
-                    own = codes == group
-                    by_condition[own] = _calibrated(probabilities[own], calibration)
+            probabilities = probabilities.copy()
+            for group, calibration in enumerate(self._calibrations):
+                own = codes == group
+                probabilities[own] = _calibrated(probabilities[own], calibration)
             own = codes[:, np.newaxis] == np.arange(n_groups)
-            joint = own[:, :, np.newaxis] * by_condition[:, np.newaxis]
-        else:
-            joint = predicted.reshape(-1, n_groups, n_conditions)
-        shares = self._cell_shares
-        of_everyone = quotients(joint.sum(axis=1), shares.sum(axis=0), 0.0)
-        ratios = quotients(joint, shares, 0.0) - of_everyone[:, np.newaxis]
-        ratios[:, shares == 0] = 0
-        ratios = ratios.reshape(len(joint), -1) - self._centres
-        if self.uses_group:
-            ratios[codes < 0] = 0
-        return ratios
+            of_class = probabilities if n_conditions > 1 else np.ones((len(codes), 1))
+            predicted = own[:, :, np.newaxis] * of_class[:, np.newaxis]
+        ratios = quotients(predicted.reshape(len(codes), -1), self._shares.ravel())
+        return -probabilities @ self._cost, ratios
 
     def _adjusted_scores(self, X: Any, sensitive_features: Any) -> Floats:
-        """Score of each class, minus expected cost moved by the multipliers."""
+        """Score of each class, 1 minus expected cost moved by the multipliers."""
         given, X = X, self._check_predict_input(X, "estimators_")
         labels = self.classes_.tolist()
         probabilities = mean_probabilities(self.estimators_, X, labels)
-        values = -probabilities @ self._cost
-        if self.cost is None:
-            values += 1
+        plain = np.asarray(1 - probabilities @ self._cost)
         if not self.groups_:
-            return np.asarray(values)
-        codes: NDArray[np.integer] = np.zeros(len(values), dtype=np.intp)
-        predicted = np.zeros((0, 0))
+            return plain
+        codes: NDArray[np.integer] = np.zeros(len(plain), dtype=np.intp)
         if self.uses_group:
-            codes = self._codes_of(given, sensitive_features)
-        else:
-            if sensitive_features is not None:
-                resolve_groups(sensitive_features, n_samples=len(values))
-            cells = list(range(self._cell_shares.size))
+            column = self._groups_to_predict(given, sensitive_features)
+            groups = resolve_groups(column, n_samples=len(plain))
+            codes = encode_groups(groups, labels=self.groups_).codes
+        elif sensitive_features is not None:
+            resolve_groups(sensitive_features, n_samples=len(plain))
+        if self._multipliers is None:
+            return plain
+        predicted = np.zeros((0, 0))
+        if not self.uses_group:
+            cells = list(range(self._shares.size))
             predicted = mean_probabilities(self.group_estimators_, X, cells)
-        return (
-            values - self._ratios(probabilities, codes, predicted) @ self._multipliers
-        )
-
-    def _codes_of(self, X: Any, sensitive_features: Any) -> NDArray[np.integer]:
-        """Return the group of each row to predict, -1 for none."""
-        if sensitive_features is None and self.sensitive_features is None:
-            raise ValueError(
-                f"{type(self).__name__} with uses_group=True needs the group of each "
-                "row that it predicts, but sensitive_features is None: pass it to the "
-                "method, or construct it with sensitive_features=<column of X>."
-            )
-        groups = resolve_groups(
-            sensitive_features,
-            n_samples=count_rows(X),
-            X=X,
-            selector=self.sensitive_features,
-        )
-        return encode_groups(groups, labels=self.groups_).codes
+        values, ratios = self._values_and_ratios(probabilities, codes, predicted)
+        scores = 1 + values - ratios @ self._multipliers + _noise(probabilities)
+        return np.where(codes[:, np.newaxis] < 0, plain, scores)
 
 
 def _solve(
     values: Floats,
     ratios: Floats,
     weights: Floats,
-    fitted: NDArray[np.bool_],
-    limit: float,
-    start: Floats | None,
-) -> Floats:
-    """Multipliers of the least expected loss under a limit of the difference.
+    shares: Floats,
+    compared: NDArray[np.bool_],
+    limits: Floats,
+) -> list[Floats]:
+    """Multipliers of the least expected loss under each limit, one after the other.
 
-    `fitted` says which of them may differ from 0; `start` are those of a near limit.
+    There is a multiplier for each cell (row) and decision (column). They join those of
+    comparisons of groups, which start from the solution of the limit before.
     """
-    at = np.flatnonzero(fitted)
-    multipliers = np.zeros(fitted.shape)
+    # Half the digits take half the time, and are more than a rate needs.
+    values = np.ascontiguousarray(values.T, dtype=np.float32)
+    ratios = np.ascontiguousarray(ratios.T, dtype=np.float32)
+    shape, (conditions, decisions) = (*shares.shape, len(values)), np.nonzero(compared)
+    comparisons, price = _comparisons(shares)
+    comparisons = comparisons[conditions]
 
-    def objective(parts: Floats, width: float) -> tuple[float, Floats]:
-        multipliers.flat[at] = parts[: len(at)] - parts[len(at) :]
-        logits = (values - ratios @ multipliers) / width
-        largest = logits.max(axis=1, keepdims=True)
-        exponentials = np.exp(logits - largest)
-        sums = exponentials.sum(axis=1, keepdims=True)
-        smoothed = width * (weights @ (largest + np.log(sums))[:, 0])
-        chances = exponentials / sums * weights[:, np.newaxis]
-        slope = (ratios.T @ chances).flat[at]
-        gradient = limit / 2 + np.concatenate([-slope, slope])
-        return float(smoothed + limit / 2 * parts.sum()), gradient
+    def join(parts: Floats) -> Floats:
+        multipliers = np.zeros(shape)
+        joined = comparisons @ parts.reshape(len(comparisons), -1, 1)
+        multipliers[:, conditions, decisions] = joined[:, :, 0].T
+        return multipliers.reshape(-1, shape[-1])
 
-    first = np.zeros(len(at)) if start is None else start.flat[at]
-    parts = np.concatenate([np.maximum(first, 0), np.maximum(-first, 0)])
-    for width in _WIDTHS[start is not None :]:
-        parts = minimize(
-            objective,
-            parts,
-            args=(width,),
-            jac=True,
-            method="L-BFGS-B",
-            bounds=[(0, None)] * len(parts),
-            options={"maxiter": 500, "ftol": 1e-9, "gtol": 1e-6},
-        ).x
-    multipliers.flat[at] = parts[: len(at)] - parts[len(at) :]
-    return multipliers
+    def objective(parts: Floats, width: float, price: float) -> tuple[float, Floats]:
+        logits = values - join(parts).T.astype(np.float32) @ ratios
+        logits /= np.float32(width)
+        largest = logits.max(axis=0)
+        chances = np.exp(logits - largest)
+        sums = chances.sum(axis=0)
+        smoothed = width * (weights @ (largest + np.log(sums)))
+        chances *= (weights / sums).astype(np.float32)
+        rates = (ratios @ chances.T).reshape(shape)[:, conditions, decisions].T
+        slope = price - (rates[:, np.newaxis].astype(np.float64) @ comparisons)
+        return float(smoothed + price * parts.sum()), slope.ravel()
+
+    path: list[Floats] = []
+    parts = np.zeros(comparisons[:, 0].size)
+    for limit in limits:
+        for width in _WIDTHS[bool(path) :]:
+            parts = minimize(
+                objective,
+                parts,
+                args=(width, limit * price),
+                jac=True,
+                method="L-BFGS-B",
+                bounds=[(0, None)] * len(parts),
+                options={"maxiter": 500, "ftol": 1e-7, "gtol": 3e-4},
+            ).x
+        path.append(join(parts))
+    return path
+
+
+def _comparisons(shares: Floats) -> tuple[Floats, float]:
+    """Return the comparisons of groups in each set of rows, and their price.
+
+    They are of shape (n_conditions, n_groups, n_comparisons): 1 for a group, and -1 for
+    another, or minus the shares of all. Groups without rows are in none. If each group
+    differs from everyone by half a limit, no two groups differ by more than the limit.
+    """
+    n_groups = len(shares)
+    unit = np.eye(n_groups)
+    if n_groups <= _MOST_GROUPS_IN_PAIRS:
+        first, second = np.nonzero(1 - unit)
+        absent = (shares == 0).T
+        joined = np.tile(unit[first].T - unit[second].T, (shares.shape[1], 1, 1))
+        joined *= ~(absent[:, first] | absent[:, second])[:, np.newaxis]
+        return joined, 1.0
+    present = (shares > 0).T[:, np.newaxis]
+    everyone = (shares / shares.sum(axis=0)).T[:, :, np.newaxis]
+    joined = (unit - everyone) * present
+    return np.concatenate([joined, -joined], axis=2), 0.5
+
+
+def _noise(probabilities: Floats) -> Floats:
+    """Gumbel numbers by which near ties are broken, the same for equal probabilities.
+
+    Their largest sum with scores is a class drawn as the smoothed problem assumes. They
+    are made of late decimals of the probabilities, times numbers of which none is a
+    fraction of others.
+    """
+    n_classes = probabilities.shape[1]
+    digits = _FIRST_DECIMAL * (probabilities @ np.sqrt(np.arange(2, n_classes + 2)))
+    uniform = digits[:, np.newaxis] * np.exp(np.arange(n_classes) / n_classes) % 1
+    drawn = np.clip(uniform, 1e-6, 1 - 1e-6)
+    return np.asarray(-_WIDTHS[-1] * np.log(-np.log(drawn)))
 
 
 def _calibrate(probabilities: Floats, y: Integers, weights: Floats) -> Floats:

@@ -22,7 +22,6 @@ from skfair._mitigation import (
 )
 from skfair._rows import Rows
 from skfair._utils._arrays import Floats
-from skfair._utils._columns import select_columns
 from skfair._utils._validation import count_rows
 from skfair._utils._warnings import warn_user
 from skfair.exceptions import MitigationWarning
@@ -189,18 +188,7 @@ class GroupRepairer(MetaMitigator):
         self, X: Any, sensitive_features: Any, control_features: Any
     ) -> tuple[Groups, Groups | None]:
         """Return the groups and the strata of rows to predict."""
-        if sensitive_features is None:
-            if self.sensitive_features is None:
-                name = type(self).__name__
-                raise ValueError(
-                    f"{name} needs the group of each row that it predicts, but "
-                    "sensitive_features is None: pass it to the method, or construct "
-                    f"{name}(..., sensitive_features=<column of X>). If a "
-                    "cross-validation or search called this: scikit-learn's scorers "
-                    "pass no groups on, score with "
-                    "skfair.metrics.make_group_scorer(<scorer>)."
-                )
-            sensitive_features = select_columns(X, self.sensitive_features)
+        sensitive_features = self._groups_to_predict(X, sensitive_features)
         strata = self._find_strata(control_features, X)
         assert self.repairer_ is not None
         return self.repairer_._read_groups(

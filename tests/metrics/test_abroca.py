@@ -5,15 +5,11 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from sklearn.exceptions import UndefinedMetricWarning
-from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score, roc_curve
 
-from skfair.datasets import make_biased_classification
 from skfair.groups import encode_groups
 from skfair.metrics import (
     abroca,
-    bootstrap_interval,
-    get_fairness_scorer,
     permutation_test,
 )
 from skfair.metrics._abroca import _roc_curve
@@ -79,11 +75,6 @@ def check_random_cases(n_cases, seed):
 @pytest.mark.promise("ABROCA is the area between the ROC curves")
 def test_random_cases():
     check_random_cases(80, seed=0)
-
-
-@pytest.mark.slow
-def test_ten_thousand_random_cases():
-    check_random_cases(10_000, seed=1)
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -166,27 +157,6 @@ def test_a_group_of_one_class_has_no_curve(label):
     assert caught[0].filename == __file__
 
 
-@pytest.mark.parametrize("scores", [[1, 2, np.nan, 0], [1, 2, np.inf, 0]])
-def test_scores_must_be_finite(scores):
-    with pytest.raises(ValueError, match=r"y_score must be finite, got .* in row 2"):
-        abroca([0, 1, 0, 1], scores, sensitive_features=list("aabb"))
-
-
-@pytest.mark.parametrize("y_true", [[0, 1, 2, 1], list("abca")])
-def test_three_classes(y_true):
-    with pytest.raises(ValueError, match="y_true must be binary, got 3 classes"):
-        abroca(y_true, [0.1, 0.2, 0.3, 0.4], sensitive_features=list("aabb"))
-
-
-def test_rows_without_a_group_do_not_count(rows):
-    y_true, y_score, groups = rows
-    known = np.arange(400) % 3 > 0
-    labels = np.where(known, groups.astype(object), None)
-    expected = abroca(y_true[known], y_score[known], sensitive_features=groups[known])
-    dropped = encode_groups(labels, missing="drop")
-    assert abroca(y_true, y_score, sensitive_features=dropped) == expected
-
-
 def test_permutations_are_within_true_labels(rows):
     y_true, y_score, groups = rows
     options = {"n_permutations": 19, "random_state": 0, "sensitive_features": groups}
@@ -213,55 +183,6 @@ def test_permutation_of_groups_with_other_base_rates_but_one_curve():
         )
         pvalues.append(found.pvalue)
     assert 0.35 < np.mean(pvalues) < 0.7
-
-
-@pytest.mark.slow
-def test_permutation_test_keeps_its_level():
-    rng = np.random.default_rng(2)
-    n_rejected, n_samples = 0, 1_000
-    for seed in range(n_samples):
-        groups = (np.arange(90) % 3 == 0).astype(int)
-        y_true = (rng.random(90) < 0.35 + 0.3 * groups).astype(int)
-        found = permutation_test(
-            abroca,
-            y_true,
-            rng.normal(y_true),
-            sensitive_features=groups,
-            n_permutations=39,
-            random_state=seed,
-        )
-        n_rejected += found.pvalue <= 0.05
-    assert 0.033 <= n_rejected / n_samples <= 0.068
-
-
-def test_interval(rows):
-    y_true, y_score, groups = rows
-    found = bootstrap_interval(
-        abroca,
-        y_true,
-        y_score,
-        sensitive_features=groups,
-        n_resamples=60,
-        random_state=0,
-    )
-    assert 0 <= found.lower < found.value < found.upper <= 1
-
-
-def test_scorer():
-    X, y = make_biased_classification(
-        group_sizes={"sex": {0: 0.4, 1: 0.6}}, random_state=0
-    )
-    model = LogisticRegression().fit(X, y)
-    scorer = get_fairness_scorer("neg_abroca", sensitive_features="sex")
-    expected = abroca(y, model.predict_proba(X)[:, 1], sensitive_features=X["sex"])
-    assert scorer(model, X, y) == -expected
-    text = np.array(["rejected", "hired"])[y]
-    model.fit(X, text)
-    assert scorer(model, X, text) == pytest.approx(-expected, abs=1e-12)
-    scorer = get_fairness_scorer(
-        "neg_abroca", sensitive_features="sex", response_method="decision_function"
-    )
-    assert scorer(model, X, text) == pytest.approx(-expected, abs=1e-12)
 
 
 @pytest.mark.parametrize("weight", [None, 7.5])

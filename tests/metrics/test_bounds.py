@@ -71,13 +71,6 @@ def test_bounds_contain_the_values():
         check(rng)
 
 
-@pytest.mark.slow
-def test_bounds_contain_the_values_of_many_cases():
-    rng = np.random.default_rng(1)
-    for _ in range(10_000):
-        check(rng)
-
-
 def test_bounds_are_those_of_any_rows_with_this_histogram():
     """No rows with the same cells lie outside, and some come close to each bound."""
     rng = np.random.default_rng(3)
@@ -166,7 +159,7 @@ def test_windows():
 
 def test_what_has_no_bounds():
     histogram = GroupedHistogram.from_scores([0.1, 0.9], sensitive_features=[0, 1])
-    with pytest.raises(ValueError, match=r"one of .*mcdp.*madd.* got <function max_g"):
+    with pytest.raises(ValueError, match=r"one of .*madd.*mcdp.* got <function max_g"):
         metric_bounds(max_gap, histogram)
     with pytest.raises(ValueError, match="scale must be left at its default: bounds"):
         metric_bounds(mcdp, histogram, scale="rank")

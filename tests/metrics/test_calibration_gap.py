@@ -14,7 +14,6 @@ from skfair.groups import encode_groups
 from skfair.metrics import (
     bootstrap_interval,
     calibration_gap,
-    get_fairness_scorer,
     mcdp,
     metric_bounds,
     permutation_test,
@@ -71,13 +70,6 @@ def test_brute_force(seed):
     check(draw_sample(np.random.default_rng(seed)))
 
 
-@pytest.mark.slow
-def test_brute_force_in_ten_thousand_cases():
-    rng = np.random.default_rng(0)
-    for _ in range(10_000):
-        check(draw_sample(rng))
-
-
 def check_bounds(sample, n_bins):
     """Bounds contain the values, are as narrow as stated, and exact with many bins."""
     y_true, y_score, groups, weights = sample
@@ -111,13 +103,6 @@ def check_bounds(sample, n_bins):
 @given(st.integers(0, 2**32), st.sampled_from([1, 4, 64, 2**52]))
 def test_bounds_of_binned_scores(seed, n_bins):
     check_bounds(draw_sample(np.random.default_rng(seed)), n_bins)
-
-
-@pytest.mark.slow
-def test_bounds_of_binned_scores_in_many_cases():
-    rng = np.random.default_rng(0)
-    for _ in range(3_000):
-        check_bounds(draw_sample(rng), int(2 ** rng.integers(0, 10)))
 
 
 def test_bounds_are_reached():
@@ -179,17 +164,6 @@ def test_labels_and_classes():
         calibration_gap(names, scores[:, 1], **options)
     with pytest.raises(ValueError, match="y_true must be a true label"):
         calibration_gap(None, scores[:, 1], **options)
-
-
-def test_scorer():
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(200, 2))
-    y, groups = (X[:, 0] + rng.normal(size=200) > 0).astype(int), np.arange(200) % 2
-    model = LogisticRegression().fit(X, y)
-    scorer = get_fairness_scorer("neg_calibration_gap")
-    found = scorer(model, X, y, sensitive_features=groups)
-    scores = model.predict_proba(X)[:, 1]
-    assert found == -calibration_gap(y, scores, sensitive_features=groups)
 
 
 def draw(rng, n_rows, power):

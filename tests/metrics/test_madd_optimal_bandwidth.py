@@ -103,40 +103,6 @@ def interval_of_the_package(bandwidths, values, min_points=50, length=0.05):
     return slice(i, j + 1)
 
 
-@pytest.mark.parametrize(
-    "seed",
-    [*range(4), *(pytest.param(i, marks=pytest.mark.slow) for i in range(4, 12))],
-)
-@pytest.mark.parametrize(
-    ("min_points", "min_length"), [(50, 0.45), (5, 1.0), (20, 0.1)]
-)
-def test_interval_is_the_one_of_the_double_loop(seed, min_points, min_length):
-    rng = np.random.default_rng(seed)
-    n_0, n_1 = rng.integers(5, 3_000, 2)
-    first, second = rng.beta(*rng.uniform(0.5, 6, 2), n_0), rng.beta(2, 2, n_1)
-    y_score = np.concatenate([first, second]).round(rng.integers(1, 17))
-    n_bandwidths = 110
-    found = madd_optimal_bandwidth(
-        None,
-        y_score,
-        sensitive_features=np.repeat([0, 1], [n_0, n_1]),
-        n_bandwidths=n_bandwidths,
-        min_points=min_points,
-        min_length=min_length,
-    )
-    bandwidths = found.bandwidths.tolist()
-    deviations = algorithm_1(bandwidths, found.values, n_0, n_1, min_points, min_length)
-    interval = tuple(bandwidths.index(end) for end in found.interval)
-    best = min(deviations.values())
-    assert deviations[interval] == pytest.approx(best, abs=1e-7)
-    assert found.std == pytest.approx(deviations[interval], abs=1e-12)
-    inside = found.values[interval[0] : interval[1] + 1]
-    assert found.value == pytest.approx(inside.mean(), abs=1e-12)
-    contenders = [key for key, value in deviations.items() if value < best + 1e-9]
-    if len(contenders) == 1:
-        assert interval == contenders[0]
-
-
 def test_interval_of_the_default_search_is_the_one_of_the_double_loop():
     rng = np.random.default_rng(77)
     y_score = np.concatenate([rng.beta(2, 3, 700), rng.beta(3, 2, 500)])
@@ -229,15 +195,6 @@ def test_simulation_of_the_paper(seed):
     )
     assert round(found.h_sup, 3) == 0.074
     assert 0.002 <= found.interval[0] < found.interval[1] <= 0.074
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("course", "model", "group", "expected"), cells(PUBLISHED_PROBABILITIES)
-)
-def test_madd_of_the_published_probabilities(courses, course, model, group, expected):
-    y_score, groups = scored(courses, course, model, group)
-    assert round(madd(None, y_score, sensitive_features=groups), 2) == expected
 
 
 @pytest.mark.slow
@@ -341,3 +298,46 @@ def test_one_stratum_is_everyone_and_weights_count_rows():
     assert one.stratum == repeated.stratum == "all"
     assert plain.interval == one.interval == repeated.interval
     np.testing.assert_allclose(one.values, repeated.values, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "seed",
+    [*range(4), *(pytest.param(i, marks=pytest.mark.slow) for i in range(4, 12))],
+)
+@pytest.mark.parametrize(
+    ("min_points", "min_length"), [(50, 0.45), (5, 1.0), (20, 0.1)]
+)
+def test_interval_is_the_one_of_the_double_loop(seed, min_points, min_length):
+    rng = np.random.default_rng(seed)
+    n_0, n_1 = rng.integers(5, 3_000, 2)
+    first, second = rng.beta(*rng.uniform(0.5, 6, 2), n_0), rng.beta(2, 2, n_1)
+    y_score = np.concatenate([first, second]).round(rng.integers(1, 17))
+    n_bandwidths = 110
+    found = madd_optimal_bandwidth(
+        None,
+        y_score,
+        sensitive_features=np.repeat([0, 1], [n_0, n_1]),
+        n_bandwidths=n_bandwidths,
+        min_points=min_points,
+        min_length=min_length,
+    )
+    bandwidths = found.bandwidths.tolist()
+    deviations = algorithm_1(bandwidths, found.values, n_0, n_1, min_points, min_length)
+    interval = tuple(bandwidths.index(end) for end in found.interval)
+    best = min(deviations.values())
+    assert deviations[interval] == pytest.approx(best, abs=1e-7)
+    assert found.std == pytest.approx(deviations[interval], abs=1e-12)
+    inside = found.values[interval[0] : interval[1] + 1]
+    assert found.value == pytest.approx(inside.mean(), abs=1e-12)
+    contenders = [key for key, value in deviations.items() if value < best + 1e-9]
+    if len(contenders) == 1:
+        assert interval == contenders[0]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("course", "model", "group", "expected"), cells(PUBLISHED_PROBABILITIES)
+)
+def test_madd_of_the_published_probabilities(courses, course, model, group, expected):
+    y_score, groups = scored(courses, course, model, group)
+    assert round(madd(None, y_score, sensitive_features=groups), 2) == expected

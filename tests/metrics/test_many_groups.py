@@ -16,13 +16,9 @@ from sklearn.exceptions import UndefinedMetricWarning
 from skfair.groups import encode_groups
 from skfair.metrics import (
     abcc,
-    dcp,
     demographic_parity_difference,
-    equalized_odds_difference,
     group_metrics,
-    max_gap,
     mcdp,
-    metric_bounds,
     permutation_test,
 )
 from skfair.metrics._abcc import area, bound_areas
@@ -81,21 +77,6 @@ def of_decisions(metric):
     return decide
 
 
-METRICS = {
-    "mcdp": mcdp,
-    "mcdp of windows": lambda *rows, **groups: mcdp(*rows, epsilon=0.1, **groups),
-    "abcc": abcc,
-    "bounds of mcdp": of_histogram(partial(metric_bounds, mcdp)),
-    "bounds of abcc": of_histogram(partial(metric_bounds, abcc)),
-    "strata": of_strata,
-    "permutation_test": of_permutations,
-    "parity": of_decisions(demographic_parity_difference),
-    "max_gap": of_decisions(max_gap),
-    "equalized odds": of_decisions(equalized_odds_difference),
-    "dcp": of_decisions(dcp),
-}
-
-
 def peak_of(metric, n_groups):
     """Largest memory in MB while a metric is evaluated."""
     y_true, y_score, groups = rows_of(n_groups)
@@ -111,13 +92,6 @@ def peak_of(metric, n_groups):
 def test_memory_of_two_thousand_groups():
     """A list of their two million pairs takes 200 MB."""
     assert peak_of(mcdp, 2_000) < 50
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("metric", METRICS)
-def test_memory_of_every_metric(metric):
-    """A list of the million pairs of 1,500 groups takes 110 MB."""
-    assert peak_of(METRICS[metric], 1_500) < 80
 
 
 def numbers(n_groups, n_rows, seed=0):

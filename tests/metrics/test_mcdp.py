@@ -107,15 +107,6 @@ def test_exact_value_is_the_definition_on_any_grid(rows, data):
     )
 
 
-@given(scored_rows(), st.fractions(0, Fraction(1, 2), max_denominator=97))
-def test_exact_value_is_the_definition_for_windows_off_the_grid(rows, epsilon):
-    _, scores, groups, weights = rows
-    expected = defined_mcdp(scores, groups, weights, epsilon)
-    assert measured(scores, groups, weights, epsilon) == pytest.approx(
-        float(expected), abs=1e-15
-    )
-
-
 # --- the approximate method
 
 
@@ -151,33 +142,6 @@ def test_approximate_value_is_algorithm_2_for_any_subdivision(data, numerator, k
         scores, groups, epsilon=epsilon, method="approximate", n_subdivisions=k
     )
     assert value == pytest.approx(float(expected), abs=1e-15)
-
-
-@pytest.mark.parametrize(
-    ("numerator", "denominator", "k"),
-    [
-        (57, 200, 57),
-        pytest.param(9, 1000, 63, marks=pytest.mark.slow),
-        pytest.param(18, 1000, 63, marks=pytest.mark.slow),
-        (1, 10, 3),
-        (1, 20, 10),
-    ],
-)
-def test_approximate_windows_do_not_reach_one_by_rounding(numerator, denominator, k):
-    # The step divides 1, where k / epsilon may come out a hair too large. The gap
-    # starts behind the first point of the last window, and lasts up to 1.
-    step = Fraction(numerator, denominator * k)
-    assert step.numerator == 1
-    scores = [1 - (2 * k - 1) * step - step / 2, Fraction(1)]
-    value = measured(
-        scores,
-        [0, 1],
-        epsilon=numerator / denominator,
-        method="approximate",
-        n_subdivisions=k,
-    )
-    assert value == 0
-    assert value == algorithm_2(scores, [0, 1], [1, 1], k * step, k)
 
 
 # --- the theorems
@@ -282,20 +246,6 @@ def test_bad_parameters(name, value):
         mcdp(None, [0.1, 0.2], sensitive_features=[0, 1], **{name: value})
 
 
-@pytest.mark.parametrize("n_subdivisions", [0, -1, 1.5, "x", None, np.nan])
-def test_bad_number_of_subdivisions(n_subdivisions):
-    match = f"n_subdivisions must be .*got {n_subdivisions!r}"
-    with pytest.raises(ValueError, match=match):
-        mcdp(
-            None,
-            [0.1, 0.2],
-            sensitive_features=[0, 1],
-            epsilon=0.1,
-            method="approximate",
-            n_subdivisions=n_subdivisions,
-        )
-
-
 def test_approximation_needs_an_epsilon():
     with pytest.raises(ValueError, match=r"epsilon must be above 0 .* got 0"):
         mcdp(None, [0.1, 0.2], sensitive_features=[0, 1], method="approximate")
@@ -333,14 +283,10 @@ def test_many_groups_are_the_first_of_the_largest_pairs(n_cases, block, monkeypa
         assert found.pair == pairs[values.index(max(values))]
 
 
-@pytest.mark.slow
-def test_a_thousand_groups():
-    rng = np.random.default_rng(0)
-    groups = np.arange(10_000) % 1000
-    scores = rng.random(10_000)
-    scores[groups == 700] /= 10
-    scores[groups == 300] = 0.9 + scores[groups == 300] / 10
-    statistic = GroupedScores.from_scores(scores, sensitive_features=groups)
-    assert locate_mcdp(statistic, epsilon=0.0).value == 1
-    assert locate_mcdp(statistic, epsilon=0.35).value == 1
-    assert locate_mcdp(statistic, epsilon=0.35).pair == (300, 700)
+@given(scored_rows(), st.fractions(0, Fraction(1, 2), max_denominator=97))
+def test_exact_value_is_the_definition_for_windows_off_the_grid(rows, epsilon):
+    _, scores, groups, weights = rows
+    expected = defined_mcdp(scores, groups, weights, epsilon)
+    assert measured(scores, groups, weights, epsilon) == pytest.approx(
+        float(expected), abs=1e-15
+    )

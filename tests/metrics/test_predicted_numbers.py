@@ -16,7 +16,6 @@ from sklearn.model_selection import cross_validate
 
 from skfair.metrics import (
     abcc,
-    bootstrap_interval,
     certify,
     confidence_interval,
     demographic_parity_difference,
@@ -26,7 +25,6 @@ from skfair.metrics import (
     mcdp,
     mean_absolute_error_difference,
     mean_error_difference,
-    permutation_test,
 )
 from skfair.model_selection import cross_val_fairness
 from skfair.monitoring import FairnessMonitor
@@ -125,7 +123,7 @@ def test_numbers_too_large_to_be_added_up(large):
     values, given = [large, 0, 0, 0], {"sensitive_features": [0, 1, 0, 1]}
     message = r"must lie between -.*e\+1.. and .*, got .* in row 0"
     for metric in (abcc, demographic_parity_difference):
-        with pytest.raises(ValueError, match=f"y_score.* {message}"):
+        with pytest.raises(ValueError, match=f"y_(score|pred) {message}"):
             metric(None, values, **REAL, **given)
     with pytest.raises(ValueError, match=f"y_true {message}"):
         mean_error_difference(values, [0, 0, 0, 0], **given)
@@ -150,27 +148,6 @@ def test_another_unit_changes_the_unit_of_the_value(name, people):
     assert metric(
         salary / 1000, predicted / 1000, sensitive_features=sex
     ) == pytest.approx(value / 1000)
-
-
-@pytest.mark.parametrize("name", BY_GROUP)
-def test_uncertainty_and_strata(name, people):
-    X, salary, sex, office = people
-    predicted, metric = LinearRegression().fit(X, salary).predict(X), BY_GROUP[name]
-    given = {"sensitive_features": sex}
-    value = metric(salary, predicted, **given)
-    interval = bootstrap_interval(metric, salary, predicted, n_resamples=99, **given)
-    assert interval.lower < value < interval.upper
-    options = {"n_permutations": 99, "random_state": 0}
-    test = permutation_test(metric, salary, predicted, **given, **options)
-    assert test.value == pytest.approx(value)
-    # Groups with other means and other errors, but errors that are as large.
-    assert (test.pvalue < 0.05) == (name != "absolute errors")
-    within = metric(salary, predicted, **given, control_features=office)
-    of_offices = [
-        metric(salary[own], predicted[own], sensitive_features=sex[own])
-        for own in (office == 0, office == 1)
-    ]
-    assert within == max(of_offices)
 
 
 def test_scorers_of_a_regressor(people):
@@ -285,20 +262,6 @@ def test_intervals_between_0_and_1_are_those_of_probabilities(name, people):
 
 
 @pytest.mark.parametrize("name", BY_GROUP)
-def test_intervals_within_strata(name, people):
-    X, salary, sex, office = people
-    predicted, metric = LinearRegression().fit(X, salary).predict(X), BY_GROUP[name]
-    given = {"sensitive_features": sex, "control_features": office}
-    largest = confidence_interval(metric, salary, predicted, **given)
-    weighted = partial(metric, multistratum="weighted")
-    mean = confidence_interval(weighted, salary, predicted, **given)
-    for found, one in ((largest, metric), (mean, weighted)):
-        assert found.value == pytest.approx(one(salary, predicted, **given))
-        assert found.lower <= found.value < found.upper
-    assert largest.value > mean.value
-
-
-@pytest.mark.parametrize("name", BY_GROUP)
 def test_certificates_are_in_the_unit(name, people):
     X, salary, sex, _ = people
     predicted, metric = LinearRegression().fit(X, salary).predict(X), BY_GROUP[name]
@@ -321,13 +284,6 @@ def test_certificates_are_in_the_unit(name, people):
             confidence_interval(metric, salary, predicted, method=method, **given)
     with pytest.raises(ValueError, match="metric must have a largest value"):
         FairnessMonitor(metric)
-
-
-def test_equal_numbers_have_no_interval_but_0():
-    found = confidence_interval(
-        BY_GROUP["means"], None, np.full(40, 7.0), sensitive_features=np.arange(40) % 2
-    )
-    assert (found.value, found.lower, found.upper) == (0, 0, 0)
 
 
 def test_thresholds_of_numbers_have_the_interval_of_rates(people):

@@ -1,7 +1,6 @@
 """Draws of rows and of counts, and what is read from their values, in exact numbers."""
 
 import math
-import warnings
 from collections import Counter
 from itertools import permutations
 
@@ -9,7 +8,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.exceptions import UndefinedMetricWarning
 
 from skfair._rows import Rows
 from skfair.groups import encode_groups
@@ -185,48 +183,6 @@ def test_one_resample_is_enough():
     )
     found = permutation_test(mcdp, None, scores, **rows, n_permutations=1)
     assert found.pvalue in (0.5, 1)
-
-
-@pytest.mark.slow
-@given(st.integers(0, 2**32 - 1), st.floats(0.05, 0.99))
-def test_what_bootstrap_intervals_promise(seed, level):
-    rng = np.random.default_rng(seed)
-    groups = np.repeat([0, 1], [4, 6])
-    scores = rng.random(10).round(1)
-    undefined = rng.random() * rng.integers(0, 2)
-
-    def metric(y_true, y_score, *, sensitive_features):
-        value = mcdp(y_true, y_score, sensitive_features=sensitive_features)
-        first = not hasattr(metric, "called")
-        metric.called = True
-        return value if first or rng.random() >= undefined else math.nan
-
-    def interval():
-        vars(metric).clear()
-        return bootstrap_interval(
-            metric,
-            None,
-            scores,
-            sensitive_features=groups,
-            confidence_level=level,
-            n_resamples=40,
-            random_state=seed % 1000,
-        )
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UndefinedMetricWarning)
-        result = interval()
-    values = result.distribution[~np.isnan(result.distribution)]
-    assert result.value == mcdp(None, scores, sensitive_features=groups)
-    if len(values) < 20:
-        assert math.isnan(result.lower)
-        assert math.isnan(result.upper)
-        return
-    tail = (1 - level) / 2
-    largest = max(values.max(), result.value)
-    for end, share in ((result.lower, 1 - tail), (result.upper, tail)):
-        reflected = 2 * result.value - np.quantile(values, share)
-        assert end == pytest.approx(np.clip(reflected, 0, largest))
 
 
 @pytest.mark.parametrize("by_pair", [False, True])

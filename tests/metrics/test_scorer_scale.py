@@ -1,12 +1,10 @@
 """Scorers of estimators whose scores are no probabilities."""
 
-import pickle
 from functools import partial
 
 import numpy as np
 import pytest
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
-from sklearn.ensemble import IsolationForest
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier
 from sklearn.model_selection import GridSearchCV, cross_validate
 from sklearn.pipeline import make_pipeline
@@ -16,7 +14,6 @@ from sklearn.svm import LinearSVC
 from skfair.metrics import (
     abcc,
     demographic_parity_difference,
-    get_fairness_scorer,
     madd,
     make_fairness_scorer,
     mcdp,
@@ -97,24 +94,6 @@ def test_decision_function_of_several_classes(biased):
     assert of_sex(scale="rank")(model, X, y) == -values.max()
 
 
-@pytest.mark.slow
-def test_ranker_and_outlier_detector(biased):
-    X, y = biased
-    lightgbm = pytest.importorskip("lightgbm", reason="has a ranker")
-    ranker = lightgbm.LGBMRanker(n_estimators=5, verbosity=-1).fit(
-        X, y, group=[300, 300]
-    )
-    expected = mcdp(None, ranker.predict(X), sensitive_features=X["sex"], scale="rank")
-    assert of_sex(scale="rank")(ranker, X, y) == -expected
-    forest = IsolationForest(n_estimators=5, random_state=0).fit(X)
-    scores = forest.decision_function(X)
-    expected = mcdp(None, scores, sensitive_features=X["sex"], scale="rank")
-    assert of_sex(scale="rank")(forest, X, None) == -expected
-    assert of_sex(scale="rank")(forest, X, None, sensitive_features=X["sex"]) == (
-        -expected
-    )
-
-
 def test_searches_and_routing(biased, target, routing):
     X, _ = biased
     scoring = {"gap": of_sex(scale="rank", epsilon=0.01), "r2": "r2"}
@@ -131,14 +110,6 @@ def test_searches_and_routing(biased, target, routing):
         error_score="raise",
     )
     assert (routed["test_score"] < 0).all()
-
-
-def test_scorer_is_pickled_and_cloned():
-    scorer = get_fairness_scorer("neg_abcc", sensitive_features="age", scale="rank")
-    assert scorer._metric is abcc
-    for copy in (pickle.loads(pickle.dumps(scorer)), clone(scorer, safe=False)):
-        assert repr(copy) == repr(scorer)
-    assert "scale='rank'" in repr(scorer)
 
 
 @pytest.mark.parametrize(

@@ -35,20 +35,6 @@ def scores_by_hand(X, y, strata):
     return scores
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("control", ["race", ["race"], lambda X: X["race"], "y_true"])
-def test_strata_in_columns(biased, control):
-    X, y = biased
-    scorer = make_fairness_scorer(
-        mcdp, sensitive_features="sex", control_features=control
-    )
-    scores = cross_val_score(
-        LogisticRegression(), X, y, scoring=scorer, cv=CV, error_score="raise"
-    )
-    strata = None if control == "y_true" else X["race"].to_numpy()
-    assert scores.tolist() == scores_by_hand(X, y, strata)
-
-
 @pytest.mark.parametrize("convert", [list, np.array, encode_groups])
 def test_routed_strata(biased, routing, convert):
     X, y = biased

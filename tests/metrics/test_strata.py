@@ -1,6 +1,5 @@
 """Metrics within strata, and their values by stratum."""
 
-import pickle
 from functools import partial
 
 import numpy as np
@@ -248,33 +247,6 @@ def test_labels_are_read_together():
         )
 
 
-@pytest.mark.slow
-def test_hundreds_of_strata_and_one_row_each():
-    rng = np.random.default_rng(2)
-    strata, groups = rng.integers(0, 300, 4000), rng.integers(0, 2, 4000)
-    y_score = rng.random(4000)
-    found = brute_force(mcdp, groups, y_score, groups, strata, np.ones(4000))
-    value = mcdp(None, y_score, sensitive_features=groups, control_features=strata)
-    assert value == max(value for value, _ in found)
-    with pytest.warns(UndefinedMetricWarning, match="no stratum has two groups"):
-        mcdp(
-            None,
-            y_score[:99],
-            sensitive_features=groups[:99],
-            control_features=np.arange(99),
-        )
-
-
-def test_metrics_with_strata_pickle():
-    metric = partial(mcdp, multistratum="weighted")
-    options = {
-        "sensitive_features": ["F", "M"] * 5 + ["M"],
-        "control_features": ["a"] * 6 + ["b"] * 5,
-    }
-    again = pickle.loads(pickle.dumps(metric))
-    assert again(None, SCORES, **options) == metric(None, SCORES, **options)
-
-
 # --- silent answers of fairlearn's MetricFrame, with its control_features
 
 
@@ -311,9 +283,3 @@ def test_text_labels_need_a_positive_one():
         demographic_parity_difference(None, y_pred, **rows)
     value = demographic_parity_difference(None, y_pred, **rows, pos_label="yes")
     assert value == 0.5
-
-
-def test_a_metric_is_a_function():
-    rows = {"sensitive_features": ["a", "b"], "control_features": ["x", "x"]}
-    with pytest.raises(TypeError, match=r"metric must be a function, .* got 'mcdp'"):
-        values_by_stratum("mcdp", None, [0.1, 0.9], **rows)

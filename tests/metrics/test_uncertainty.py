@@ -5,7 +5,6 @@ from functools import partial
 
 import numpy as np
 import pytest
-from scipy.stats import ks_2samp
 from sklearn.exceptions import UndefinedMetricWarning
 
 from skfair.metrics import (
@@ -39,19 +38,6 @@ def draw(shift, n_samples=300, seed=0):
     return generator.beta(2 + shift * groups, 3), groups
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("shift", [0.0, 0.6])
-def test_pvalue_agrees_with_kolmogorov_smirnov(shift):
-    scores, groups = draw(shift)
-    result = permutation_test(
-        mcdp, None, scores, sensitive_features=groups, random_state=0
-    )
-    expected = ks_2samp(scores[groups == 0], scores[groups == 1])
-    assert result.value == pytest.approx(expected.statistic, abs=1e-15)
-    error = 4 * np.sqrt(expected.pvalue * (1 - expected.pvalue) / 999) + 1 / 1000
-    assert abs(result.pvalue - expected.pvalue) < error
-
-
 @pytest.mark.parametrize("metric", METRICS)
 @pytest.mark.promise("A p-value is the share of permutations with at least the value")
 def test_permutations_by_hand(metric):
@@ -70,31 +56,6 @@ def test_permutations_by_hand(metric):
     n_as_large = np.sum(null >= result.value - 1e-12)
     assert result.pvalue == pytest.approx((1 + n_as_large) / 51)
     assert len(np.unique(null)) > 5
-
-
-@pytest.mark.slow
-@pytest.mark.promise("A permutation test holds its level")
-def test_test_holds_its_level():
-    rejected = 0
-    for seed in range(200):
-        scores, groups = draw(0.0, 40, seed)
-        result = permutation_test(
-            mcdp,
-            None,
-            np.round(scores, 1),
-            sensitive_features=groups,
-            n_permutations=39,
-            random_state=seed,
-        )
-        rejected += result.pvalue <= 0.1
-    assert rejected <= 20 + 3 * np.sqrt(200 * 0.1 * 0.9)
-
-
-def test_equal_groups_have_pvalue_one():
-    result = permutation_test(
-        mcdp, None, [0.5] * 6, sensitive_features=[0, 1] * 3, n_permutations=9
-    )
-    assert (result.value, result.pvalue) == (0, 1)
 
 
 @pytest.mark.parametrize("metric", METRICS)
@@ -166,25 +127,6 @@ def test_bootstrap_draws_are_uniform_within_groups():
         random_state=0,
     )
     assert np.abs(drawn / 2001 - 1).max() < 0.12
-
-
-@pytest.mark.slow
-def test_interval_covers_a_clear_disparity():
-    covered = 0
-    big_scores, big_groups = draw(1.0, 400_000, seed=99)
-    truth = mcdp(None, big_scores, sensitive_features=big_groups)
-    for seed in range(60):
-        scores, groups = draw(1.0, 400, seed)
-        result = bootstrap_interval(
-            mcdp,
-            None,
-            scores,
-            sensitive_features=groups,
-            n_resamples=99,
-            random_state=seed,
-        )
-        covered += result.lower <= truth <= result.upper
-    assert covered >= 48
 
 
 @pytest.mark.parametrize("function", [permutation_test, bootstrap_interval])
@@ -271,14 +213,6 @@ def test_tables_of_values_need_a_function():
         values_by_class("mcdp", None, [[0.5, 0.5]] * 2, **groups)
 
 
-@pytest.mark.parametrize("function", [permutation_test, bootstrap_interval])
-def test_wrong_lengths(function):
-    with pytest.raises(ValueError, match=r"y_true must have shape \(2,\).* got \(3,\)"):
-        function(mcdp, [0, 1, 1], [0.1, 0.2], sensitive_features=[0, 1])
-    with pytest.raises(ValueError, match="sensitive_features has 3 rows, expected 2"):
-        function(mcdp, None, [0.1, 0.2], sensitive_features=[0, 1, 1])
-
-
 def test_bootstrap_leaves_undefined_resamples_out():
     groups = np.repeat(["a", "b"], [40, 60])
     y_true = np.zeros(100, int)
@@ -328,3 +262,21 @@ def test_p_values_of_numbers_are_the_same_in_every_unit(metric, unit):
 
     assert test(unit).pvalue == test(1.0).pvalue
     assert test(unit).value == test(1.0).value * unit
+
+
+@pytest.mark.slow
+@pytest.mark.promise("A permutation test holds its level")
+def test_test_holds_its_level():
+    rejected = 0
+    for seed in range(200):
+        scores, groups = draw(0.0, 40, seed)
+        result = permutation_test(
+            mcdp,
+            None,
+            np.round(scores, 1),
+            sensitive_features=groups,
+            n_permutations=39,
+            random_state=seed,
+        )
+        rejected += result.pvalue <= 0.1
+    assert rejected <= 20 + 3 * np.sqrt(200 * 0.1 * 0.9)

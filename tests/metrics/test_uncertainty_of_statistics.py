@@ -1,8 +1,6 @@
 """Tests and intervals from statistics follow the distributions that rows give."""
 
-from collections import Counter
 from functools import partial
-from itertools import combinations
 
 import numpy as np
 import pytest
@@ -97,25 +95,6 @@ def test_distributions_are_those_of_rows(case):
         other.distribution.mean(), abs=5 * noise
     )
     assert one.distribution.std() == pytest.approx(other.distribution.std(), rel=0.4)
-
-
-@pytest.mark.slow
-def test_permutations_are_those_of_all_rows():
-    """All ways to deal six rows, two of them alike, to groups of two and four."""
-    scores = [0.1, 0.3, 0.3, 0.5, 0.8, 0.9]
-    expected = Counter()
-    for chosen in combinations(range(6), 2):
-        groups = [0 if i in chosen else 1 for i in range(6)]
-        expected[round(mcdp(None, scores, sensitive_features=groups), 9)] += 1 / 15
-    statistic = GroupedScores.from_scores(scores, sensitive_features=[0, 1, 0, 1, 1, 1])
-    n = 1500
-    found = permutation_test(
-        mcdp, None, statistic, n_permutations=n, random_state=0
-    ).null_distribution
-    shares = Counter(found.round(9).tolist())
-    assert shares.keys() == expected.keys()
-    for value, share in expected.items():
-        assert shares[value] / n == pytest.approx(share, abs=5 * np.sqrt(0.25 / n))
 
 
 def test_histogram():

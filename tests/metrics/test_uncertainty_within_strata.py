@@ -10,7 +10,6 @@ from sklearn.exceptions import UndefinedMetricWarning
 
 from skfair.groups import encode_groups
 from skfair.metrics import (
-    abroca,
     bootstrap_interval,
     equalized_odds_difference,
     mcdp,
@@ -155,24 +154,6 @@ def test_level_within_departments():
             rejected_over_everyone += test.pvalue <= 0.05
     assert rejected_over_everyone == 30
     assert 0.02 <= rejected / n_samples <= 0.085
-
-
-@pytest.mark.slow
-def test_p_values_of_abroca_with_strata_that_come_and_go():
-    # In some permutations a group of a stratum has no row of a label.
-    rng = np.random.default_rng(0)
-    y_true, y_score = rng.integers(0, 2, 60), rng.random(60)
-    strata, groups = np.arange(60) % 2, rng.random(60) < 0.5
-    test = permutation_test(
-        abroca,
-        y_true,
-        y_score,
-        sensitive_features=groups,
-        control_features=strata,
-        within=None,
-        n_permutations=99,
-    )
-    assert 0.01 <= test.pvalue <= 1
 
 
 @pytest.mark.parametrize("test", [permutation_test, bootstrap_interval])

@@ -8,12 +8,11 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from skfair._cli._command_line import main
-from skfair._cli._text import Format, as_numbers, number_hint
+from skfair._cli._main import main
+from skfair._cli._read import Format, as_numbers
 
 AUDIT = "audit {} --y-true y --y-score p --sensitive sex --permutations 0"
 AUDIT += " --resamples 2 --format json --out out.json"
-MONITOR = "monitor state.json {} --y-score p --sensitive sex"
 
 
 @pytest.fixture
@@ -71,11 +70,6 @@ def text(table, sep=",", decimal=".", **cells):
 def test_marks_of_thousands(cells, decimal, thousands):
     column = pd.Series(cells, name="income")
     assert as_numbers(column, Format(decimal=decimal)) is None
-    if thousands != " ":
-        hint = number_hint(
-            column[column.str.contains(thousands, regex=False)], Format(decimal=decimal)
-        )
-        assert f"--thousands '{thousands}'" in hint
     found = as_numbers(column, Format(decimal=decimal, thousands=thousands))
     as_written = [cell.replace(thousands, "").replace(",", ".") for cell in cells]
     assert found.tolist() == [*map(float, as_written)]
@@ -110,41 +104,11 @@ def test_numbers_with_a_decimal_comma(run, rows):
     assert found == run(AUDIT, text(rows))[1]
 
 
-def test_a_monitor_reads_what_an_audit_reads(run, rows):
-    german = text(rows, ";", ",")
-    said = run(MONITOR, german)[2]
-    assert "--sep ';'" in said
-    code, _, said = run(MONITOR, german, "table.csv", "--sep", ";")
-    assert (code, "--decimal ','" in said) == (2, True)
-    code, _, said = run(MONITOR, german, "table.csv", "--sep", ";", "--decimal", ",")
-    assert (code, said) == (0, "")
-
-
-@pytest.mark.slow
-def test_ranges_of_numbers_with_a_decimal_comma(run, rows):
-    command = AUDIT.replace("sex", "p", 1).replace("--y-score p", "--y-score s")
-    command += " --bins p=0.3,0.6"
-    rows = rows.assign(s=rows["p"])
-    german = text(rows, ";", ",", s=lambda s: f"{s}".replace(".", ","))
-    options = ("--sep", ";", "--decimal", ",")
-    found = run(command, german, "table.csv", *options)[1]
-    assert found is not None
-    assert found == run(command, text(rows))[1]
-
-
 def test_points_are_no_decimal_commas(run, rows):
     code, _, said = run(AUDIT, text(rows, ";"), "t.csv", "--sep", ";", "--decimal", ",")
     assert code == 2
     assert "must be numbers, got '0." in said
     assert "--decimal '.'" in said
-
-
-def test_duckdb_reads_no_decimal_commas(run, rows):
-    pytest.importorskip("duckdb")
-    options = ("--sep", ";", "--decimal", ",", "--engine", "duckdb")
-    code, _, said = run(AUDIT, text(rows, ";", ","), "table.csv", *options)
-    assert code == 2
-    assert "--decimal ',' needs --engine pandas" in said
 
 
 @given(numbers=st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1))
@@ -202,53 +166,7 @@ def numbers_of(found):
     return [found] if isinstance(found, float) else []
 
 
-def test_dates_as_groups(run, rows):
-    born = pd.date_range("1950-01-01", periods=60, freq="90D").strftime
-    for form in ("%Y-%m-%d", "%d.%m.%Y"):
-        content = text(rows.assign(sex=born(form)))
-        said = run(AUDIT, content)[2]
-        assert "note: column 'sex' has 60 groups, each a date; a column of" in said
-
-
 # --- what is typed
-
-
-@pytest.mark.parametrize(
-    ("arguments", "says"),
-    [
-        ("audit t.csv --y_true y", "unrecognized arguments: --y_true y. Is --y-true m"),
-        ("audit t.csv --sensitve sex", "Is --sensitive meant? skfair audit --help"),
-        ("audit t.csv y p sex", "unrecognized arguments: y p sex"),
-        ("audit t.csv --sensitive", "--sensitive: expected one argument"),
-        ("audit t.csv --threshold 50%", "threshold: invalid float value: '50%'"),
-        ("audit --y-true y", "the following arguments are required: table"),
-        ("audt t.csv", "invalid choice: 'audt'"),
-        ("", "the following arguments are required: COMMAND"),
-    ],
-)
-def test_misspelt_arguments_are_told_in_one_line(run, arguments, says):
-    code, _, said = run(arguments)
-    assert code == 2
-    assert says in said
-    assert said.count("\n") == 1
-    assert said.startswith("skfair")
-
-
-@pytest.mark.parametrize("command", [AUDIT, MONITOR])
-def test_a_directory_is_no_table(run, tmp_path, command):
-    (tmp_path / "folder").mkdir()
-    code, _, said = run(command, None, "folder")
-    assert code == 2
-    assert "folder is a directory, expected a file" in said
-
-
-@pytest.mark.parametrize("command", [AUDIT, MONITOR + " --out out.json"])
-def test_documents_that_cannot_be_written(run, rows, tmp_path, command):
-    for name in ("out.pdf", "OUT.DOCX"):
-        code, _, said = run(command.replace("out.json", name), text(rows))
-        assert code == 2
-        assert f"--out {name} must end in .html" in said
-        assert not (tmp_path / name).exists()
 
 
 @pytest.mark.parametrize(
@@ -264,25 +182,3 @@ def test_headers_that_are_none(run, content, options, says):
     code, _, said = run(f"{AUDIT} {options}", content)
     assert (code, said.count("\n")) == (2, 1)
     assert says in said
-
-
-def test_numbers_as_groups_of_a_monitor(run, rows):
-    command = MONITOR.replace("--sensitive sex", "--sensitive age")
-    content = text(rows.assign(age=np.arange(20, 80)))
-    said = run(command, content)[2]
-    assert (
-        "has 60 groups, each a number; --bins age=35,50,64 would compare ranges."
-        in said
-    )
-
-
-@pytest.mark.parametrize("path", ["nothing", "table.csv"])
-def test_bundles_that_are_none(run, path):
-    code, _, said = run(f"verify {path}", "y,p,sex\n")
-    assert code == 2
-    assert f"{path} is no directory, as `skfair audit --bundle` writes" in said
-
-
-def test_unknown_metrics_of_a_monitor(run, rows):
-    said = run(MONITOR + " --metric neg_mcdp", text(rows))[2]
-    assert "metric must be one of abcc, cvar_fairness, " in said

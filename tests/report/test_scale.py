@@ -9,7 +9,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.svm import LinearSVC
 
-from skfair._cli._command_line import main
+from skfair._cli._main import main
 from skfair.groups import encode_groups
 from skfair.metrics import (
     abcc,
@@ -287,7 +287,7 @@ def test_rows_that_stay_on_their_engine(table, counting, weight):
 def test_command_line(table, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     table.to_pandas().to_csv("t.csv", index=False)
-    given = "audit t.csv --y-score p --sensitive g --out r.md --format md --quiet"
+    given = "audit t.csv --y-score p --sensitive g --out r.md --format md"
     few = "--resamples 2 --permutations 59"
     assert main([*given.split(), *few.split()]) == 2
     said = capsys.readouterr().err

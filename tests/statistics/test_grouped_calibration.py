@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skfair.groups import encode_groups
-from skfair.statistics import GroupedCalibration, sum_statistics
+from skfair.statistics import GroupedCalibration
 
 row = st.tuples(
     st.booleans(),
@@ -31,17 +31,6 @@ def collected(rows, n_bins=16):
     )
 
 
-@given(batch, batch)
-def test_sum_is_the_statistic_of_the_joined_rows(first, second):
-    joined = collected(first + second)
-    for found in (
-        collected(first) + collected(second, 64),
-        sum_statistics([collected(first), collected(second)]),
-        sum([collected(first), collected(second)]),
-    ):
-        assert found.to_dict() == joined.to_dict()
-
-
 @given(batch)
 def test_counts_totals_and_text(rows):
     statistic = collected(rows)
@@ -56,13 +45,6 @@ def test_counts_totals_and_text(rows):
     loaded = GroupedCalibration.from_dict(json.loads(text))
     assert loaded.to_dict() == statistic.to_dict()
     assert repr(loaded) == repr(statistic)
-
-
-def test_representation():
-    statistic = collected([(True, 0.5, "A", 1), (False, 0.5, "A", 1)])
-    assert repr(statistic) == ("GroupedCalibration(16 bins; positive rows 'A': 1 of 2)")
-    with pytest.raises(TypeError, match="unsupported operand"):
-        statistic + statistic.positive
 
 
 def test_rows_that_do_not_count():

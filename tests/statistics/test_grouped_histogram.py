@@ -1,27 +1,13 @@
 """Histograms by group: definition, sums, tables of cells, and the way through JSON."""
 
-import json
-
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
 
-from skfair.groups import encode_groups
-from skfair.statistics import GroupedHistogram, GroupedOutcomes, GroupedScores
+from skfair.statistics import GroupedHistogram
 
 COLUMNS = ("codes", "bins", "rows", "weights", "squares", "lows", "highs")
-
-
-def assert_same(first, second):
-    for name in COLUMNS:
-        left, right = getattr(first, name), getattr(second, name)
-        np.testing.assert_array_equal(left, right, err_msg=name)
-        assert left.dtype == right.dtype, name
-    assert first.n_bins == second.n_bins
-    assert first.labels == second.labels
-    np.testing.assert_array_equal(first.counts, second.counts)
-    np.testing.assert_array_equal(first.totals, second.totals)
 
 
 def draw(rng, n=60, weighted=False):
@@ -55,56 +41,6 @@ def test_definition(n_bins, weighted):
     assert histogram.weights.dtype == np.int64
 
 
-@pytest.mark.parametrize("weighted", [False, True])
-def test_sum_is_the_statistic_of_the_joined_rows(weighted):
-    rng = np.random.default_rng(1)
-    first, second = draw(rng, 40, weighted), draw(rng, 70, weighted)
-    parts = [
-        GroupedHistogram.from_scores(scores, n_bins=n_bins, **rows)
-        for (scores, rows), n_bins in ((first, 64), (second, 16))
-    ]
-    joined = {
-        name: np.concatenate([first[1][name], second[1][name]]) for name in first[1]
-    }
-    scores = np.concatenate([first[0], second[0]])
-    expected = GroupedHistogram.from_scores(scores, n_bins=16, **joined)
-    assert_same(parts[0] + parts[1], expected)
-    assert_same(parts[1] + parts[0], expected)
-    assert_same(sum(parts), expected)
-    assert_same(parts[0].coarsen(16) + parts[1], expected)
-
-
-def test_groups_of_either_part():
-    first = GroupedHistogram.from_scores([0.1], sensitive_features=["b"], n_bins=2)
-    second = GroupedHistogram.from_scores([0.9], sensitive_features=["a"], n_bins=2)
-    joined = first + second
-    assert joined.labels == ("a", "b")
-    assert joined.counts.tolist() == [1, 1]
-    with pytest.raises(TypeError):
-        first + 1
-
-
-def test_absent_groups_and_rows_left_out():
-    groups = encode_groups(["a", None, "a"], missing="drop", labels=["a", "b"])
-    histogram = GroupedHistogram.from_scores([0.1, 0.2, 0.3], sensitive_features=groups)
-    assert histogram.counts.tolist() == [2, 0]
-    nobody = encode_groups([None], missing="drop", labels=["a", "b"])
-    histogram = GroupedHistogram.from_scores([0.1], sensitive_features=nobody)
-    assert histogram.counts.tolist() == [0, 0]
-
-
-def test_same_sizes_as_other_statistics():
-    scores, rows = draw(np.random.default_rng(2), weighted=True)
-    histogram = GroupedHistogram.from_scores(scores, n_bins=8, **rows)
-    for other in GroupedScores.from_scores, GroupedOutcomes.from_outcomes:
-        np.testing.assert_array_equal(histogram.counts, other(scores, **rows).counts)
-        np.testing.assert_array_equal(histogram.totals, other(scores, **rows).totals)
-    rounded = GroupedScores.from_scores(np.minimum(np.floor(scores * 8), 7) / 8, **rows)
-    edges = histogram.at_edges()
-    for name in "scores", "codes", "weights", "counts", "totals":
-        np.testing.assert_array_equal(getattr(edges, name), getattr(rounded, name))
-
-
 @pytest.mark.parametrize("bad", [0, 3, 2**53, 1.0, True, None])
 def test_number_of_bins(bad):
     with pytest.raises(ValueError, match="n_bins must be"):
@@ -115,16 +51,6 @@ def test_coarsen_to_more_bins():
     histogram = GroupedHistogram.from_scores([0.1], sensitive_features=["a"], n_bins=4)
     with pytest.raises(ValueError, match=r"n_bins must be an integer in \[1, 4\]"):
         histogram.coarsen(8)
-
-
-@pytest.mark.parametrize("weighted", [False, True])
-def test_round_trip_through_json(weighted):
-    scores, rows = draw(np.random.default_rng(3), weighted=weighted)
-    if weighted:
-        rows["sample_weight"] = rows["sample_weight"] / 3
-    histogram = GroupedHistogram.from_scores(scores, n_bins=16, **rows)
-    text = json.dumps(histogram.to_dict(), allow_nan=False)
-    assert_same(GroupedHistogram.from_dict(json.loads(text)), histogram)
 
 
 def table(**changes):

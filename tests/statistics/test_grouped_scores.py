@@ -1,4 +1,3 @@
-import pickle
 from collections import Counter
 from itertools import chain
 
@@ -7,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skfair.groups import encode_groups
-from skfair.metrics import abcc, mcdp
+from skfair.metrics import mcdp
 from skfair.statistics import GroupedScores
 from skfair.statistics._grouped_scores import (
     gap_between,
@@ -91,77 +89,6 @@ def test_entries_are_the_weights_of_distinct_pairs(parts):
     keys = list(zip(statistic.scores, statistic.codes, strict=True))
     assert keys == sorted(set(keys))
     assert statistic.labels == tuple(sorted(set(groups)))
-
-
-@given(batches(n_batches=2))
-def test_sum_is_the_statistic_of_the_joined_rows(parts):
-    assert content(collected(parts[0]) + collected(parts[1])) == content(
-        collected(joined(parts))
-    )
-
-
-@given(batches(n_batches=3))
-def test_addition_is_associative_and_commutative(parts):
-    a, b, c = map(collected, parts)
-    assert content((a + b) + c) == content(a + (b + c))
-    assert content(a + b) == content(b + a)
-
-
-@given(batches(n_batches=2))
-def test_addition_keeps_the_parts_as_they_are(parts):
-    first, second = map(collected, parts)
-    before = content(first), content(second)
-    first + second
-    assert (content(first), content(second)) == before
-
-
-def test_sum_of_equal_batches_has_integer_weights():
-    statistic = GroupedScores.from_scores([0.5, 0.5], sensitive_features=["F", "M"])
-    double = statistic + statistic
-    assert double.weights.tolist() == [2, 2]
-    assert double.weights.dtype.kind == "i"
-    assert double.totals.dtype.kind == "i"
-
-
-def test_labels_in_a_wanted_order_survive_addition():
-    first = GroupedScores.from_scores(
-        [0.1, 0.2], sensitive_features=encode_groups(["F", "M"], labels=["M", "F"])
-    )
-    second = GroupedScores.from_scores([0.3], sensitive_features=["F"])
-    assert (first + second).labels == ("M", "F")
-    assert (second + first).labels == ("M", "F")
-
-
-def test_absent_group_is_filled_by_another_batch():
-    only_f = encode_groups(["F", "F"], labels=["F", "M"], min_group_size=1)
-    first = GroupedScores.from_scores([0.1, 0.2], sensitive_features=only_f)
-    second = GroupedScores.from_scores([0.9], sensitive_features=["M"])
-    assert mcdp(None, first + second) == 1
-
-
-def test_largest_min_group_size_is_kept():
-    def batch(least):
-        groups = encode_groups(["F", "M"], min_group_size=least)
-        return GroupedScores.from_scores([0.1, 0.2], sensitive_features=groups)
-
-    assert (batch(3) + batch(2)).min_group_size == 3
-
-
-def test_batch_whose_rows_all_miss_their_group_adds_nothing():
-    groups = encode_groups([None], missing="drop", labels=["F", "M"])
-    nothing = GroupedScores.from_scores([0.5], sensitive_features=groups)
-    assert len(nothing.weights) == len(nothing.scores) == 0
-    some = GroupedScores.from_scores([0.25, 1.0], sensitive_features=["F", "M"])
-    for total in (some + nothing, nothing + some):
-        assert content(total) == content(some)
-        assert abcc(None, total) == 0.75
-
-
-def test_batch_without_any_label_adds_nothing():
-    groups = encode_groups([None, None], missing="drop")
-    nothing = GroupedScores.from_scores([0.5, 0.5], sensitive_features=groups)
-    some = GroupedScores.from_scores([0.25, 1.0], sensitive_features=["F", "M"])
-    assert content(some + nothing) == content(some)
 
 
 @pytest.mark.parametrize("n_groups", [1, 2, 3, 4, 5, 40])
@@ -294,40 +221,3 @@ def test_ranks_of_huge_counts():
     total = sum(n_rows)
     ranks = pooled_ranks(statistic).scores.tolist()
     assert ranks == [2**50 / total] * 2 + [(2**51 + (2**51 - 1) / 2) / total]
-
-
-@pytest.mark.parametrize("other", [1, None, "x"])
-def test_only_statistics_add_up(other):
-    statistic = GroupedScores.from_scores([0.5], sensitive_features=["F"])
-    with pytest.raises(TypeError, match="unsupported operand"):
-        statistic + other
-
-
-def test_pickle_keeps_everything():
-    statistic = GroupedScores.from_scores(
-        [0.5, 0.25, 0.5], sensitive_features=["F", "M", "M"]
-    )
-    statistic.of_group(0)
-    assert content(pickle.loads(pickle.dumps(statistic))) == content(statistic)
-
-
-def test_repr_tells_entries_and_rows():
-    statistic = GroupedScores.from_scores(
-        [0.5, 0.5, 0.5], sensitive_features=["F", "M", "M"]
-    )
-    assert repr(statistic) == "GroupedScores(2 entries; rows 'F': 1, 'M': 2)"
-
-
-def test_few_gaps_of_few_rows_are_kept(monkeypatch):
-    statistic = GroupedScores.from_scores(
-        np.arange(40) / 40, sensitive_features=np.arange(40) % 8
-    )
-    pairs = [(i, i + 1) for i in range(6)]
-    gaps = [gap_between(statistic, *pair) for pair in pairs]
-    again = [gap_between(statistic, *pair) for pair in pairs]
-    assert [a is b for a, b in zip(gaps, again, strict=True)] == 4 * [True] + 2 * [
-        False
-    ]
-    monkeypatch.setattr("skfair.statistics._grouped_scores._MAX_KEPT", 10)
-    other = statistic + statistic
-    assert gap_between(other, 0, 1) is not gap_between(other, 0, 1)

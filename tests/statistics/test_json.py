@@ -13,7 +13,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skfair.groups import Groups, encode_groups, plain_label
-from skfair.metrics import mcdp
 from skfair.statistics import (
     GroupedConfusion,
     GroupedHistogram,
@@ -92,26 +91,6 @@ def test_round_trip_of_any_labels(labels, weights, names, smallest, n_rows):
     weights = None if weights is None else np.broadcast_to(given[weights], codes.shape)
     for statistic in statistics(weights, len(codes), groups):
         assert_same(through_text(statistic), statistic)
-
-
-def test_round_trip_of_counts_and_matrices():
-    rows = {"sensitive_features": ["a", "b", "b"], "n_rows": [7, 2, 4]}
-    for statistic in (
-        GroupedScores.from_counts([-3, 0, 9], **rows, scale="rank"),
-        GroupedScores.from_counts([0, 0.5, 1], **rows, total_weight=[1, 2, 3]),
-        GroupedConfusion.from_matrices(np.full((3, 2, 2), 0.1)),
-        GroupedConfusion.from_matrices(np.eye(3)[None], classes=["x", ("y", 1), 2]),
-        GroupedConfusion.from_predictions(
-            [0, 1], [1, 1], sensitive_features=encode_groups([None] * 2, missing="drop")
-        ),
-    ):
-        assert_same(through_text(statistic), statistic)
-
-
-def test_metrics_take_what_was_loaded():
-    statistic = statistics()[0]
-    loaded = GroupedScores.from_dict(statistic.to_dict())
-    assert mcdp(None, loaded) == mcdp(None, statistic)
 
 
 ROWS = 40

@@ -15,8 +15,7 @@ from typing import NoReturn
 import skfair
 from skfair._cli._audit import add_audit
 from skfair._cli._monitor import add_monitor
-from skfair._cli._options import format_of, option_of
-from skfair._cli._output import end_progress, format_of_output, say, warn
+from skfair._cli._options import option_of, say, warn
 from skfair._cli._verify import add_verify
 from skfair._utils._validation import ParameterError
 
@@ -26,22 +25,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given, unknown = make_parser().parse_known_args(arguments)
     if unknown:
         given.parser.refuse(unknown)
-    if "sep" in given:
-        given.form = format_of(given)
-    if "format" in given and given.format is None:
-        given.format = format_of_output(given)
     try:
         with _warnings_as_notes(given):
             code: int = given.run(given)
     except (ValueError, OSError, ImportError) as error:
-        end_progress()
+        _end_progress()
         message = str(error)
         if isinstance(error, ParameterError):
             message = f"{option_of(error.parameter)} {error.problem}"
-        warn(given, f"error: {' '.join(message.split())}")
+        warn(given, f"error: {message}")
         return 2
     except KeyboardInterrupt:
-        end_progress()
+        _end_progress()
         return 130
     return code
 
@@ -51,12 +46,20 @@ def _warnings_as_notes(given: argparse.Namespace) -> Iterator[None]:
     """Print what a warning says, without the line of code that it names."""
 
     def note(message: Warning | str, *_: object, **__: object) -> None:
-        end_progress()
-        warn(given, f"note: {' '.join(str(message).split())}")
+        _end_progress()
+        warn(given, f"note: {message}")
 
     with warnings.catch_warnings():
+        # The command has said so already, with the option that mends it.
+        warnings.filterwarnings("ignore", "(sensitive|control)_features has the labels")
         warnings.showwarning = note
         yield
+
+
+def _end_progress() -> None:
+    """End the line of the progress, so that a message has a line of its own."""
+    if sys.stderr.isatty():
+        print(file=sys.stderr)
 
 
 def make_parser() -> argparse.ArgumentParser:
@@ -87,10 +90,12 @@ class _Parser(argparse.ArgumentParser):
         say(" ".join(text.split()), sys.stderr)
         raise SystemExit(2)
 
-    def refuse(self, unknown: list[str]) -> None:
+    def refuse(self, unknown: list[str]) -> NoReturn:
         """Name the options that arguments may stand for."""
-        options = re.findall(r"--[\w-]+", self.format_usage())
-        meant = [difflib.get_close_matches(text, options, 1) for text in unknown]
-        found = " and ".join(name for names in meant for name in names)
-        hint = f". Is {found} meant?" if found else "."
+        options = re.findall(r"--[\w-]+", self.format_help())
+        close = [difflib.get_close_matches(text, options, 1, 0.7) for text in unknown]
+        meant = " and ".join(name for names in close for name in names)
+        hint = f". Is {meant} meant?" if meant else "."
+        if not any(text.startswith("-") for text in unknown):
+            hint += " Columns have commas and no spaces between them: --sensitive a,b."
         self.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+import sklearn
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_matrix
 from sklearn import config_context
@@ -26,6 +27,7 @@ from sklearn.utils.estimator_checks import (
     check_parameters_default_constructible,
     check_set_params,
 )
+from sklearn.utils.fixes import parse_version
 
 from skfair.groups import encode_groups
 from skfair.inprocessing import (
@@ -267,6 +269,13 @@ CHECKED = {
 QUICK = {"RepairedRegressor", "MCDPReweighter without groups", "ScoreRepairer"}
 
 
+OLD = parse_version(sklearn.__version__) < parse_version("1.7")
+WEIGHTED = (
+    "check_sample_weight_equivalence_on_dense_data",
+    "check_sample_weight_equivalence_on_sparse_data",
+)
+
+
 @pytest.mark.filterwarnings("ignore:.* has no sensitive_features:UserWarning")
 @pytest.mark.filterwarnings("ignore::skfair.exceptions.MitigationWarning")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.DataConversionWarning")
@@ -280,7 +289,13 @@ QUICK = {"RepairedRegressor", "MCDPReweighter without groups", "ScoreRepairer"}
 )
 @pytest.mark.promise("Estimators pass `check_estimator`, with groups and without")
 def test_scikit_learn_checks(name):
-    check_estimator(CHECKED[name], on_skip=None, on_fail="raise")
+    model, expected = CHECKED[name], {}
+    if is_classifier(model) and OLD:
+        # It makes three classes two by the first row, another one in each of its fits.
+        expected = dict.fromkeys(WEIGHTED, "the check of scikit-learn 1.6 errs")
+    check_estimator(
+        model, on_skip=None, on_fail="raise", expected_failed_checks=expected
+    )
 
 
 # check_estimator checks little of an estimator whose input has one dimension.

@@ -481,7 +481,7 @@ class FairestWithin(Rule):
     ... ).fit(X, y)
     >>> search.best_params_
     {'C': 0.0001}
-    >>> round(search.score(X, y), 2)  # average precision
+    >>> round(float(search.score(X, y)), 2)  # average precision
     0.92
     """
 

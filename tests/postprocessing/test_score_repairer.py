@@ -7,12 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import beta
-from sklearn import config_context
+from sklearn import __version__, config_context
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
+from sklearn.utils.fixes import parse_version
 
 from skfair.datasets import make_biased_scores
 from skfair.exceptions import MitigationWarning
@@ -41,6 +42,9 @@ def scored_rows(draw):
 @pytest.fixture(scope="module")
 def simulated():
     return make_biased_scores(20_000, random_state=0)[1:]
+
+
+OLD = parse_version(__version__) < parse_version("1.7")
 
 
 def repaired(scores, groups, level, **options):
@@ -298,7 +302,8 @@ def test_pandas_in_and_out():
         framed.transform(scores, sensitive_features=groups),
     ):
         assert list(frame.columns) == ["repaired_score"]
-        assert list(frame.index) == list("dcba")
+        # scikit-learn 1.6 keeps the index of a table, and not that of a series.
+        assert OLD or list(frame.index) == list("dcba")
         assert_array_equal(frame["repaired_score"], array)
     pd.testing.assert_series_equal(scores, before)
 

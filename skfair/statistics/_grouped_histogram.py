@@ -1,4 +1,4 @@
-"""The scores of each group in bins: of all rows, or of positive and of negative ones."""
+"""The scores of each group in bins: of all rows, or of both true labels."""
 
 from __future__ import annotations
 

@@ -1064,6 +1064,19 @@ def n_columns_of(labels: Sequence[Any]) -> int:
     return lengths.pop() if len(lengths) == 1 else 1
 
 
+def with_text_labels(groups: Groups) -> Groups:
+    """Write the label of each intersection of columns as a text.
+
+    A function that compares an array of labels with each of them cannot take tuples.
+    """
+    if n_columns_of(groups.labels) == 1:
+        return groups
+    several: Any = groups.labels
+    labels = tuple(CROSS.join(map(str, label)) for label in several)
+    distinct = len(set(labels)) == len(labels)
+    return replace(groups, labels=labels, names=()) if distinct else groups
+
+
 def group_index(labels: Sequence[Any], names: Sequence[str]) -> pd.Index:
     """Index of the groups of a table, with a level for each sensitive column."""
     if n_columns_of(labels) > 1:

@@ -285,7 +285,8 @@ def _prepare_for_scores(
 ) -> GroupMetric:
     """Tell a metric of scores which true label is positive, and which there are."""
     scores = _scores_or_predictions(columns)
-    if "y_score" not in columns and (has_text(scores) or len(pd.unique(scores)) < 3):
+    alike = scores.ndim == 1 and (has_text(scores) or len(pd.unique(scores)) < 3)
+    if "y_score" not in columns and alike:
         raise ValueError(
             f"{measure.name} takes scores, but y_pred holds labels: pass "
             "y_score=<probabilities or decision values> as well."

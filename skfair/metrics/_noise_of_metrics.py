@@ -423,6 +423,7 @@ def _compare_histograms(
 
     def low(level: float) -> float:
         by_signs = histograms["least"] + ndtri(level / 2) * histograms["spreads"]
+        by_signs = np.where(many, by_signs, -np.inf)
         if not pairwise or mean:
             by_gap = gaps - supremum(histograms["scale"], sides=2)(level / 2)
             return max(float(by_signs.max()), 2 * float(by_gap.max()))

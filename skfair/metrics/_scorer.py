@@ -23,12 +23,18 @@ from skfair._utils._response import (
 )
 from skfair._utils._text import shown
 from skfair._utils._validation import count_rows
-from skfair.groups import Selector, resolve_groups, resolve_strata
+from skfair.groups import (
+    Selector,
+    resolve_groups,
+    resolve_strata,
+    with_text_labels,
+)
 from skfair.metrics._spec import (
     check_metric,
     check_option_names,
     name_of,
     numbers_by_name,
+    specification_of,
     unwrapped,
 )
 from skfair.metrics._strata import over_strata
@@ -229,11 +235,10 @@ class FairnessScorer(GroupScorer):
             )
         n_samples = count_rows(X)
         selector = _in_array(self._sensitive_features, estimator, X)
-        options = {
-            "sensitive_features": resolve_groups(
-                groups, n_samples=n_samples, X=X, selector=selector
-            )
-        }
+        groups = resolve_groups(groups, n_samples=n_samples, X=X, selector=selector)
+        if specification_of(self._metric)[0].statistic is None:
+            groups = with_text_labels(groups)  # which a user's function can compare
+        options = {"sensitive_features": groups}
         if strata is None and self._control_features == "y_true":
             strata = y_true
         if strata is not None or self._control_features is not None:

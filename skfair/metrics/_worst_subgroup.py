@@ -360,10 +360,18 @@ def _column(name: Any, column: Any, edges: Any) -> Column:
     if len(labels) > _MAX_VALUES and all(map(_is_number, labels)):
         raise ValueError(
             f"bins must have edges for {shown!r}, a column of numbers with "
-            f"{len(labels)} values, more than {_MAX_VALUES}."
+            f"{len(labels)} values, more than {_MAX_VALUES}: pass "
+            f"bins={{{name!r}: {_suggested_edges(labels)}}}, for example."
         )
     texts = tuple(f"{shown} = {label}" for label in labels)
     return shown, codes, labels, texts
+
+
+def _suggested_edges(labels: Any) -> list[float]:
+    """Round the quartiles of the values to two digits."""
+    edges = np.quantile(np.array(labels, dtype=float), [0.25, 0.5, 0.75])
+    rounded = [float(f"{edge:.2g}") for edge in edges]
+    return sorted({int(edge) if edge == int(edge) else edge for edge in rounded})
 
 
 def _write_ranges(name: str, edges: list[float]) -> list[str]:

@@ -425,6 +425,25 @@ def test_extreme_rates_have_noise():
     assert 0.1 < found.upper < 0.3
 
 
+@pytest.mark.parametrize("share", [0.05, 0.5])
+def test_lower_end_of_madd_of_two_bins_is_seldom_above_0_by_chance(share):
+    # All numbers of the small group; the large one has the true share.
+    metric, n_small, n_large = partial(madd, bandwidth=0.5), 50, 20_000
+    scores, groups = np.array([0.0, 1.0, 0.0, 1.0]), np.array([0, 0, 1, 1])
+    large = n_large - int(share * n_large), int(share * n_large)
+    chance = 0.0
+    for hits in range(n_small + 1):
+        counts = np.array([n_small - hits, hits, *large])
+        rows = np.repeat(np.arange(4), counts)
+        statistic = GroupedScores.from_scores(
+            scores[rows], sensitive_features=groups[rows]
+        )
+        found = confidence_interval(metric, None, statistic)
+        if found.lower > 0:
+            chance += stats.binom.pmf(hits, n_small, share)
+    assert chance <= 0.025
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

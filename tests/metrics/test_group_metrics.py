@@ -497,3 +497,69 @@ def test_drawn_numbers_of_rows_are_as_good_as_drawn_rows(rows):
         np.testing.assert_allclose(
             counted.difference()[ends], drawn.difference()[ends], atol=0.04
         )
+
+
+def coverage(y_true, y_pred):
+    return np.mean((y_pred[:, 0] <= y_true) & (y_true <= y_pred[:, 1]))
+
+
+def share_of_sets(y_true, y_pred):
+    return y_pred[np.arange(len(y_true)), y_true].mean()
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(
+    ("metric", "y_true", "columns"),
+    [
+        (coverage, "y_score", ["low", "high"]),
+        (share_of_sets, "y_true", ["no", "yes"]),
+        (mean_absolute_error, ["y_score", "weight"], ["low", "high"]),
+        (accuracy_score, ["y_true", "y_pred"], ["no", "yes"]),
+        (partial(f1_score, average="macro"), ["y_true", "y_pred"], ["no", "yes"]),
+        (log_loss, "y_true", ["lower", "upper"]),
+    ],
+)
+def test_several_columns_of_predictions(rows, metric, y_true, columns, weighted):
+    rng = np.random.default_rng(0)
+    low, high = rows["y_score"] - rng.random(300) / 4, rows["y_score"] + 0.1
+    yes = (rng.random(300) < 0.7).astype(int)
+    more = {"low": low, "high": high, "no": 1 - yes, "yes": yes}
+    shares = {"lower": rows["y_score"], "upper": 1 - rows["y_score"]}
+    table = rows.assign(**more, **shares)
+    own = metric in (coverage, share_of_sets)
+    if weighted and own:
+        with pytest.raises(TypeError, match="takes no sample_weight"):
+            by_group(table, metric, y_true, columns, "weight")
+        return
+    values = by_group(table, metric, y_true, columns, "weight" if weighted else None)
+    for group, part in table.groupby("group"):
+        options = {"sample_weight": part["weight"]} if weighted else {}
+        expected = metric(part[y_true].to_numpy(), part[columns].to_numpy(), **options)
+        assert values[group] == pytest.approx(expected)
+
+
+def by_group(table, metric, y_true, columns, weights):
+    result = group_metrics(
+        {"metric": metric},
+        table[y_true],
+        table[columns],
+        sensitive_features=table["group"],
+        sample_weight=None if weights is None else table[weights],
+        n_resamples=5,
+        random_state=0,
+    )
+    assert (result.groups["lower"] <= result.groups["upper"]).all()
+    return result.by_group["metric"]
+
+
+def test_metrics_that_do_not_take_several_columns(rows):
+    columns = rows[["y_pred", "y_true"]]
+    with pytest.raises(ValueError, match=r"shape \(n_samples,\) for accuracy, got"):
+        group_metrics("accuracy", columns, columns, sensitive_features=rows["group"])
+    with pytest.raises(ValueError, match=r"must return a number, got .* shape \(2,\)"):
+        group_metrics(
+            lambda y_true, y_pred: y_pred[:2],
+            rows["y_true"],
+            rows["y_pred"],
+            sensitive_features=rows["group"],
+        )

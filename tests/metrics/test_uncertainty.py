@@ -4,7 +4,9 @@ import math
 from functools import partial
 
 import numpy as np
+import pandas as pd
 import pytest
+from sklearn.dummy import DummyClassifier
 from sklearn.exceptions import UndefinedMetricWarning
 
 from skfair.metrics import (
@@ -13,6 +15,7 @@ from skfair.metrics import (
     demographic_parity_difference,
     equalized_odds_difference,
     madd,
+    make_fairness_scorer,
     mcdp,
     mcdp_curve,
     mean_error_difference,
@@ -262,6 +265,28 @@ def test_p_values_of_numbers_are_the_same_in_every_unit(metric, unit):
 
     assert test(unit).pvalue == test(1.0).pvalue
     assert test(unit).value == test(1.0).value * unit
+
+
+def largest_difference(y_true, y_pred, *, sensitive_features):
+    """A metric of a user, who compares labels one by one."""
+    labels = np.asarray(sensitive_features)
+    means = [y_pred[labels == label].mean() for label in np.unique(labels)]
+    return max(means) - min(means)
+
+
+def test_a_users_metric_gets_intersections_of_columns():
+    scores, groups = draw(1)
+    columns = pd.DataFrame({"a": groups, "b": np.arange(300) % 2})
+    arguments = largest_difference, None, scores
+    expected = demographic_parity_difference(None, scores, sensitive_features=columns)
+    test = permutation_test(*arguments, sensitive_features=columns, n_permutations=9)
+    interval = bootstrap_interval(*arguments, sensitive_features=columns, n_resamples=9)
+    assert test.value == interval.value == pytest.approx(expected)
+    scorer = make_fairness_scorer(largest_difference, sensitive_features=["a", "b"])
+    model = DummyClassifier(strategy="uniform", random_state=0).fit(columns, groups)
+    predicted = model.predict(columns)
+    found = demographic_parity_difference(None, predicted, sensitive_features=columns)
+    assert -scorer(model, columns, groups) == pytest.approx(found)
 
 
 @pytest.mark.slow

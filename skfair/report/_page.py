@@ -192,24 +192,20 @@ def cdf_picture(
 ) -> Summary | None:
     """Draw the groups' score distributions and their largest gap."""
     from skfair.inspection import CDFGapDisplay
-    from skfair.inspection._gap_mark import GapMark
+    from skfair.metrics._pairs import Located
 
     shapes = result.get("cdf")
     if shapes is None:
         return None
     gap = shapes["gap"]
-    nothing = gap["value"] == 0
-    score = np.nan if nothing else gap["score"]
-    mark = GapMark(
-        0.0, gap["value"], tuple(gap["pair"]), score, tuple(gap["shares"]), (score,) * 2
-    )
+    mark = Located(gap["value"], tuple(gap["pair"]), tuple(gap["shares"]), gap["score"])
     labels = [group["label"] for group in attribute["groups"]]
     display = CDFGapDisplay(
         scores=[np.array(curve["scores"]) for curve in shapes["curves"]],
         shares=[np.array(curve["shares"]) for curve in shapes["curves"]],
         labels=labels,
         counts=np.array([group["n"] for group in attribute["groups"]]),
-        marks=[mark],
+        marks={0.0: mark},
         sensitive_names=[attribute["name"]],
         scale=settings.get("scale", "probability"),
     )
@@ -284,7 +280,7 @@ def _svg(size: tuple[float, float], display: Any, prefix: str) -> str:
     import matplotlib
     from matplotlib.figure import Figure
 
-    from skfair.inspection._layout import keep_size
+    from skfair.inspection._drawing import keep_size
 
     file = io.BytesIO()
     with matplotlib.rc_context(_STYLE), warnings.catch_warnings():

@@ -1,11 +1,8 @@
 """Tables on which fairness is studied, and generators of biased data."""
 
-from skfair.datasets._adult import fetch_adult
-from skfair.datasets._bank_marketing import fetch_bank_marketing
 from skfair.datasets._berkeley import load_berkeley_admissions
-from skfair.datasets._biased_classification import make_biased_classification
-from skfair.datasets._biased_scores import make_biased_scores
-from skfair.datasets._oulad import fetch_oulad
+from skfair.datasets._biased import make_biased_classification, make_biased_scores
+from skfair.datasets._fetch import fetch_adult, fetch_bank_marketing, fetch_oulad
 
 __all__ = [
     "fetch_adult",

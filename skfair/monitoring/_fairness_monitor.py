@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Hashable, Mapping
 from functools import partial, reduce
 from reprlib import repr as brief
-from typing import Any, NamedTuple, Self, get_args
+from typing import Any, Self, get_args
 
 import numpy as np
 import pandas as pd
@@ -87,15 +87,9 @@ _LATER = 0.1
 _RECENT = 0.25
 
 
-class _Found(NamedTuple):
-    """Disparity so far, the stratum where it is largest, and what is compared.
-
-    `compared` are the numbers of comparisons, groups and strata.
-    """
-
-    comparisons: Comparisons
-    stratum: Hashable = None
-    compared: tuple[int, ...] = ()
+#: Disparity so far, the stratum where it is largest, and the numbers of comparisons,
+#: groups and strata that are compared.
+Disparity = tuple[Comparisons, Hashable, tuple[int, ...]]
 
 
 class FairnessMonitor(NamesParameters):
@@ -304,8 +298,9 @@ class FairnessMonitor(NamesParameters):
         Raises
         ------
         ValueError
-            If the monitors differ in an option or in the number of looks, or if some
-            have strata and others have not.
+            If the monitors differ in an option or in the number of looks, if some have
+            strata and others have not, or if one is given twice, since its rows would
+            count twice. (Of copies nobody can tell.)
 
         Examples
         --------
@@ -317,6 +312,8 @@ class FairnessMonitor(NamesParameters):
         >>> north.merge(south).history_["n_rows"].tolist()
         [4]
         """
+        if len({id(one) for one in (self, *others)}) <= len(others):
+            raise ValueError("others must be other monitors, each given once.")
         for other in others:
             for name, value in self._shared().items():
                 theirs = other._shared()[name]
@@ -643,55 +640,51 @@ class FairnessMonitor(NamesParameters):
     def _compare_once(self, statistic: Any) -> Comparisons:
         """Disparity of a statistic, with bounds that hold at one look."""
         with collected_reasons():
-            return self._disparity(statistic, "finite_sample").comparisons
+            return self._disparity(statistic, "finite_sample")[0]
 
     def _look(self, statistic: Any) -> dict[str, Any]:
         """Row of the history for the statistic of all rows so far."""
-        parts = _parts(statistic)
-        found = self._disparity(statistic)
+        comparisons, stratum, now = self._disparity(statistic)
         last = self._looks[-1] if self._looks else None
         epoch, compared = (last["epoch"], last["compared"]) if last else (0, ())
-        if found.compared not in ((), compared):
-            epoch, compared = epoch + 1, found.compared
+        if now not in ((), compared):
+            epoch, compared = epoch + 1, now
         # Each of the comparisons has another share of the level in each epoch.
         share = 1 - _LATER if epoch < 2 else _LATER / (epoch * (epoch - 1))
         level = (1 - self.confidence_level) * share
-        comparisons = found.comparisons
         pvalue = min(self._pvalue(comparisons) / share, last["pvalue"] if last else 1.0)
         return {
-            "n_rows": _n_rows(parts),
+            "n_rows": _n_rows(_parts(statistic)),
             "value": comparisons.value,
             "lower": lower_bound(comparisons, level / 2),
             "upper": upper_bound(comparisons, level / 2),
             "pvalue": pvalue,
             "alarm": bool(pvalue <= 1 - self.confidence_level),
-            "stratum": found.stratum,
+            "stratum": stratum,
             "epoch": epoch,
             "compared": compared,
         }
 
-    def _disparity(self, statistic: Any, method: Method = "anytime") -> _Found:
+    def _disparity(self, statistic: Any, method: Method = "anytime") -> Disparity:
         """Disparity of a statistic, the largest over strata or their mean."""
         if not isinstance(statistic, dict):
-            found = self._compare(statistic, method)
-            if math.isnan(found.value):
-                return _Found(found)
-            compared = found.n_comparisons, _n_groups(statistic), 1
-            return _Found(found, None, compared)
-        found_in, reasons = self._compare_strata(statistic, method)
+            own = self._compare(statistic, method)
+            if math.isnan(own.value):
+                return own, None, ()
+            return own, None, (own.n_comparisons, _n_groups(statistic), 1)
+        by_stratum, reasons = self._compare_strata(statistic, method)
         name = unwrapped(self.metric)[0].__name__
-        warn_of_strata(name, reasons, undefined=not found_in)
-        if not found_in:
-            return _Found(UNDEFINED)
-        comparisons, n_groups = zip(*found_in.values(), strict=True)
-        compared = sum(one.n_comparisons for one in comparisons)
-        weights = [float(statistic[label].counts.sum()) for label in found_in]
-        largest = max(found_in, key=lambda label: found_in[label][0].value)
-        return _Found(
-            join(list(comparisons), weights if self._weighted else None),
-            None if self._weighted else largest,
-            (compared, sum(n_groups), len(found_in)),
-        )
+        warn_of_strata(name, reasons, undefined=not by_stratum)
+        if not by_stratum:
+            return UNDEFINED, None, ()
+        comparisons, n_groups = zip(*by_stratum.values(), strict=True)
+        n_comparisons = sum(one.n_comparisons for one in comparisons)
+        compared = n_comparisons, sum(n_groups), len(by_stratum)
+        if self._weighted:
+            weights = [float(statistic[label].counts.sum()) for label in by_stratum]
+            return join(list(comparisons), weights), None, compared
+        largest = max(by_stratum, key=lambda label: by_stratum[label][0].value)
+        return join(list(comparisons), None), largest, compared
 
     def _compare_strata(
         self, statistics: Mapping[Hashable, Any], method: Method

@@ -27,7 +27,7 @@ from skfair._mitigation import (
     within_strata,
 )
 from skfair._rows import Rows
-from skfair._utils._arrays import Bools, Floats
+from skfair._utils._arrays import Bools, Floats, Integers, quotients
 from skfair._utils._progress import reports_tasks
 from skfair._utils._validation import check_choice, check_real, check_scores
 from skfair.groups import Selector, rows_by_code
@@ -423,14 +423,14 @@ class MADDPostProcessor(
         if self.repair_level != "auto":
             self.repair_level_ = float(self.repair_level)
             return
-        least = steps[int(losses["total_loss"].to_numpy().argmin())]
+        total = losses["total_loss"].to_numpy()
+        # Rounding must not decide between levels of equal losses.
+        least = steps[int((total <= total.min() + 1e-12).argmax())]
         errors = [part.standard_error(least) for part in strata]
         # Repeated splits hold the same rows out again: they do not add rows.
         error = np.linalg.norm(_shares(strata) * errors) * np.sqrt(max(1, n_held_out))
-        error = float(error)
-        within = losses["total_loss"] <= losses["total_loss"].min() + error
-        self.repair_level_ = float(losses["repair_level"][within].iloc[0])
-        self.standard_error_ = error
+        self.repair_level_ = float(steps[(total <= total.min() + error).argmax()])
+        self.standard_error_ = float(error)
 
     def _compare(
         self, strata: list[StratumLosses], rows: Rows, repaired: Floats
@@ -713,30 +713,51 @@ class StratumLosses:
         A repaired score reaches the threshold exactly where the height of the score in
         its group reaches that of the threshold in the repaired distribution.
         """
-        if self.model.max_mcdp is not None:
-            return self._of_repaired(amounts, self._error_rate)
         rows, errors = self.rows, np.zeros(len(amounts))
-        weights = rows.weights
-        for members, cdf in zip(self.members, self.cdfs.cdfs, strict=True):
-            least = (1 - amounts) * cdf.below(self.model.threshold)
-            least += amounts * self.cdfs.pooled.below(self.model.threshold)
+        weights, targets = rows.weights, self._targets_at(amounts)
+        for members, cdf, least in zip(
+            self.members, self.cdfs.cdfs, targets, strict=True
+        ):
             for positive in (0, 1):
                 chosen = members[rows.y_true[members] == positive]
                 running = np.append(0, np.cumsum(weights[chosen]))
-                below = _weight_below(
-                    cdf,
-                    rows.y_pred[chosen],
-                    running,
-                    least,
-                    self.model.ties == "random",
-                )
+                scores, is_spread = rows.y_pred[chosen], self.model.ties == "random"
+                below = _weight_below(cdf, scores, running, least, is_spread)
                 errors += below if positive else running[-1] - below
         return np.asarray(errors / weights.sum())
 
-    def _error_rate(self, scores: Floats) -> float:
-        """Zero-one loss of scores."""
-        wrong = (scores >= self.model.threshold) != self.rows.y_true
-        return float(np.average(wrong, weights=self.rows.weight))
+    def _targets_at(self, amounts: Floats) -> list[Floats]:
+        """Height of each group's target just below the threshold, at each amount.
+
+        Targets and repaired scores are linear between the ends of the steps of the CDF
+        of everyone. The first of these at which repaired scores reach the threshold is
+        found by bisection, for all amounts at once.
+        """
+        threshold, n_amounts = self.model.threshold, len(amounts)
+        below = np.full(n_amounts, -1)
+        reached = np.full(n_amounts, 2 * len(self.cdfs.pooled.scores) - 1)
+        while (reached - below > 1).any():
+            middle = np.maximum((below + reached) // 2, 0)
+            reaches = self._at_ends(amounts, middle)[0] >= threshold
+            below, reached = np.where(reaches, (below, middle), (middle, reached))
+        left, lower = self._at_ends(amounts, np.maximum(below, 0))
+        right, upper = self._at_ends(amounts, reached)
+        rise = np.where(below < 0, 0, right - left)  # no score is below the first end
+        share = quotients(threshold - left, rise, 1.0)
+        return list((1 - share) * lower + share * upper)
+
+    def _at_ends(self, amounts: Floats, ends: Integers) -> tuple[Floats, Floats]:
+        """For each amount, repaired score and targets at one end of a step."""
+        pooled = self.cdfs.pooled
+        scores, upper = pooled.scores[ends // 2], ends % 2 == 1
+        heights = np.stack([cdf.ends_at(scores, upper) for cdf in self.cdfs.cdfs])
+        path: Path
+        if self.model.max_mcdp is not None:
+            path = TargetBand.at(self.cdfs, scores, heights, amounts)
+            scores = path.scores
+        else:
+            path = Mixture(amounts, pooled.ends_at(scores, upper))
+        return scores, np.stack([path.target(row, i) for i, row in enumerate(heights)])
 
     def _fairness(self, amounts: Floats) -> Floats:
         """Loss of a callable; else that without repair times the share of MCDP left."""

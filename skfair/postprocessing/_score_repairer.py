@@ -1020,12 +1020,17 @@ class LinearCDF(NamedTuple):
         """Heights of the CDF at scores; at a knot, the upper end of the step."""
         return interpolate(scores, np.repeat(self.scores, 2), self.ends)
 
-    def below(self, score: float) -> float:
-        """Height of the CDF just below a score: the lower end of a step there."""
-        knot = int(np.searchsorted(self.scores, score))
-        if knot < len(self.scores) and self.scores[knot] == score:
-            return float(self.low[knot])
-        return float(self.at(np.array([score]))[0])
+    def ends_at(self, scores: Floats, upper: NDArray[np.bool_]) -> Floats:
+        """Heights at a few scores: of the upper or of the lower end of a step there."""
+        right = np.searchsorted(self.scores, scores)
+        left = np.maximum(right - 1, 0)
+        there = self.scores[right] == scores
+        # As `interpolate` does it, which looks at all knots.
+        width = np.where(there, 1, self.scores[right] - self.scores[left]) * 2.0**100
+        slope = (self.low[right] - self.high[left]) / width
+        between = slope * ((scores - self.scores[left]) * 2.0**100) + self.high[left]
+        ends = np.where(upper, self.high[right], self.low[right])
+        return np.where(there, ends, between)
 
     def scores_at(self, heights: Floats) -> Floats:
         """Scores at which the CDF has some heights."""

@@ -77,6 +77,10 @@ DRAWN_ENDS = ("lower", "upper")
 Found = list[tuple[Sample, dict[str, Located]]]
 
 
+#: The time left is estimated after so many seconds and such a share of the work.
+_KNOWN_AFTER, _KNOWN_SHARE = 3.0, 0.1
+
+
 class DrawsDone:
     """Counts draws on the standard error stream, and estimates the time left."""
 
@@ -101,9 +105,11 @@ class DrawsDone:
         if self.done == self.total:
             self.progress.line(text)
             return
-        passed = time.monotonic() - self.start
-        left = passed * (self.work / self.work_done - 1)
-        self.progress.update(f"{text}, about {duration(left)} left")
+        passed, share = time.monotonic() - self.start, self.work_done / self.work
+        # The first draws take longer than others: they tell little of what is left.
+        if passed >= _KNOWN_AFTER and share >= _KNOWN_SHARE:
+            text += f", about {duration(passed * (1 / share - 1))} left"
+        self.progress.update(text)
 
 
 def duration(seconds: float) -> str:

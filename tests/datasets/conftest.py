@@ -2,10 +2,10 @@ import pandas as pd
 import pytest
 from sklearn.utils import Bunch
 
-from skfair.datasets._adult import COLUMNS as ADULT_COLUMNS
-from skfair.datasets._bank_marketing import ADDITIONAL_COLUMNS
-from skfair.datasets._oulad import COLUMNS as OULAD_FEATURES_AND_TARGET
-from skfair.datasets._oulad import PROBABILITIES
+from skfair.datasets._fetch import ADULT_COLUMNS
+from skfair.datasets._fetch import BANK_ADDITIONAL_COLUMNS as ADDITIONAL_COLUMNS
+from skfair.datasets._fetch import OULAD_COLUMNS as OULAD_FEATURES_AND_TARGET
+from skfair.datasets._fetch import OULAD_PROBABILITIES as PROBABILITIES
 
 # fmt: off
 ADULT_ROWS = [

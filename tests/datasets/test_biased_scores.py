@@ -3,7 +3,7 @@ import pytest
 from scipy import integrate, stats
 
 from skfair.datasets import make_biased_scores
-from skfair.datasets._biased_scores import DISTRIBUTIONS
+from skfair.datasets._biased import DISTRIBUTIONS
 
 
 def density(x, distribution):

@@ -2,18 +2,12 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
-from sklearn import config_context
 from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
-from sklearn.model_selection import GridSearchCV
 from sklearn.neural_network import MLPClassifier
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 from skfair.exceptions import MitigationWarning
 from skfair.groups import encode_groups
 from skfair.inprocessing import DiffMCDPClassifier
-from skfair.metrics import get_fairness_scorer
 
 
 @pytest.mark.filterwarnings("ignore::skfair.exceptions.MitigationWarning")  # few rows
@@ -75,57 +69,6 @@ def test_other_objectives(proxy_people, objective, quick, gap):
     model.fit(X, y, sensitive_features=sex)
     assert gap(model, X, sex) < 0.25
     assert model.history_["gap"].iloc[-1] < 0.05
-
-
-@pytest.mark.filterwarnings("ignore::skfair.exceptions.MitigationWarning")
-def test_fitted_attributes(proxy_people, quick):
-    X, y, sex = proxy_people
-    model = quick(max_iter=30)
-    assert model.fit(X, y, sensitive_features=sex) is model
-    assert_array_equal(model.classes_, ["no", "yes"])
-    assert_array_equal(model.feature_names_in_, X.columns)
-    assert model.n_features_in_ == 2
-    assert model.groups_ == ("F", "M")
-    assert model.n_iter_ == len(model.history_) == len(model.loss_curve_) == 30
-    columns = ["step", "loss", "gap", "threshold", "penalised_loss"]
-    assert model.history_.columns.tolist() == columns
-    assert model.history_["step"].tolist() == list(range(1, 31))
-    assert model.history_["threshold"].between(0, 1).all()
-    total = model.history_["loss"] + 0.2 * model.history_["gap"]
-    assert ((model.history_["penalised_loss"] - total).between(0, 0.01)).all()
-    assert [coefs.shape for coefs in model.coefs_] == [(2, 16), (16, 1)]
-    assert [values.shape for values in model.intercepts_] == [(16,), (1,)]
-    positive = model.predict_proba(X)[:, 1]
-    assert_allclose(positive, 1 / (1 + np.exp(-model.decision_function(X))))
-    assert_array_equal(model.predict(X) == "yes", positive > 0.5)
-
-
-@pytest.mark.slow
-def test_the_sensitive_column_can_be_dropped(proxy_people, quick):
-    X, y, sex = proxy_people
-    expected = quick().fit(X, y, sensitive_features=sex).predict_proba(X)
-    wide = X.assign(sex=sex.to_numpy())
-    model = quick(sensitive_features="sex", drop_sensitive=True).fit(wide, y)
-    assert_array_equal(model.predict_proba(wide), expected)
-    assert model.n_features_in_ == 3
-    with pytest.raises(ValueError, match="could not convert string to float"):
-        quick(sensitive_features="sex").fit(wide, y)
-    with pytest.raises(ValueError, match="drop_sensitive=True needs"):
-        quick(drop_sensitive=True).fit(wide, y, sensitive_features=sex)
-
-
-@pytest.mark.filterwarnings("ignore::skfair.exceptions.MitigationWarning")  # few rows
-@pytest.mark.slow
-def test_another_seed_another_network(proxy_people, quick):
-    X, y, sex = proxy_people
-    options = {"batch_size": 64, "dropout": 0.2, "early_stopping": True}
-    scores = [
-        quick(**options, random_state=seed)
-        .fit(X, y, sensitive_features=sex)
-        .decision_function(X)
-        for seed in (0, 1)
-    ]
-    assert not np.allclose(*scores)
 
 
 @pytest.mark.slow
@@ -209,28 +152,6 @@ def test_many_groups_and_a_group_of_one_row(proxy_people, batch_size, quick):
     assert np.isfinite(model.decision_function(X)).all()
 
 
-@pytest.mark.filterwarnings("ignore::skfair.exceptions.MitigationWarning")  # few rows
-@pytest.mark.slow
-def test_search_over_strength(proxy_people, quick):
-    X, y, sex = proxy_people
-    with config_context(enable_metadata_routing=True):
-        search = GridSearchCV(
-            make_pipeline(StandardScaler(), quick(max_iter=60)),
-            {"diffmcdpclassifier__strength": [0, 2.0]},
-            scoring={
-                "ap": "average_precision",
-                "neg_mcdp": get_fairness_scorer("neg_mcdp"),
-            },
-            refit="neg_mcdp",
-            cv=2,
-            error_score="raise",
-        ).fit(X, y == "yes", sensitive_features=sex)
-    results = search.cv_results_
-    assert results["mean_test_neg_mcdp"][1] > results["mean_test_neg_mcdp"][0] + 0.1
-    assert results["mean_test_ap"][1] < results["mean_test_ap"][0]
-    assert search.best_params_ == {"diffmcdpclassifier__strength": 2.0}
-
-
 # --- bad parameters, and training that fails
 
 
@@ -260,29 +181,12 @@ def test_bad_parameters(proxy_people, parameters, match, quick):
         quick(**parameters).fit(X, y, sensitive_features=sex)
 
 
-def test_a_group_without_weight(proxy_people, quick):
-    X, y, sex = proxy_people
-    with pytest.raises(ValueError, match=r"has the groups \['F'\], expected"):
-        quick().fit(X, y, sensitive_features=sex, sample_weight=(sex == "F") + 0.0)
-
-
 def test_scores_that_turn_nan_stop_the_training(proxy_people, quick):
     X, y, sex = proxy_people
     with pytest.raises(ValueError, match=r"stopped in step 2, .*standardise X"):
         quick().fit(X * 1e300, y, sensitive_features=sex)
     with pytest.raises(ValueError, match="learning_rate_init=1e\\+300"):
         quick(learning_rate_init=1e300).fit(X, y, sensitive_features=sex)
-
-
-def test_not_fitted(proxy_people, quick):
-    X, y, sex = proxy_people
-    model = quick()
-    with pytest.raises(NotFittedError):
-        model.predict_proba(X)
-    with pytest.raises(ValueError, match="Training stopped"):
-        model.fit(X * 1e300, y, sensitive_features=sex)
-    with pytest.raises(NotFittedError):
-        model.predict(X)
 
 
 # --- the comparison with the plain network

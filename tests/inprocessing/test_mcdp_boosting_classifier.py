@@ -5,17 +5,14 @@ import sys
 import lightgbm
 import numpy as np
 import pandas as pd
-import polars as pl
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn import config_context
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from sklearn.preprocessing import StandardScaler
 
 from skfair._rows import Rows
 from skfair.datasets import make_biased_classification
@@ -26,7 +23,6 @@ from skfair.inprocessing._mcdp_boosting_classifier import (
     group_probabilities,
     with_own_group,
 )
-from skfair.metrics import get_fairness_scorer
 
 
 def make_trees(library, **options):
@@ -217,15 +213,6 @@ def test_categories_and_missing_values(people, trees, boosted):
     assert_array_equal(by_column.predict_proba(with_sex), expected)
 
 
-def test_polars(people, trees, boosted):
-    X, y, sex = people
-    expected = boosted(trees).fit(X, y, sensitive_features=sex).predict_proba(X)
-    frame = pl.from_pandas(X)
-    groups = pl.Series(sex.to_list())
-    model = boosted(trees).fit(frame, y, sensitive_features=groups)
-    assert_allclose(model.predict_proba(frame), expected, atol=1e-12)
-
-
 def test_parameters_of_fit(people, boosted):
     X, y, sex = people
     calls = []
@@ -353,27 +340,6 @@ def test_parameters_of_fit_that_contradict_the_penalty(people, trees, boosted):
 
 
 # --- pipelines and searches
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("routing", [True, False])
-def test_search_over_a_pipeline(people, routing, boosted):
-    X, y, sex = people
-    pipeline = make_pipeline(
-        FunctionTransformer(), boosted(sensitive_features=None if routing else "is_man")
-    )
-    selector = {} if routing else {"sensitive_features": "is_man"}
-    search = GridSearchCV(
-        pipeline,
-        {"mcdpboostingclassifier__strength": [0.0, 1.0]},
-        scoring=get_fairness_scorer("neg_mcdp", **selector),
-        cv=2,
-        error_score="raise",
-    )
-    given = {"sensitive_features": sex} if routing else {}
-    with config_context(enable_metadata_routing=routing):
-        search.fit(X, y, **given)
-    assert search.best_params_["mcdpboostingclassifier__strength"] == 1.0
 
 
 @pytest.mark.slow

@@ -99,7 +99,7 @@ class Counter(LogisticRegression):
 
 
 def test_costs(people):
-    X, y, sex = people
+    X, y, sex = (part[:500] for part in people)
     Counter.n_rows.clear()
     model = MCDPReweighter(Counter(), strength=0.5)
     model.fit(X, y, sensitive_features=sex)
@@ -120,9 +120,10 @@ def test_costs(people):
 
 
 def test_the_automatic_strength_is_that_of_the_unaware_map(people, gap):
-    X, y, sex = people
-    model = MCDPReweighter(LogisticRegression()).fit(X, y, sensitive_features=sex)
-    unaware = UnawarePostProcessor(LogisticRegression())
+    X, y, sex = (part[:600] for part in people)
+    model = MCDPReweighter(LogisticRegression(), cv=2)
+    model.fit(X, y, sensitive_features=sex)
+    unaware = UnawarePostProcessor(LogisticRegression(), cv=2)
     unaware.fit(X, y, sensitive_features=sex)
     assert model.strength_ == unaware.strength_ > 0
     assert len(model.path_) == len(unaware.path_) > 11
@@ -130,7 +131,7 @@ def test_the_automatic_strength_is_that_of_the_unaware_map(people, gap):
 
 
 def test_weights_are_counts(people):
-    X, y, sex = people
+    X, y, sex = (part[:600] for part in people)
     weights = np.arange(len(y)) % 3
     rows = np.repeat(np.arange(len(y)), weights)
     folds = np.arange(len(y)) % 4
@@ -172,30 +173,6 @@ def test_rows_that_were_never_held_out(people):
     for _, test in cv.split(X):
         held_out[test] = True
     assert_array_equal(model.sample_weight_.sum(axis=1), held_out + 0.0)
-
-
-def test_without_groups(people):
-    X, y, _ = people
-    model = MCDPReweighter(LogisticRegression())
-    with pytest.warns(UserWarning, match=r"no sensitive_features: no gap is penalised"):
-        model.fit(X, y)
-    plain = LogisticRegression().fit(X, y)
-    assert_array_equal(model.predict_proba(X), plain.predict_proba(X))
-    assert_array_equal(model.sample_weight_[:, 1], y == "yes")
-    assert model.comparison_ is None
-    with pytest.raises(ValueError, match=r"strength=0.1 needs groups, but fit was"):
-        model.with_strength(0.1, X)
-    MCDPReweighter(LogisticRegression(), strength=0).fit(X, y)  # nothing to warn of
-
-
-@pytest.mark.slow
-def test_more_than_two_groups(people, logistic, gap):
-    X, y, _ = people
-    third = np.digitize(X["proxy"], [0.2, 1.5])
-    plain = gap(LogisticRegression().fit(X, y), X, third)
-    model = logistic(strength=1).fit(X, y, sensitive_features=third)
-    assert model.groups_ == (0, 1, 2)
-    assert gap(model, X, third) < 0.7 * plain
 
 
 def test_rows_without_a_group_have_fair_scores_too(people, logistic, gap):

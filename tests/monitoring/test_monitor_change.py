@@ -259,6 +259,9 @@ def test_what_cannot_be_merged():
             one.merge(other)
     with pytest.raises(ValueError, match=r"got 'mcdp\(epsilon=0.1\)' and 'mcdp\(\)'"):
         one.merge(others["metric and options"])
+    for twice in ([one], [others["at_most"]] * 2):
+        with pytest.raises(ValueError, match="other monitors, each given once"):
+            one.merge(*twice)
     within = FairnessMonitor(mcdp)
     within.update(None, **rows(0.1, 0), control_features=np.arange(500) % 2)
     with pytest.raises(ValueError, match="control_features must be given with every"):

@@ -90,8 +90,8 @@ def test_departments_are_repaired_by_themselves(people):
 @pytest.mark.parametrize(
     "options",
     [
-        {},
-        pytest.param({"max_mcdp": 0.1}, marks=pytest.mark.slow),
+        pytest.param({}, marks=pytest.mark.slow),
+        {"max_mcdp": 0.1, "accuracy_loss": "zero_one"},
         pytest.param({"fairness": "mcdp"}, marks=pytest.mark.slow),
     ],
 )

@@ -8,10 +8,8 @@ from scipy.special import logit, ndtr
 from skfair.postprocessing._score_repairer import (
     GroupCDFs,
     LinearCDF,
-    Mixture,
     TargetBand,
     has_ties,
-    interpolate,
     lowest_of_band,
     repaired_at,
     tied_shares,
@@ -42,24 +40,6 @@ BOTH_UNIFORM = GroupCDFs(
 # --- one CDF
 
 
-def test_heights_of_rows_are_the_middles_of_their_shares():
-    cdf = LinearCDF.of(statistic([0.2, 0.6, 0.2]), 0)
-    assert cdf.scores.tolist() == [0, 0.2, 0.6, 1]
-    assert_allclose(cdf.low, [0, 1 / 6, 5 / 6, 1])
-    assert_allclose(cdf.high, [0, 1 / 2, 5 / 6, 1])
-    assert_allclose(cdf.middle, [0, 1 / 3, 5 / 6, 1])
-    at_the_ends = LinearCDF.of(statistic([0.0, 1.0]), 0)
-    assert at_the_ends.scores.tolist() == [0, 1]
-    assert at_the_ends.high.tolist() == at_the_ends.low.tolist() == [0.25, 0.75]
-
-
-def test_weights_that_count_no_rows_share_the_height_of_one_row():
-    cdf = LinearCDF.of(statistic([0.2, 0.6], weights=[0.5, 1.5]), 0)
-    # Of weight 2 in two rows: a half row is a quarter, or half the share if smaller.
-    assert_allclose(cdf.high, [0, 0.25 - 0.125, 1 - 0.25, 1])
-    assert_allclose(cdf.low, [0, 0.125, 0.25 + 0.25, 1])
-
-
 def test_smoothed_heights_are_those_of_a_normal_kernel_in_the_log_odds():
     scores = np.random.default_rng(0).beta(2, 4, 300)
     rows = statistic(scores)
@@ -79,44 +59,7 @@ def test_scores_that_many_rows_share_are_not_smoothed(scores):
     assert cdf.smoothed(rows, 0) is cdf
 
 
-def test_heights_between_scores_and_scores_at_heights():
-    cdf = LinearCDF.of(statistic([0.2, 0.6, 0.2]), 0)
-    assert_allclose(cdf.at(np.array([0, 0.1, 0.2, 0.4, 1])), [0, 1 / 12, 0.5, 2 / 3, 1])
-    assert_allclose(
-        cdf.scores_at(np.array([1 / 12, 0.3, 2 / 3, 11 / 12])), [0.1, 0.2, 0.4, 0.8]
-    )
-    heights = cdf.heights_of(np.array([0.2, 0.4, 0.6]), None)
-    assert_allclose(heights, [1 / 3, 2 / 3, 5 / 6])
-    drawn = cdf.heights_of(np.full(200, 0.2), np.linspace(0, 1, 200))
-    assert 1 / 6 <= drawn.min() < 0.18
-    assert 0.49 < drawn.max() <= 0.5
-
-
-def test_heights_just_below_scores():
-    cdf = LinearCDF.of(statistic([0.2, 0.6, 0.2]), 0)
-    heights = [cdf.below(score) for score in (0.1, 0.2, 0.4)]
-    low, high = cdf.low[1], cdf.high[1]
-    assert_allclose(heights, [low / 2, low, (high + cdf.low[2]) / 2])
-
-
-def test_interpolation_between_subnormal_scores():
-    knots, values = np.array([0, 5e-324, 1]), np.array([0, 0.5, 1])
-    assert interpolate(np.array([0, 5e-324, 1]), knots, values).tolist() == [0, 0.5, 1]
-
-
 # --- groups
-
-
-def test_largest_gap_is_that_of_the_heights():
-    groups = GroupCDFs.of(statistic([0.2] * 3, [0.6], [0.4] * 2))
-    # At the upper end of the step at 0.2: 5 / 6, and those of the others on their way.
-    at_02, at_04 = 5 / 6, 5 / 6 + (1 / 6) * (0.2 / 0.8)
-    second = 0.5 * 0.4 / 0.6
-    third = 0.25 * 0.5
-    assert groups.largest_gap() == pytest.approx(
-        max(at_02 - third, at_02 - 0.5 * 0.2 / 0.6, at_04 - second, at_04 - 0.25)
-    )
-    assert_allclose(groups.shares, [3 / 6, 1 / 6, 2 / 6])
 
 
 # --- ties
@@ -134,19 +77,7 @@ def test_ties_count_from_one_over_the_root_of_the_rows():
     assert has_ties(statistic(np.linspace(0, 1, 3))) is False
 
 
-def test_a_heavy_row_is_a_tie():
-    shares = tied_shares(statistic([0.1, 0.5, 0.9], weights=[0.4, 0.4, 1.2]))
-    assert_allclose(shares, [0, 0, 0.6])
-
-
 # --- paths
-
-
-def test_mixture():
-    half = Mixture(0.5, np.array([0.2, 0.6]))
-    assert_allclose(half.target(np.array([0.4, 0.8]), 0), [0.3, 0.7])
-    assert half.moves
-    assert not Mixture(0, np.zeros(2)).moves
 
 
 @pytest.mark.parametrize(
@@ -159,11 +90,6 @@ def test_band_whose_targets_keep_the_mean(shares, expected):
     band = TargetBand(lowest, 0.2)
     targets = [band.target(row, group) for group, row in enumerate(heights)]
     assert_allclose(targets, [lowest, lowest + 0.2])
-
-
-def test_band_that_holds_all_heights_is_theirs():
-    heights = np.array([[0.2], [0.3]])
-    assert lowest_of_band(heights, np.full(2, 0.5), 0.2) == pytest.approx(0.2)
 
 
 @pytest.mark.parametrize("score", [1e-3, 0.3, 0.7, 0.999])

@@ -1,18 +1,15 @@
 """Repair of the predictions of regressors."""
 
 import numpy as np
-import polars as pl
 import pytest
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_allclose
 from sklearn import config_context
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.dummy import DummyRegressor
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.frozen import FrozenEstimator
-from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
+from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.metrics import mean_squared_error, r2_score
-from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
-from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeRegressor
 
@@ -20,8 +17,7 @@ from skfair._comparison import compare_regressors
 from skfair._rows import Rows
 from skfair.exceptions import MitigationWarning
 from skfair.groups import encode_groups
-from skfair.metrics import get_fairness_scorer, make_group_scorer, mcdp
-from skfair.model_selection import BestUnder
+from skfair.metrics import mcdp
 from skfair.postprocessing import RepairedRegressor
 
 
@@ -142,21 +138,6 @@ def test_strata(salaries):
         model.predict(X, sensitive_features=sex)
 
 
-def test_containers_and_groups_as_a_column(salaries):
-    X, y, sex = salaries
-    expected = fitted(salaries, max_mcdp=0.1).predict(X, sensitive_features=sex)
-    by_column = RepairedRegressor(
-        LinearRegression(), max_mcdp=0.1, sensitive_features="sex", drop_sensitive=True
-    )
-    with_sex = X.assign(sex=sex.to_numpy())
-    by_column.fit(with_sex[:1000], y[:1000])
-    assert_array_equal(by_column.predict(with_sex), expected)
-    assert_array_equal(by_column.predict(X, sensitive_features=sex), expected)
-    polars = pl.from_pandas(with_sex)
-    by_column.fit(polars[:1000], pl.Series(y[:1000].to_numpy()))
-    assert_allclose(by_column.predict(polars), expected)
-
-
 def test_target_that_is_transformed_inside_and_outside(salaries):
     X, y, sex = salaries
     y = np.exp(y / 30_000)
@@ -174,28 +155,6 @@ def test_target_that_is_transformed_inside_and_outside(salaries):
     for values in (predicted, inside.predict(X, sensitive_features=sex)):
         assert gap(values, sex) < 0.08
         assert r2_score(np.log(y), np.log(values)) > 0.5
-
-
-@pytest.mark.slow
-def test_grid_search_with_r2_and_fairness(salaries):
-    X, y, sex = salaries
-    pipeline = make_pipeline(StandardScaler(), RepairedRegressor(Ridge(), cv=2))
-    grid = {"repairedregressor__max_mcdp": [0.0, 0.2, 1.0]}
-    fairness = get_fairness_scorer("neg_mcdp", scale="rank")
-    search = GridSearchCV(
-        pipeline,
-        grid,
-        scoring={"r2": make_group_scorer("r2"), "neg_mcdp": fairness},
-        refit=BestUnder("r2", limit=0.3),
-        cv=2,
-        error_score="raise",
-    )
-    with config_context(enable_metadata_routing=True):
-        search.fit(X, y, sensitive_features=sex)
-    assert search.best_params_ == {"repairedregressor__max_mcdp": 0.2}
-    model = RepairedRegressor(Ridge(), cv=KFold(2), sensitive_features="is_man")
-    scores = cross_val_score(model, X, y, scoring="r2", cv=2, error_score="raise")
-    assert (scores > 0.5).all()
 
 
 def test_bad_input(salaries):

@@ -1,29 +1,24 @@
 """Fair predictions of numbers without the group at prediction."""
 
-import pickle
 from dataclasses import replace
 
 import numpy as np
-import polars as pl
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
 from scipy.special import expit
-from sklearn import config_context
-from sklearn.compose import TransformedTargetRegressor, make_column_transformer
+from sklearn.compose import make_column_transformer
 from sklearn.dummy import DummyClassifier
-from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn.metrics import r2_score
-from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from skfair._rows import Rows
 from skfair.exceptions import MitigationWarning
 from skfair.groups import encode_groups
-from skfair.metrics import get_fairness_scorer, mcdp
+from skfair.metrics import mcdp
 from skfair.model_selection import BestUnder
 from skfair.postprocessing import UnawareRegressor
 from skfair.postprocessing._score_map import (
@@ -175,61 +170,6 @@ def test_strata(salaries):
     assert found < 0.5 * gap(plain, sex, control_features=office)
 
 
-def test_more_groups_and_missing_ones(salaries):
-    X, y, sex = salaries
-    groups = np.where(np.arange(len(y)) % 10 == 0, "X", sex).astype(object)
-    groups[:100] = None
-    model = UnawareRegressor(
-        LinearRegression(), group_estimator=LogisticRegression(), strength=2.0
-    )
-    model.fit(X, y, sensitive_features=encode_groups(groups, missing="drop"))
-    assert model.groups_ == ("F", "M", "X")
-    assert gap(model.predict(X), sex) < 0.25
-
-
-@pytest.mark.slow
-def test_containers_columns_and_pickles(salaries):
-    X, y, sex = salaries
-    model = fitted(salaries)
-    expected = model.predict(X)
-    assert_array_equal(pickle.loads(pickle.dumps(model)).predict(X), expected)
-    with_sex = X.assign(sex=sex.to_numpy())
-    options = {"group_estimator": LogisticRegression(), "strength": 1.0}
-    by_column = UnawareRegressor(
-        LinearRegression(), sensitive_features="sex", drop_sensitive=True, **options
-    )
-    assert_array_equal(by_column.fit(with_sex[:1000], y[:1000]).predict(X), expected)
-    polars = pl.from_pandas(with_sex)
-    by_column.fit(polars[:1000], pl.Series(y[:1000].to_numpy()))
-    assert_allclose(by_column.predict(polars), expected)
-
-
-@pytest.mark.slow
-def test_pipelines_searches_and_transformed_targets(salaries):
-    X, y, sex = salaries
-    options = {"group_estimator": LogisticRegression(), "strength": 1.0, "cv": 2}
-    model = UnawareRegressor(Ridge(), **options)
-    search = GridSearchCV(
-        make_pipeline(StandardScaler(), model),
-        {"unawareregressor__strength": [0.0, 1.0]},
-        scoring={"r2": "r2", "neg_mcdp": get_fairness_scorer("neg_mcdp", scale="rank")},
-        refit=BestUnder("r2", limit=0.2),
-        cv=2,
-        error_score="raise",
-    )
-    outside = TransformedTargetRegressor(model, func=np.log, inverse_func=np.exp)
-    with config_context(enable_metadata_routing=True):
-        options["group_estimator"].set_fit_request(sample_weight=True)
-        search.fit(X, y, sensitive_features=sex)
-        outside.fit(X, np.exp(y / 30_000), sensitive_features=sex)
-        scores = cross_val_score(
-            model, X, y, params={"sensitive_features": sex}, scoring="r2", cv=2
-        )
-    assert search.best_params_ == {"unawareregressor__strength": 1.0}
-    assert gap(outside.predict(X), sex) < 0.2
-    assert (scores > 0.3).all()
-
-
 def test_frozen_regressor(salaries):
     X, y, sex = salaries
     plain = LinearRegression().fit(X[:1000], y[:1000])
@@ -263,29 +203,20 @@ def test_bad_input(salaries):
     assert_allclose(plain.predict(X), LinearRegression().fit(X, y).predict(X))
 
 
-@pytest.mark.slow
-def test_default_group_estimator_with_boosting(salaries):
-    X, y, sex = salaries
-    boosting = HistGradientBoostingRegressor(max_iter=30, random_state=0)
-    model = UnawareRegressor(boosting, max_mcdp=0.2)
-    model.fit(X[:1500], y[:1500], sensitive_features=sex[:1500])
-    assert gap(model.predict(X[1500:]), sex[1500:]) < 0.2 + 1.36 * np.sqrt(8 / 500)
-
-
 @pytest.mark.parametrize(
     "unit", [1e-9, pytest.param("sum to one", marks=pytest.mark.slow)]
 )
 def test_the_unit_of_weights_does_not_matter(salaries, unit):
-    X, y, sex = (part[:600] for part in salaries)
-    weights = np.random.default_rng(0).uniform(0.5, 1.5, 600)
+    X, y, sex = (part[:300] for part in salaries)
+    weights = np.random.default_rng(0).uniform(0.5, 1.5, 300)
     unit = 1 / weights.sum() if unit == "sum to one" else unit
     found = [
-        UnawareRegressor(LinearRegression(), strength=1.0)
+        UnawareRegressor(LinearRegression(), strength=1.0, cv=2)
         .fit(X, y, sensitive_features=sex, sample_weight=scale * weights)
         .predict(X)
         for scale in (1, unit)
     ]
-    assert gap(found[0], sex) < 0.2
+    assert gap(found[0], sex) < 0.35
     assert_allclose(found[1], found[0], rtol=1e-3)
 
 
@@ -307,7 +238,7 @@ def test_the_default_model_of_the_group_reads_what_the_regressor_reads(salaries,
     assert gap(model.with_strength(0).predict(given), sex) > 0.3
 
 
-@pytest.mark.parametrize("n_rare", [1, 4])
+@pytest.mark.parametrize("n_rare", [pytest.param(1, marks=pytest.mark.slow), 4])
 def test_a_rare_group_does_not_switch_it_off(salaries, automatic, n_rare):
     X, y, sex = (part[:1000] for part in salaries)
     rare = sex.to_numpy(dtype=object).copy()

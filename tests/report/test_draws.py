@@ -261,11 +261,17 @@ def test_one_group_is_not_drawn(make_report, people, many):
     assert report.to_frame()["value"].isna().all()
 
 
-def test_progress(make_report, people, many, capsys):
+def test_progress(make_report, people, many, capsys, monkeypatch):
     y_true, y_score, group = people
     options = {"sensitive_features": group, "metrics": ["mcdp"]}
     make_report(y_true, y_score, **options, make=many)
     assert capsys.readouterr().err == ""
+    make_report(y_true, y_score, verbose=1, **options, make=many)
+    said = capsys.readouterr().err
+    assert "1 of 59 draws" in said
+    assert "left" not in said  # of the first seconds nobody can tell
+    monkeypatch.setattr(_draws, "_KNOWN_AFTER", 0.0)
+    monkeypatch.setattr(_draws, "_KNOWN_SHARE", 0.0)
     make_report(y_true, y_score, verbose=1, **options, make=many)
     said = capsys.readouterr().err
     assert re.search(r"1 of 59 draws, about \d+ s left", said)

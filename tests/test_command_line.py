@@ -175,7 +175,7 @@ def test_missing_groups(audit, table):
     assert (code, page) == (2, None)
     assert "column 'sex' has 20 missing values, the first in line 2 of" in said.err
     page = audit(f"{NUMBERS} --missing drop")[1]
-    assert "20 rows without a group" in page
+    assert "20 rows (10.0%) without a group" in page
     groups = encode_groups(table["sex"], missing="drop")
     value = mcdp(None, table["p"], sensitive_features=groups)
     measures = json.loads(page)["attributes"][0]["results"][0]["measures"]
@@ -192,9 +192,11 @@ def test_rows_without_an_outcome_are_left_out_and_named(audit, table, tmp_path):
     assert "20 rows without p, y are left out" in said.err
     summary = json.loads(page)
     assert summary["n_rows"] == 180
-    assert summary["settings"]["left_out"] == {"n_rows": 20, "columns": ["p", "y"]}
-    text = "20 rows without a value of “p” or “y” are left out of every number."
-    assert summary["cautions"][0] == text
+    left_out = summary["settings"]["left_out"]
+    assert (left_out["n_rows"], left_out["columns"]) == (20, ["p", "y"])
+    assert sum(group["n"] for group in left_out["groups"]) % 20 == 0
+    text = "20 rows (10.0%) without a value of “p” or “y” are left out of every number."
+    assert summary["cautions"][0].startswith(f"{text} Of each group these are: “sex: ")
     code, page, said = audit(f"{GOOD} --missing drop --bundle bundle")
     for shown in (text, "180 rows (20 more left out)"):
         assert shown in page

@@ -284,6 +284,7 @@ def test_bounds_by_a_proxy_are_those_of_the_library(audit, table):
     assert f"By the proxy ({CROSS.join(['code', 'w'])})" in said.out
 
 
+@pytest.mark.slow
 def test_missing_proxies_are_an_error_a_cell_or_left_out(audit, table):
     table.loc[:20, "sex"] = None
     table.to_csv("table.csv", index=False)
@@ -556,7 +557,9 @@ def test_limits(audit):
     assert json.loads(page)["settings"]["limit"] == 0.25
 
 
-@pytest.mark.parametrize("form", ["html", "md", "json"])
+@pytest.mark.parametrize(
+    "form", [pytest.param("html", marks=pytest.mark.slow), "md", "json"]
+)
 def test_record_of_input_and_date(audit, tmp_path, form):
     (tmp_path / "folder").mkdir()
     (tmp_path / "table.csv").rename(tmp_path / "folder" / "ta_b&le.csv")
@@ -636,8 +639,12 @@ PUBLIC = "table.csv --pos-label yes --sensitive sex,code --public-summary public
     ("columns", "rate"),
     [
         (["--y-pred", "label"], "selection"),
-        (["--y-score", "p", "--y-pred", "label"], "selection"),
         (["--y-score", "p"], "scoring"),
+        pytest.param(
+            ["--y-score", "p", "--y-pred", "label"],
+            "selection",
+            marks=pytest.mark.slow,
+        ),
     ],
 )
 def test_public_summary_is_that_of_the_function(audit, table, columns, rate):

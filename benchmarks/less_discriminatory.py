@@ -27,7 +27,7 @@ from skfair.exceptions import MitigationWarning
 from skfair.inprocessing import MCDPBoostingClassifier
 from skfair.metrics import mcdp
 from skfair.model_selection import FairestWithin, LessDiscriminatorySearchCV
-from skfair.model_selection._paired_tests import (
+from skfair.model_selection._model_comparison import (
     Model,
     Moments,
     _moments,

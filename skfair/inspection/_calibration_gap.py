@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from skfair._utils._arrays import Floats, Integers
 from skfair._utils._warnings import warns_if_reordered
-from skfair.inspection import _layout, _style
+from skfair.inspection import _drawing
 from skfair.inspection._display import PredictionsDisplay, stratum_of_largest
 from skfair.metrics import calibration_gap
 from skfair.metrics._calibration_gap import (
@@ -106,16 +106,16 @@ class CalibrationGapDisplay(PredictionsDisplay):
         self._begin(ax)
         at = self.curves[:, self.scores == self.score]
         pair = [] if not at.size else [int(at.argmin()), int(at.argmax())]
-        few = len(self.labels) <= _style.MAX_GROUPS
-        self.ax_.axhline(0, color=_style.INK, linewidth=0.8)
+        few = len(self.labels) <= _drawing.MAX_GROUPS
+        self.ax_.axhline(0, color=_drawing.INK, linewidth=0.8)
         last = self.curves[:, -1:]
         curves = np.hstack([np.zeros_like(last), self.curves, last])
         scores = np.concatenate([[0.0], self.scores, [1.0]])
-        self.lines_ = _style.draw_group_lines(
+        self.lines_ = _drawing.draw_group_lines(
             self.ax_,
             [(scores, curve) for curve in curves],
             [
-                _style.group_text(*of_group)
+                _drawing.group_text(*of_group)
                 for of_group in zip(self.labels, self.counts, strict=True)
             ],
             self.counts,
@@ -127,19 +127,19 @@ class CalibrationGapDisplay(PredictionsDisplay):
             (self.mark_line_,) = self.ax_.plot(
                 [self.score] * 2,
                 at[pair, 0],
-                color=_style.INK,
+                color=_drawing.INK,
                 marker="_",
                 label=f"Gap of {self.value:.3f} at the score {self.score:.4g}",
             )
         self.ax_.set(
-            xlabel=_style.SCORE_LABELS["probability"],
+            xlabel=_drawing.SCORE_LABELS["probability"],
             ylabel="Outcomes minus scores, up to the score",
             xlim=(0, 1),
         )
         self._write_title(self.ax_, name)
-        heading = _style.names_text(self.sensitive_names)
+        heading = _drawing.names_text(self.sensitive_names)
         corners = ["upper left", "lower left", "upper right", "lower right"]
-        _layout.legend_in_corner(self.ax_, heading, corners, may_grow=ax is None)
+        _drawing.legend_in_corner(self.ax_, heading, corners, may_grow=ax is None)
         return self
 
     @classmethod
@@ -191,7 +191,7 @@ class CalibrationGapDisplay(PredictionsDisplay):
         ValueError
             As in `skfair.metrics.calibration_gap`, and where that is undefined.
         """
-        _style.require_matplotlib(f"{cls.__name__}.from_predictions")
+        _drawing.require_matplotlib(f"{cls.__name__}.from_predictions")
         metric = partial(calibration_gap, pos_label=pos_label)
         given = y_true, y_score, sensitive_features, sample_weight
         given, name = stratum_of_largest(metric, given, control_features, name)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self, get_args
 
@@ -12,18 +12,25 @@ from numpy.typing import ArrayLike, NDArray
 
 from skfair._utils._arrays import Floats
 from skfair._utils._text import number
-from skfair._utils._validation import AnyScale, Scale, check_choice, check_real
-from skfair.inspection import _layout, _style
+from skfair._utils._validation import (
+    AnyScale,
+    Scale,
+    check_choice,
+    check_real,
+    lie_in_unit_interval,
+)
+from skfair.inspection import _drawing
 from skfair.inspection._display import (
     PredictionsDisplay,
     check_level,
     comparable_scores,
     stratum_of_largest,
 )
-from skfair.inspection._gap_mark import GapMark, gap_mark, shares_at, step_cdf
 from skfair.metrics import mcdp
 from skfair.metrics._inputs import effective_sizes
+from skfair.metrics._mcdp import locate_mcdp
 from skfair.metrics._noise import supremum_quantile
+from skfair.metrics._pairs import Located
 from skfair.statistics import GroupedScores
 
 if TYPE_CHECKING:
@@ -51,8 +58,11 @@ class CDFGapDisplay(PredictionsDisplay):
         Group labels.
     counts : ndarray of shape (n_groups,)
         Number of rows of each group.
-    marks : sequence of GapMark
-        The gaps to mark: MCDP(0), and MCDP(epsilon) if wanted.
+    marks : dict of {float: Located}
+        The gaps to mark by epsilon: MCDP(0), and MCDP(epsilon) if wanted. Each has its
+        ``value``, the ``pair`` of groups, the ``score`` at which their CDFs, its
+        ``figures``, differ by the value, and the ``window`` in which they differ by no
+        less.
     effective_sizes : ndarray of shape (n_groups,), default=None
         Effective number of rows of each group, which sets the width of its confidence
         band; nan if unknown. None stands for `counts`.
@@ -95,7 +105,7 @@ class CDFGapDisplay(PredictionsDisplay):
     >>> display = CDFGapDisplay.from_predictions(
     ...     y_true, y_score, sensitive_features=group, epsilon=0.05
     ... )
-    >>> [round(mark.value, 2) for mark in display.marks]
+    >>> [round(mark.value, 2) for mark in display.marks.values()]
     [0.57, 0.53]
     """
 
@@ -103,7 +113,7 @@ class CDFGapDisplay(PredictionsDisplay):
     shares: Sequence[Floats]
     labels: Sequence[Hashable]
     counts: NDArray[Any]
-    marks: Sequence[GapMark]
+    marks: Mapping[float, Located]
     effective_sizes: NDArray[Any] | None = None
     sensitive_names: Sequence[str] = ()
     scale: AnyScale = "probability"
@@ -153,11 +163,11 @@ class CDFGapDisplay(PredictionsDisplay):
             widths = _band_widths(sizes, confidence_level)
         self._begin(ax)
         coloured = self._coloured_groups()
-        self.lines_ = _style.draw_group_lines(
+        self.lines_ = _drawing.draw_group_lines(
             self.ax_,
             list(zip(self.scores, self.shares, strict=True)),
             [
-                _style.group_text(*of_group)
+                _drawing.group_text(*of_group)
                 for of_group in zip(self.labels, self.counts, sizes, strict=True)
             ],
             self.counts,
@@ -176,18 +186,19 @@ class CDFGapDisplay(PredictionsDisplay):
             ]
             self.bands_ = self._draw_bands(coloured, bounds, text)
         elif self.marks:
-            self.gap_area_ = self._draw_gap_area(*self.marks[0].pair)
+            first_mark = next(iter(self.marks.values()))
+            self.gap_area_ = self._draw_gap_area(*_pair_of(first_mark))
         self.mark_lines_, self.windows_ = self._draw_marks()
         self.ax_.set(
-            xlabel=_style.SCORE_LABELS[self.scale],
+            xlabel=_drawing.SCORE_LABELS[self.scale],
             ylabel="Cumulative share of the group",
             xlim=self._ends(),
             ylim=(0, 1.01),
         )
         self._write_title(self.ax_, name)
-        _layout.legend_in_corner(
+        _drawing.legend_in_corner(
             self.ax_,
-            _style.names_text(self.sensitive_names),
+            _drawing.names_text(self.sensitive_names),
             ["lower right", "upper left"],
             may_grow=ax is None,
         )
@@ -199,14 +210,16 @@ class CDFGapDisplay(PredictionsDisplay):
         Groups known by a proxy have no marks, and share their scores: of many, the pair
         is coloured whose lines are the furthest apart.
         """
-        if len(self.labels) <= _style.MAX_GROUPS:
+        if len(self.labels) <= _drawing.MAX_GROUPS:
             return list(range(len(self.labels)))
         if not self.marks:
             shares = np.array(self.shares)
             at = shares[:, np.ptp(shares, axis=0).argmax()]
             return [int(at.argmax()), int(at.argmin())]
         # Keeps the order of the marks, and each group once.
-        return list(dict.fromkeys(i for mark in self.marks for i in mark.pair))
+        return list(
+            dict.fromkeys(i for mark in self.marks.values() for i in _pair_of(mark))
+        )
 
     def _draw_bands(
         self,
@@ -220,7 +233,7 @@ class CDFGapDisplay(PredictionsDisplay):
                 self.scores[i],
                 *bounds[i],
                 step="post",
-                color=_style.group_style(position)["color"],
+                color=_drawing.group_style(position)["color"],
                 alpha=0.25,
                 linewidth=0,
                 zorder=2,
@@ -237,7 +250,7 @@ class CDFGapDisplay(PredictionsDisplay):
             shares_at(self.scores[first], self.shares[first], grid),
             shares_at(self.scores[second], self.shares[second], grid),
             step="post",
-            color=_style.SHADE,
+            color=_drawing.SHADE,
             alpha=0.2,
             linewidth=0,
             zorder=1,
@@ -247,22 +260,22 @@ class CDFGapDisplay(PredictionsDisplay):
         """Draw each mark as a line as long as its value, and its window."""
         lines: list[Line2D] = []
         windows: list[Any] = []
-        for mark in self.marks:
-            if mark.epsilon > 0 and mark.value > 0:
+        for epsilon, mark in self.marks.items():
+            if epsilon > 0 and mark.value > 0:
                 window = self.ax_.axvspan(
-                    *mark.window, color=_style.SHADE, alpha=0.25, linewidth=0
+                    *mark.window, color=_drawing.SHADE, alpha=0.25, linewidth=0
                 )
                 windows.append(window)
-            plain = mark.epsilon == 0
+            plain, where = epsilon == 0, mark.score if mark.value > 0 else np.nan
             lines += self.ax_.plot(
-                [mark.score, mark.score],
-                mark.shares,
-                color=_style.INK,
+                [where, where],
+                mark.figures,
+                color=_drawing.INK,
                 linestyle="-" if plain else (0, (2, 1)),
                 linewidth=1.5,
                 marker="_" if plain else "o",
                 markersize=10 if plain else 4,
-                label=self._mark_text(mark),
+                label=self._mark_text(epsilon, mark),
                 zorder=3,
             )
         return lines, windows
@@ -276,17 +289,19 @@ class CDFGapDisplay(PredictionsDisplay):
         )
         return (low, high) if low < high else (low - 0.5, high + 0.5)
 
-    def _mark_text(self, mark: GapMark) -> str:
+    def _mark_text(self, epsilon: float, mark: Located) -> str:
         """Legend entry of a mark: its value, its scores and its pair of groups."""
-        text = f"MCDP({mark.epsilon:.3g}) = {number(mark.value)}"
-        unit = _style.MARK_UNITS[self.scale]
-        if mark.value > 0 and mark.epsilon > 0:
+        text = f"MCDP({epsilon:.3g}) = {number(mark.value)}"
+        unit = _drawing.MARK_UNITS[self.scale]
+        if mark.value > 0 and epsilon > 0:
             text += f", {unit}s {mark.window[0]:.3g} to {mark.window[1]:.3g}"
         elif mark.value > 0:
-            score = f"{mark.score:.{_style.SCORE_DIGITS[self.scale]}g}"
+            score = f"{mark.score:.{_drawing.SCORE_DIGITS[self.scale]}g}"
             text += f", {unit} {score}"
         if len(self.labels) > 2:
-            text += "\n" + _style.joined_text([self.labels[i] for i in mark.pair])
+            text += "\n" + _drawing.joined_text(
+                [self.labels[i] for i in _pair_of(mark)]
+            )
         return text
 
     @classmethod
@@ -348,7 +363,7 @@ class CDFGapDisplay(PredictionsDisplay):
             As in `skfair.metrics.mcdp`, and where MCDP is undefined: fewer than two
             groups, or a group that is absent or too small. See `plot` for bands.
         """
-        _style.require_matplotlib(f"{cls.__name__}.from_predictions")
+        _drawing.require_matplotlib(f"{cls.__name__}.from_predictions")
         check_choice("scale", scale, get_args(AnyScale))
         if scale == "real" and epsilon != 0:
             raise ValueError(
@@ -368,7 +383,9 @@ class CDFGapDisplay(PredictionsDisplay):
             shares=shares,
             labels=statistic.labels,
             counts=statistic.counts,
-            marks=[gap_mark(statistic, epsilon) for epsilon in epsilons],
+            marks={
+                epsilon: locate_mcdp(statistic, epsilon=epsilon) for epsilon in epsilons
+            },
             effective_sizes=effective_sizes(statistic, *rows[2:]),
             sensitive_names=statistic.names,
             scale=scale,
@@ -412,7 +429,7 @@ class CDFGapDisplay(PredictionsDisplay):
         TypeError
             If the metric of the result compares predicted labels.
         """
-        _style.require_matplotlib(f"{cls.__name__}.from_proxy_bounds")
+        _drawing.require_matplotlib(f"{cls.__name__}.from_proxy_bounds")
         independent = result.cumulative_bounds(1.0)
         bounds = result.cumulative_bounds(odds_ratio)
         scores = np.concatenate([[0.0], bounds.index, [1.0]])
@@ -425,7 +442,7 @@ class CDFGapDisplay(PredictionsDisplay):
             shares=[steps(independent, label, "upper") for label in result.labels],
             labels=result.labels,
             counts=result.expected_counts,
-            marks=(),
+            marks={},
             bounds=[
                 (steps(bounds, label, "lower"), steps(bounds, label, "upper"))
                 for label in result.labels
@@ -440,3 +457,30 @@ def _band_widths(effective_sizes: Floats, confidence_level: Any) -> Floats:
     """Half-widths of the confidence bands of Dvoretzky, Kiefer and Wolfowitz."""
     level = check_level(effective_sizes, confidence_level)
     return np.asarray(supremum_quantile(1 - level) / np.sqrt(effective_sizes))
+
+
+def _pair_of(mark: Located) -> tuple[int, int]:
+    """Positions of the two groups of a mark."""
+    first, second = mark.pair
+    assert second is not None  # no group is compared with everyone
+    return first, second
+
+
+def step_cdf(statistic: GroupedScores, group: int) -> tuple[Floats, Floats]:
+    """Scores and heights of the CDF of one group, a step function from 0 to 1.
+
+    Each height holds from its score to the next one. Numbers outside of [0, 1] begin
+    and end with those of everyone.
+    """
+    low, high = 0.0, 1.0
+    if not lie_in_unit_interval(statistic.scores):
+        low, high = statistic.scores[[0, -1]].tolist()
+    scores, shares = statistic.cdf(group)
+    return np.concatenate([[low], scores, [high]]), np.concatenate(
+        [[0.0], shares, [1.0]]
+    )
+
+
+def shares_at(scores: Floats, shares: Floats, where: Any) -> Any:
+    """Heights of a CDF, in the form that `step_cdf` returns, at one or many scores."""
+    return shares[np.searchsorted(scores, where, side="right") - 1]

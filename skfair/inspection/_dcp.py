@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skfair._utils._validation import check_integer
-from skfair.inspection import _layout, _style
+from skfair.inspection import _drawing
 from skfair.inspection._display import PredictionsDisplay
 from skfair.metrics import DCPResult
 from skfair.statistics import GroupedConfusion
@@ -102,7 +102,7 @@ class DCPDisplay(PredictionsDisplay):
         self.interval_ax_, self.interval_line_ = self._draw_interval()
         self._write_title(self.interval_ax_, name)
         if ax is None:
-            _layout.keep_size(self.ax_, size)
+            _drawing.keep_size(self.ax_, size)
         return self
 
     def _draw_cells(self, n_shown: int) -> QuadMesh:
@@ -124,12 +124,12 @@ class DCPDisplay(PredictionsDisplay):
         self.ax_.yaxis.set_inverted(True)
         for (row, column), eta in np.ndenumerate(etas):
             text = "none" if np.isnan(eta) else f"{eta:.2f}"
-            color = "white" if eta > _DARK else _style.INK
+            color = "white" if eta > _DARK else _drawing.INK
             cell = self.ax_.text(column, row, text, ha="center", va="center")
             cell.set(color=color, fontsize="small")
-        classes = [_style.short_label(label) for label in result.classes]
+        classes = [_drawing.short_label(label) for label in result.classes]
         groups = [
-            f"{_style.short_label(result.groups[a])} ({parts[a]:.4f})" for a in order
+            f"{_drawing.short_label(result.groups[a])} ({parts[a]:.4f})" for a in order
         ]
         self.ax_.set_xticks(range(len(classes)), classes)
         self.ax_.set_yticks(range(n_shown), groups)
@@ -151,7 +151,7 @@ class DCPDisplay(PredictionsDisplay):
         place = transforms.blended_transform_factory(across, up)
         strip = self.ax_.inset_axes((0, _PAD, 1, _HEIGHT), transform=place)
         (line,) = strip.plot(
-            [low, high], [0, 0], color=_style.INK, marker="|", linewidth=3
+            [low, high], [0, 0], color=_drawing.INK, marker="|", linewidth=3
         )
         widest = max(2.2 * high, 0.01)
         proven = "proven" if self.result.optimal else "bounds"
@@ -217,7 +217,7 @@ class DCPDisplay(PredictionsDisplay):
         ValueError
             As in `skfair.metrics.dcp`; also where DCP is undefined.
         """
-        _style.require_matplotlib(f"{cls.__name__}.from_predictions")
+        _drawing.require_matplotlib(f"{cls.__name__}.from_predictions")
         result = DCPResult.from_predictions(
             y_true,
             y_pred,

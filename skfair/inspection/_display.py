@@ -43,7 +43,7 @@ from skfair.groups import (
     resolve_groups,
     resolve_strata,
 )
-from skfair.inspection._style import folded, plain_text, require_matplotlib
+from skfair.inspection._drawing import folded, plain_text, require_matplotlib
 from skfair.metrics import permutation_test
 from skfair.metrics._inputs import undefined_reason
 from skfair.metrics._pairs import grouped_scores

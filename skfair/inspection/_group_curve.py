@@ -21,7 +21,7 @@ from skfair._utils._validation import (
 )
 from skfair._utils._warnings import warns_if_reordered
 from skfair.groups import resolve_groups
-from skfair.inspection import _layout, _style
+from skfair.inspection import _drawing
 from skfair.inspection._display import PredictionsDisplay, method_of_scores
 from skfair.metrics import group_metrics
 from skfair.metrics._inputs import positive_rows
@@ -137,18 +137,18 @@ class GroupCurveDisplay(PredictionsDisplay):
         self._begin(ax)
         values = self.areas["value"].to_numpy()
         coloured = list(range(len(values)))
-        if len(values) > _style.MAX_GROUPS:
+        if len(values) > _drawing.MAX_GROUPS:
             coloured = [int(np.nanargmin(values)), int(np.nanargmax(values))]
         self.reference_line_ = None
         if self.kind != "precision_recall":
             (self.reference_line_,) = self.ax_.plot(
                 [0, 1],
                 [0, 1],
-                color=_style.SHADE,
-                linestyle=_style.LINE_STYLES[2],
+                color=_drawing.SHADE,
+                linestyle=_drawing.LINE_STYLES[2],
                 label="No skill" if self.kind == "roc" else "Calibrated",
             )
-        self.lines_ = _style.draw_group_lines(
+        self.lines_ = _drawing.draw_group_lines(
             self.ax_,
             [(curve["x"], curve["y"]) for curve in self.curves],
             [self._text_of(group) for group in range(len(self.labels))],
@@ -166,7 +166,7 @@ class GroupCurveDisplay(PredictionsDisplay):
                     band["x"],
                     band["lower"],
                     band["upper"],
-                    color=_style.group_style(position)["color"],
+                    color=_drawing.group_style(position)["color"],
                     alpha=0.15,
                     linewidth=0,
                     label=None
@@ -177,17 +177,17 @@ class GroupCurveDisplay(PredictionsDisplay):
         xlabel, ylabel, what = _TEXTS[self.kind]
         self.ax_.set(xlabel=xlabel, ylabel=ylabel, xlim=(0, 1), ylim=(0, 1.01))
         self._write_title(self.ax_, name)
-        heading = [_style.names_text(self.sensitive_names), what]
+        heading = [_drawing.names_text(self.sensitive_names), what]
         if self.confidence_level is not None:
             heading[1] = f"{what}, {self.confidence_level:.4g} interval"
         text = "\n".join(line for line in heading if line)
-        _layout.legend_outside(self.ax_, text, may_grow=ax is None)
+        _drawing.legend_outside(self.ax_, text, may_grow=ax is None)
         return self
 
     def _text_of(self, group: int) -> str:
         """Legend entry of a group: its rows, and its area with the interval."""
         area = self.areas.iloc[group]
-        text = _style.group_text(self.labels[group], int(area["n"]))
+        text = _drawing.group_text(self.labels[group], int(area["n"]))
         if np.isnan(area["value"]):
             return f"{text}: no curve"
         text += f": {number(area['value'])}"
@@ -273,7 +273,7 @@ class GroupCurveDisplay(PredictionsDisplay):
         of positives, and a calibration curve from those of its bins. Intervals of areas
         are those of `skfair.metrics.group_metrics`.
         """
-        _style.require_matplotlib(f"{cls.__name__}.from_predictions")
+        _drawing.require_matplotlib(f"{cls.__name__}.from_predictions")
         check_choice("kind", kind, get_args(Kind))
         check = check_scores if kind == "calibration" else check_numbers
         scores = check(y_score, "y_score")

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from skfair._utils._arrays import Bools, Integers
 from skfair._utils._text import counted, number
-from skfair.inspection import _layout, _style
+from skfair.inspection import _drawing
 from skfair.inspection._display import PredictionsDisplay, stratum_of_largest
 from skfair.metrics import cvar_fairness
 from skfair.metrics._cvar_fairness import cvar_fairness_report
@@ -127,12 +127,12 @@ class GroupGapDisplay(PredictionsDisplay):
             # A tail of whole groups need not hold the groups with the largest gaps.
             last = int(np.flatnonzero(in_tail).max()) + 1
             self.tail_area_ = self.ax_.axhspan(
-                0.5, last + 0.5, color=_style.SHADE, alpha=0.25, linewidth=0
+                0.5, last + 0.5, color=_drawing.SHADE, alpha=0.25, linewidth=0
             )
         average = self.report["rate"] - self.report["difference"]
         self.average_line_ = self.ax_.axvline(
             0,
-            color=_style.INK,
+            color=_drawing.INK,
             linewidth=1,
             label=f"Weighted average of rates = {number(average.iloc[0])}",
         )
@@ -140,7 +140,7 @@ class GroupGapDisplay(PredictionsDisplay):
             ranks,
             self.report["lower"] - average,
             self.report["upper"] - average,
-            color=np.where(in_tail, _style.COLORS[1], _style.SHADE),
+            color=np.where(in_tail, _drawing.COLORS[1], _drawing.SHADE),
             linewidth=1.5 if named else 0.5,
             label=f"{self.confidence_level:.4g} interval, each group alone",
         )
@@ -148,10 +148,10 @@ class GroupGapDisplay(PredictionsDisplay):
         self._label_axes(ranks)
         self._write_title(self.ax_, name)
         if ax is None:
-            _layout.keep_size(self.ax_, _LEAST_SIZE)
+            _drawing.keep_size(self.ax_, _LEAST_SIZE)
         self._name_columns()
         # Outside the axes, since groups leave no corner free.
-        _layout.legend_outside(self.ax_, None, may_grow=ax is None)
+        _drawing.legend_outside(self.ax_, None, may_grow=ax is None)
         return self
 
     def _draw_points(self, ranks: Integers, in_tail: Bools) -> list[Line2D]:
@@ -165,15 +165,15 @@ class GroupGapDisplay(PredictionsDisplay):
         points: list[Line2D] = []
         for text, chosen in ((tail, in_tail), ("Other groups", ~in_tail)):
             filled = chosen is in_tail
-            rows = f" ({_style.range_text(sizes[chosen])})" if chosen.any() else ""
+            rows = f" ({_drawing.range_text(sizes[chosen])})" if chosen.any() else ""
             points += self.ax_.plot(
                 differences[chosen],
                 ranks[chosen],
                 linestyle="none",
                 marker="D" if filled else "o",
                 markersize=(6 if filled else 5) if named else 2,
-                color=_style.COLORS[1] if filled else _style.COLORS[0],
-                markerfacecolor=_style.COLORS[1] if filled else "white",
+                color=_drawing.COLORS[1] if filled else _drawing.COLORS[0],
+                markerfacecolor=_drawing.COLORS[1] if filled else "white",
                 markeredgewidth=1.2 if named else 0.5,
                 label=f"{text}\n{counted(int(chosen.sum()), 'group')}{rows}",
             )
@@ -185,27 +185,29 @@ class GroupGapDisplay(PredictionsDisplay):
         reach = 1.05 * max(abs(self.ax_.dataLim.x0), abs(self.ax_.dataLim.x1))
         self.ax_.set(
             xlabel=(
-                f"Difference of {_style.metric_text(self.quality)} from the average"
+                f"Difference of {_drawing.metric_text(self.quality)} from the average"
             ),
             xlim=(-reach, reach),
             ylim=(len(report) + 0.5, 0.5),
         )
         if len(report) <= _MAX_NAMED:
             groups = zip(report.index, report["size"], strict=True)
-            texts = [_style.group_text(label, int(size)) for label, size in groups]
+            texts = [_drawing.group_text(label, int(size)) for label, size in groups]
             self.ax_.set_yticks(ranks, texts)
 
     def _name_columns(self) -> None:
         """Write the sensitive columns along the y-axis, in lines that fit beside it."""
-        names = _style.names_text([str(n) for n in self.report.index.names if n]) or ""
+        names = (
+            _drawing.names_text([str(n) for n in self.report.index.names if n]) or ""
+        )
         if len(self.report) > _MAX_NAMED:
             names = (
                 (f"{counted(len(self.report), 'group')} by {names}, largest gap first")
                 if names
                 else f"{counted(len(self.report), 'group')}, largest gap first"
             )
-        letters = int(_LETTERS * max(_layout.inches(self.ax_)[1], 1))
-        self.ax_.set_ylabel(_style.folded(names, letters))
+        letters = int(_LETTERS * max(_drawing.inches(self.ax_)[1], 1))
+        self.ax_.set_ylabel(_drawing.folded(names, letters))
 
     @classmethod
     def _methods(cls, estimator: Any, options: dict[str, Any]) -> dict[str, str]:
@@ -281,7 +283,7 @@ array-like of shape (n_groups,), default="uniform"
             If groups have no rows of positive weight in the denominator of the rate;
             they are not drawn.
         """
-        _style.require_matplotlib(f"{cls.__name__}.from_predictions")
+        _drawing.require_matplotlib(f"{cls.__name__}.from_predictions")
         options: dict[str, Any] = {
             "alpha": alpha,
             "quality": quality,

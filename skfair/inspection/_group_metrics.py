@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from skfair.inspection import _layout, _style
+from skfair.inspection import _drawing
 from skfair.inspection._display import PredictionsDisplay
 from skfair.metrics._group_metrics import (
     GroupMetricsResult,
@@ -108,7 +108,7 @@ class GroupMetricsDisplay(PredictionsDisplay):
         for panel, (metric, table) in zip(self.axes_, tables.items(), strict=True):
             self._draw(panel, metric, table)
         self._write_title(self.axes_[0], name)
-        _layout.legend_outside(self.axes_[-1], None, may_grow=ax is None)
+        _drawing.legend_outside(self.axes_[-1], None, may_grow=ax is None)
         return self
 
     def _draw(self, ax: Axes, metric: str, table: pd.DataFrame) -> None:
@@ -118,7 +118,7 @@ class GroupMetricsDisplay(PredictionsDisplay):
             table["everyone"],
             ranks - 0.5,
             ranks + 0.5,
-            color=_style.SHADE,
+            color=_drawing.SHADE,
             linewidth=1.5,
             label="Everyone",
         )
@@ -128,7 +128,7 @@ class GroupMetricsDisplay(PredictionsDisplay):
             ranks,
             table["lower"],
             table["upper"],
-            color=_style.COLORS[0],
+            color=_drawing.COLORS[0],
             linewidth=1.8,
             label=f"{level:.4g} interval, each group alone" if level else "_",
         )
@@ -138,21 +138,21 @@ class GroupMetricsDisplay(PredictionsDisplay):
             ranks,
             linestyle="none",
             marker="o",
-            color=_style.COLORS[0],
+            color=_drawing.COLORS[0],
             label="Group",
         )
-        ax.set_xlabel(_style.folded(_style.metric_text(metric), 30))
+        ax.set_xlabel(_drawing.folded(_drawing.metric_text(metric), 30))
         ax.set_ylim(len(table) - 0.5, -0.5)
         names = [str(name) for name in table.index.names if name not in (None, "group")]
         if len(table) <= _MAX_NAMED:
             sizes = table["n"].tolist()
             labels = zip(table.index, sizes, strict=True)
-            ax.set_yticks(ranks, [_style.group_text(*one) for one in labels])
+            ax.set_yticks(ranks, [_drawing.group_text(*one) for one in labels])
         else:
             names = [f"{len(table):,} groups"]
         place = ax.get_subplotspec()
         if place is None or place.is_first_col():
-            ax.set_ylabel(_style.names_text(names) or "")
+            ax.set_ylabel(_drawing.names_text(names) or "")
 
     @classmethod
     def _methods(cls, estimator: Any, options: dict[str, Any]) -> dict[str, str]:
@@ -238,7 +238,7 @@ default=None
         sklearn.exceptions.UndefinedMetricWarning
             As `skfair.metrics.group_metrics` does. Values that are nan are not drawn.
         """
-        _style.require_matplotlib(f"{cls.__name__}.from_predictions")
+        _drawing.require_matplotlib(f"{cls.__name__}.from_predictions")
         result = group_metrics(
             metrics,
             y_true,

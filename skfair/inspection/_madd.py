@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from skfair._utils._arrays import Floats, Integers
 from skfair._utils._validation import Scale
-from skfair.inspection import _layout, _style
+from skfair.inspection import _drawing
 from skfair.inspection._display import (
     PredictionsDisplay,
     comparable_scores,
     permuted_values,
     stratum_of_largest,
-)
-from skfair.inspection._histograms import (
-    HEADROOM,
-    bins_to_show,
-    draw_histograms,
-    shares_in_bins,
 )
 from skfair.metrics import MADDBandwidthResult, madd, madd_optimal_bandwidth
 from skfair.statistics import GroupedScores
@@ -29,6 +24,8 @@ from skfair.statistics import GroupedScores
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+#: Least height of the axes as a multiple of the highest bin: the legend goes above it.
+HEADROOM = 1.35
 _TICKS = (0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 
 
@@ -136,15 +133,15 @@ class MADDDisplay(PredictionsDisplay):
             self.scale,
         )
         self.difference_ = self._draw_difference(first)
-        names = _style.names_text(self.sensitive_names)
-        heading = [text for text in (names, _style.pairs_text(self.n_groups)) if text]
+        names = _drawing.names_text(self.sensitive_names)
+        heading = [text for text in (names, _drawing.pairs_text(self.n_groups)) if text]
         self._write_title(first, name)
         self._draw_search(second)
         self.null_lines_ = self._draw_null(second)
         self._scale_search(second)
         highest = float(np.max(self.shares))
-        text = _style.folded(", ".join(heading)) or None
-        _layout.legend_above_data(first, text, highest, HEADROOM)
+        text = _drawing.folded(", ".join(heading)) or None
+        _drawing.legend_above_data(first, text, highest, HEADROOM)
         self._draw_search_legend(second)
         return self
 
@@ -155,7 +152,7 @@ class MADDDisplay(PredictionsDisplay):
             distance,
             self.edges,
             fill=True,
-            color=_style.SHADE,
+            color=_drawing.SHADE,
             alpha=0.4,
             label=f"Absolute difference, adds up to {distance.sum():.3f}",
         )
@@ -169,27 +166,27 @@ class MADDDisplay(PredictionsDisplay):
             result.bandwidths,
             result.values,
             drawstyle="steps-pre",
-            color=_style.COLORS[2],
+            color=_drawing.COLORS[2],
             linewidth=1.5,
             label="MADD at one bandwidth",
         )
         self.interval_ = ax.axvspan(
             low,
             high,
-            color=_style.SHADE,
+            color=_drawing.SHADE,
             alpha=0.3,
             linewidth=0,
             label=f"Most stable from {low:.3g} to {high:.3g}",
         )
         self.h_sup_line_ = ax.axvline(
             result.h_sup,
-            color=_style.INK,
-            linestyle=_style.LINE_STYLES[2],
+            color=_drawing.INK,
+            linestyle=_drawing.LINE_STYLES[2],
             label=f"Best order of magnitude, h_sup = {result.h_sup:.3g}",
         )
         self.madd_line_ = ax.axhline(
             result.value,
-            color=_style.INK,
+            color=_drawing.INK,
             linewidth=1.5,
             label=f"MADD = {result.value:.3f} (mean of the interval)",
         )
@@ -201,13 +198,13 @@ class MADDDisplay(PredictionsDisplay):
             return []
         times = f"Groups permuted {len(null):,} times"
         drawn = (
-            ("mean", null.mean(), _style.LINE_STYLES[1]),
-            ("0.95 quantile", np.quantile(null, 0.95), _style.LINE_STYLES[3]),
+            ("mean", null.mean(), _drawing.LINE_STYLES[1]),
+            ("0.95 quantile", np.quantile(null, 0.95), _drawing.LINE_STYLES[3]),
         )
         return [
             ax.axhline(
                 value,
-                color=_style.COLORS[4],
+                color=_drawing.COLORS[4],
                 linestyle=line_style,
                 linewidth=1.5,
                 label=f"{times}: {text} {value:.3f}",
@@ -219,7 +216,7 @@ class MADDDisplay(PredictionsDisplay):
         """Scale the axis of bandwidths."""
         bandwidths = self.result.bandwidths
         ax.set(
-            xlabel=f"Bandwidth h ({_style.UNITS[self.scale]})",
+            xlabel=f"Bandwidth h ({_drawing.UNITS[self.scale]})",
             ylabel="MADD (0 to 2)",
             xscale="log",
         )
@@ -232,8 +229,8 @@ class MADDDisplay(PredictionsDisplay):
         """Draw the legend above the curve, and shorten the vertical marks below it."""
         drawn = [line.get_ydata()[0] for line in self.null_lines_]
         highest = max(float(np.max([self.result.values.max(), *drawn])), 0.01)
-        groups = _style.groups_text(self.result.groups, self.counts)
-        share = _layout.legend_above_data(ax, groups, highest, 1.8)
+        groups = _drawing.groups_text(self.result.groups, self.counts)
+        share = _drawing.legend_above_data(ax, groups, highest, 1.8)
         self.interval_.set_height(share)
         self.h_sup_line_.set_ydata([0, share])
         top = ax.get_ylim()[1]
@@ -304,7 +301,7 @@ class MADDDisplay(PredictionsDisplay):
         Each permutation costs as much as MADD itself, which grows with the number of
         pairs of groups.
         """
-        _style.require_matplotlib(f"{cls.__name__}.from_predictions")
+        _drawing.require_matplotlib(f"{cls.__name__}.from_predictions")
         rows = y_true, y_score, sensitive_features, sample_weight
         metric = partial(madd, scale=scale)
         rows, name = stratum_of_largest(metric, rows, control_features, name)
@@ -326,3 +323,53 @@ class MADDDisplay(PredictionsDisplay):
             name=name,
         )
         return display.plot(ax)
+
+
+def bins_to_show(result: MADDBandwidthResult) -> int:
+    """Return the number of bins of the stable bandwidth that is nearest to h_sup."""
+    low, high = result.interval
+    inside = (result.bandwidths >= low) & (result.bandwidths < high)
+    bandwidths = result.bandwidths[inside]
+    return int(np.rint(1 / bandwidths[np.abs(bandwidths - result.h_sup).argmin()]))
+
+
+def shares_in_bins(
+    statistic: GroupedScores, groups: Sequence[Hashable], n_bins: int
+) -> tuple[Floats, Floats, Integers]:
+    """Edges of the bins, share of each of the given groups in them, and group sizes."""
+    edges = np.arange(n_bins + 1) / n_bins
+    positions = [statistic.labels.index(label) for label in groups]
+    shares = np.empty((len(positions), n_bins))
+    for row, group in enumerate(positions):
+        scores, weights = statistic.of_group(group)
+        # Bins are closed on the left, the last one on both sides, as those of MADD.
+        heights, _ = np.histogram(scores, edges, weights=weights)
+        shares[row] = heights / statistic.totals[group]
+    return edges, shares, statistic.counts[positions]
+
+
+def draw_histograms(
+    ax: Axes,
+    edges: Floats,
+    shares: Floats,
+    labels: Sequence[Hashable],
+    counts: Integers,
+    scale: Scale = "probability",
+) -> list[Any]:
+    """Draw the histograms of two groups."""
+    histograms = [
+        ax.stairs(
+            shares[i],
+            edges,
+            label=_drawing.group_text(labels[i], int(counts[i])),
+            zorder=2.5,
+            **_drawing.group_style(i),
+        )
+        for i in range(2)
+    ]
+    ax.set(
+        xlabel=_drawing.SCORE_LABELS[scale],
+        ylabel=f"Share of the group in each of {len(edges) - 1} bins",
+        xlim=(0, 1),
+    )
+    return histograms

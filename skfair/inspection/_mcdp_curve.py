@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from skfair._utils._arrays import Floats
 from skfair._utils._validation import Scale
-from skfair.inspection import _layout, _style
+from skfair.inspection import _drawing
 from skfair.inspection._display import (
     PredictionsDisplay,
     check_level,
@@ -132,9 +132,9 @@ class MCDPCurveDisplay(PredictionsDisplay):
             half = _half_width(sizes, confidence_level)
         self._begin(ax)
         name = self.name if name is None else name
-        before = "" if name is None else f"{_style.short_label(name)}: "
+        before = "" if name is None else f"{_drawing.short_label(name)}: "
         # Each curve that was drawn before has two lines.
-        style = _style.group_style(len(self.ax_.get_lines()) // 2)
+        style = _drawing.group_style(len(self.ax_.get_lines()) // 2)
         (self.line_,) = self.ax_.plot(
             np.append(self.epsilons, 0.5),
             np.append(self.values, self.values[-1]),
@@ -163,24 +163,24 @@ class MCDPCurveDisplay(PredictionsDisplay):
                 label=f"{before}{confidence_level:.4g} confidence band",
             )
         self.ax_.set(
-            xlabel=f"Epsilon (half window, {_style.UNITS[self.scale]})",
+            xlabel=f"Epsilon (half window, {_drawing.UNITS[self.scale]})",
             ylabel="MCDP(epsilon) (0 to 1)",
             xlim=(0, 0.5),
         )
         # The upper end is left to matplotlib, so that the curve of another model fits.
         self.ax_.set_ylim(bottom=0, auto=True)
-        _layout.legend_in_corner(
+        _drawing.legend_in_corner(
             self.ax_, self._heading(), ["upper right"], may_grow=ax is None
         )
         return self
 
     def _heading(self) -> str:
         """Title of the legend: sensitive columns, group sizes and number of pairs."""
-        names = _style.names_text(self.sensitive_names)
+        names = _drawing.names_text(self.sensitive_names)
         lines = (
             names and f"{names}:",
-            _style.groups_text(self.labels, self.counts),
-            _style.pairs_text(len(self.labels)),
+            _drawing.groups_text(self.labels, self.counts),
+            _drawing.pairs_text(len(self.labels)),
         )
         return "\n".join(line for line in lines if line)
 
@@ -248,7 +248,7 @@ class MCDPCurveDisplay(PredictionsDisplay):
         >>> display.values.tolist()
         [1.0, 0.5, 0.0]
         """
-        _style.require_matplotlib(f"{cls.__name__}.from_predictions")
+        _drawing.require_matplotlib(f"{cls.__name__}.from_predictions")
         rows = y_true, y_score, sensitive_features, sample_weight
         metric = partial(mcdp, scale=scale)
         rows, name = stratum_of_largest(metric, rows, control_features, name)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 import pandas as pd
 
 from skfair._utils._text import label_text
-from skfair.inspection import _layout, _style
+from skfair.inspection import _drawing
 from skfair.inspection._display import Display
 from skfair.metrics._spec import unwrapped
 
@@ -117,21 +117,21 @@ class MonitorDisplay(Display):
         )
         self.limit_line_ = self.ax_.axhline(
             self.at_most,
-            color=_style.INK,
-            linestyle=_style.LINE_STYLES[1],
+            color=_drawing.INK,
+            linestyle=_drawing.LINE_STYLES[1],
             linewidth=1.2,
             label=f"At most {self.at_most:.4g} allowed",
         )
         self.alarm_line_ = self._draw_alarm("alarm", "Alarm", 1, 0)
         self.change_line_ = self._draw_alarm("change_alarm", "Alarm of a change", 2, 2)
         self.change_span_ = self._draw_change()
-        self.ax_.set(xlabel="Rows so far", ylabel=_style.metric_text(self.metric))
+        self.ax_.set(xlabel="Rows so far", ylabel=_drawing.metric_text(self.metric))
         self._write_title(self.ax_, name)
         ends = self.history[["upper", "recent_upper"]].astype(float)
         highest = max(self.at_most, float(ends.max().max()))
         if not highest > 0:  # nan, while the metric is undefined
             highest = 1.0
-        _layout.legend_above_data(self.ax_, None, highest, 1.05)
+        _drawing.legend_above_data(self.ax_, None, highest, 1.05)
         return self
 
     def _draw_looks(
@@ -143,7 +143,7 @@ class MonitorDisplay(Display):
         (line,) = self.ax_.plot(
             looks["n_rows"],
             looks[value],
-            color=_style.COLORS[color],
+            color=_drawing.COLORS[color],
             marker="o" if few else None,
             markersize=4,
             label=label,
@@ -152,7 +152,7 @@ class MonitorDisplay(Display):
             looks["n_rows"],
             looks[low],
             looks[high],
-            color=_style.COLORS[color],
+            color=_drawing.COLORS[color],
             alpha=0.15,
             linewidth=0,
             label=interval,
@@ -181,8 +181,8 @@ class MonitorDisplay(Display):
         where = "" if stratum is None else f", in {label_text(stratum)}"
         return self.ax_.axvline(
             first["n_rows"],
-            color=_style.COLORS[color],
-            linestyle=_style.LINE_STYLES[style],
+            color=_drawing.COLORS[color],
+            linestyle=_drawing.LINE_STYLES[style],
             linewidth=1.2,
             label=f"{name}, after {first['n_rows']:,} rows{where}",
         )
@@ -217,7 +217,7 @@ class MonitorDisplay(Display):
         ValueError
             If the monitor has seen no rows yet.
         """
-        _style.require_matplotlib(f"{cls.__name__}.from_monitor")
+        _drawing.require_matplotlib(f"{cls.__name__}.from_monitor")
         history = monitor.history_
         if history.empty:
             raise ValueError("the monitor has seen no rows yet: call update first.")

@@ -9,7 +9,7 @@ import numpy as np
 
 from skfair._utils._arrays import Floats
 from skfair._utils._text import number
-from skfair.inspection import _layout, _style
+from skfair.inspection import _drawing
 from skfair.inspection._display import Display
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ class ProxyBoundsDisplay(Display):
             self.odds_ratio,
             self.lower,
             self.upper,
-            color=_style.COLORS[0],
+            color=_drawing.COLORS[0],
             alpha=0.3,
             label=(f"Bounds; {number(self.lower[0])} if independent given the proxy"),
         )
@@ -114,8 +114,8 @@ class ProxyBoundsDisplay(Display):
         self.unbounded_lines_ = [
             self.ax_.axhline(
                 end,
-                color=_style.COLORS[0],
-                linestyle=_style.LINE_STYLES[2],
+                color=_drawing.COLORS[0],
+                linestyle=_drawing.LINE_STYLES[2],
                 label=label,
             )
             for end, label in ((low, unbounded), (high, None))
@@ -123,8 +123,8 @@ class ProxyBoundsDisplay(Display):
         limit = f"{self.limit:.4g}"
         self.limit_line_ = self.ax_.axhline(
             self.limit,
-            color=_style.INK,
-            linestyle=_style.LINE_STYLES[1],
+            color=_drawing.INK,
+            linestyle=_drawing.LINE_STYLES[1],
             linewidth=1.2,
             label=f"Limit {limit}",
         )
@@ -133,7 +133,7 @@ class ProxyBoundsDisplay(Display):
             ratio = f"{self.tipping:.3g}"
             self.tipping_line_ = self.ax_.axvline(
                 self.tipping,
-                color=_style.COLORS[1],
+                color=_drawing.COLORS[1],
                 linewidth=1.2,
                 label=f"The limit is possible from {ratio} on",
             )
@@ -141,7 +141,7 @@ class ProxyBoundsDisplay(Display):
             xscale="log",
             xlim=(1, self.odds_ratio[-1]),
             xlabel="Odds ratio within cells of the proxy, at most",
-            ylabel=_style.metric_text(self.metric),
+            ylabel=_drawing.metric_text(self.metric),
         )
         ticks = [
             t for t in (1, 1.5, 2, 3, 5, 10, 20, 50, 100) if t <= self.odds_ratio[-1]
@@ -149,7 +149,7 @@ class ProxyBoundsDisplay(Display):
         self.ax_.set_xticks(ticks, [f"{tick:g}" for tick in ticks], minor=False)
         self.ax_.set_xticks([], minor=True)
         self._write_title(self.ax_, name)
-        _layout.legend_above_data(self.ax_, None, max(high, self.limit), 1.05)
+        _drawing.legend_above_data(self.ax_, None, max(high, self.limit), 1.05)
         return self
 
     @classmethod
@@ -185,7 +185,7 @@ class ProxyBoundsDisplay(Display):
         ValueError
             If the bounds are undefined.
         """
-        _style.require_matplotlib(f"{cls.__name__}.from_result")
+        _drawing.require_matplotlib(f"{cls.__name__}.from_result")
         if math.isnan(result.estimate):
             raise ValueError("result must have bounds, got nan: groups are absent.")
         return cls(**bounds_by_odds_ratio(result, limit), name=name).plot(ax)

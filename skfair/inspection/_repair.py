@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from skfair.inspection import _layout, _style
+from skfair.inspection import _drawing
 from skfair.inspection._display import Display, comparable_scores, responses_of
-from skfair.inspection._histograms import (
+from skfair.inspection._madd import (
     HEADROOM,
     bins_to_show,
     draw_histograms,
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _CURVES = {
-    "total_loss": "Total loss",
-    "accuracy_loss": "Accuracy loss",
-    "fairness_loss": "Fairness loss, predicted",
+    "total_loss": "Mean of both, weighted",
+    "accuracy_loss": "Loss of accuracy",
+    "fairness_loss": "Gap that remains",
 }
 
 
@@ -146,8 +146,8 @@ class RepairDisplay(Display):
             axes.set_title(heading)
         highest = float(max(np.max(self.before), np.max(self.after)))
         for axes in self.axes_[1:]:
-            names = _style.names_text(self.sensitive_names)
-            _layout.legend_above_data(axes, names, highest, HEADROOM)
+            names = _drawing.names_text(self.sensitive_names)
+            _drawing.legend_above_data(axes, names, highest, HEADROOM)
         return self
 
     def _draw_losses(self, ax: Axes) -> None:
@@ -160,8 +160,8 @@ class RepairDisplay(Display):
             ax.plot(
                 self.losses[column_of_x],
                 self.losses[column],
-                color=_style.COLORS[2 + i],
-                linestyle=_style.LINE_STYLES[i],
+                color=_drawing.COLORS[2 + i],
+                linestyle=_drawing.LINE_STYLES[i],
                 linewidth=1.8,
                 label=label,
             )[0]
@@ -169,9 +169,9 @@ class RepairDisplay(Display):
         ]
         self.level_line_ = ax.axvline(
             amount,
-            color=_style.INK,
+            color=_drawing.INK,
             linewidth=1.2,
-            linestyle=_style.LINE_STYLES[3],
+            linestyle=_drawing.LINE_STYLES[3],
             label=f"{name_of_x} = {amount:.3g}",
         )
         self.error_band_ = None
@@ -180,18 +180,17 @@ class RepairDisplay(Display):
             self.error_band_ = ax.axhspan(
                 least,
                 least + self.standard_error,
-                color=_style.SHADE,
+                color=_drawing.SHADE,
                 alpha=0.4,
                 linewidth=0,
                 # The number is written, since a narrow band looks like a line.
-                label="Least total loss + 1 standard error "
-                f"({self.standard_error:.2g})",
+                label=f"Least mean + 1 standard error ({self.standard_error:.2g})",
             )
         xlabel = "Level of repair" if self.max_mcdp is None else "Largest gap allowed"
-        ax.set(xlabel=xlabel, ylabel="Loss on held-out rows")
+        ax.set(xlabel=xlabel, ylabel="Held-out rows")
         ax.margins(x=0.02)
         highest = float(self.losses[list(_CURVES)].max().max())
-        share = _layout.legend_above_data(ax, None, highest, 1.25, ncols=3)
+        share = _drawing.legend_above_data(ax, None, highest, 1.25, ncols=3)
         self.level_line_.set_ydata([0, share])
 
     @classmethod
@@ -235,7 +234,7 @@ class RepairDisplay(Display):
             If it was fitted without groups, if groups cannot be resolved, and where
             MADD is undefined.
         """
-        _style.require_matplotlib(f"{cls.__name__}.from_estimator")
+        _drawing.require_matplotlib(f"{cls.__name__}.from_estimator")
         model, X = _post_processor(estimator, X)
         if sensitive_features is None:
             sensitive_features = model.sensitive_features

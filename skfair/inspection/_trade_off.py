@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from skfair._utils._validation import check_integer
-from skfair.inspection import _layout, _style
+from skfair.inspection import _drawing
 from skfair.inspection._display import Display
 from skfair.model_selection import BestUnder, FairestWithin, pareto_front
 from skfair.model_selection._rules import (
@@ -162,7 +162,7 @@ class TradeOffDisplay(Display):
                 points["y"],
                 **spreads,
                 fmt="none",
-                ecolor=_style.SHADE,
+                ecolor=_drawing.SHADE,
                 elinewidth=0.4 if fine else 0.9,
                 alpha=0.4 if fine else 0.7,
                 zorder=1.5,
@@ -175,7 +175,7 @@ class TradeOffDisplay(Display):
             linestyle="none",
             marker="o",
             markersize=3 if fine else 5,
-            color=_style.INK,
+            color=_drawing.INK,
             markerfacecolor="white",
             markeredgewidth=0.5 if fine else 1,
             zorder=2,
@@ -188,7 +188,7 @@ class TradeOffDisplay(Display):
             front["x"],
             front["y"],
             drawstyle="steps-post",
-            color=_style.COLORS[0],
+            color=_drawing.COLORS[0],
             linewidth=1.8,
             marker="o",
             markersize=4 if fine else 6,
@@ -200,8 +200,8 @@ class TradeOffDisplay(Display):
         """Mark the least performance and the largest disparity that were allowed."""
         tolerance_line = limit_line = None
         style: dict[str, Any] = {
-            "color": _style.INK,
-            "linestyle": _style.LINE_STYLES[1],
+            "color": _drawing.INK,
+            "linestyle": _drawing.LINE_STYLES[1],
             "linewidth": 1.2,
             "zorder": 1.8,
         }
@@ -226,8 +226,8 @@ class TradeOffDisplay(Display):
             linestyle="none",
             marker="D",
             markersize=10,
-            color=_style.COLORS[1],
-            markeredgecolor=_style.INK,
+            color=_drawing.COLORS[1],
+            markeredgecolor=_drawing.INK,
             markeredgewidth=1.2,
             zorder=3,
             label="\n".join(["Chosen", *_params_lines(self.best_params or {})]),
@@ -236,11 +236,11 @@ class TradeOffDisplay(Display):
 
     def _label_axes(self, *, may_grow: bool) -> None:
         """Label the axes, and draw the legend outside them."""
-        fairness = _style.metric_text(self.fairness.removeprefix("neg_"))
+        fairness = _drawing.metric_text(self.fairness.removeprefix("neg_"))
         direction = "smaller" if self._negated else "larger"
         self.ax_.set(
             xlabel=f"{fairness}, held-out rows ({direction} is fairer)",
-            ylabel=f"{_style.metric_text(self.performance)}, held-out rows",
+            ylabel=f"{_drawing.metric_text(self.performance)}, held-out rows",
         )
         if not self._negated:
             self.ax_.xaxis.set_inverted(True)
@@ -248,7 +248,7 @@ class TradeOffDisplay(Display):
         if self.n_hidden:
             heading += f", {self.n_hidden:,} not drawn"
         # Outside the axes, since candidates leave no corner free.
-        _layout.legend_outside(self.ax_, heading, may_grow=may_grow)
+        _drawing.legend_outside(self.ax_, heading, may_grow=may_grow)
 
     @classmethod
     def from_cv_results(
@@ -300,7 +300,7 @@ class TradeOffDisplay(Display):
         UserWarning
             If the rule warns, for instance that no candidate satisfies it.
         """
-        _style.require_matplotlib(f"{cls.__name__}.from_cv_results")
+        _drawing.require_matplotlib(f"{cls.__name__}.from_cv_results")
         results: CVResults = getattr(cv_results, "cv_results_", cv_results)
         rule = _find_rule(
             cv_results,
@@ -402,7 +402,7 @@ def _params_lines(params: Mapping[str, Any]) -> list[str]:
         for value in params.values()
     ]
     lines = [
-        f"  {_style.short_label(name)} = {_style.short_label(value)}"
+        f"  {_drawing.short_label(name)} = {_drawing.short_label(value)}"
         for name, value in zip(names, values, strict=True)
     ]
     more = len(lines) - _MAX_PARAMS

@@ -46,8 +46,12 @@ from skfair._utils._warnings import warn_user
 from skfair.groups import resolve_groups
 from skfair.metrics import get_fairness_scorer, make_group_scorer
 from skfair.model_selection._group_stratified_k_fold import GroupStratifiedKFold
-from skfair.model_selection._model_comparison import models_table
-from skfair.model_selection._paired_tests import Model, Place, largest_gap_place
+from skfair.model_selection._model_comparison import (
+    Model,
+    Place,
+    largest_gap_place,
+    models_table,
+)
 from skfair.model_selection._pareto_front import non_dominated
 from skfair.model_selection._rules import folds_of
 

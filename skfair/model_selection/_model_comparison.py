@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from functools import partial
-from typing import Any
+from itertools import permutations
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import ndtr, ndtri
 from sklearn.metrics import average_precision_score
 
 from skfair._utils._arrays import Floats, Integers
@@ -24,22 +27,326 @@ from skfair._utils._validation import (
     distinct_labels,
 )
 from skfair._utils._warnings import warns_if_reordered
-from skfair.groups import Groups, resolve_groups
+from skfair.groups import Codes, Groups, resolve_groups
 from skfair.metrics import mcdp
-from skfair.model_selection._paired_tests import (
-    N_PLACES,
-    Model,
-    PairedTest,
-    Place,
-    changes_by_a_row,
-    gap_test,
-    holm,
-    largest_gap_place,
-    performance_test,
-    random_parts,
-    subsets,
-    worst_loss,
-)
+from skfair.metrics._inputs import Multigroup
+from skfair.metrics._mcdp import locate_mcdp
+from skfair.statistics import GroupedScores
+
+#: Parts that are left out one after the other for the error of a performance.
+N_PARTS = 30
+#: Rows that are added for the largest loss of one.
+_N_ADDED = 3
+
+
+class Model(NamedTuple):
+    """A model as it is tested.
+
+    `performance` returns a number, or several, from positions of rows, first those of
+    the true labels, then those of the responses of the model. `scores` have the gap,
+    and `responses` are numbers in the order of what the performance is computed from.
+    """
+
+    performance: Callable[[Integers, Integers], Any]
+    scores: Floats
+    responses: Floats
+
+
+class PairedTest(NamedTuple):
+    """A one-sided bound of a difference, and the p-value of the test that it decides.
+
+    The p-value is at most one minus a level if and only if the bound at that level is
+    on the right side.
+    """
+
+    bound: float
+    pvalue: float
+
+
+class Moments(NamedTuple):
+    """Mean, variance and third central moment of a mean with uncertain weights.
+
+    The weights are those of Gaffke's bound of the mean of bounded numbers: uniform on
+    the simplex, over all rows and another row that is as bad as a row can be. Of
+    hits and misses the bound is that of Clopper and Pearson. Moments of independent
+    groups add up, as in melded intervals of Fay, Proschan and Brittain.
+    """
+
+    mean: Any
+    variance: Any
+    third: Any
+
+    def upper_bound(self, level: float) -> Any:
+        """Quantile of a gamma distribution that has these moments."""
+        error, third = self._error_and_third()
+        root = 1 + third * (ndtri(level) - third)
+        return self.mean + error * (root * root * root - 1) / (3 * third)
+
+    def pvalue(self, limit: float) -> Any:
+        """Probability that the same distribution is above a limit."""
+        error, third = self._error_and_third()
+        root = np.cbrt(1 + 3 * third * (limit - self.mean) / error)
+        return ndtr(-(root - 1) / third - third)
+
+    def _error_and_third(self) -> tuple[Any, Any]:
+        """Return the standard deviation and a sixth of the skewness, both above 0.
+
+        By Wilson and Hilferty the cube root of a gamma variable is about normal.
+        """
+        variance = np.maximum(self.variance, 1e-200)
+        error = np.sqrt(variance)
+        return error, np.maximum(self.third / (6 * variance * error), 1e-6)
+
+
+def random_parts(cells: Codes, n_parts: int = N_PARTS) -> list[Integers]:
+    """Positions of rows in random parts, each with its share of every cell.
+
+    The parts are the same in every call.
+    """
+    random = np.random.default_rng(0).permutation(len(cells))
+    by_cell = random[np.argsort(cells[random], kind="stable")]
+    parts = [by_cell[start::n_parts] for start in range(n_parts)]
+    return [part for part in parts if len(part)]
+
+
+def subsets(parts: list[Integers]) -> list[Integers]:
+    """Positions of all rows, then of the rows without each part."""
+    rows = np.sort(np.concatenate(parts))
+    return [rows, *(np.setdiff1d(rows, part, assume_unique=True) for part in parts)]
+
+
+def changes_by_a_row(
+    model: Model, codes: Integers, weights: Floats, rows: Integers
+) -> Floats:
+    """Find how another row moves a performance, by true label and by response.
+
+    True labels are the first and the last in order, responses the least and the
+    largest. The change is a third of that by three such rows: so many may be missed
+    with a probability of .05, and the first may move an average precision far more.
+    """
+    of_rows, own = weights[rows], model.responses[rows]
+    size = of_rows @ of_rows / of_rows.sum()
+    n_rows = of_rows.sum() / size
+    before, changes = model.performance(rows, rows), []
+    for code in codes[rows].min(), codes[rows].max():
+        labelled = rows[codes[rows] == code]
+        # A row of this label with about the mean weight, each row by its weight.
+        label = labelled[np.abs(weights[labelled] - size).argmin()]
+        for end in rows[own.argmin()], rows[own.argmax()]:
+            added = (np.append(rows, [i] * _N_ADDED) for i in (label, end))
+            changes.append(model.performance(*added) - before)
+    scale = (n_rows + _N_ADDED) / (n_rows + 1) / _N_ADDED
+    return np.asarray(np.reshape(changes, (2, 2, -1)) * scale)
+
+
+def worst_loss(changes: Floats, of_baseline: Floats) -> Floats:
+    """Find how far another row may lower performances beside those of the baseline.
+
+    The row has the best response of the baseline, and the worst one of the model.
+    """
+    losses = of_baseline.max(axis=1) - changes.min(axis=1)
+    return np.asarray(losses.max(axis=0).clip(0))
+
+
+def loss_moments(
+    difference: float, variance: float, third: float, worst: float
+) -> Moments:
+    """Moments of a loss, the difference from a baseline's performance times -1.
+
+    The variance and the third central moment are those of the loss, whose third moment
+    is doubled as Gaffke's bound does; below 0 it does not count.
+    """
+    return Moments(
+        worst - difference, variance + worst**2, 2 * (max(third, 0.0) + worst**3)
+    )
+
+
+def performance_test(
+    values: Floats, baseline: Floats, worst: float, margin: float, level: float
+) -> PairedTest:
+    """Test that a performance is lower than the baseline's by no more than a margin.
+
+    Values are those of `subsets`, whose spread is the jackknife's error, and `worst` is
+    `worst_loss`. The bound is the lower one of the difference.
+    """
+    difference, *others = values - baseline
+    n_parts = len(others)
+    if math.isnan(difference + worst) or n_parts < 2:
+        return PairedTest(math.nan, math.nan)
+    losses = (n_parts - 1) / n_parts * (others - np.mean(others))
+    if n_parts < 4 or (worst <= 0 and not losses.any()):
+        return PairedTest(-math.inf, 1.0)
+    # The variance is that of Student's distribution, the third moment is unbiased.
+    variance = n_parts / (n_parts - 3) * (losses @ losses)
+    third = n_parts**2 / ((n_parts - 1) * (n_parts - 2)) * float((losses**3).sum())
+    loss = loss_moments(difference, variance, third, worst)
+    return PairedTest(-float(loss.upper_bound(level)), float(loss.pvalue(margin)))
+
+
+#: Stands for the code of a group in a `Place`: all rows that have a group.
+EVERYONE = -1
+#: The place of a gap is found on one of so many parts of the rows.
+N_PLACES = 4
+
+
+class Place(NamedTuple):
+    """Score at which two groups differ most.
+
+    `high` is the code of the group with the larger share of rows up to the score, and
+    `low` that of the other group. One of the two may be everyone.
+    """
+
+    threshold: float
+    high: int
+    low: int
+
+
+def largest_gap_place(
+    scores: Floats, codes: Codes, weights: Floats, multigroup: Multigroup = "pairwise"
+) -> Place:
+    """Find the score and the groups at which MCDP(0) is attained.
+
+    One group alone differs from no other: it stands for both at any score.
+    """
+    present, own = np.unique(codes, return_inverse=True)
+    labels = tuple(present.tolist())
+    if len(labels) == 1:
+        return Place(float(scores[0]), labels[0], labels[0])
+    statistic = GroupedScores.from_scores(
+        scores,
+        sensitive_features=Groups(own, labels),
+        sample_weight=weights,
+        scale="rank",
+    )
+    gap = locate_mcdp(statistic, multigroup=multigroup)
+    first, second = gap.pair
+    pair = labels[first], EVERYONE if second is None else labels[second]
+    high, low = pair if gap.figures[0] > gap.figures[1] else pair[::-1]
+    return Place(gap.score, high, low)
+
+
+def gap_test(
+    scores: Floats,
+    baseline: Floats,
+    place: Place,
+    codes: Codes,
+    weights: Floats,
+    level: float,
+) -> PairedTest:
+    """Test that the largest gap of a candidate is lower than that of the baseline.
+
+    The baseline's is at least its gap at a place that was found on other rows, so that
+    noise has not pushed it up. The candidate's is below that if its gap at every score
+    and between every two groups is. Each of these is a hypothesis about one difference
+    of means, and all of them must be rejected, so that the largest p-value has the
+    level of each. The bound is the upper one of the difference.
+    """
+    bound, pvalue = -math.inf, 0.0
+    for difference in _paired_differences(scores, baseline, place, codes, weights):
+        bound = max(bound, float(difference.upper_bound(level).max()))
+        pvalue = max(pvalue, float(difference.pvalue(0.0).max()))
+    return PairedTest(bound, pvalue)
+
+
+def gap_interval(
+    scores: Floats,
+    baseline: Floats,
+    codes: Codes,
+    weights: Floats,
+    level: float,
+    multigroup: Multigroup = "pairwise",
+) -> tuple[float, float]:
+    """Interval of the largest gap of a candidate minus that of the baseline.
+
+    Each end is a bound of `gap_test`, with the place of the other model's gap found on
+    a part of the rows. Codes are of rows that have a group.
+    """
+    finding, *others = random_parts(codes, N_PLACES)
+    rows = np.sort(np.concatenate(others or [finding]))
+
+    def upper(own: Floats, other: Floats) -> float:
+        of_place = other[finding], codes[finding], weights[finding]
+        place = largest_gap_place(*of_place, multigroup)
+        differences = _paired_differences(
+            own[rows], other[rows], place, codes[rows], weights[rows]
+        )
+        return max(
+            float(each.upper_bound((1 + level) / 2).max()) for each in differences
+        )
+
+    return -upper(baseline, scores), upper(scores, baseline)
+
+
+def _paired_differences(
+    scores: Floats, baseline: Floats, place: Place, codes: Codes, weights: Floats
+) -> Iterator[Moments]:
+    """Gap of each pair at each score minus that of the baseline, with its noise."""
+    order = np.argsort(scores, kind="stable")
+    # Of equal scores the last row has all of them at or below it.
+    ends = np.flatnonzero(np.append(np.diff(scores[order]) > 0, True))
+    below = baseline <= place.threshold
+    present = np.unique(codes).tolist()
+    sizes = np.array([weights[codes == group].sum() for group in present])
+
+    def factors(high: int, low: int) -> Floats:
+        """Return the factor of each group in the gap of two, one perhaps everyone."""
+        everyone = (high == EVERYONE) - (low == EVERYONE)
+        pair = [float(group == high) - (group == low) for group in present]
+        return np.asarray(np.array(pair) + everyone * sizes / sizes.sum())
+
+    of_groups = []
+    for group, size, own in zip(
+        present, sizes, factors(place.high, place.low), strict=True
+    ):
+        shares = weights * (codes == group) / size
+        cdf, both = (np.cumsum((shares * of)[order])[ends] for of in (1, below))
+        args = own, cdf, both, shares @ below, 1 / (shares @ shares)
+        of_groups.append(functools.cache(functools.partial(_moments, *args)))
+
+    pairs: Iterator[tuple[int, int]] = permutations(present, 2)
+    if EVERYONE in place[1:]:
+        pairs = ((a, b) for g in present for a, b in ((g, EVERYONE), (EVERYONE, g)))
+    for pair in pairs:
+        parts = [
+            of_group(float(factor))
+            for of_group, factor in zip(of_groups, factors(*pair), strict=True)
+        ]
+        mean, variance, third, least = (sum(part) for part in zip(*parts, strict=True))
+        yield Moments(mean, variance, np.maximum(third, least))
+
+
+def _moments(
+    own: float, cdf: Floats, both: Floats, share: float, n_rows: float, factor: float
+) -> tuple[Any, Any, Any, Any]:
+    """Moments of the part of a group in a difference of gaps, as `Moments` has them.
+
+    A row counts `factor` if its score is low, less `own` if the baseline's is. Last is
+    the part of the third moment that the added row has, which counts the most.
+    """
+    if not factor:
+        cdf = both = np.zeros(1)
+    worst, n_all = max(factor, 0.0) + max(-own, 0.0), n_rows + 1
+    mean, square, cube = (
+        (n_rows * (low_alone + baseline_alone + both_low) + worst**power) / n_all
+        for power in (1, 2, 3)
+        for low_alone in [factor**power * (cdf - both)]
+        for baseline_alone in [(-own) ** power * (share - both)]
+        for both_low in [(factor - own) ** power * both]
+    )
+    variance, added = (square - mean * mean) / (n_all + 1), worst - mean
+    scale = 2 / ((n_all + 1) * (n_all + 2))
+    third = scale * (cube - mean * (3 * square - 2 * mean * mean))
+    return mean, variance, third, scale * added * added * added / n_all
+
+
+def holm(pvalues: Floats) -> Floats:
+    """Adjust p-values of several hypotheses by Holm's method; nan counts as 1."""
+    defined = np.where(np.isnan(pvalues), 1.0, pvalues)
+    order = np.argsort(defined, kind="stable")
+    factors = len(defined) - np.arange(len(defined))
+    adjusted = np.empty_like(defined)
+    adjusted[order] = np.minimum(1, np.maximum.accumulate(factors * defined[order]))
+    return adjusted
 
 
 def models_table(

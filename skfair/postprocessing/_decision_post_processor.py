@@ -350,10 +350,8 @@ default="demographic_parity"
         """
         self._check_parameters()
         features, rows = self._prepare(X, y, sensitive_features, None, sample_weight)
-        cost = self._read_cost()
         self._compared = self._decisions_compared()
-        self._unit = float(np.ptp(cost)) or 1.0
-        self._cost = cost / self._unit
+        self._read_cost()
         self._performance = "accuracy" if self.cost is None else "neg_cost"
         routed = route_fit_params(self, sensitive_features, fit_params, rows.weight)
         target = self.classes_[rows.y_true]
@@ -397,10 +395,7 @@ default="demographic_parity"
         """
         check_is_fitted(self, "estimators_")
         if not self.groups_:
-            raise ValueError(
-                f"max_difference={max_difference!r} needs groups, but fit was given "
-                "none."
-            )
+            raise ValueError(f"max_difference={max_difference!r} needs groups in fit.")
         model = copy.copy(self)
         model.max_difference = max_difference
         model._check_parameters()
@@ -494,19 +489,19 @@ default="demographic_parity"
         check_real("max_difference", self.max_difference, 0, 1)
         check_flag("uses_group", self.uses_group)
 
-    def _read_cost(self) -> Floats:
-        """Return the cost of each class and decision, errors where none is given."""
+    def _read_cost(self) -> None:
+        """Set the cost of each class and decision, errors where none is given."""
         n_classes = len(self.classes_)
-        if self.cost is None:
-            return 1 - np.eye(n_classes)
-        cost = np.asarray(self.cost, dtype=np.float64)
+        cost = 1 - np.eye(n_classes)
+        if self.cost is not None:
+            cost = np.asarray(self.cost, dtype=np.float64)
         if cost.shape != (n_classes, n_classes) or not np.isfinite(cost).all():
             raise ValueError(
                 f"cost must be finite numbers of shape ({n_classes}, {n_classes}), "
-                "true classes by decisions in the order of classes_, got "
-                f"{self.cost!r}."
+                f"classes by decisions in the order of classes_, got {self.cost!r}."
             )
-        return cost
+        self._unit = float(np.ptp(cost)) or 1.0
+        self._cost = cost / self._unit
 
     def _predict_held_out(
         self, X: Any, features: Any, rows: Rows, target: NDArray[Any], routed: Any
@@ -514,53 +509,43 @@ default="demographic_parity"
         """Fit the classifiers on folds, and predict the rows that are held out.
 
         Set the held-out rows that are compared, and return the probability of each
-        group, or of each group and class; no columns with the group.
+        group, or of each group and class, which nobody reads with the group.
         """
         estimator, params = self.estimator, routed.estimator.fit
         frozen, splits = isinstance(estimator, FrozenEstimator), []
         if not (frozen and self.uses_group):
-            splits = make_splits(
-                self, features, target, rows.groups.codes, routed.splitter.split
-            )
-        n_fits = 0 if frozen else len(splits)
-        self._tasks.begin(n_fits + (0 if self.uses_group else len(splits)))
-
-        def predict(
-            model: Any, target: NDArray[Any], labels: list[Any], params: dict[str, Any]
-        ) -> tuple[list[Any], Floats]:
-            models, held_out = predict_folds(
-                model,
-                features,
-                rows,
-                target,
-                labels,
-                splits,
-                params,
-                self.n_jobs,
-                self._tasks.done,
-            )
-            return models, mean_of_folds(held_out, len(rows))
-
-        with self._tip_to_drop(X):
-            self.estimators_, probabilities = predict(
-                estimator, target, self.classes_.tolist(), params
-            )
-        self.group_estimators_, predicted = [], np.zeros((len(rows), 0))
-        codes = rows.groups.codes.astype(np.intp)
+            codes, for_split = rows.groups.codes, routed.splitter.split
+            splits = make_splits(self, features, target, codes, for_split)
+        fits = [(estimator, target, self.classes_.tolist(), params)]
         if not self.uses_group:
             if frozen or not get_config()["enable_metadata_routing"]:
                 estimator = estimator.estimator if frozen else estimator
                 params = weights_for(estimator, rows.weight)
             # Where errors are compared, a label is a group and a class together.
-            n_cells = len(self.groups_) * len(self._compared)
-            self.group_estimators_, predicted = predict(
-                estimator, self._cells(rows), list(range(n_cells)), params
-            )
-        used = (codes >= 0) & (rows.weights > 0)
-        used &= np.isfinite(probabilities).all(axis=1)
-        used &= np.isfinite(predicted).all(axis=1)
-        self._rows = replace(rows, y_pred=probabilities)[used]
-        return predicted[used]
+            labels = list(range(len(self.groups_) * len(self._compared)))
+            fits.append((estimator, self._cells(rows), labels, params))
+        self._tasks.begin((len(fits) - frozen) * len(splits))
+        fitted, predicted = [], []
+        with self._tip_to_drop(X):
+            for model, values, labels, params in fits:
+                models, held_out = predict_folds(
+                    model,
+                    features,
+                    rows,
+                    values,
+                    labels,
+                    splits,
+                    params,
+                    self.n_jobs,
+                    self._tasks.done,
+                )
+                fitted.append(models)
+                predicted.append(mean_of_folds(held_out, len(rows)))
+        self.estimators_, self.group_estimators_ = (*fitted, [])[:2]
+        used = (rows.groups.codes >= 0) & (rows.weights > 0)
+        used &= np.isfinite(np.hstack(predicted)).all(axis=1)
+        self._rows = replace(rows, y_pred=predicted[0])[used]
+        return predicted[-1][used]
 
     def _decisions_compared(self) -> NDArray[np.bool_]:
         """Which decisions (columns) are compared in each set of rows.
@@ -583,17 +568,19 @@ default="demographic_parity"
         conditions = rows.y_true if n_conditions > 1 else 0
         return np.where(codes < 0, -1, codes * n_conditions + conditions)
 
-    def _per_cell(self, values: Floats) -> Floats:
-        """Sum values of held-out rows by cell, shape (n_groups, n_conditions)."""
-        shape = len(self.groups_), len(self._compared)
-        sums: Any = np.bincount(self._cells(self._rows), values, math.prod(shape))
-        return np.asarray(sums.reshape(shape), dtype=np.float64)
+    def _per_cell(
+        self, values: Floats, decisions: Integers | int = 0, n_decisions: int = 1
+    ) -> Floats:
+        """Sum values of held-out rows by group, set of rows, and decision."""
+        shape = len(self.groups_), len(self._compared), n_decisions
+        cells = self._cells(self._rows) * n_decisions + decisions
+        return np.asarray(np.bincount(cells, values, math.prod(shape)).reshape(shape))
 
     def _warn_of_few_rows(self) -> None:
         """Name the groups with few rows of a class whose errors are compared."""
         if self.constraint == "demographic_parity":
             return
-        counts = self._per_cell(np.ones(len(self._rows)))
+        counts = self._per_cell(np.ones(len(self._rows)))[:, :, 0]
         few = [
             f"{self.groups_[group]!r} has {counts[group, label]:.0f} of class "
             f"{self.classes_[label]}"
@@ -611,12 +598,11 @@ default="demographic_parity"
         """Solve for limits from the plain difference down to 0, and measure each."""
         rows, codes, p = self._rows, self._rows.groups.codes, self._rows.y_pred
         weights = rows.weights / rows.weights.sum()
-        self._calibrations = []
-        if self.uses_group:
-            self._calibrations = [
-                _calibrate(p[own], rows.y_true[own], rows.weights[own])
-                for own in (codes == group for group in range(len(self.groups_)))
-            ]
+        n_calibrated = len(self.groups_) if self.uses_group else 0
+        self._calibrations = [
+            _calibrate(p[own], rows.y_true[own], rows.weights[own])
+            for own in (codes == group for group in range(n_calibrated))
+        ]
         self._shares = np.ones((len(self.groups_), len(self._compared)))
         values, ratios = self._values_and_ratios(p, codes, predicted)
         self._shares = (weights @ ratios).reshape(self._shares.shape)
@@ -641,30 +627,24 @@ default="demographic_parity"
 
     def _gain(self, decisions: Integers) -> float:
         """Accuracy of decisions for the held-out rows, or minus their mean cost."""
-        cost = np.average(
-            self._cost[self._rows.y_true, decisions], weights=self._rows.weights
-        )
+        costs = self._cost[self._rows.y_true, decisions]
+        cost = np.average(costs, weights=self._rows.weights)
         return float(1 - cost if self.cost is None else -cost * self._unit)
 
     def _difference(self, decisions: Integers) -> tuple[float, float]:
         """Largest difference of the rates compared, and its standard error."""
         weights = self._rows.weights
         totals, squares = self._per_cell(weights), self._per_cell(weights**2)
-        rates = np.stack(
-            [
-                quotients(self._per_cell(weights * (decisions == k)), totals, math.nan)
-                for k in range(len(self.classes_))
-            ],
-            axis=-1,
-        )
-        defined = ~np.isnan(rates)
-        highest = np.where(defined, rates, -math.inf)
-        lowest = np.where(defined, rates, math.inf)
+        sums = self._per_cell(weights, decisions, len(self.classes_))
+        rates = quotients(sums, totals, math.nan)
+        undefined = np.isnan(rates)
+        highest = np.where(undefined, -math.inf, rates)
+        lowest = np.where(undefined, math.inf, rates)
         spread = np.where(self._compared, highest.max(axis=0) - lowest.min(axis=0), 0)
         condition, k = np.unravel_index(spread.argmax(), spread.shape)
         pair = [highest[:, condition, k].argmax(), lowest[:, condition, k].argmin()]
         rate = rates[pair, condition, k]
-        units = quotients(squares, totals**2)[pair, condition]
+        units = quotients(squares, totals**2)[pair, condition, 0]
         return float(spread.max()), math.sqrt((rate * (1 - rate) * units).sum())
 
     def _choose(self) -> Self:
@@ -677,17 +657,11 @@ default="demographic_parity"
             chosen = int(differences.argmin())
         self._multipliers = self._path[chosen]
         difference, error = self._difference(self._decisions[chosen])
-        groups = self._rows.groups
-        shares = [math.nan, math.nan]
+        rows, groups, shares = self._rows, self._rows.groups, [math.nan, math.nan]
         if self.constraint == "equalized_odds":
+            given: Any = {"sensitive_features": groups, "sample_weight": rows.weights}
             shares = [
-                dcp(
-                    self._rows.y_true,
-                    decisions,
-                    sensitive_features=groups,
-                    sample_weight=self._rows.weights,
-                    method="local",
-                )
+                dcp(rows.y_true, decisions, **given, method="local")
                 for decisions in (self._decisions[chosen], self._decisions[0])
             ]
         self.comparison_ = DecisionComparison(
@@ -727,18 +701,16 @@ default="demographic_parity"
     def _adjusted_scores(self, X: Any, sensitive_features: Any) -> Floats:
         """Score of each class, 1 minus expected cost moved by the multipliers."""
         given, X = X, self._check_predict_input(X, "estimators_")
-        labels = self.classes_.tolist()
-        probabilities = mean_probabilities(self.estimators_, X, labels)
+        probabilities = mean_probabilities(self.estimators_, X, self.classes_.tolist())
         plain = np.asarray(1 - probabilities @ self._cost)
         if not self.groups_:
             return plain
         codes: NDArray[np.integer] = np.zeros(len(plain), dtype=np.intp)
-        if self.uses_group:
+        if self.uses_group or sensitive_features is not None:
             column = self._groups_to_predict(given, sensitive_features)
             groups = resolve_groups(column, n_samples=len(plain))
-            codes = encode_groups(groups, labels=self.groups_).codes
-        elif sensitive_features is not None:
-            resolve_groups(sensitive_features, n_samples=len(plain))
+            if self.uses_group:
+                codes = encode_groups(groups, labels=self.groups_).codes
         if self._multipliers is None:
             return plain
         predicted = np.zeros((0, 0))
@@ -836,8 +808,8 @@ def _noise(probabilities: Floats) -> Floats:
     n_classes = probabilities.shape[1]
     digits = _FIRST_DECIMAL * (probabilities @ np.sqrt(np.arange(2, n_classes + 2)))
     uniform = digits[:, np.newaxis] * np.exp(np.arange(n_classes) / n_classes) % 1
-    drawn = np.clip(uniform, 1e-6, 1 - 1e-6)
-    return np.asarray(-_WIDTHS[-1] * np.log(-np.log(drawn)))
+    gumbel = -np.log(-np.log(np.clip(uniform, 1e-6, 1 - 1e-6)))
+    return np.asarray(_WIDTHS[-1] * gumbel)
 
 
 def _calibrate(probabilities: Floats, y: Integers, weights: Floats) -> Floats:

@@ -38,7 +38,7 @@ from skfair.metrics._resampling import (
     evaluate_each,
 )
 from skfair.metrics._spec import specification_of
-from skfair.model_selection._paired_tests import gap_interval
+from skfair.model_selection._model_comparison import gap_interval
 from skfair.report._inputs import LEVEL
 from skfair.report._metrics import MEASURES
 from skfair.report._sample import Sample, count_outcomes

@@ -12,8 +12,8 @@ from sklearn.metrics import average_precision_score
 from skfair._comparison import average_precision
 from skfair._utils._arrays import Bools, Floats, Integers, quotients
 from skfair.metrics._rate_intervals import wilson_interval
-from skfair.model_selection._paired_tests import Model as PairedModel
-from skfair.model_selection._paired_tests import (
+from skfair.model_selection._model_comparison import Model as PairedModel
+from skfair.model_selection._model_comparison import (
     changes_by_a_row,
     loss_moments,
     worst_loss,

@@ -3,8 +3,8 @@ import pytest
 from sklearn.linear_model import LinearRegression
 
 from skfair.inspection import CDFGapDisplay
-from skfair.inspection._gap_mark import GapMark
 from skfair.metrics import mcdp
+from skfair.metrics._pairs import Located
 from skfair.statistics import GroupedScores
 
 draw = CDFGapDisplay.from_predictions
@@ -53,9 +53,11 @@ def test_marks_are_mcdp(epsilon, seed):
     y_score = y_score.round(2) if seed % 4 < 2 else y_score
     y_score[:seed] = 0
     display = draw(None, y_score, sensitive_features=groups, epsilon=epsilon)
-    assert [mark.epsilon for mark in display.marks] == [0, epsilon]
-    for mark, line in zip(display.marks, display.mark_lines_, strict=True):
-        value = mcdp(None, y_score, sensitive_features=groups, epsilon=mark.epsilon)
+    assert [*display.marks] == [0, epsilon]
+    for (half, mark), line in zip(
+        display.marks.items(), display.mark_lines_, strict=True
+    ):
+        value = mcdp(None, y_score, sensitive_features=groups, epsilon=half)
         assert mark.value == value
         if value == 0:
             continue
@@ -66,7 +68,7 @@ def test_marks_are_mcdp(epsilon, seed):
         inside = np.linspace(low, high, 501)[:-1]
         assert gap_at(display, mark.pair, inside).min() >= value - 1e-12
         # A window centred near 0 is cut there, down to half its length.
-        full = 2 * mark.epsilon if low > 0 else mark.epsilon
+        full = 2 * half if low > 0 else half
         assert high - low >= full - 1e-12
 
 
@@ -76,12 +78,12 @@ def test_window_is_drawn_and_told(legend_texts, scored):
     window = (
         display.windows_[0].get_extents().transformed(display.ax_.transData.inverted())
     )
-    assert (window.x0, window.x1) == pytest.approx(display.marks[1].window)
+    assert (window.x0, window.x1) == pytest.approx(display.marks[0.05].window)
     texts = legend_texts(display.ax_)
     n_women = (sex == "F").sum()
     assert texts[:2] == [f"F (n = {n_women})", f"M (n = {300 - n_women})"]
     assert texts[2].startswith(f"MCDP(0) = {display.marks[0].value:.3f}, score ")
-    assert texts[3].startswith(f"MCDP(0.05) = {display.marks[1].value:.3f}, scores ")
+    assert texts[3].startswith(f"MCDP(0.05) = {display.marks[0.05].value:.3f}, scores ")
     assert display.gap_area_ is not None
 
 
@@ -100,7 +102,7 @@ def test_window_cut_at_zero():
         sensitive_features=["F", "F", "M", "M"],
         epsilon=0.14,
     )
-    mark = display.marks[1]
+    mark = display.marks[0.14]
     assert (mark.value, mark.window) == (0.5, (0, 0.14))
 
 
@@ -202,14 +204,14 @@ def test_two_columns_are_an_intersection(legend_texts, fitted):
 
 
 def test_made_from_computed_values():
-    mark = GapMark(0.0, 1.0, (0, 1), 0.5, (1.0, 0.0), (0.5, 0.5))
+    mark = Located(1.0, (0, 1), (1.0, 0.0), 0.5)
     steps = np.array([0.0, 0.5, 1.0]), np.array([0.0, 0.8, 1.0])
     display = CDFGapDisplay(
         scores=[steps[0], np.array([0.0, 1.0])],
         shares=[np.array([0.0, 1.0, 1.0]), np.array([0.0, 1.0])],
         labels=["F", "M"],
         counts=[3, 4],
-        marks=[mark],
+        marks={0.0: mark},
     )
     display.plot(name="By hand", confidence_level=0.5)
     assert display.ax_.get_title() == "By hand"
@@ -223,10 +225,10 @@ def test_numbers_are_drawn_in_their_unit(scored):
     display = draw(None, salary, scale="real", **given)
     assert display.ax_.get_xlim() == (salary.min(), salary.max())
     assert display.ax_.get_xlabel() == "Predicted number"
-    (mark,), (plain,) = display.marks, draw(None, y_score, **given).marks
+    mark, plain = display.marks[0], draw(None, y_score, **given).marks[0]
     assert mark.value == mcdp(None, salary, scale="rank", **given) == plain.value
     assert mark.score == pytest.approx(30_000 + 40_000 * plain.score)
-    assert mark.shares == plain.shares
+    assert mark.figures == plain.figures
     assert gap_at(display, mark.pair, mark.score) == pytest.approx(mark.value)
     text = display.ax_.get_legend().get_texts()[-1].get_text()
     assert f"number {mark.score:.6g}" in text

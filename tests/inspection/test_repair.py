@@ -87,11 +87,11 @@ def test_legends_and_titles(biased, model, legend_texts):
         "After repair",
     ]
     assert legend_texts(display.axes_[0]) == [
-        "Total loss",
-        "Accuracy loss",
-        "Fairness loss, predicted",
+        "Mean of both, weighted",
+        "Loss of accuracy",
+        "Gap that remains",
         f"Level = {model.repair_level_:.3g}",
-        f"Least total loss + 1 standard error ({model.standard_error_:.2g})",
+        f"Least mean + 1 standard error ({model.standard_error_:.2g})",
     ]
     texts = legend_texts(display.axes_[1])
     assert [text.split()[0] for text in texts] == ["F", "M"]

@@ -88,10 +88,10 @@ def test_mark_is_the_metric(people):
     X, _, _, pay = people
     options = {"sensitive_features": X["sex"], "epsilon": 0.1, "scale": "rank"}
     display = CDFGapDisplay.from_predictions(None, pay, **options)
-    assert display.marks[1].value == mcdp(None, pay, **options)
+    assert display.marks[0.1].value == mcdp(None, pay, **options)
     within = {**options, "control_features": X["age"] > 0}
     display = CDFGapDisplay.from_predictions(None, pay, **within)
-    assert display.marks[1].value == mcdp(None, pay, **within)
+    assert display.marks[0.1].value == mcdp(None, pay, **within)
 
 
 def test_several_classes_are_drawn_one_by_one(display_class, people):

@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose
 from scipy.stats import beta, binom, multinomial, pearson3
 from sklearn.metrics import average_precision_score
 
-from skfair.model_selection._paired_tests import (
+from skfair.model_selection._model_comparison import (
     EVERYONE,
     Model,
     Moments,

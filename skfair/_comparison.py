@@ -18,8 +18,8 @@ from skfair._utils._results import Result
 from skfair._utils._warnings import warn_user
 from skfair.exceptions import MitigationWarning
 from skfair.groups import Groups, count_codes
-from skfair.metrics._mcdp import largest_mcdp, sustained_gap
-from skfair.metrics._pairs import EveryPair, largest_bounded
+from skfair.metrics._mcdp import sustained_gap
+from skfair.metrics._pairs import EveryPair, largest_bounded, largest_gap
 from skfair.statistics import GroupedScores
 from skfair.statistics._grouped_scores import gap_between
 
@@ -525,8 +525,10 @@ def _largest_gap(rows: Rows, critical: float = 0.0) -> _Gap:
     firsts, seconds = pairs.at(np.arange(len(pairs)))
     noises = critical * np.sqrt(inverse_sizes[firsts] + inverse_sizes[seconds])
     lower_by = noises - noises.min()
-    from_everyone = statistic._from_everyone
-    bounds = from_everyone[firsts] + from_everyone[seconds] - lower_by + 1e-12
+    bounds = np.full(len(pairs), np.inf)
+    if len(pairs) > 1:
+        from_everyone = statistic._from_everyone
+        bounds = from_everyone[firsts] + from_everyone[seconds] - lower_by + 1e-12
 
     def adjusted(i: int) -> float:
         return sustained_gap(gap_between(statistic, *pairs[i])) - float(lower_by[i])
@@ -541,8 +543,11 @@ def _largest_gap(rows: Rows, critical: float = 0.0) -> _Gap:
         own = codes == group
         share = weights[own] @ below[own] / totals[group]
         derivative[own] = sign * (below[own] - share) / totals[group]
+    value = largest.value
+    if len(pairs) > 1:
+        value = largest_gap(statistic, measure=sustained_gap).value
     return _Gap(
-        largest_mcdp(statistic).value,
+        value,
         largest.value,
         derivative,
         {(0, int(present[group])): float(inverse_sizes[group]) / 2 for group in pair},

@@ -77,67 +77,21 @@ from skfair.statistics import (
 )
 
 #: Calls of each function; the slowest get fewer.
-N_CALLS = 800
+N_CALLS = 400
 FEWER = {"compare_models": 100, "min_dcp_bounds": 20, "load_berkeley_admissions": 80}
 
-SINGLE = [
-    None,
-    True,
-    0,
-    1,
-    -1,
-    7,
-    2**70,
-    0.5,
-    -0.25,
-    1.5,
-    5e-324,
-    1e308,
-    np.nan,
-    np.inf,
-    -np.inf,
-    1j,
-    "",
-    "a",
-    "auto",
-    b"a",
-    (),
-    [],
-    {},
-    set(),
-    {"a": 1},
-    {"a": {"b": 1}},
-    [None],
-    [[]],
-    ["a", "b"],
-    [1, "a"],
-    (1, 2),
-    object(),
-    int,
-    len,
-    np.float64(0.5),
-    np.int8(1),
-    np.array(5),
-    np.array("a"),
-    np.zeros(0),
-    np.zeros((0, 2)),
-    np.zeros((2, 0)),
-    np.zeros((2, 2, 2)),
-    np.ma.masked,
-    pd.NA,
-    pd.NaT,
-    pd.Timestamp("2024-01-01"),
-    datetime.date(2024, 1, 1),
-    datetime.timedelta(1),
-    pd.DataFrame(),
-    pd.Series(dtype=float),
-    pl.Series([]),
-    range(3),
-    GroupedScores.from_scores([0.1, 0.4], sensitive_features=[0, 1]),
-    GroupedOutcomes.from_outcomes([0, 1], sensitive_features=[0, 1]),
-    GroupedConfusion.from_predictions([0, 1], [1, 1], sensitive_features=[0, 1]),
-    encode_groups([0, 1]),
-]
+SINGLE = [None, True, 0, 1, -1, 7, 2**70, 0.5, -0.25, 1.5, 5e-324, 1e308, np.nan]
+SINGLE += [np.inf, -np.inf, 1j, "", "a", "auto", b"a", (), [], {}, set(), {"a": 1}]
+SINGLE += [{"a": {"b": 1}}, [None], [[]], ["a", "b"], [1, "a"], (1, 2), object(), int]
+SINGLE += [len, np.float64(0.5), np.int8(1), np.array(5), np.array("a"), np.zeros(0)]
+SINGLE += [np.zeros((0, 2)), np.zeros((2, 0)), np.zeros((2, 2, 2)), np.ma.masked]
+SINGLE += [pd.NA, pd.NaT, pd.Timestamp("2024-01-01"), datetime.date(2024, 1, 1)]
+SINGLE += [datetime.timedelta(1), pd.DataFrame(), pd.Series(dtype=float)]
+SINGLE += [pl.Series([]), range(3)]
+SINGLE += [GroupedScores.from_scores([0.1, 0.4], sensitive_features=[0, 1])]
+SINGLE += [GroupedOutcomes.from_outcomes([0, 1], sensitive_features=[0, 1])]
+SINGLE += [GroupedConfusion.from_predictions([0, 1], [1, 1], sensitive_features=[0, 1])]
+SINGLE += [encode_groups([0, 1])]
 
 
 def odd_numbers(rng, n):
@@ -329,394 +283,326 @@ def best(cv_results, **options):
     return BestUnder(**options)(cv_results)
 
 
+def call(function, **arguments):
+    return function, arguments
+
+
 FUNCTIONS = {
-    "mcdp": (
+    "mcdp": call(
         mcdp,
-        {
-            **OF_SCORES,
-            **MULTIGROUP,
-            "epsilon": constant(0, 0.05),
-            "method": constant("exact"),
-            "n_subdivisions": constant(4),
-        },
+        **OF_SCORES,
+        **MULTIGROUP,
+        epsilon=constant(0, 0.05),
+        method=constant("exact"),
+        n_subdivisions=constant(4),
     ),
-    "confidence_interval of ranks": (
+    "confidence_interval of ranks": call(
         confidence_interval,
-        {
-            **OF_SCORES,
-            "y_score": margins,
-            "metric": constant(
-                partial(abcc, scale="rank"), partial(mcdp, scale="rank", epsilon=0.1)
-            ),
-        },
+        **OF_SCORES,
+        y_score=margins,
+        metric=constant(
+            partial(abcc, scale="rank"), partial(mcdp, scale="rank", epsilon=0.1)
+        ),
     ),
-    "values_by_class": (
+    "values_by_class": call(
         values_by_class,
-        {
-            **OF_SCORES,
-            "y_true": constant(None, [0, 1, 2]),
-            "y_score": scores_of_classes,
-            "metric": constant(mcdp, abroca, demographic_parity_difference),
-            "labels": constant(None, ["x", "y", "z"], [0, 1, 2]),
-        },
+        **OF_SCORES,
+        y_true=constant(None, [0, 1, 2]),
+        y_score=scores_of_classes,
+        metric=constant(mcdp, abroca, demographic_parity_difference),
+        labels=constant(None, ["x", "y", "z"], [0, 1, 2]),
     ),
-    "mcdp within strata": (mcdp, {**OF_SCORES, **MULTIGROUP, **STRATA}),
-    "values_by_stratum": (
+    "mcdp within strata": call(mcdp, **OF_SCORES, **MULTIGROUP, **STRATA),
+    "values_by_stratum": call(
         values_by_stratum,
-        {**OF_SCORES, "metric": constant(mcdp, max_gap), "control_features": groups},
+        **OF_SCORES,
+        metric=constant(mcdp, max_gap),
+        control_features=groups,
     ),
-    "permutation_test within strata": (
+    "permutation_test within strata": call(
         permutation_test,
-        {
-            **OF_SCORES,
-            **FEW,
-            "metric": constant(mcdp, equalized_odds_difference),
-            "control_features": groups,
-        },
+        **OF_SCORES,
+        **FEW,
+        metric=constant(mcdp, equalized_odds_difference),
+        control_features=groups,
     ),
-    "worst_subgroup": (
+    "worst_subgroup": call(
         worst_subgroup,
-        {
-            "y_true": classes,
-            "y_score": scores,
-            "sensitive_features": table,
-            "bins": constant({"x": [0.2, 0.6]}),
-            "min_group_size": constant(2, 5),
-            "n_subgroups": constant(1, 3),
-            "n_permutations": constant(0, 2),
-            **SEED,
-        },
+        y_true=classes,
+        y_score=scores,
+        sensitive_features=table,
+        bins=constant({"x": [0.2, 0.6]}),
+        min_group_size=constant(2, 5),
+        n_subgroups=constant(1, 3),
+        n_permutations=constant(0, 2),
+        **SEED,
     ),
-    "mcdp_curve": (mcdp_curve, {**OF_SCORES, **MULTIGROUP}),
-    "madd": (madd, {**OF_SCORES, **MULTIGROUP, "bandwidth": constant(0.1, 0.3)}),
-    "madd_curve": (
-        madd_curve,
-        {**OF_SCORES, **MULTIGROUP, "n_bandwidths": constant(20)},
+    "mcdp_curve": call(mcdp_curve, **OF_SCORES, **MULTIGROUP),
+    "madd": call(madd, **OF_SCORES, **MULTIGROUP, bandwidth=constant(0.1, 0.3)),
+    "madd_curve": call(
+        madd_curve, **OF_SCORES, **MULTIGROUP, n_bandwidths=constant(20)
     ),
-    "madd_optimal_bandwidth": (
+    "madd_optimal_bandwidth": call(
         madd_optimal_bandwidth,
-        {
-            **OF_SCORES,
-            **MULTIGROUP,
-            "n_bandwidths": constant(30),
-            "min_points": constant(3),
-            "min_length": constant(0.1, 0.4),
-        },
+        **OF_SCORES,
+        **MULTIGROUP,
+        n_bandwidths=constant(30),
+        min_points=constant(3),
+        min_length=constant(0.1, 0.4),
     ),
-    "abcc": (abcc, {**OF_SCORES, **MULTIGROUP}),
-    "abroca": (abroca, {**OF_SCORES, "y_true": classes, **MULTIGROUP}),
-    "impact_ratios": (
+    "abcc": call(abcc, **OF_SCORES, **MULTIGROUP),
+    "abroca": call(abroca, **OF_SCORES, y_true=classes, **MULTIGROUP),
+    "impact_ratios": call(
         impact_ratios,
-        {
-            "y_true": constant(None),
-            "y_pred": scores,
-            "rate": constant("selection", "scoring"),
-            "pos_label": constant(None),
-            "min_share": constant(0.0, 0.02),
-            "confidence_level": constant(0.9),
-            **ROWS,
-        },
+        y_true=constant(None),
+        y_pred=scores,
+        rate=constant("selection", "scoring"),
+        pos_label=constant(None),
+        min_share=constant(0.0, 0.02),
+        confidence_level=constant(0.9),
+        **ROWS,
     ),
-    "demographic_parity_difference": (
+    "demographic_parity_difference": call(
         demographic_parity_difference,
-        {
-            "y_true": constant(None),
-            "y_pred": scores,
-            "threshold": constant(None, 0.5),
-            "pos_label": constant(None),
-            **ROWS,
-            **MULTIGROUP,
-        },
+        y_true=constant(None),
+        y_pred=scores,
+        threshold=constant(None, 0.5),
+        pos_label=constant(None),
+        **ROWS,
+        **MULTIGROUP,
     ),
-    "equalized_odds_difference": (
-        equalized_odds_difference,
-        {**OF_CLASSES, **MULTIGROUP},
+    "equalized_odds_difference": call(
+        equalized_odds_difference, **OF_CLASSES, **MULTIGROUP
     ),
-    "dcp": (
+    "dcp": call(
         dcp,
-        {
-            **OF_CLASSES,
-            "method": constant("auto", "local"),
-            "tol": constant(1e-4),
-            "time_limit": constant(None),
-        },
+        **OF_CLASSES,
+        method=constant("auto", "local"),
+        tol=constant(0.0001),
+        time_limit=constant(None),
     ),
-    "DCPResult": (DCPResult.from_predictions, OF_CLASSES),
-    "dcp_bounds": (
+    "DCPResult": call(DCPResult.from_predictions, **OF_CLASSES),
+    "dcp_bounds": call(
         dcp_bounds,
-        {
-            "confusion": confusion,
-            "group_weights": group_weights,
-            "label_frequencies": frequencies,
-            "tol": constant(1e-4),
-            "time_limit": constant(None),
-            "method": constant("auto"),
-        },
+        confusion=confusion,
+        group_weights=group_weights,
+        label_frequencies=frequencies,
+        tol=constant(0.0001),
+        time_limit=constant(None),
+        method=constant("auto"),
     ),
-    "min_dcp_bounds": (
+    "min_dcp_bounds": call(
         min_dcp_bounds,
-        {
-            "group_weights": group_weights,
-            "label_frequencies": frequencies,
-            "prediction_frequencies": frequencies,
-            "tol": constant(1e-2),
-            "time_limit": constant(0.2),
-            "n_starts": constant(1),
-            "sum_tolerance": constant(1e-6),
-            **SEED,
-        },
+        group_weights=group_weights,
+        label_frequencies=frequencies,
+        prediction_frequencies=frequencies,
+        tol=constant(0.01),
+        time_limit=constant(0.2),
+        n_starts=constant(1),
+        sum_tolerance=constant(1e-06),
+        **SEED,
     ),
-    "max_gap": (max_gap, {**OF_CLASSES, **QUALITY, **WEIGHTED}),
-    "cvar_fairness": (
+    "max_gap": call(max_gap, **OF_CLASSES, **QUALITY, **WEIGHTED),
+    "cvar_fairness": call(
         cvar_fairness,
-        {
-            **OF_CLASSES,
-            **QUALITY,
-            **WEIGHTED,
-            "alpha": constant(0.3, 0.9),
-            "fractional": constant(True, False),
-        },
+        **OF_CLASSES,
+        **QUALITY,
+        **WEIGHTED,
+        alpha=constant(0.3, 0.9),
+        fractional=constant(True, False),
     ),
-    "cvar_fairness_report": (
+    "cvar_fairness_report": call(
         cvar_fairness_report,
-        {
-            **OF_CLASSES,
-            **QUALITY,
-            **WEIGHTED,
-            "alpha": constant(0.3, 0.9),
-            "confidence_level": constant(0.9),
-        },
+        **OF_CLASSES,
+        **QUALITY,
+        **WEIGHTED,
+        alpha=constant(0.3, 0.9),
+        confidence_level=constant(0.9),
     ),
-    "top_groups": (
-        top_groups,
-        {**COUNTED, **QUALITY, "false_discovery_rate": constant(0.05)},
+    "top_groups": call(
+        top_groups, **COUNTED, **QUALITY, false_discovery_rate=constant(0.05)
     ),
-    "rate_variance": (
+    "rate_variance": call(
         rate_variance,
-        {
-            **COUNTED,
-            **QUALITY,
-            **WEIGHTED,
-            "sampling": constant("fixed", "weighted", ("weighted", 0.5)),
-            "bias_correction": constant(False, True),
-        },
+        **COUNTED,
+        **QUALITY,
+        **WEIGHTED,
+        sampling=constant("fixed", "weighted", ("weighted", 0.5)),
+        bias_correction=constant(False, True),
     ),
-    "max_gap_test": (max_gap_test, {**COUNTED, **QUALITY, **WEIGHTED, **FEW}),
-    "cvar_fairness_test": (
+    "max_gap_test": call(max_gap_test, **COUNTED, **QUALITY, **WEIGHTED, **FEW),
+    "cvar_fairness_test": call(
         cvar_fairness_test,
-        {
-            **COUNTED,
-            **QUALITY,
-            **WEIGHTED,
-            **FEW,
-            "alpha": constant(0.5),
-            "epsilon": constant(0.2),
-            "sampling": constant("fixed"),
-        },
+        **COUNTED,
+        **QUALITY,
+        **WEIGHTED,
+        **FEW,
+        alpha=constant(0.5),
+        epsilon=constant(0.2),
+        sampling=constant("fixed"),
     ),
-    "permutation_test": (
+    "permutation_test": call(
         permutation_test,
-        {
-            **OF_SCORES,
-            **FEW,
-            "metric": constant(mcdp, abcc, equalized_odds_difference, max_gap),
-            "within": constant("auto", None),
-        },
+        **OF_SCORES,
+        **FEW,
+        metric=constant(mcdp, abcc, equalized_odds_difference, max_gap),
+        within=constant("auto", None),
     ),
-    "bootstrap_interval": (
+    "bootstrap_interval": call(
         bootstrap_interval,
-        {
-            **OF_SCORES,
-            **SEED,
-            "metric": constant(mcdp, abcc),
-            "n_resamples": constant(3),
-            "confidence_level": constant(0.9),
-        },
+        **OF_SCORES,
+        **SEED,
+        metric=constant(mcdp, abcc),
+        n_resamples=constant(3),
+        confidence_level=constant(0.9),
     ),
-    "encode_groups": (
+    "encode_groups": call(
         encode_groups,
-        {
-            "sensitive_features": groups,
-            "labels": constant(None, ["a", "b", "c"]),
-            "missing": constant("raise", "drop", "group"),
-            "min_group_size": constant(1, 3),
-        },
+        sensitive_features=groups,
+        labels=constant(None, ["a", "b", "c"]),
+        missing=constant("raise", "drop", "group"),
+        min_group_size=constant(1, 3),
     ),
-    "resolve_groups": (
+    "resolve_groups": call(
         resolve_groups,
-        {
-            "sensitive_features": constant(None),
-            "n_samples": lambda rng, n: n,
-            "X": table,
-            "selector": constant("sex", 0, ["sex", "x"]),
-        },
+        sensitive_features=constant(None),
+        n_samples=lambda rng, n: n,
+        X=table,
+        selector=constant("sex", 0, ["sex", "x"]),
     ),
-    "GroupedScores": (
-        GroupedScores.from_scores,
-        {"y_score": scores, **ROWS},
-    ),
-    "GroupedScores.from_counts": (
+    "GroupedScores": call(GroupedScores.from_scores, y_score=scores, **ROWS),
+    "GroupedScores.from_counts": call(
         GroupedScores.from_counts,
-        {
-            "y_score": scores,
-            "sensitive_features": groups,
-            "n_rows": lambda rng, n: rng.integers(1, 5, n),
-            "total_weight": lambda rng, n: rng.random(n) + 0.1,
-        },
+        y_score=scores,
+        sensitive_features=groups,
+        n_rows=lambda rng, n: rng.integers(1, 5, n),
+        total_weight=lambda rng, n: rng.random(n) + 0.1,
     ),
-    "GroupedHistogram": (
-        GroupedHistogram.from_scores,
-        {"y_score": scores, **ROWS, "n_bins": constant(1, 64)},
+    "GroupedHistogram": call(
+        GroupedHistogram.from_scores, y_score=scores, **ROWS, n_bins=constant(1, 64)
     ),
-    "GroupedCalibration": (
+    "GroupedCalibration": call(
         GroupedCalibration.from_scores,
-        {
-            "outcomes": lambda rng, n: rng.integers(0, 2, n),
-            "y_score": scores,
-            **ROWS,
-            "n_bins": constant(1, 64),
-        },
+        outcomes=lambda rng, n: rng.integers(0, 2, n),
+        y_score=scores,
+        **ROWS,
+        n_bins=constant(1, 64),
     ),
-    "GroupedOutcomes": (
+    "GroupedOutcomes": call(
         GroupedOutcomes.from_outcomes,
-        {"outcomes": classes, **ROWS, "mask": lambda rng, n: rng.random(n) < 0.7},
+        outcomes=classes,
+        **ROWS,
+        mask=lambda rng, n: rng.random(n) < 0.7,
     ),
-    "GroupedConfusion": (GroupedConfusion.from_predictions, OF_CLASSES),
-    "GroupedConfusion.from_matrices": (
+    "GroupedConfusion": call(GroupedConfusion.from_predictions, **OF_CLASSES),
+    "GroupedConfusion.from_matrices": call(
         GroupedConfusion.from_matrices,
-        {
-            "matrices": confusion,
-            "classes": constant(None, ["x", "y"]),
-            "labels": constant(None, ["a", "b", "c"]),
-        },
+        matrices=confusion,
+        classes=constant(None, ["x", "y"]),
+        labels=constant(None, ["a", "b", "c"]),
     ),
-    "sum of statistics": (
-        add,
-        {"scores": scores, "sensitive_features": groups},
+    "sum of statistics": call(add, scores=scores, sensitive_features=groups),
+    "weighted_sampling": call(weighted_sampling, **PLAN, exponent=constant(0.5)),
+    "attribute_specific_sampling": call(
+        attribute_specific_sampling, **PLAN, gamma=constant(None, 2)
     ),
-    "weighted_sampling": (weighted_sampling, {**PLAN, "exponent": constant(0.5)}),
-    "attribute_specific_sampling": (
-        attribute_specific_sampling,
-        {**PLAN, "gamma": constant(None, 2)},
-    ),
-    "renyi_entropy": (
-        renyi_entropy,
-        {"weights": group_weights, "order": constant(0.5, 1)},
-    ),
-    "required_sample_size": (
+    "renyi_entropy": call(renyi_entropy, weights=group_weights, order=constant(0.5, 1)),
+    "required_sample_size": call(
         required_sample_size,
-        {
-            "group_weights": group_weights,
-            "alpha": constant(0.2),
-            "epsilon": constant(0.4),
-            "method": constant("weighted", "attribute_specific"),
-            "power": constant(0.6),
-            "level": constant(0.1),
-            "n_simulations": constant(20),
-            **SEED,
-        },
+        group_weights=group_weights,
+        alpha=constant(0.2),
+        epsilon=constant(0.4),
+        method=constant("weighted", "attribute_specific"),
+        power=constant(0.6),
+        level=constant(0.1),
+        n_simulations=constant(20),
+        **SEED,
     ),
-    "sample_rows": (
+    "sample_rows": call(
         sample_rows,
-        {
-            "X": table,
-            "counts": constant({"a": 1, "b": 1}, pd.Series({"a": 1})),
-            "sensitive_features": constant("sex", 0),
-            **SEED,
-        },
+        X=table,
+        counts=constant({"a": 1, "b": 1}, pd.Series({"a": 1})),
+        sensitive_features=constant("sex", 0),
+        **SEED,
     ),
-    "make_biased_scores": (make_biased_scores, {"n_samples": constant(9), **SEED}),
-    "make_biased_classification": (
+    "make_biased_scores": call(make_biased_scores, n_samples=constant(9), **SEED),
+    "make_biased_classification": call(
         make_biased_classification,
-        {
-            "n_samples": constant(9),
-            "n_features": constant(2),
-            "group_sizes": constant({"sex": {"F": 0.4, "M": 0.6}}),
-            "base_rates": constant(None, {"sex": {"F": 0.2}}),
-            "score_shifts": constant(None, {"sex": {"F": 0.2}}),
-            "class_sep": constant(1.0),
-            **SEED,
-        },
+        n_samples=constant(9),
+        n_features=constant(2),
+        group_sizes=constant({"sex": {"F": 0.4, "M": 0.6}}),
+        base_rates=constant(None, {"sex": {"F": 0.2}}),
+        score_shifts=constant(None, {"sex": {"F": 0.2}}),
+        class_sep=constant(1.0),
+        **SEED,
     ),
-    "load_berkeley_admissions": (
+    "load_berkeley_admissions": call(
         load_berkeley_admissions,
-        {"return_X_y": constant(True, False), "as_frame": constant(True, False)},
+        return_X_y=constant(True, False),
+        as_frame=constant(True, False),
     ),
-    "pareto_front": (
+    "pareto_front": call(
         pareto_front,
-        {
-            **RESULTS,
-            "metrics": constant(["average_precision", "neg_mcdp"]),
-            "reference_point": constant(None, [0, 0]),
-        },
+        **RESULTS,
+        metrics=constant(["average_precision", "neg_mcdp"]),
+        reference_point=constant(None, [0, 0]),
     ),
-    "FairestWithin": (
+    "FairestWithin": call(
         fairest,
-        {
-            **RESULTS,
-            "performance": constant("average_precision"),
-            "fairness": constant("neg_mcdp"),
-            "tolerance": constant(0.05),
-            "kind": constant("relative", "absolute"),
-            "reference": constant(None, 0.5),
-        },
+        **RESULTS,
+        performance=constant("average_precision"),
+        fairness=constant("neg_mcdp"),
+        tolerance=constant(0.05),
+        kind=constant("relative", "absolute"),
+        reference=constant(None, 0.5),
     ),
-    "BestUnder": (
+    "BestUnder": call(
         best,
-        {
-            **RESULTS,
-            "performance": constant("average_precision"),
-            "fairness": constant("neg_mcdp"),
-            "limit": constant(0.1),
-        },
+        **RESULTS,
+        performance=constant("average_precision"),
+        fairness=constant("neg_mcdp"),
+        limit=constant(0.1),
     ),
-    "compare_models": (
+    "compare_models": call(
         compare_models,
-        {
-            "y_true": classes,
-            "y_score": lambda rng, n: {"a": scores(rng, n), "b": scores(rng, n)},
-            "baseline": constant("a"),
-            "sensitive_features": groups,
-            "margin": constant(0.01),
-            "sample_weight": weights,
-        },
+        y_true=classes,
+        y_score=lambda rng, n: {"a": scores(rng, n), "b": scores(rng, n)},
+        baseline=constant("a"),
+        sensitive_features=groups,
+        margin=constant(0.01),
+        sample_weight=weights,
     ),
-    "GroupStratifiedKFold": (
+    "GroupStratifiedKFold": call(
         split,
-        {
-            "X": table,
-            "y": classes,
-            "n_splits": constant(2),
-            "shuffle": constant(True),
-            "sensitive_features": groups,
-            **SEED,
-        },
+        X=table,
+        y=classes,
+        n_splits=constant(2),
+        shuffle=constant(True),
+        sensitive_features=groups,
+        **SEED,
     ),
-    "make_fairness_scorer": (
+    "make_fairness_scorer": call(
         make_fairness_scorer,
-        {
-            "metric": constant(mcdp, max_gap, partial(madd, bandwidth=0.1)),
-            "sensitive_features": constant(None, "sex"),
-            "response_method": constant("auto", "predict"),
-            "multigroup": constant("pooled"),
-        },
+        metric=constant(mcdp, max_gap, partial(madd, bandwidth=0.1)),
+        sensitive_features=constant(None, "sex"),
+        response_method=constant("auto", "predict"),
+        multigroup=constant("pooled"),
     ),
-    "get_fairness_scorer": (
+    "get_fairness_scorer": call(
         get_fairness_scorer,
-        {"scoring": constant("neg_mcdp"), "sensitive_features": constant(None, "sex")},
+        scoring=constant("neg_mcdp"),
+        sensitive_features=constant(None, "sex"),
     ),
-    "ScoreRepairer": (
+    "ScoreRepairer": call(
         repair,
-        {
-            "scores": scores,
-            **ROWS,
-            "new": scores,
-            "new_groups": constant(["a", "b", "a"], ["a", "z", "a"]),
-            "repair_level": constant(0.5, 1.0),
-            "ties": constant("mid", "random"),
-            "unknown_groups": constant("raise", "pooled"),
-            **SEED,
-        },
+        scores=scores,
+        **ROWS,
+        new=scores,
+        new_groups=constant(["a", "b", "a"], ["a", "z", "a"]),
+        repair_level=constant(0.5, 1.0),
+        ties=constant("mid", "random"),
+        unknown_groups=constant("raise", "pooled"),
+        **SEED,
     ),
 }
 

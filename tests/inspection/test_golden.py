@@ -36,24 +36,6 @@ GOLDEN = Path(__file__).parent / "golden"
 #: any one line, marker or area it is 1.4 at least.
 TOLERANCE = 0.5
 
-#: In inches, since figures grow by texts.
-SIZES = {
-    "cdf_gap": (6.4, 4.8),
-    "calibration_gap": (6.4, 4.8),
-    "cdf_gap_bands": (6.4, 4.8),
-    "cdf_gap_proxy": (6.4, 4.8),
-    "proxies": (6.4, 4.8),
-    "mcdp_curve": (6.4, 4.8),
-    "madd": (10.5, 4.6),
-    "repair": (10.5, 9.2),
-    "trade_off": (9, 4.8),
-    "group_gap": (9, 2.92),
-    "dcp": (6, 3.1),
-    "group_metrics": (8, 2.2),
-    "what_remains": (7.5, 2.6),
-    "group_curve": (6.4, 4.8),
-}
-
 
 @pytest.fixture(autouse=True)
 def placed():
@@ -208,22 +190,23 @@ def calibration_gap():
     )
 
 
-DISPLAYS = [
-    calibration_gap,
-    cdf_gap,
-    cdf_gap_bands,
-    cdf_gap_proxy,
-    proxies,
-    mcdp_curve,
-    madd,
-    repair,
-    trade_off,
-    group_gap,
-    dcp,
-    group_metrics,
-    what_remains,
-    group_curve,
-]
+#: Sizes in inches, since figures grow by texts.
+DISPLAYS = {
+    calibration_gap: (6.4, 4.8),
+    cdf_gap: (6.4, 4.8),
+    cdf_gap_bands: (6.4, 4.8),
+    cdf_gap_proxy: (6.4, 4.8),
+    proxies: (6.4, 4.8),
+    mcdp_curve: (6.4, 4.8),
+    madd: (10.5, 4.6),
+    repair: (10.5, 9.2),
+    trade_off: (9, 4.8),
+    group_gap: (9, 2.92),
+    dcp: (6, 3.1),
+    group_metrics: (8, 2.2),
+    what_remains: (7.5, 2.6),
+    group_curve: (6.4, 4.8),
+}
 
 
 def save(make, path, size):
@@ -262,7 +245,7 @@ def difference(make, golden, directory, size):
 @pytest.mark.slow
 @pytest.mark.parametrize("make", DISPLAYS, ids=lambda make: make.__name__)
 def test_golden(make, tmp_path):
-    golden, size = GOLDEN / f"{make.__name__}.png", SIZES[make.__name__]
+    golden, size = GOLDEN / f"{make.__name__}.png", DISPLAYS[make]
     if os.environ.get("SKFAIR_REDRAW_GOLDEN"):
         GOLDEN.mkdir(exist_ok=True)
         save(make, golden, size)

@@ -5,9 +5,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 
 from skfair._utils._columns import names_columns
 from skfair.groups import encode_groups
-from skfair.inspection._cdf_gap import effective_sizes
 from skfair.inspection._display import responses_of
-from skfair.statistics import GroupedScores
 
 
 @pytest.mark.parametrize(
@@ -59,23 +57,3 @@ def test_labels_are_handed_to_an_estimator_that_takes_them():
     assert groups.labels == ("F", "M")
     scores, *_ = responses_of([(model, None)], X, "sex", "predict_proba")
     assert scores.tolist() == [0.5] * 3
-
-
-def test_effective_sizes():
-    y_score, sex = [0.1, 0.2, 0.3, 0.4], ["F", "F", "M", "M"]
-
-    def sizes(weights):
-        statistic = GroupedScores.from_scores(
-            y_score, sensitive_features=sex, sample_weight=weights
-        )
-        from_rows = effective_sizes(statistic, sex, weights)
-        return from_rows.tolist(), effective_sizes(statistic, None, None)
-
-    rows, statistic = sizes(None)
-    assert rows == statistic.tolist() == [2, 2]
-    rows, statistic = sizes([1, 3, 2, 2])
-    assert rows == [16 / 10, 2]
-    assert np.isnan(statistic).all()
-    rows, statistic = sizes([0.5, 0.5, 1, 0])
-    assert rows == [2, 1]
-    assert np.isnan(statistic).all()

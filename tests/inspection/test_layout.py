@@ -124,16 +124,7 @@ def trade_off(n_groups, ax=None, *, long=True):
     return TradeOffDisplay.from_cv_results(cv_results, rule=rule, name=NAME, ax=ax)
 
 
-DISPLAYS = [
-    cdf_gap,
-    cdf_gap_bands,
-    mcdp_curve,
-    madd,
-    group_gap,
-    dcp,
-    repair,
-    trade_off,
-]
+DISPLAYS = [cdf_gap, cdf_gap_bands, mcdp_curve, madd, group_gap, dcp, repair, trade_off]
 
 
 def pixels(figure):
@@ -190,20 +181,9 @@ def legends_that_cover(figure):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(("n_groups", "long"), [(2, False), (6, True), (30, True)])
 @pytest.mark.parametrize("make", DISPLAYS, ids=lambda make: make.__name__)
-def test_nothing_is_covered_or_runs_off(make):
-    check_layout(make, 6, long=True)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("long", [True, False], ids=["long", "short"])
-@pytest.mark.parametrize("n_groups", [2, 6, 30])
-@pytest.mark.parametrize("make", DISPLAYS, ids=lambda make: make.__name__)
-def test_few_and_many_groups(make, n_groups, long):
-    check_layout(make, n_groups, long=long)
-
-
-def check_layout(make, n_groups, *, long):
+def test_nothing_is_covered_or_runs_off(make, n_groups, long):
     figure = make(n_groups, long=long).figure_
     assert texts_that_run_off(figure) == []
     widths = [ax.get_window_extent().width for ax in figure.axes]
@@ -242,13 +222,6 @@ def test_axes_of_a_subfigure():
     ax = figure.subfigures(1, 2)[0].subplots()
     cdf_gap(6, ax)
     assert texts_that_run_off(figure) == []
-
-
-@pytest.mark.slow
-def test_group_is_counted_in_words():
-    display = group_gap(2)
-    texts = [text.get_text() for text in display.ax_.get_legend().get_texts()]
-    assert texts[-1] == "Other groups\n1 group (n = 60)"
 
 
 @pytest.mark.slow

@@ -298,17 +298,15 @@ FUNCTIONS = {
     ),
     "confidence_interval of ranks": call(
         confidence_interval,
-        **OF_SCORES,
-        y_score=margins,
+        **OF_SCORES | {"y_score": margins},
         metric=constant(
             partial(abcc, scale="rank"), partial(mcdp, scale="rank", epsilon=0.1)
         ),
     ),
     "values_by_class": call(
         values_by_class,
-        **OF_SCORES,
-        y_true=constant(None, [0, 1, 2]),
-        y_score=scores_of_classes,
+        **OF_SCORES
+        | {"y_true": constant(None, [0, 1, 2]), "y_score": scores_of_classes},
         metric=constant(mcdp, abroca, demographic_parity_difference),
         labels=constant(None, ["x", "y", "z"], [0, 1, 2]),
     ),
@@ -351,7 +349,7 @@ FUNCTIONS = {
         min_length=constant(0.1, 0.4),
     ),
     "abcc": call(abcc, **OF_SCORES, **MULTIGROUP),
-    "abroca": call(abroca, **OF_SCORES, y_true=classes, **MULTIGROUP),
+    "abroca": call(abroca, **OF_SCORES | {"y_true": classes}, **MULTIGROUP),
     "impact_ratios": call(
         impact_ratios,
         y_true=constant(None),

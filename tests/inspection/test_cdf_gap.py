@@ -142,10 +142,17 @@ def test_bands_of_weighted_rows(legend_texts, scored):
         draw(None, statistic, confidence_level=0.95)
 
 
-@pytest.mark.parametrize("epsilon", [-0.1, 0.6, "wide", None, np.nan])
-def test_bad_epsilon(scored, epsilon):
-    with pytest.raises(ValueError, match="epsilon must be a number in"):
-        draw(None, scored[1], sensitive_features=scored[2], epsilon=epsilon)
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("epsilon", [-0.1, 0.6, "wide", None, np.nan]),
+        ("confidence_level", [0, 1, 95, "high", np.nan]),
+    ],
+)
+def test_bad_options(scored, name, values):
+    for value in values:
+        with pytest.raises(ValueError, match=f"{name} must be a number in"):
+            draw(None, scored[1], sensitive_features=scored[2], **{name: value})
 
 
 def test_three_groups_name_the_pair(legend_texts):

@@ -175,7 +175,7 @@ def test_missing_groups(audit, table):
     assert (code, page) == (2, None)
     assert "column 'sex' has 20 missing values, the first in line 2 of" in said.err
     page = audit(f"{NUMBERS} --missing drop")[1]
-    assert "20 rows without a group" in page
+    assert "20 rows (10.0%) without a group" in page
     groups = encode_groups(table["sex"], missing="drop")
     value = mcdp(None, table["p"], sensitive_features=groups)
     measures = json.loads(page)["attributes"][0]["results"][0]["measures"]
@@ -192,9 +192,11 @@ def test_rows_without_an_outcome_are_left_out_and_named(audit, table, tmp_path):
     assert "20 rows without p, y are left out" in said.err
     summary = json.loads(page)
     assert summary["n_rows"] == 180
-    assert summary["settings"]["left_out"] == {"n_rows": 20, "columns": ["p", "y"]}
-    text = "20 rows without a value of “p” or “y” are left out of every number."
-    assert summary["cautions"][0] == text
+    left_out = summary["settings"]["left_out"]
+    assert (left_out["n_rows"], left_out["columns"]) == (20, ["p", "y"])
+    assert sum(group["n"] for group in left_out["groups"]) % 20 == 0
+    text = "20 rows (10.0%) without a value of “p” or “y” are left out of every number."
+    assert summary["cautions"][0].startswith(f"{text} Of each group these are: “sex: ")
     code, page, said = audit(f"{GOOD} --missing drop --bundle bundle")
     for shown in (text, "180 rows (20 more left out)"):
         assert shown in page
@@ -282,6 +284,7 @@ def test_bounds_by_a_proxy_are_those_of_the_library(audit, table):
     assert f"By the proxy ({CROSS.join(['code', 'w'])})" in said.out
 
 
+@pytest.mark.slow
 def test_missing_proxies_are_an_error_a_cell_or_left_out(audit, table):
     table.loc[:20, "sex"] = None
     table.to_csv("table.csv", index=False)
@@ -554,7 +557,9 @@ def test_limits(audit):
     assert json.loads(page)["settings"]["limit"] == 0.25
 
 
-@pytest.mark.parametrize("form", ["html", "md", "json"])
+@pytest.mark.parametrize(
+    "form", [pytest.param("html", marks=pytest.mark.slow), "md", "json"]
+)
 def test_record_of_input_and_date(audit, tmp_path, form):
     (tmp_path / "folder").mkdir()
     (tmp_path / "table.csv").rename(tmp_path / "folder" / "ta_b&le.csv")
@@ -634,8 +639,12 @@ PUBLIC = "table.csv --pos-label yes --sensitive sex,code --public-summary public
     ("columns", "rate"),
     [
         (["--y-pred", "label"], "selection"),
-        (["--y-score", "p", "--y-pred", "label"], "selection"),
         (["--y-score", "p"], "scoring"),
+        pytest.param(
+            ["--y-score", "p", "--y-pred", "label"],
+            "selection",
+            marks=pytest.mark.slow,
+        ),
     ],
 )
 def test_public_summary_is_that_of_the_function(audit, table, columns, rate):

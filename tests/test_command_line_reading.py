@@ -11,12 +11,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from skfair._cli import _audit, _read
 from skfair._cli._main import main
-from skfair.report import FairnessReport
 
 pa = pytest.importorskip("pyarrow", reason="needs the extra duckdb")
 pq = pytest.importorskip("pyarrow.parquet", reason="needs the extra duckdb")
@@ -231,13 +230,6 @@ def test_compressed_files_that_are_refused(audit, change):
     refused(audit, name, "t.csv.gz")
 
 
-@pytest.mark.slow
-def test_bomb(audit):
-    """One line of many gigabytes is given up after 16 MB."""
-    bomb = gzip.compress(b"y,p,sex\n" + b"0" * 2**26)
-    refused(audit, write(bomb, "t.csv.gz"), "line 2 has more than 16,777,216 char")
-
-
 def parquet(**changed):
     """Write a Parquet file, some columns of which are replaced or added."""
 
@@ -387,10 +379,6 @@ def test_encodings(audit):
         assert [group["label"] for group in groups] == ["M", "é"]
 
 
-def test_no_processes(audit):
-    refused(audit, write(T), "--jobs must be a number", "--sensitive sex --jobs 0")
-
-
 CELLS = st.text(st.sampled_from("F M\"\n\r,;\t\\'é0.5"), max_size=5)
 
 
@@ -414,47 +402,3 @@ def test_any_cells(tmp_path_factory, cells):
             code = main(["audit", str(folder / "t.csv"), *options.split()])
         found.append((code, out.read_text("utf-8") if code != 2 else out.exists()))
     assert found[0] == found[1]
-
-
-@pytest.mark.slow
-@settings(max_examples=20)
-@given(seed=st.integers(0, 2**16), weighted=st.booleans(), strata=st.booleans())
-def test_same_numbers_as_the_report(tmp_path_factory, seed, weighted, strata):
-    """The command line and the library say the same of a table,."""
-    generator = np.random.default_rng(seed)
-    n = int(generator.integers(8, 80))
-    table = pd.DataFrame(
-        {
-            "y": generator.integers(0, 2, n),
-            "p": generator.random(n).round(generator.integers(1, 17)),
-            "sex": generator.choice(["F", "M", "é, x"], n),
-            "w": generator.integers(0, 3, n) + 1,
-            "place": generator.choice(["a b", 'c"d'], n),
-        }
-    )
-    folder = tmp_path_factory.mktemp("table")
-    path = folder / "t.csv"
-    table.to_csv(path, index=False)
-    report = FairnessReport.from_predictions(
-        table["y"],
-        {"p": table["p"]},
-        sensitive_features={"sex": table["sex"]},
-        sample_weight=table["w"] if weighted else None,
-        control_features=table[["place"]] if strata else None,
-        n_resamples=1,
-        n_permutations=0,
-        min_group_size=1,
-        random_state=0,
-    )
-    options = "--sensitive sex" + " --sample-weight w" * weighted
-    options += " --control-features place" * strata
-    for large in _read._LARGE, 0:
-        out = folder / f"{large}.md"
-        command = COMMAND.replace("out.json", str(out)).replace("json", "md")
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(_read, "_LARGE", large)
-            code = main(["audit", str(path), *f"{command} {FEW} {options}".split()])
-        assert code in (0, 4)
-        head = out.read_text("utf-8").splitlines()
-        source = next(line for line in head if line.startswith("- Input: "))[9:]
-        assert report.to_markdown(source=source) + "\n" == out.read_text("utf-8")

@@ -13,9 +13,6 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from scipy.spatial.distance import cdist
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import UndefinedMetricWarning
 
@@ -99,7 +96,6 @@ of_groups = partial(
     tolerance=1e-14,
     exempt={
         "test_absent_category": LEAVES_OUT,
-        "test_group_lost_by_a_subset": LEAVES_OUT,
     },
 )
 OF_DENOMINATORS = {
@@ -122,7 +118,6 @@ NOT_READ = {"test_true_labels_without_a_hash_are_named": "true labels are not re
 OF_RANKS = NOT_READ | {
     "test_pairwise_is_the_largest_value_over_pairs": "ranks are among everyone",
     "test_pooled_compares_each_group_with_everyone": "ranks are among everyone",
-    "test_pairs_of_many_small_groups": "ranks are among everyone",
     "test_scores_outside_zero_and_one": "only the order of scores matters",
     "test_scores_outside_zero_and_one_by_rounding_only": "likewise",
     "test_three_classes": "scores may predict any target",
@@ -474,21 +469,6 @@ def test_whole_weights_count_rows(metric, n_groups):
             assert_same(metric, value, expected)
 
 
-@every_metric
-def test_doubled_rows_are_doubled_weights(metric):
-    rows = draw_rows(metric)
-    twice = measure(metric, *(np.tile(column, 2) for column in rows))
-    value = measure(metric, *rows, sample_weight=np.full(len(rows[0]), 2))
-    assert_same(metric, value, twice)
-
-
-@every_metric
-def test_unit_weights_are_no_weights(metric):
-    rows = draw_rows(metric)
-    value = measure(metric, *rows, sample_weight=np.ones(len(rows[0])))
-    np.testing.assert_array_equal(value, measure(metric, *rows))
-
-
 @each_kind
 @in_turn("factor", [1e-140, 1e-6, 0.3, 7e5, 1e140])
 @pytest.mark.promise("The scale of weights does not matter")
@@ -609,36 +589,6 @@ def test_containers_of_groups(metric, container):
     np.testing.assert_array_equal(value, measure(metric, y_true, values, groups))
 
 
-@each_kind
-@in_turn("container", PAIR_CONTAINERS)
-def test_intersections_are_joined_labels(metric, container):
-    y_true, values, groups = draw_rows(metric, 4)
-    pairs = [("FM"[group % 2], "ab"[group // 2]) for group in groups]
-    value = measure(metric, y_true, values, PAIR_CONTAINERS[container](pairs))
-    expected = measure(metric, y_true, values, ["".join(pair) for pair in pairs])
-    np.testing.assert_array_equal(value, expected)
-
-
-@each_kind_of_scores
-@in_turn("dtype", [np.float32, np.float16])
-def test_narrow_scores_are_their_exact_values(metric, dtype):
-    y_true, y_score, groups = draw_rows(metric)
-    narrow = y_score.astype(dtype)
-    value = measure(metric, y_true, narrow, groups)
-    expected = measure(metric, y_true, narrow.astype(np.float64), groups)
-    np.testing.assert_array_equal(value, expected)
-
-
-@each_kind
-def test_zero_and_one_of_any_type(metric):
-    y_true, values, groups = draw_rows(metric)
-    y_true, values = y_true % 2, (values > 0.5).astype(float)
-    expected = measure(metric, y_true, values, groups)
-    for dtype in (int, bool, np.uint8, np.float32):
-        value = measure(metric, y_true.astype(dtype), values.astype(dtype), groups)
-        np.testing.assert_array_equal(value, expected)
-
-
 @every_metric
 @pytest.mark.promise("No argument of a metric is modified")
 def test_inputs_are_not_modified(metric):
@@ -655,20 +605,6 @@ def test_inputs_are_not_modified(metric):
     for array, kept in zip(arrays, before[0], strict=True):
         np.testing.assert_array_equal(array, kept)
         np.testing.assert_array_equal(np.signbit(array), np.signbit(kept))
-
-
-@every_metric
-def test_results_pickle(metric):
-    y_true, values, groups = draw_rows(metric)
-    result = metric.function(y_true, values, sensitive_features=groups)
-    again = pickle.loads(pickle.dumps(result))
-    np.testing.assert_array_equal(flatten(again), flatten(result))
-
-
-@every_number
-def test_numbers_are_python_floats(metric):
-    y_true, values, groups = draw_rows(metric)
-    assert type(metric.function(y_true, values, sensitive_features=groups)) is float
 
 
 # --- bad input, which it refuses with an error that names it
@@ -721,21 +657,6 @@ def test_two_dimensional_input(metric, n_columns):
     match = rf"{metric.argument} ({shape}|must have rows that sum to 1)"
     with pytest.raises(ValueError, match=match):
         measure(metric, y_true, columns, [0, 0, 1, 1])
-
-
-@each_kind_of_scores
-def test_one_column_of_scores(metric):
-    match = rf"{metric.argument} must have shape \(n_samples,\).*\(4, 1\)"
-    with pytest.raises(ValueError, match=match):
-        measure(metric, labels(metric, 4), np.full((4, 1), 0.5), [0, 0, 1, 1])
-
-
-@each_kind
-@in_turn("value", [0.5, np.array(1), None])
-def test_a_single_value_is_refused(metric, value):
-    named = "y_true|y_pred" if metric.statistic is GroupedConfusion else metric.argument
-    with pytest.raises(ValueError, match=f"{named} must"):
-        measure(metric, [0, 1], value, ["a", "b"])
 
 
 @each_kind
@@ -857,12 +778,6 @@ def test_masked_entries_are_missing(metric, argument):
 
 
 @each_kind
-def test_text_weights(metric):
-    with pytest.raises(ValueError, match=r"sample_weight .*'heavy'"):
-        measure(metric, *few_rows(metric, 2), [0, 1], sample_weight=["heavy", "light"])
-
-
-@each_kind
 def test_group_without_weight(metric):
     rows = [*few_rows(metric, 3), ["F", "M", "M"]]
     with pytest.raises(ValueError, match=r"sample_weight is zero .*\['M'\]"):
@@ -874,12 +789,6 @@ def test_group_without_weight(metric):
 def test_three_classes(metric, y_true):
     with pytest.raises(ValueError, match="y_true must be binary, got 3 classes"):
         measure(metric, y_true, few_rows(metric, 4)[1], [0, 0, 1, 1])
-
-
-@for_metrics(lambda metric: metric.n_classes is None and not metric.reads_y_true)
-def test_three_classes_beside_two_columns(metric):
-    with pytest.raises(ValueError, match="must"):
-        measure(metric, [0.0, 1.0, 2.0, 1.0], np.full((4, 2), 0.5), [0, 0, 1, 1])
 
 
 @each_kind
@@ -957,12 +866,6 @@ def test_absent_label(metric):
     assert_undefined(metric, groups, r"'M' has 0 rows|have no rows .*'M'")
 
 
-@each_kind
-def test_group_lost_by_a_subset(metric):
-    groups = encode_groups(["F", "M", "F", "X"])
-    assert_undefined(metric, groups[:3], "'X' has 0 rows")
-
-
 @every_metric
 def test_group_below_the_minimal_size(metric):
     groups = encode_groups(["F", "M", "M", "F", "M"], min_group_size=3)
@@ -1002,12 +905,6 @@ def test_unknown_label_is_an_error_at_once(metric):
     rows = few_rows(metric, 2)
     with pytest.raises(ValueError, match=r"unknown groups \['X'\]"):
         measure(metric, *rows, encode_groups(["F", "X"], labels=["F", "M"]))
-
-
-@each_kind_of_multigroup
-def test_parameters_are_checked_even_where_the_value_is_undefined(metric):
-    with pytest.raises(ValueError, match="multigroup must be"):
-        measure(metric, *few_rows(metric, 2), ["F", "F"], multigroup="x")
 
 
 # --- statistics in place of rows
@@ -1104,27 +1001,6 @@ def test_strata_are_evaluated_one_by_one(metric, weighted):
 
 
 @each_kind_within_strata
-def test_names_and_containers_of_strata_do_not_matter(metric):
-    *rows, strata = draw_strata(metric, n_strata=4)
-    expected = measure(metric, *rows, control_features=strata)
-    names = np.array(["delta", "alpha", "echo", "bravo"])[strata]
-    pairs = pd.DataFrame({"a": strata // 2, "b": strata % 2})
-    for strata in (names, names.tolist(), pd.Series(names)[::-1], pl.Series(names)):
-        if isinstance(strata, pd.Series):  # rows are positions
-            strata = pd.Series(names, index=np.arange(len(names))[::-1])
-        value = measure(metric, *rows, control_features=strata)
-        np.testing.assert_array_equal(value, expected)
-    for strata in (
-        pairs,
-        pl.from_pandas(pairs),
-        pairs.to_numpy(),
-        encode_groups(pairs),
-    ):
-        value = measure(metric, *rows, control_features=strata)
-        np.testing.assert_array_equal(value, expected)
-
-
-@each_kind_within_strata
 def test_rows_without_a_stratum_are_left_out(metric):
     rows = draw_rows(metric, 3)
     chosen = np.arange(len(rows[0])) % 5 > 0
@@ -1132,30 +1008,6 @@ def test_rows_without_a_stratum_are_left_out(metric):
     value = measure(metric, *rows, control_features=strata)
     expected = measure(metric, *(column[chosen] for column in rows))
     np.testing.assert_array_equal(value, expected)
-
-
-@every_metric_within_strata
-def test_weights_count_rows_within_strata(metric):
-    *rows, strata = draw_strata(metric)
-    weights = np.random.default_rng(1).integers(1, 4, len(strata))
-    weights[np.flatnonzero(rows[2] == 0)[::9]] = 0
-    repeated = [np.repeat(column, weights) for column in (*rows, strata)]
-    for multistratum in ("max", "weighted"):
-        value = measure(
-            metric,
-            *rows,
-            control_features=strata,
-            sample_weight=weights,
-            multistratum=multistratum,
-        )
-        expected = measure(
-            metric,
-            *repeated[:3],
-            control_features=repeated[3],
-            multistratum=multistratum,
-        )
-        atol = max(metric.tolerance, 1e-14)
-        np.testing.assert_allclose(value, expected, rtol=0, atol=atol)
 
 
 @each_kind_within_strata
@@ -1293,69 +1145,6 @@ def test_pairwise_and_pooled_agree_for_one_large_group_far_off(metric):
     assert pooled == pytest.approx(0.999 * largest)
 
 
-@pytest.mark.slow
-def test_two_hundred_groups_pairwise():
-    _, y_score, groups = draw_rows(METRICS["mcdp"], 200, 2_000)
-    groups = groups.astype(str)
-    labels = np.unique(groups)
-    thresholds = np.linspace(0, 1, 101)
-    counts = np.array(
-        [
-            (y_score[groups == label, None] <= thresholds + 1e-9).mean(axis=0)
-            for label in labels
-        ]
-    )
-    options = {"sensitive_features": groups}
-    largest = (counts.max(axis=0) - counts.min(axis=0)).max()
-    assert mcdp(None, y_score, **options) == pytest.approx(largest, abs=1e-12)
-    areas = cdist(counts, counts, "cityblock") / 100
-    assert abcc(None, y_score, **options) == pytest.approx(areas.max(), abs=1e-12)
-    bins = np.array(
-        [
-            np.histogram(y_score[groups == label], np.arange(11) / 10)[0]
-            / (groups == label).sum()
-            for label in labels
-        ]
-    )
-    distances = cdist(bins, bins, "cityblock")
-    assert madd(None, y_score, bandwidth=0.1, **options) == pytest.approx(
-        distances.max(), abs=1e-12
-    )
-    means = np.array([y_score[groups == label].mean() for label in labels])
-    assert demographic_parity_difference(None, y_score, **options) == pytest.approx(
-        means.max() - means.min(), abs=1e-12
-    )
-
-
-@given(
-    st.lists(
-        st.tuples(st.integers(0, 16), st.integers(0, 6), st.integers(1, 3)),
-        min_size=5,
-        max_size=40,
-    ),
-    st.data(),
-)
-def test_pairs_of_many_small_groups(entries, data):
-    numbers = [
-        name
-        for name, metric in METRICS.items()
-        if metric.is_number and metric.n_classes is None
-        if metric.takes_multigroup and not metric.reads_y_true
-        if "test_pairs_of_many_small_groups" not in metric.exempt
-    ]
-    metric = METRICS[data.draw(st.sampled_from(sorted(numbers)))]
-    ticks, groups, weights = np.array(entries).T
-    y_score, labels = ticks / 16, np.unique(groups)
-    if len(labels) < 2:
-        return
-    value = measure(metric, None, y_score, groups, sample_weight=weights)[0]
-    expected = max(
-        measure(metric, None, y_score[own], groups[own], sample_weight=weights[own])[0]
-        for own in (np.isin(groups, pair) for pair in combinations(labels, 2))
-    )
-    assert value == pytest.approx(expected, abs=1e-13)
-
-
 @each_kind_of_statistics
 def test_other_statistics_are_refused(metric):
     options = {"sensitive_features": ["F", "M"]}
@@ -1449,14 +1238,6 @@ def test_a_table_elsewhere_names_skfair_frames(metric):
     table = pl.LazyFrame({"score": values})
     with pytest.raises(TypeError, match=r"skfair\.frames"):
         metric.function(y_true, table, sensitive_features=["a", "b"] * 4)
-
-
-@each_kind_of_scores
-def test_a_table_of_several_columns_names_one_of_them(metric):
-    y_true, values = few_rows(metric, 8)
-    table = pd.DataFrame({"score": values, "sex": ["F", "M"] * 4})
-    with pytest.raises(ValueError, match=r"table\['score'\]"):
-        metric.function(y_true, table, sensitive_features=table["sex"])
 
 
 @every_number

@@ -285,6 +285,8 @@ def _report(
         for name in given.y_pred:
             check_labels_in_common(rows, given.y_true, name)
     needed = values + (given.proxy if given.missing == "drop" else [])
+    drops = given.missing == "drop" and rows.n_missing(needed)
+    before = {name: rows.counts(name) for name in given.sensitive} if drops else {}
     n_without = drop_missing(given, rows, needed)
     settings["pos_label"] = positive_label(
         given.pos_label, {name: rows.counts(name).index for name in labels}
@@ -296,7 +298,12 @@ def _report(
         else:
             report = _report_of_counts(given, rows.frame, settings)
     if n_without:
-        report.summary = tell_left_out(report.summary, n_without, needed)
+        without = [
+            (f"{name}: {label}", int(n - rows.counts(name).get(label, 0)), int(n))
+            for name, counts in before.items()
+            for label, n in counts.items()
+        ]
+        report.summary = tell_left_out(report.summary, n_without, needed, without)
     return report, n_repeated
 
 

@@ -7,12 +7,14 @@ import datetime
 import sys
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, TextIO, get_args
 
 import numpy as np
 
 from skfair._cli._read import Format, files_of
 from skfair._utils._files import check_writable
+from skfair._utils._validation import AnyScale
+from skfair.report._options import Options
 
 #: Exit codes beside 0 for success, 2 for bad input and 130 if interrupted.
 ABOVE_LIMIT, NOTHING_SAID = 3, 4
@@ -73,7 +75,7 @@ _TABLE: dict[str, dict[str, tuple[str, dict[str, Any]]]] = {
         "--scale": (
             "rank compares ranks of scores that are any numbers; real is of predicted "
             "numbers, such as salaries",
-            {"choices": ("probability", "rank", "real"), "default": "probability"},
+            {"choices": get_args(AnyScale)},
         ),
         "--threshold": (
             "least score that is a positive decision, in the unit of the score "
@@ -87,7 +89,7 @@ _TABLE: dict[str, dict[str, tuple[str, dict[str, Any]]]] = {
         ),
         "--min-group-size": (
             "groups with fewer rows are left out and named",
-            {**_WHOLE, "default": 10},
+            _WHOLE,
         ),
         "--rare": (
             "what to do with groups of fewer rows: name them and compare the others, "
@@ -124,28 +126,28 @@ _TABLE: dict[str, dict[str, tuple[str, dict[str, Any]]]] = {
     "what is computed": {
         "--permutations": (
             "shuffles behind each p-value",
-            {**_WHOLE, "default": 199, "dest": "n_permutations"},
+            {**_WHOLE, "dest": "n_permutations"},
         ),
         "--resamples": (
             "resamples for the intervals of DCP and calibration gap",
-            {**_WHOLE, "default": 500, "dest": "n_resamples"},
+            {**_WHOLE, "dest": "n_resamples"},
         ),
         "--intersection": (
             "report on the intersection of more than two attributes, too",
-            {"action": "store_true", "default": None},
+            {"action": "store_true"},
         ),
         "--seed": (
             "the same one gives the same page",
             {**_WHOLE, "default": 0, "dest": "random_state"},
         ),
-        "--jobs": ("number of processes", {**_WHOLE, "default": 1, "dest": "n_jobs"}),
+        "--jobs": ("number of processes", {**_WHOLE, "dest": "n_jobs"}),
         "--impact-ratios": (
             "add tables of selection and scoring rates over the highest rate",
             {"action": "store_true"},
         ),
         "--min-share": (
             "least share of the rows of a group with an impact ratio, such as 0.02",
-            {**_NUMBER, "default": 0.0},
+            _NUMBER,
         ),
     },
     "what is watched": {
@@ -165,7 +167,7 @@ _TABLE: dict[str, dict[str, tuple[str, dict[str, Any]]]] = {
             "a page, all numbers and texts, or Markdown (default: as --out ends)",
             {"choices": ("html", "json", "md")},
         ),
-        "--title": ("title of the page", {"default": "Fairness report"}),
+        "--title": ("title of the page", {}),
         "--date": (
             "write a date on the page, such as 2026-01-31; without a value, today",
             {"nargs": "?", "const": "today"},
@@ -211,9 +213,12 @@ def add_options(
         group = parser.add_argument_group(title)
         for name in (name for name in options if name in names):
             text, keywords = (changed or {}).get(name, options[name])
-            default = keywords.get("default")
+            # Options of a report have its defaults.
+            record = getattr(Options, parameter_of(name), None)
+            default = keywords.get("default", record)
             told = f" (default: {default})" if default else ""
-            group.add_argument(name, help=f"{text}{told}", **keywords)
+            keywords = keywords | {"help": f"{text}{told}", "default": default}
+            group.add_argument(name, **keywords)
 
 
 def parameter_of(option: str) -> str:

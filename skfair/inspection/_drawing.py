@@ -115,8 +115,8 @@ def _drawable(text: str) -> str:
         return text
     families = FontProperties().get_family()
     paths = [str(findfont(FontProperties(family=[family]))) for family in families]
-    known = frozenset(" ").union(*map(_characters, paths))
-    shown = [char if char in known else f" U+{ord(char):04X} " for char in text]
+    in_fonts = frozenset(" ").union(*map(_characters, paths))
+    shown = [char if char in in_fonts else f" U+{ord(char):04X} " for char in text]
     return " ".join("".join(shown).split())
 
 
@@ -362,16 +362,16 @@ def _whole_figure(ax: Axes) -> Any:
 
 def marks(ax: Axes) -> list[tuple[Floats, bool]]:
     """Vertices of each drawn artist on the screen, and whether it is a filled area."""
-    found = [(_line_vertices(line), False) for line in ax.lines]
+    vertices = [(_line_vertices(line), False) for line in ax.lines]
     for patch in ax.patches:
         path = patch.get_transform().transform_path(patch.get_path())
-        found.append((np.asarray(path.vertices), True))
+        vertices.append((np.asarray(path.vertices), True))
     for collection in ax.collections:
         filled = len(np.asarray(collection.get_facecolor())) > 0
         for path in collection.get_paths():
             path = collection.get_transform().transform_path(path)
-            found.append((np.asarray(path.vertices), filled))
-    return found
+            vertices.append((np.asarray(path.vertices), filled))
+    return vertices
 
 
 def _line_vertices(line: Line2D) -> Floats:

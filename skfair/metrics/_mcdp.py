@@ -64,25 +64,6 @@ def sustained_gap(gap: Gap, epsilon: float = 0.0) -> float:
     return float(_sustained(gap.scores, heights, epsilon) / gap.scale)
 
 
-def largest_mcdp(
-    statistic: GroupedScores,
-    multigroup: Multigroup = "pairwise",
-    epsilon: Any = 0.0,
-    method: str = "exact",
-    n_subdivisions: Any = 32,
-) -> Located:
-    """MCDP(epsilon) and its pair of groups, without a place."""
-    measure = mcdp_measure(
-        epsilon=epsilon, method=method, n_subdivisions=n_subdivisions
-    )
-    return largest_gap(
-        statistic,
-        measure=measure,
-        multigroup=multigroup,
-        bounds_of=partial(bound_pairs, epsilon=epsilon),
-    )
-
-
 def locate_mcdp(
     statistic: GroupedScores,
     *,
@@ -90,7 +71,12 @@ def locate_mcdp(
     epsilon: float = 0.0,
 ) -> Located:
     """Locate MCDP(epsilon): a score and a window with the gap, and both CDFs there."""
-    found = largest_mcdp(statistic, multigroup, epsilon)
+    found = largest_gap(
+        statistic,
+        measure=mcdp_measure(epsilon=epsilon),
+        multigroup=multigroup,
+        bounds_of=partial(bound_pairs, epsilon=epsilon),
+    )
     if found.value == 0:
         score = float(statistic.scores[0])
         return _with_cdfs(statistic, found._replace(score=score))
@@ -329,13 +315,19 @@ default=None
     ... )
     0.667
     """
-    mcdp_measure(epsilon=epsilon, method=method, n_subdivisions=n_subdivisions)
+    measure = mcdp_measure(
+        epsilon=epsilon, method=method, n_subdivisions=n_subdivisions
+    )
     statistic = grouped_scores(
         y_true, y_score, sensitive_features, sample_weight, scale
     )
-    options = {"epsilon": epsilon, "method": method, "n_subdivisions": n_subdivisions}
     return value_or_nan(
-        "mcdp", statistic, largest_mcdp, multigroup=multigroup, **options
+        "mcdp",
+        statistic,
+        largest_gap,
+        multigroup=multigroup,
+        measure=measure,
+        bounds_of=partial(bound_pairs, epsilon=epsilon),
     )
 
 

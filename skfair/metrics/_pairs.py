@@ -369,7 +369,7 @@ def largest_gap(
 
     Without `bounds_of` the measure is a seminorm, which bounds pairs itself.
     """
-    if statistic.n_groups == 2 and multigroup == "pairwise":
+    if len(statistic.labels) == 2 and multigroup == "pairwise":
         return Located(measure(gap_between(statistic, 0, 1)), (0, 1))
     pairs = compared_pairs(statistic.n_groups, multigroup)
 

@@ -29,7 +29,7 @@ from skfair.report._options import DEFAULT_TITLE, read_options, takes_options
 from skfair.report._page import record_of, render
 from skfair.report._proxy import ENDS
 from skfair.report._summary import check_summary, summarize
-from skfair.report._why import data_of, section_of
+from skfair.report._words import data_of, section_of
 
 _NUMBERS = ("value", "lower", "upper", "certified", "null_mean", "pvalue")
 _OTHERS = ("tested", "n", "n_groups", "smallest_group", "sentence", "note")

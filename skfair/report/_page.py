@@ -40,7 +40,9 @@ from skfair.report._metrics import (
     signed,
     word_of,
 )
+from skfair.report._options import NAMES
 from skfair.report._proxy import bounds_text, ratio_text, sizes_text
+from skfair.report._words import is_missing
 
 if TYPE_CHECKING:
     import jinja2
@@ -63,6 +65,15 @@ _STYLE: Any = {
 _FRAME = 1.4
 _REFERENCE = re.compile(r"url\(#([^)]+)\)")
 _DECIMAL = re.compile(r"-?\d+\.\d+")
+
+
+def in_settings(value: Any) -> str:
+    """Write the value of an option."""
+    if isinstance(value, list):
+        return listed([in_settings(part) for part in value], len(value))
+    return "" if value is None else str(value)
+
+
 #: Functions of the templates: those that write one value, and all others.
 _FILTERS: tuple[Callable[..., str], ...] = (
     number,
@@ -73,6 +84,7 @@ _FILTERS: tuple[Callable[..., str], ...] = (
     points,
     whole,
     pvalue_text,
+    in_settings,
 )
 _FUNCTIONS: tuple[Callable[..., str], ...] = (
     counted,
@@ -142,6 +154,8 @@ def render(summary: Summary, record: Mapping[str, Any]) -> str:
             metrics=metrics,
             by_value=_titles([m for m in metrics if not m.compares_pairs], settings),
             resampled=_titles([m for m in metrics if not m.bounded], settings),
+            option_names=[name for name in NAMES if name in settings],
+            charts=[_chart(summary, j) for j in range(len(summary["models"]))],
             shown=_SHOWN,
             several=len(summary["models"]) > 1,
         )
@@ -171,6 +185,32 @@ def _environment() -> jinja2.Environment:
     for write in _FUNCTIONS:
         environment.globals[write.__name__] = write
     return environment
+
+
+def _chart(summary: Summary, model: int) -> list[Summary]:
+    """Share of each group that is selected, or predicted right, by attribute.
+
+    Groups are in the order of their shares; those whose group is missing are last.
+    """
+    binary = summary["positive"] is not None and summary["settings"]["decides"]
+    name = "selection_rate" if binary else "accuracy"
+    limit, parts = summary["settings"]["limit"], []
+    for attribute in summary["attributes"]:
+        rows = [row for row in attribute["results"][model]["groups"] if row.get(name)]
+        rows.sort(key=lambda row: (is_missing(row["label"]), -row[name]))
+        shown = rows[:_SHOWN] if len(rows) <= _SHOWN else [*rows[:6], *rows[-6:]]
+        bars = [
+            {"label": row["label"], "n": row["n"], "value": row[name]}
+            | {end: row[end] if binary else None for end in ("lower", "upper")}
+            for row in shown
+        ]
+        if bars:
+            floor = -1 if limit is None or not binary else bars[0]["value"] - limit
+            what = "Share that gets the positive decision" if binary else "Accuracy"
+            more = len(rows) - len(shown)
+            part = {"bars": bars, "floor": floor, "what": what, "more": more}
+            parts.append(part | {"name": attribute["name"], "decisions": binary})
+    return parts
 
 
 def _pictures(summary: Summary) -> dict[tuple[int, int], list[Summary]]:
@@ -216,7 +256,7 @@ def cdf_picture(
     words["score"] = (in_unit if display.scale == "real" else number)(gap["score"])
     return {
         "of": display.scale,
-        "svg": _svg((7.6, 3.7), display, prefix),
+        "svg": _svg((4.8, 3.2), display, prefix),
         "words": {**words, "n": len(labels)},
     }
 
@@ -240,7 +280,7 @@ def group_gap_picture(
     words = {"low": low, "high": high, "n_tail": n_tail, "n": len(rows)}
     return {
         "of": "groups",
-        "svg": _svg((7.6, height), display, prefix),
+        "svg": _svg((5.2, height), display, prefix),
         "words": {**words, "share": percent(1 - alpha)},
     }
 
@@ -259,7 +299,7 @@ def proxy_picture(result: Summary, prefix: str) -> Summary | None:
     words = {"low": low, "high": high, "estimate": number(curve["lower"][0])}
     return {
         "of": "bounds",
-        "svg": _svg((7.6, 3.7), display, prefix),
+        "svg": _svg((4.8, 3.2), display, prefix),
         "words": {**words, "title": result["measures"][0]["title"]},
     }
 

@@ -151,9 +151,23 @@ def _are_alike(values: NDArray[Any]) -> bool:
     return bool((values == values[0]).all())
 
 
-def tell_left_out(summary: Summary, n_rows: int, columns: Sequence[str]) -> Summary:
-    """Say how many rows were left out since they have no value of some columns."""
-    left_out = {"n_rows": n_rows, "columns": [visible_text(name) for name in columns]}
+def tell_left_out(
+    summary: Summary,
+    n_rows: int,
+    columns: Sequence[str],
+    groups: Sequence[tuple[str, int, int]] = (),
+) -> Summary:
+    """Say how many rows were left out since they have no value of some columns.
+
+    `groups` are the label of each group, its rows that are left out, and all its rows.
+    """
+    left_out = {
+        "n_rows": n_rows,
+        "columns": [visible_text(name) for name in columns],
+        "groups": [
+            {"label": visible_text(label), "n": n, "of": of} for label, n, of in groups
+        ],
+    }
     settings = {**summary["settings"], "left_out": left_out}
     return in_words({**summary, "settings": settings})
 

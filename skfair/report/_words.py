@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from skfair._utils._text import (
+    DASH,
     counted,
     in_quotes,
+    interval,
+    label_text,
     listed,
     number,
+    or_none,
     percent,
     quoted,
+    visible_text,
     whole,
     with_size,
 )
+from skfair.groups import CROSS, MISSING_LABEL
+from skfair.inspection import ExplainedGapResult
 from skfair.report._inputs import LEVEL
 from skfair.report._metrics import (
     MEASURES,
@@ -25,28 +32,9 @@ from skfair.report._metrics import (
 )
 from skfair.report._proxy import lead, put_proxy
 from skfair.report._sample import DCP_SECONDS
-from skfair.report._why import section_of
 
 Summary = dict[str, Any]
 
-#: What a test of each question says about all groups together, by its outcome. A metric
-#: that was not tested, or is undefined, has no conclusion.
-CONCLUSIONS = {
-    (question, state): message
-    for question, subject in {
-        "decisions": "Decisions",
-        "scores": "Scores",
-        "errors": "Error rates",
-        "predictions": "Predictions",
-        "mean errors": "Mean errors",
-        "absolute errors": "Absolute errors",
-    }.items()
-    for state, message in {
-        "beyond chance": f"{subject} depend on the group by more than chance explains.",
-        "unclear": f"{subject} may depend on the group: the evidence is weak.",
-        "may be chance": f"That {subject.lower()} depend on the group is not shown.",
-    }.items()
-}
 #: What the verdict says of attributes by which no difference is beyond chance.
 OF_ATTRIBUTES = {
     "unclear": "By {names}, there are signs of a difference, and the evidence is weak.",
@@ -133,7 +121,7 @@ def verdict(summary: Summary) -> Summary:
     """Draw the conclusions of a summary.
 
     "leads" holds a text for each model, "glance" the metrics that answer each question
-    by attribute and model, "points" a sentence for each of these.
+    by attribute and model, "points" a sentence on each of these metrics.
     """
     settings = summary["settings"]
     leads = [
@@ -144,7 +132,6 @@ def verdict(summary: Summary) -> Summary:
             if model["alike"]
             else [
                 *_calibration(summary, i),
-                *_largest(summary, i),
                 *_within_limit(summary, i),
             ],
         }
@@ -152,19 +139,17 @@ def verdict(summary: Summary) -> Summary:
     ]
     glance, points = [], []
     for attribute in summary["attributes"]:
-        for result in attribute["results"]:
+        for position, result in enumerate(attribute["results"]):
             answers = states(result, settings)
-            glance.append(
-                {
-                    "attribute": attribute["name"],
-                    "n_groups": len(attribute["groups"]),
-                    "model": result["model"],
-                    "cells": [{"measure": m, "state": text} for m, text in answers],
-                }
-            )
-            if any(measure is not None for measure, _ in answers):
-                named = {"attribute": attribute["name"], "model": result["model"]}
-                points.append(named | _point(summary, attribute, result))
+            cells = [{"measure": m, "state": state} for m, state in answers]
+            named = {"attribute": attribute["name"], "model": result["model"]}
+            glance.append(named | {"cells": cells})
+            named |= {"position": position}
+            points += [
+                named | _point(summary, attribute, result, measure, state)
+                for measure, state in answers
+                if measure is not None
+            ]
     return {
         "leads": leads,
         "glance": glance,
@@ -305,29 +290,6 @@ def _calibration(summary: Summary, model: int) -> Iterator[str]:
         )
 
 
-def _largest(summary: Summary, model: int) -> Iterator[str]:
-    """Say where decisions differ most, or scores or errors where there are none."""
-    for question in questions_of(summary["settings"]):
-        found = [
-            (measure, attribute["name"])
-            for attribute in summary["attributes"]
-            for measure in _primary(attribute["results"][model], question)[:1]
-            if measure["value"] is not None
-        ]
-        if found:
-            measure, name = max(found, key=lambda one: one[0]["value"])
-            yield (
-                f"The largest {_within_sentence(measure['title'])} is by {name}: "
-                f"{measure['finding']}."
-            )
-            return
-
-
-def _within_sentence(title: str) -> str:
-    """Write a title of words within a sentence, in lower case but for names."""
-    return f"{title[0].lower()}{title[1:]}" if title[1:2].islower() else title
-
-
 def _within_limit(summary: Summary, model: int) -> Iterator[str]:
     """Say which differences are certified to be within the limit, above, or neither."""
     settings = summary["settings"]
@@ -361,25 +323,42 @@ def _beside_limit(measure: Summary, limit: float) -> str:
     return "above" if above else "open"
 
 
-def _point(summary: Summary, attribute: Summary, result: Summary) -> dict[str, str]:
-    """Describe the first question that has a value: decisions, scores, or errors."""
+def _point(
+    summary: Summary, attribute: Summary, result: Summary, measure: Summary, state: str
+) -> Summary:
+    """Say in a sentence what the metric that answers a question has found.
+
+    People whose group is missing make no headline.
+    """
     settings = summary["settings"]
-    found = [(m, state) for m, state in states(result, settings) if m is not None]
-    defined = [(m, state) for m, state in found if m["value"] is not None]
-    measure, state = (defined or found)[0]
-    texts = []
-    conclusion = CONCLUSIONS.get((word_of(measure["question"], settings), state))
-    if conclusion is not None:
-        texts.append(conclusion)
-        if state == "unclear":
-            texts.append(f"{_capitalised(listed(_signs(measure, result)))}.")
-        if state == "beyond chance" and measure["n_groups"] > 2 and measure["pairs"]:
-            texts.append(f"It is shown for {_pairs_text(measure['pairs'])}.")
-        if measure["key"] != "dcp":
-            texts.append("Largest difference found:")
-    details = "; ".join(_details(attribute, measure, settings))
-    text = " ".join([*texts, measure["finding"]])
-    return {"state": state, "text": text + (f" ({details})" if details else "") + "."}
+    named = {"question": measure["question"], "state": state}
+    labels = [group["label"] for group in attribute["groups"]]
+    pair = [labels[i] for i in measure["attained"]["pair"] if i is not None and labels]
+    if measure["value"] is not None and any(map(is_missing, pair)):
+        return named | {"text": _without_missing(measure)}
+    details = [*_details(attribute, measure, settings)]
+    if state == "unclear":
+        details += _signs(measure, result)
+    text = measure["finding"] + (f" ({'; '.join(details)})" if details else "")
+    text = f"{text}."
+    if state == "beyond chance" and measure["n_groups"] > 2 and measure["pairs"]:
+        text = f"{text} It is shown for {_pairs_text(measure['pairs'])}."
+    return named | {"text": text}
+
+
+def is_missing(label: str | None) -> bool:
+    """Whether a label is that of people whose group is missing."""
+    return label is not None and MISSING_LABEL in label.split(", ")
+
+
+def _without_missing(measure: Summary) -> str:
+    """Say which groups differ most, where a missing group differs more."""
+    known = [one for one in measure["pairs"] if not any(map(is_missing, one["pair"]))]
+    unknown = "The largest difference is that of people whose group is missing, below."
+    if not known:
+        return f"No pair of known groups is shown to differ. {unknown}"
+    gap = MEASURES[measure["key"]].text_of(known[0]["gap"])
+    return f"{_pair_text(known[0])} differ by {gap}. {unknown}"
 
 
 def _details(attribute: Summary, measure: Summary, settings: Summary) -> Iterator[str]:
@@ -389,12 +368,11 @@ def _details(attribute: Summary, measure: Summary, settings: Summary) -> Iterato
         low, high = known.unit(measure["lower"]), known.unit(measure["upper"])
         share = f"{100 * settings['confidence_level']:g}"
         yield f"{share}% interval {low} to {high}"
-    if measure["certified"] is not None:
-        yield f"certified at most {known.unit(measure['certified'])}"
     if measure["null_mean"] is not None:
-        chance = f"chance alone {known.chance_text(measure['null_mean'])}"
+        chance = f"chance alone gives {known.chance_text(measure['null_mean'])}"
         if (pair := _other_pair(attribute, measure)) is not None:
-            chance = f"{_pair_text(pair)} {known.text_of(pair['gap'])}, {chance}"
+            gap = known.text_of(pair["gap"])
+            chance = f"most beyond chance: {_pair_text(pair)}, {gap}, where {chance}"
         yield chance
 
 
@@ -422,8 +400,8 @@ def _pairs_text(pairs: Sequence[Summary]) -> str:
         groups = dict.fromkeys(in_quotes(pair["pair"][0]) for pair in pairs)
         return f"{listed([*groups])}, each beside everyone"
     names = [*dict.fromkeys(map(_pair_text, pairs))]
-    more = [counted(len(names) - 5, "more pair")] if len(names) > 5 else []
-    return "; ".join(names[:5] + more)
+    more = [counted(len(names) - 3, "more pair")] if len(names) > 3 else []
+    return "; ".join(names[:3] + more)
 
 
 def _count_tests(summary: Summary) -> Summary:
@@ -447,16 +425,17 @@ def cautions(summary: Summary) -> Iterator[str]:
     """Say what limits the numbers of a report."""
     settings = summary["settings"]
     of_numbers = settings["scale"] == "real"
-    if (left_out := settings["left_out"]) is not None:
-        columns = " or ".join(in_quotes(name) for name in left_out["columns"])
-        yield (
-            f"{counted(left_out['n_rows'], 'row')} without a value of {columns} "
-            f"{'is' if left_out['n_rows'] == 1 else 'are'} left out of every number."
-        )
+    yield from _about_left_out(summary)
     for attribute in summary["attributes"]:
         yield from _about_groups(attribute, of_numbers)
         for result in attribute["results"]:
             yield from _about_measures(summary, attribute, result)
+    names = [attribute["name"] for attribute in summary["attributes"]]
+    if len(names) > 2 and CROSS.join(names[:-1]) != names[-1]:
+        yield (
+            "Groups of several attributes together are not compared here; "
+            "intersection=True compares them."
+        )
     if settings["sample_weight"]:
         what = "means" if of_numbers or not settings["decides"] else "rates"
         text = f"Rows are weighted. Group sizes count rows, {what} and metrics add up "
@@ -469,6 +448,46 @@ def cautions(summary: Summary) -> Iterator[str]:
         )
     yield from _about_cells(settings)
     yield from _about_scores(settings)
+
+
+def _about_left_out(summary: Summary) -> Iterator[str]:
+    """Say which rows are left out of every number, or of those of an attribute."""
+    left_out, n_rows = summary["settings"]["left_out"], summary["n_rows"]
+    if left_out is not None:
+        n, columns = left_out["n_rows"], map(in_quotes, left_out["columns"])
+        shares = [
+            f"{in_quotes(one['label'])} {percent(one['n'] / one['of'])}"
+            for one in left_out["groups"]
+        ]
+        of_groups = f" Of each group these are: {listed(shares, 12)}." if shares else ""
+        yield (
+            f"{counted(n, 'row')} ({percent(n / (n + n_rows))}) without a value of "
+            f"{' or '.join(columns)} {_be(n)} left out of every number.{of_groups}"
+        )
+    for attribute in summary["attributes"]:
+        name, aside, n = (attribute[k] for k in ("name", "aside", "n_missing"))
+        if n:
+            share = percent(n / n_rows)
+            rows = f"{counted(n, 'row')} ({share}) without a group"
+            yield f"{name}: {rows} {_be(n)} left out."
+        if aside:
+            rows = counted(attribute["min_group_size"], "row")
+            groups = [with_size(group["label"], group["n"]) for group in aside]
+            share = percent(sum(group["n"] for group in aside) / n_rows)
+            yield (
+                f"{name}: {counted(len(aside), 'group')} with fewer than {rows} cannot "
+                f"be compared and {_be(len(aside))} left out: {listed(groups)}, "
+                f"together {share} of the rows."
+            )
+        measures = (m for result in attribute["results"] for m in result["measures"])
+        for measure in measures:
+            if len(attribute["groups"]) > 1 and measure["left_out"]:
+                yield _about_labels(attribute, measure)
+
+
+def _be(n: int) -> str:
+    """Write the verb of a number of things."""
+    return "is" if n == 1 else "are"
 
 
 def _about_cells(settings: Summary) -> Iterator[str]:
@@ -525,15 +544,6 @@ def _about_groups(attribute: Summary, of_numbers: bool) -> Iterator[str]:
             f"{name}: nothing can be compared, since {counted(len(groups), 'group')} "
             f"of {len(groups) + len(aside)} {verb} at least {rows}."
         )
-    if aside:
-        yield (
-            f"{name}: {counted(len(aside), 'group')} with fewer than {rows} cannot be "
-            f"compared and {'is' if len(aside) == 1 else 'are'} left out: "
-            f"{listed([with_size(group['label'], group['n']) for group in aside])}."
-        )
-    if n_missing := attribute["n_missing"]:
-        verb = "is" if n_missing == 1 else "are"
-        yield f"{name}: {counted(n_missing, 'row')} without a group {verb} left out."
     small = sorted((g["n"], with_size(g["label"], g["n"])) for g in groups)
     small = [(n, text) for n, text in small if n < _SMALL]
     if not small or len(groups) < 2:
@@ -565,8 +575,6 @@ def _about_measures(
     model = f", {result['model']}" if len(summary["models"]) > 1 else ""
     for measure in result["measures"]:
         where = f"{attribute['name']}{model}: {measure['title']}"
-        if measure.get("left_out"):
-            yield _about_labels(attribute, measure)
         if measure["value"] is None:
             finding = measure["finding"]
             yield f"{where} {finding[0].lower()}{finding[1:]}."
@@ -748,3 +756,69 @@ def reason_left_out(one: Summary, least: int) -> str:
     lacking = [with_size(group["label"], group["n"]) for group in one["aside"]]
     lacking += [with_rows_of_label(cell) for cell in one["cells"]]
     return f"without {listed(lacking)}"
+
+
+def data_of(result: Any) -> dict[str, Any]:
+    """Return a result as in JSON: its numbers, the names of groups, and a table."""
+    if not isinstance(result, ExplainedGapResult):
+        raise TypeError(
+            "results must be of skfair.inspection.explained_gap, got "
+            f"{type(result).__name__}."
+        )
+    population = result.population
+    return {
+        "metric": result.metric,
+        "confidence_level": result.confidence_level,
+        "population": None if population == "overlap" else label_text(population),
+        "value": or_none(result.value),
+        "lower": or_none(result.lower),
+        "upper": or_none(result.upper),
+        "table": [
+            {"name": visible_text(str(name)), **{k: or_none(v) for k, v in row.items()}}
+            for name, row in result.table.iterrows()
+        ],
+    }
+
+
+def section_of(result: Mapping[str, Any]) -> dict[str, Any]:
+    """Write what remains of a gap between people who are alike in some columns."""
+    title, population = MEASURES[result["metric"]].title, result["population"]
+    where = "where all groups have people"
+    if population is not None:
+        where = f"with the columns of {population}"
+    ends = {f"value_{end}": result[end] for end in ("lower", "upper")}
+    value = _with_ends({"value": result["value"], **ends}, "value")
+    return {
+        "title": "What the gap goes with",
+        "texts": [
+            f"{title} is {value} between the groups as they are. The table has what "
+            f"remains of it between people who are alike in some columns, {where}.",
+            "Neither number is a cause or an excuse: columns may carry an injustice "
+            "themselves, and groups may differ in columns that are not among them.",
+            f"Intervals of {100 * result['confidence_level']:g}% are in parentheses.",
+        ],
+        "head": [
+            "Alike in",
+            "Remains",
+            "Goes with these columns",
+            "Rows without overlap",
+            "Effective rows of the smallest group",
+        ],
+        "rows": [
+            [
+                row["name"],
+                *(_with_ends(row, name) for name in ("remaining", "explained")),
+                percent(row["no_overlap"]),
+                whole(row["effective_size"]),
+            ]
+            for row in result["table"]
+        ],
+    }
+
+
+def _with_ends(numbers: Mapping[str, Any], name: str) -> str:
+    """Write a number and the ends of its interval, a dash where it is undefined."""
+    if numbers[name] is None:
+        return DASH
+    ends = interval(numbers[f"{name}_lower"], numbers[f"{name}_upper"])
+    return f"{number(numbers[name])} ({ends})"

@@ -427,7 +427,7 @@ def _subtract(statistic: GroupedScores, first: int, second: int | None) -> Gap:
     totals = statistic.totals
     ours = totals[first]
     theirs = totals.sum() if second is None else totals[second]
-    if second is not None and statistic.n_groups > 2:
+    if second is not None and len(statistic.labels) > 2:
         rows = np.concatenate([statistic._rows_of(first), statistic._rows_of(second)])
         rows.sort(kind="stable")
         scores, codes, weights = scores[rows], codes[rows], weights[rows]
@@ -435,7 +435,7 @@ def _subtract(statistic: GroupedScores, first: int, second: int | None) -> Gap:
     exact = weights.dtype.kind == "i" and float(ours) * float(theirs) < MAX_EXACT
     up, down = (theirs, ours) if exact else (1 / ours, 1 / theirs)
     scale = ours * theirs if exact else 1.0
-    step = np.zeros(statistic.n_groups, dtype=np.int64 if exact else np.float64)
+    step = np.zeros(len(statistic.labels), dtype=np.int64 if exact else np.float64)
     step[slice(None) if second is None else second] = -down
     step[first] += up
     signed = step[codes]

@@ -102,22 +102,6 @@ def test_alarm_is_for_all_strata_at_once():
     assert weighted.pvalue_ == 1
 
 
-def test_state_survives_json():
-    rows = [batch(seed, 2.0, 90) for seed in range(3)]
-    for one in rows:
-        crossed = np.column_stack([one["control_features"], one["y_true"]])
-        one["control_features"] = crossed.astype(object)
-    monitor = FairnessMonitor(mcdp)
-    empty = FairnessMonitor.from_dict(json.loads(json.dumps(monitor.to_dict())))
-    for one in (monitor, empty):
-        one.update(**rows[1])
-    resumed = FairnessMonitor.from_dict(json.loads(json.dumps(monitor.to_dict())))
-    for one in (monitor, empty, resumed):
-        one.update(**rows[2])
-        assert one.history_.equals(monitor.history_)
-    assert isinstance(monitor.history_["stratum"].iloc[0], tuple)
-
-
 def test_statistics_of_strata_take_the_place_of_rows():
     rows = batch(0)
     del rows["y_true"]

@@ -33,13 +33,6 @@ AUDITED = {
     "long names": rows("a" * 300, "b" * 300),
     "formulas": rows("=1+1", "@SUM(A1)"),
 }
-REFUSED = {
-    "zeros": "\0" * 400,
-    "another separator": rows().replace(",", ";"),
-    "per cent": rows().replace(",0.", ",1"),
-    "more cells than columns": rows().replace(",F", ",F,x"),
-    "no rows": "y,p,sex\n",
-}
 
 
 @pytest.fixture
@@ -80,11 +73,3 @@ def test_pages_fit_a_phone_and_a_screen(audit, wider_than_their_place, tmp_path,
     # A line above each of these says that it can be moved.
     assert set(found) <= {"picture"}
     assert page.count('<p class="hint">') == page.count('<div class="picture"')
-
-
-@pytest.mark.parametrize("text", REFUSED.values(), ids=REFUSED)
-def test_refused_in_one_line(audit, text):
-    code, page, said = audit(text)
-    assert (code, page) == (2, None)
-    assert said.err.count("\n") == 1, said.err
-    assert "table.csv" in said.err or "y_score" in said.err or "--" in said.err

@@ -235,10 +235,7 @@ def test_a_conclusion_names_the_pairs_that_differ(one_against_one, make_report):
     )
     (point,) = report.summary["verdict"]["points"]
     assert point["state"] == "beyond chance"
-    assert point["text"].startswith(
-        "Error rates depend on the group by more than chance explains. It is shown for "
-        "“a” and “b”; “b” and “"
-    )
+    assert " It is shown for “a” and “b”; “b” and “" in point["text"]
     pairs = measure_of(report)["pairs"]
     named = {frozenset(pair["pair"]) for pair in pairs}
     assert {frozenset("ab")} < named

@@ -22,7 +22,7 @@ def test_a_row_without_a_part_is_an_error(part):
 
 
 def test_every_part_is_asked_for():
-    needed = "key", "title", "question", "metric", "definition", "find", "sentence"
+    needed = "key", "title", "question", "metric", "definition", "sentence"
     assert {*needed, "unit", "rank"} == set(PARTS)
 
 

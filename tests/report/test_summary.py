@@ -64,4 +64,6 @@ def test_groups_keep_their_policy(make_report, scored):
     expected = mcdp(None, y_score, sensitive_features=groups)
     assert report.to_frame().loc[0, "value"] == pytest.approx(expected)
     assert report.summary["attributes"][0]["n_missing"] == 41
-    assert "41 rows without a group" in " ".join(report.summary["cautions"])
+    assert "race: 41 rows (6.8%) without a group are left out" in " ".join(
+        report.summary["cautions"]
+    )

@@ -793,7 +793,7 @@ class ExplainedGapDisplay(Display):
             If matplotlib is not installed.
         """
         result, table = self.result, self.result.table
-        self._begin(ax, _drawing.size_of_bars(len(table)))
+        self._begin(ax, (7.5, 1.6 + 0.5 * len(table)))
         level = f"{result.confidence_level:.4g}"
         self.total_line_ = self.ax_.axvline(
             result.value, color=_drawing.INK, label=f"As it is: {result.value:.3f}"
@@ -810,12 +810,21 @@ class ExplainedGapDisplay(Display):
             f"{_drawing.short_label(name)}\n(effective n = {size:,.0f})"
             for name, size in table["effective_size"].items()
         ]
-        self.bars_, self.intervals_ = _drawing.bars_with_intervals(
-            self.ax_,
-            labels,
-            table[["remaining", "remaining_lower", "remaining_upper"]],
+        ranks = np.arange(len(table))
+        self.bars_ = self.ax_.barh(
+            ranks,
+            table["remaining"],
+            0.6,
+            color=_drawing.COLORS[0],
+            alpha=0.6,
             label=f"What remains, {level} intervals",
         )
+        ends = table["remaining_lower"], table["remaining_upper"]
+        self.intervals_ = self.ax_.hlines(
+            ranks, *ends, color=_drawing.INK, linewidth=1.8
+        )
+        self.ax_.set_yticks(ranks, labels)
+        self.ax_.set_ylim(len(table) - 0.5, -0.5)
         self.ax_.set_xlim(left=0)
         self.ax_.set_xlabel(_drawing.metric_text(result.metric))
         self._write_title(self.ax_, name)

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 from sklearn.exceptions import UndefinedMetricWarning
 
-from skfair.groups import encode_groups
+from skfair.groups import CROSS, encode_groups
 from skfair.metrics import (
     _worst_subgroup,
     mcdp,
@@ -378,7 +378,7 @@ def test_pvalue_is_that_of_a_permutation_test_of_the_largest_difference():
     columns, y_score = rng.integers(0, 2, (80, 2)), rng.random(80)
 
     def largest(y_true, y_score, *, sensitive_features):
-        labels = np.array(sensitive_features.labels)[sensitive_features.codes]
+        labels = np.array([label.split(CROSS) for label in sensitive_features])
         found = enumerate_all(y_score, list(labels.T), 10, is_rate=False)
         return max(value for value, _ in found.values())
 

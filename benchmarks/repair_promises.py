@@ -52,7 +52,7 @@ def repaired(seed: int, **options: Any) -> tuple[ScoreRepairer, float, float]:
 
 def confidence() -> None:
     """Count fits whose true gap is above the one asked for."""
-    for options in ({}, {"confidence": 0.95}):
+    for options in ({}, {"confidence_level": 0.95}):
         above, kept, widths = 0, 0, []
         for seed in range(400):
             repairer, max_mcdp, gap = repaired(seed, **options)

@@ -136,8 +136,8 @@ gaps = table.groupby("proxy")["MCDP"].max()
 assert gaps["left out"] < gaps["used"]
 
 # %%
-# Groups that are no column of X
-# ------------------------------
+# Groups that are not a column of X
+# ---------------------------------
 # They are routed beside X, as any metadata of scikit-learn.
 
 with sklearn.config_context(enable_metadata_routing=True):

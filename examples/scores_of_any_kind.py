@@ -1,6 +1,6 @@
 """
-Scores that are no probabilities, and scores of several classes
-===============================================================
+Scores that are not probabilities, and scores of several classes
+================================================================
 
 A credit limit, a margin and a chance of each of three classes: each is compared between
 groups by the same functions. The applicants are simulated; income depends on sex.
@@ -39,7 +39,7 @@ train, test = np.split(np.arange(n_people), 2)
 # %%
 # A regression
 # ------------
-# Predicted credit limits are no probabilities, and a window of euros has no natural
+# Predicted credit limits are not probabilities, and a window of euros has no natural
 # width. Of ranks it has: with epsilon 0.05 a window holds a tenth of everyone.
 
 model = HistGradientBoostingRegressor(max_iter=60, random_state=0)

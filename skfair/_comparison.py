@@ -10,7 +10,6 @@ from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.spatial.distance import pdist
 from scipy.special import kolmogi
 from sklearn.metrics import r2_score
 
@@ -18,7 +17,11 @@ from skfair._rows import Rows
 from skfair._utils._results import Result
 from skfair._utils._warnings import warn_user
 from skfair.exceptions import MitigationWarning
-from skfair.groups import count_codes
+from skfair.groups import Groups, count_codes
+from skfair.metrics._mcdp import sustained_gap
+from skfair.metrics._pairs import EveryPair, largest_bounded, largest_gap
+from skfair.statistics import GroupedScores
+from skfair.statistics._grouped_scores import gap_between
 
 Array: TypeAlias = NDArray[np.float64]
 
@@ -33,9 +36,6 @@ _GAIN_ERRORS = 0.5
 _FEWEST_RARE, _FEWEST_ROWS = 10, 100
 #: Probability that groups of one distribution have a larger gap than `noise`.
 _LEVEL = 0.05
-#: Most differences of CDFs, of all pairs of groups, that are computed: at fewer
-#: thresholds if need be.
-_MOST_COMPARISONS = 20_000_000
 
 
 class _BesidePlain(Result, ABC):
@@ -480,30 +480,22 @@ def mean_mcdp(rows: Rows) -> _Gap:
 
     Rows with the code -1 are in no stratum.
     """
-    scores, groups, weights = rows.y_pred, rows.groups, rows.weights
-    strata: Any = np.zeros(len(rows), np.intp)
-    strata = strata if rows.strata is None else rows.strata.codes
-    grouped = rows.cells >= 0
-    n_strata, n_groups = int(strata.max(initial=-1)) + 1, len(groups.labels)
-    cells = strata[grouped].astype(np.intp) * n_groups + groups.codes[grouped]
-    present = np.bincount(cells, minlength=n_strata * n_groups) > 0
-    present = present.reshape(n_strata, n_groups)
-    compared = {
-        stratum: np.flatnonzero(grouped & (strata == stratum))
-        for stratum in np.flatnonzero(present.sum(axis=1) > 1).tolist()
-    }
-    derivative = np.zeros(len(scores))
+    weights, compared, present = rows.weights, {}, set()
+    for stratum, (_, own) in enumerate(rows.by_stratum()):
+        groups = np.unique(rows.groups.codes[own]).tolist()
+        if len(groups) > 1:
+            compared[stratum] = own
+        present.update(groups)
+    derivative = np.zeros(len(rows))
     if not compared:
         return _Gap(math.nan, math.nan, derivative, {}, math.nan)
-    n_groups = int(present.any(axis=0).sum())
-    n_tests = n_groups * (n_groups - 1) // 2 * len(compared)
+    n_tests = len(present) * (len(present) - 1) // 2 * len(compared)
     critical = float(kolmogi(_LEVEL / n_tests))
     gaps = {
-        stratum: _largest_gap(scores[rows], groups.codes[rows], weights[rows], critical)
-        for stratum, rows in compared.items()
+        stratum: _largest_gap(rows[own], critical) for stratum, own in compared.items()
     }
-    total = sum(weights[rows].sum() for rows in compared.values())
-    shares = {s: float(weights[rows].sum() / total) for s, rows in compared.items()}
+    total = sum(weights[own].sum() for own in compared.values())
+    shares = {s: float(weights[own].sum() / total) for s, own in compared.items()}
     value, adjusted, noise = (
         float(sum(shares[s] * getattr(gap, name) for s, gap in gaps.items()))
         for name in ("value", "adjusted", "noise")
@@ -518,51 +510,46 @@ def mean_mcdp(rows: Rows) -> _Gap:
     return _Gap(value, adjusted, derivative, half_rows, min(1.0, noise))
 
 
-def _largest_gap(
-    scores: Array, codes: NDArray[np.integer], weights: Array, critical: float = 0.0
-) -> _Gap:
+def _largest_gap(rows: Rows, critical: float = 0.0) -> _Gap:
     """MCDP(0), and the gap of the pair that is largest when adjusted for sizes.
 
     The noise of a pair is `critical` times the square root of the sum of its inverse
     sizes. The derivative is that of the gap at the threshold that attains it.
     """
-    present = np.flatnonzero(np.bincount(codes))
-    codes = np.searchsorted(present, codes)
+    present, codes = np.unique(rows.groups.codes, return_inverse=True)
+    rows = replace(rows, groups=Groups(codes, tuple(present.tolist())))
+    statistic, weights = rows.statistic(GroupedScores), rows.weights
     totals = np.bincount(codes, weights)
     inverse_sizes = np.bincount(codes, weights**2) / totals**2
-    order = np.argsort(scores, kind="stable")
-    ends = np.flatnonzero(np.append(np.diff(scores[order]) > 0, True))
-    ordered_codes, ordered_weights = codes[order], weights[order]
-    firsts, seconds = np.triu_indices(len(present), 1)
-    step = 1 + len(firsts) * len(ends) // _MOST_COMPARISONS
-    highest, lowest = np.zeros(len(ends)), np.ones(len(ends))
-    cdfs = np.empty((len(present), len(ends[::step])))
-    for group, total in enumerate(totals):
-        own = np.where(ordered_codes == group, ordered_weights, 0.0)
-        cdf = np.cumsum(own)[ends] / total
-        np.maximum(highest, cdf, out=highest)
-        np.minimum(lowest, cdf, out=lowest)
-        cdfs[group] = cdf[::step]
+    pairs = EveryPair(range(len(present)))
+    firsts, seconds = pairs.at(np.arange(len(pairs)))
     noises = critical * np.sqrt(inverse_sizes[firsts] + inverse_sizes[seconds])
-    chosen, lowered = 0, 0.0
-    if len(firsts) > 1:
-        lower_by = noises - noises.min()
-        chosen = int((pdist(cdfs, "chebyshev") - lower_by).argmax())
-        lowered = float(lower_by[chosen])
-    pair = firsts[chosen], seconds[chosen]
-    differences = cdfs[pair[0]] - cdfs[pair[1]]
-    best = int(np.abs(differences).argmax())
-    below = scores <= scores[order[ends[::step][best]]]
-    derivative = np.zeros(len(scores))
+    lower_by = noises - noises.min()
+    bounds = np.full(len(pairs), np.inf)
+    if len(pairs) > 1:
+        from_everyone = statistic._from_everyone
+        bounds = from_everyone[firsts] + from_everyone[seconds] - lower_by + 1e-12
+
+    def adjusted(i: int) -> float:
+        return sustained_gap(gap_between(statistic, *pairs[i])) - float(lower_by[i])
+
+    largest = largest_bounded(pairs, bounds, adjusted)
+    gap = gap_between(statistic, *largest.pair)
+    best = int(np.abs(gap.signed).argmax())
+    below = rows.y_pred <= gap.scores[best]
+    derivative = np.zeros(len(rows))
+    pair = largest.pair if gap.signed[best] >= 0 else largest.pair[::-1]
     for group, sign in zip(pair, (1, -1), strict=True):
-        rows = codes == group
-        share = weights[rows] @ below[rows] / totals[group]
-        sign = sign if differences[best] >= 0 else -sign
-        derivative[rows] = sign * (below[rows] - share) / totals[group]
+        own = codes == group
+        share = weights[own] @ below[own] / totals[group]
+        derivative[own] = sign * (below[own] - share) / totals[group]
+    value = largest.value
+    if len(pairs) > 1:
+        value = largest_gap(statistic, measure=sustained_gap).value
     return _Gap(
-        float((highest - lowest).max()),
-        float(abs(differences[best])) - lowered,
+        value,
+        largest.value,
         derivative,
-        {(0, int(present[group])): inverse_sizes[group] / 2 for group in pair},
+        {(0, int(present[group])): float(inverse_sizes[group]) / 2 for group in pair},
         float(noises.min()),
     )

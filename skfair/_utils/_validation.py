@@ -241,29 +241,29 @@ def check_numbers(values: ArrayLike, name: str, largest: float = math.inf) -> Fl
 
     Numbers that are added up are at most `LARGEST_NUMBER` in magnitude.
     """
-    given = as_array(values, name)
-    check_shape(given, name)
-    found = _to_numbers(given, name)
-    bad = ~(np.isfinite(found) & (np.abs(found) <= largest))
+    array = as_array(values, name)
+    check_shape(array, name)
+    floats = _to_numbers(array, name)
+    bad = ~(np.isfinite(floats) & (np.abs(floats) <= largest))
     if bad.any():
         row = int(bad.argmax())
         must = "be finite"
-        if np.isfinite(found[row]):
+        if np.isfinite(floats[row]):
             must = f"lie between {-largest:g} and {largest:g}"
-        problem = f"{name} must {must}, got {found[row]}"
-        tip = _LEAVE_OUT if np.isnan(found[row]) else ""
+        problem = f"{name} must {must}, got {floats[row]}"
+        tip = _LEAVE_OUT if np.isnan(floats[row]) else ""
         raise RowError(problem, row, f" ({int(bad.sum())} such rows).", tip)
-    _check_exact(given, found, name)
-    return found
+    _check_exact(array, floats, name)
+    return floats
 
 
-def _check_exact(given: NDArray[Any], found: Floats, name: str) -> None:
+def _check_exact(array: NDArray[Any], floats: Floats, name: str) -> None:
     """Raise where a whole number is no float: others would become equal to it."""
-    if given.dtype.kind not in "iuO":
+    if array.dtype.kind not in "iuO":
         return
-    for row in np.flatnonzero(np.abs(found) > MAX_EXACT_SUM):
-        value = given[row]
-        if isinstance(value, numbers.Integral) and int(value) != int(found[row]):
+    for row in np.flatnonzero(np.abs(floats) > MAX_EXACT_SUM):
+        value = array[row]
+        if isinstance(value, numbers.Integral) and int(value) != int(floats[row]):
             raise RowError(
                 f"{name} must be numbers that a float of 64 bits can be, got {value}",
                 int(row),

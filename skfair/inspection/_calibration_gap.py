@@ -193,13 +193,13 @@ class CalibrationGapDisplay(PredictionsDisplay):
         """
         _drawing.require_matplotlib(f"{cls.__name__}.from_predictions")
         metric = partial(calibration_gap, pos_label=pos_label)
-        given = y_true, y_score, sensitive_features, sample_weight
-        given, name = stratum_of_largest(metric, given, control_features, name)
+        columns = y_true, y_score, sensitive_features, sample_weight
+        columns, name = stratum_of_largest(metric, columns, control_features, name)
         with collected_reasons() as reasons:
-            found = labelled_rows("calibration_gap", *given, pos_label)
-        if found is None:
+            labelled = labelled_rows("calibration_gap", *columns, pos_label)
+        if labelled is None:
             raise ValueError(f"There is nothing to draw: {'; '.join(reasons)}.")
-        rows, statistic = rows_by_score(found), found.statistic
+        rows, statistic = rows_by_score(labelled), labelled.statistic
         scores, curves = zip(*rows.curves(), strict=True)
         value, score, _ = largest_curve_gap(rows)
         display = cls(

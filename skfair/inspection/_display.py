@@ -457,22 +457,24 @@ def stratum_of_largest(
     results, reason = results_by_stratum(
         metric, y_true, y_score, groups, control_features, weights
     )
-    found = [one for one in results if one.result is not None]
-    if reason is not None or not found:
-        why = reason or listed([f"{one.label!r} ({one.reason})" for one in results])
+    compared = [stratum for stratum in results if stratum.result is not None]
+    if reason is not None or not compared:
+        why = reason or listed(
+            [f"{stratum.label!r} ({stratum.reason})" for stratum in results]
+        )
         raise ValueError(f"control_features leave nothing to compare: {why}.")
     warn_of_results(unwrapped(metric)[0].__name__, results)
-    largest = max(found, key=lambda one: one.result)
-    kept = largest.rows
+    largest = max(compared, key=lambda stratum: stratum.result)
+    positions = largest.rows
     names = resolve_strata(control_features, n_samples=len(y_score)).names
     text = f"{CROSS.join(names) or 'stratum'} {label_text(largest.label)}"
-    own = (
-        None if y_true is None else as_array(y_true, "y_true")[kept],
-        as_array(y_score, "y_score")[kept],
+    columns = (
+        None if y_true is None else as_array(y_true, "y_true")[positions],
+        as_array(y_score, "y_score")[positions],
         largest.groups,
-        None if weights is None else as_array(weights, "sample_weight")[kept],
+        None if weights is None else as_array(weights, "sample_weight")[positions],
     )
-    return own, text if name is None else f"{name}, {text}"
+    return columns, text if name is None else f"{name}, {text}"
 
 
 @warns_if_reordered

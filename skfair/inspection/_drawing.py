@@ -14,7 +14,6 @@ from skfair._utils._hints import extra, require
 from skfair._utils._text import counted, one_line, whole
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.axes import Axes
     from matplotlib.legend import Legend
     from matplotlib.lines import Line2D
@@ -115,8 +114,8 @@ def _drawable(text: str) -> str:
         return text
     families = FontProperties().get_family()
     paths = [str(findfont(FontProperties(family=[family]))) for family in families]
-    known = frozenset(" ").union(*map(_characters, paths))
-    shown = [char if char in known else f" U+{ord(char):04X} " for char in text]
+    in_fonts = frozenset(" ").union(*map(_characters, paths))
+    shown = [char if char in in_fonts else f" U+{ord(char):04X} " for char in text]
     return " ".join("".join(shown).split())
 
 
@@ -214,26 +213,6 @@ def draw_group_lines(
     if others:
         lines[others[0]].set_label(others_text(counts[others]))
     return lines
-
-
-def size_of_bars(n_bars: int) -> tuple[float, float]:
-    """Size in inches of a figure with some horizontal bars of two lines of text."""
-    return 7.5, 1.6 + 0.5 * n_bars
-
-
-def bars_with_intervals(
-    ax: Axes, labels: Sequence[str], table: pd.DataFrame, label: str
-) -> tuple[Any, Any]:
-    """Draw horizontal bars from the top on, and their intervals as lines.
-
-    The table has a column of values, one of lower and one of upper ends.
-    """
-    ranks, (values, lower, upper) = np.arange(len(table)), table.to_numpy().T
-    bars = ax.barh(ranks, values, 0.6, color=COLORS[0], alpha=0.6, label=label)
-    intervals = ax.hlines(ranks, lower, upper, color=INK, linewidth=1.8)
-    ax.set_yticks(ranks, labels)
-    ax.set_ylim(len(table) - 0.5, -0.5)
-    return bars, intervals
 
 
 def legend(ax: Axes, heading: str | None, **place: Any) -> Legend:
@@ -362,16 +341,16 @@ def _whole_figure(ax: Axes) -> Any:
 
 def marks(ax: Axes) -> list[tuple[Floats, bool]]:
     """Vertices of each drawn artist on the screen, and whether it is a filled area."""
-    found = [(_line_vertices(line), False) for line in ax.lines]
+    vertices = [(_line_vertices(line), False) for line in ax.lines]
     for patch in ax.patches:
         path = patch.get_transform().transform_path(patch.get_path())
-        found.append((np.asarray(path.vertices), True))
+        vertices.append((np.asarray(path.vertices), True))
     for collection in ax.collections:
         filled = len(np.asarray(collection.get_facecolor())) > 0
         for path in collection.get_paths():
             path = collection.get_transform().transform_path(path)
-            found.append((np.asarray(path.vertices), filled))
-    return found
+            vertices.append((np.asarray(path.vertices), filled))
+    return vertices
 
 
 def _line_vertices(line: Line2D) -> Floats:

@@ -263,8 +263,8 @@ def explained_gap(
     )
     sets = _sets_of_columns(explained_by, len(rows))
     value, lower, upper = evaluate(_METRICS[metric], rows), math.nan, math.nan
-    kept = rows.that_count()
-    rows, labels = rows[kept], rows.labels
+    counting = rows.that_count()
+    rows, labels = rows[counting], rows.labels
     target = _position_of(population, labels)
     index = pd.Index(sets, name="explained_by")
     table = pd.DataFrame(math.nan, index, list(_COLUMNS))
@@ -275,17 +275,19 @@ def explained_gap(
         if weights is not None:  # a classifier takes the size of weights for evidence
             weights = weights / weights.mean()
         fit_params = {} if weights is None else {"sample_weight": weights}
-        before = as_they_are(codes, np.ones(len(kept)) if weights is None else weights)
+        before = as_they_are(
+            codes, np.ones(len(counting)) if weights is None else weights
+        )
         outcomes = outcomes_of_metric(metric, rows.y_pred, len(labels))
         lower, upper = interval_of_gap(
             value, draw_noise([before], outcomes, generator)[0], level
         )
         for i, columns in enumerate(sets.values()):
-            part = columns.iloc[kept].reset_index(drop=True)
-            given = given_columns(
+            part = columns.iloc[counting].reset_index(drop=True)
+            predicted = given_columns(
                 part, before, estimator, fit_params, cv=cv, rng=rng, n_jobs=n_jobs
             )
-            alike = standardise(before, *given, target)
+            alike = standardise(before, *predicted, target)
             sizes.iloc[i] = alike.effective_sizes
             numbers = [math.nan] * 6
             if alike.effective_sizes.all():
@@ -331,13 +333,13 @@ def _sets_of_columns(explained_by: Any, n_samples: int) -> dict[str, pd.DataFram
         str(name): _as_table(columns, str(name), n_samples)
         for name, columns in explained_by.items()
     }
-    found, names, tables = dict(alone), list(alone), list(alone.values())
+    sets, names, tables = dict(alone), list(alone), list(alone.values())
     for end in range(2, len(names) + 1):
         together = pd.concat(tables[:end], axis=1)
-        found[" + ".join(names[:end])] = together.set_axis(
+        sets[" + ".join(names[:end])] = together.set_axis(
             _numbered(list(together.columns)), axis=1
         )
-    return found
+    return sets
 
 
 def _as_table(data: Any, name: str, n_samples: int) -> pd.DataFrame:
@@ -349,11 +351,11 @@ def _as_table(data: Any, name: str, n_samples: int) -> pd.DataFrame:
             f"explained_by must have {n_samples} rows, one per sample, got {got}"
             f"{f' in {name!r}' if name else ''}."
         )
-    shown = [name if one is None else one for one in names]
+    shown = [name if label is None else label for label in names]
     return pd.DataFrame(
         {
-            one: _numbers_or_categories(column, one)
-            for one, column in zip(_numbered(shown), columns, strict=True)
+            label: _numbers_or_categories(column, label)
+            for label, column in zip(_numbered(shown), columns, strict=True)
         }
     )
 
@@ -437,8 +439,8 @@ def given_columns(
     if estimator is None:
         cells = np.zeros(len(columns), dtype=np.int64)
         for name in columns:
-            values, found = pd.factorize(columns[name], use_na_sentinel=False)
-            cells = pd.factorize(cells * len(found) + values)[0]
+            values, distinct = pd.factorize(columns[name], use_na_sentinel=False)
+            cells = pd.factorize(cells * len(distinct) + values)[0]
         if len(cells) >= _ROWS_PER_CELL * (cells.max() + 1):
             members = (codes[:, None] == np.arange(n_groups)).astype(np.float64)
             shares = _mean_in_cells(cells, members, rows.weights)(slice(None))
@@ -506,11 +508,11 @@ def _design(columns: pd.DataFrame) -> Floats:
             parts.append(pd.get_dummies(column, dtype=float).to_numpy())
             continue
         values = column.to_numpy()
-        known = np.isfinite(values)
-        spread = np.std(values[known]) if known.any() else 0.0
-        centre = np.mean(values[known]) if known.any() else 0.0
-        scaled = np.where(known, values - centre, 0) / (spread or 1.0)
-        parts.append(np.column_stack([scaled, scaled**2, ~known]))
+        finite = np.isfinite(values)
+        spread = np.std(values[finite]) if finite.any() else 0.0
+        centre = np.mean(values[finite]) if finite.any() else 0.0
+        scaled = np.where(finite, values - centre, 0) / (spread or 1.0)
+        parts.append(np.column_stack([scaled, scaled**2, ~finite]))
     return np.hstack(parts)
 
 
@@ -609,7 +611,10 @@ def draw_noise(
     error of the gap that truly is.
     """
     n_samples, n_groups = len(several[0].codes), int(several[0].codes.max()) + 1
-    estimates = [_weighted_means(one, outcomes, n_groups) for one in several]
+    estimates = [
+        _weighted_means(rows_of_estimate, outcomes, n_groups)
+        for rows_of_estimate in several
+    ]
     covariance = np.zeros((1, 1))
     for start in range(0, n_samples, _BLOCK):
         rows = slice(start, start + _BLOCK)
@@ -621,7 +626,7 @@ def draw_noise(
     values, vectors = np.linalg.eigh(covariance)
     normal = rng.standard_normal((n_draws, len(values)))
     drawn = normal @ (vectors * np.sqrt(np.maximum(values, 0))).T
-    found = []
+    noises = []
     parts = np.split(drawn, len(several), axis=1)
     for (means, _), part in zip(estimates, parts, strict=True):
         errors = part.reshape(n_draws, n_groups, -1)
@@ -630,10 +635,10 @@ def draw_noise(
         if outcomes.widths is None:
             missed = np.diff(errors).std(axis=0).mean() if outcomes.between else 0
             noise = _of_largest(gaps.ravel(), errors.reshape(n_draws, -1))
-            found.append(noise._replace(above=noise.above + _BETWEEN * missed))
+            noises.append(noise._replace(above=noise.above + _BETWEEN * missed))
         else:
-            found.append(_of_areas(gaps, errors, outcomes.widths))
-    return found
+            noises.append(_of_areas(gaps, errors, outcomes.widths))
+    return noises
 
 
 def _weighted_means(
@@ -653,14 +658,14 @@ def _weighted_means(
             predict.append(rows.regress(values, rows.sample_weight * member))
 
     def influence(part: slice) -> Floats:
-        values, found = outcomes.values(part), []
+        values, parts = outcomes.values(part), []
         codes, weights = rows.codes[part], rows.weights[part]
         for group, mean in enumerate(means):
             expected = predict[group](part) if predict else mean
             own = (weights * (codes == group))[:, None] * (values - expected)
             columns = rows.influence[part, None] * (expected - mean)
-            found.append((own + columns) / totals[group])
-        return np.hstack(found)
+            parts.append((own + columns) / totals[group])
+        return np.hstack(parts)
 
     return means, influence
 
@@ -715,7 +720,8 @@ def interval_of_difference(
     low, high = np.quantile(errors, [tail, 1 - tail], axis=1)
     lower, upper = difference - float(high.max()), difference - float(low.min())
     of_first, of_second = (
-        interval_of_gap(*one, level) for one in zip(values, noises, strict=True)
+        interval_of_gap(*estimate, level)
+        for estimate in zip(values, noises, strict=True)
     )
     if of_second[0] == 0:
         lower, upper = min(lower, of_first[0]), max(upper, of_first[1])
@@ -787,7 +793,7 @@ class ExplainedGapDisplay(Display):
             If matplotlib is not installed.
         """
         result, table = self.result, self.result.table
-        self._begin(ax, _drawing.size_of_bars(len(table)))
+        self._begin(ax, (7.5, 1.6 + 0.5 * len(table)))
         level = f"{result.confidence_level:.4g}"
         self.total_line_ = self.ax_.axvline(
             result.value, color=_drawing.INK, label=f"As it is: {result.value:.3f}"
@@ -804,12 +810,21 @@ class ExplainedGapDisplay(Display):
             f"{_drawing.short_label(name)}\n(effective n = {size:,.0f})"
             for name, size in table["effective_size"].items()
         ]
-        self.bars_, self.intervals_ = _drawing.bars_with_intervals(
-            self.ax_,
-            labels,
-            table[["remaining", "remaining_lower", "remaining_upper"]],
+        ranks = np.arange(len(table))
+        self.bars_ = self.ax_.barh(
+            ranks,
+            table["remaining"],
+            0.6,
+            color=_drawing.COLORS[0],
+            alpha=0.6,
             label=f"What remains, {level} intervals",
         )
+        ends = table["remaining_lower"], table["remaining_upper"]
+        self.intervals_ = self.ax_.hlines(
+            ranks, *ends, color=_drawing.INK, linewidth=1.8
+        )
+        self.ax_.set_yticks(ranks, labels)
+        self.ax_.set_ylim(len(table) - 0.5, -0.5)
         self.ax_.set_xlim(left=0)
         self.ax_.set_xlabel(_drawing.metric_text(result.metric))
         self._write_title(self.ax_, name)

@@ -103,7 +103,7 @@ class GroupCurveDisplay(PredictionsDisplay):
     ...     y_true, y_score, sensitive_features=group, kind="roc", random_state=0
     ... )
     >>> display.areas["value"].round(2).tolist()
-    [0.5, 0.49]
+    [0.71, 0.57]
     """
 
     kind: Kind

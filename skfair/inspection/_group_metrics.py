@@ -99,8 +99,8 @@ class GroupMetricsDisplay(PredictionsDisplay):
             If the number of axes is not that of the metrics.
         """
         tables = _by_metric(self.result.to_frame())
-        given = self._given_axes(ax, len(tables))
-        self.axes_ = _new_panels(tables) if given is None else given
+        axes = self._given_axes(ax, len(tables))
+        self.axes_ = _new_panels(tables) if axes is None else axes
         self.figure_ = self.axes_[0].figure
         self.points_: list[Any] = []
         self.intervals_: list[Any] = []
@@ -147,7 +147,7 @@ class GroupMetricsDisplay(PredictionsDisplay):
         if len(table) <= _MAX_NAMED:
             sizes = table["n"].tolist()
             labels = zip(table.index, sizes, strict=True)
-            ax.set_yticks(ranks, [_drawing.group_text(*one) for one in labels])
+            ax.set_yticks(ranks, [_drawing.group_text(*group) for group in labels])
         else:
             names = [f"{len(table):,} groups"]
         place = ax.get_subplotspec()
@@ -160,7 +160,7 @@ class GroupMetricsDisplay(PredictionsDisplay):
         scores = "predict_proba"
         if not hasattr(estimator, scores):
             scores = "decision_function"
-        of_scores = {one.takes_scores for one in find_metrics(options["metrics"])}
+        of_scores = {metric.takes_scores for metric in find_metrics(options["metrics"])}
         options["y_pred"] = None  # where all metrics take scores
         methods = {"y_pred": "predict"} if False in of_scores else {}
         return methods | ({"y_score": scores} if True in of_scores else {})
@@ -259,7 +259,7 @@ default=None
 def _by_metric(table: pd.DataFrame) -> dict[str, pd.DataFrame]:
     """Rows of each metric, by its name."""
     metrics = dict.fromkeys(table.index.get_level_values("metric"))
-    return {str(one): table.xs(one, level="metric") for one in metrics}
+    return {str(metric): table.xs(metric, level="metric") for metric in metrics}
 
 
 def _new_panels(tables: dict[str, pd.DataFrame]) -> Any:

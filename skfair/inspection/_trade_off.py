@@ -339,10 +339,10 @@ class TradeOffDisplay(Display):
 
 
 def _find_rule(
-    search: Any, rule: FairestWithin | BestUnder | None, **given: Any
+    search: Any, rule: FairestWithin | BestUnder | None, **arguments: Any
 ) -> FairestWithin | BestUnder | None:
     """Return the given rule, or that of the search unless arguments replace it."""
-    taken = {name: value for name, value in given.items() if value is not None}
+    taken = {name: value for name, value in arguments.items() if value is not None}
     if rule is None:
         refit = getattr(search, "refit", None)
         used = isinstance(refit, (FairestWithin, BestUnder)) and not taken
@@ -376,11 +376,11 @@ def _finite_candidates(
         raise ValueError(
             f"No candidate has finite scores in both {performance!r} and {fairness!r}."
         )
-    kept = means.index
+    positions = means.index
     columns = {"performance": means[performance], "fairness": means[fairness]}
     for column, metric in (("performance", performance), ("fairness", fairness)):
         for statistic in statistics_of(results, metric)[1:]:
-            columns[f"{column}_std"] = scores_of(results, metric, statistic)[kept]
+            columns[f"{column}_std"] = scores_of(results, metric, statistic)[positions]
     return pd.DataFrame(columns)
 
 

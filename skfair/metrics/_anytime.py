@@ -56,8 +56,8 @@ def mean_at_any_time(sizes: Floats, level: float) -> Floats:
     It is the normal mixture bound, with the variance 1/4.
     """
     spreads, logarithms = normal_mixture(sizes)
-    found = np.log(np.exp(logarithms / 2) / (2 * level) + 1)
-    return np.asarray(np.sqrt(2 * spreads * found))
+    prices = np.log(np.exp(logarithms / 2) / (2 * level) + 1)
+    return np.asarray(np.sqrt(2 * spreads * prices))
 
 
 def cdf_at_any_time(sizes: Floats, level: float) -> Floats:
@@ -126,15 +126,15 @@ def two_cdfs(sizes: Floats) -> Callable[[float], Floats]:
 
     @cache
     def largest_noise() -> list[Floats]:
-        found = {size: _largest_noise(size, prices) for size in set(sizes.tolist())}
-        return [found[size] for size in sizes.tolist()]
+        by_size = {size: _largest_noise(size, prices) for size in set(sizes.tolist())}
+        return [by_size[size] for size in sizes.tolist()]
 
     def noise(level: float) -> Floats:
         by_group = np.array(largest_noise())
         return np.concatenate(
             [
-                (one + by_group[i:] - math.log(level) / prices).min(axis=1)
-                for i, one in enumerate(by_group[:-1], start=1)
+                (noise_of_group + by_group[i:] - math.log(level) / prices).min(axis=1)
+                for i, noise_of_group in enumerate(by_group[:-1], start=1)
             ]
         )
 
@@ -183,23 +183,23 @@ def rate_ends(
     hits = rates * sizes
     floors = _least_rates(hits, sizes - hits, prices)
     ceilings = 1 - _least_rates(sizes - hits, hits, prices)
-    one, other = np.triu_indices(len(rates), 1)
+    first, other = np.triu_indices(len(rates), 1)
 
     def low(level: float) -> float:
         # A group and itself have no lower end above 0.
         ends = floors.max(axis=0) - ceilings.min(axis=0) + math.log(level / 2) / prices
-        noise = two_means(variances[one] + variances[other], level / 2, sides=2)
-        return float(max(ends.max(), (abs(rates[one] - rates[other]) - noise).max()))
+        noise = two_means(variances[first] + variances[other], level / 2, sides=2)
+        return float(max(ends.max(), (abs(rates[first] - rates[other]) - noise).max()))
 
     def high(level: float) -> float:
-        found = -math.inf
+        highest = -math.inf
         for group, ceiling in enumerate(ceilings):
             others = np.delete(np.arange(len(rates)), group)
             ends = ceiling - floors[others] - math.log(level / 2) / prices
             noise = two_means(variances[group] + variances[others], level / 2)
             moved = rates[group] - rates[others] + noise
-            found = max(found, float(np.minimum(ends.min(axis=-1), moved).max()))
-        return found
+            highest = max(highest, float(np.minimum(ends.min(axis=-1), moved).max()))
+        return highest
 
     return low, high
 
@@ -281,7 +281,7 @@ def _gaps_without_each_row(
     first: tuple[Floats, Floats], second: tuple[Floats, Floats], sizes: Floats
 ) -> tuple[Floats, Floats]:
     """Gaps of the CDFs of all other rows at the score of each row, and its share."""
-    found, shares = [], []
+    gaps, shares = [], []
     for own, other, n_own, n_other in (
         (first, second, *sizes),
         (second, first, *sizes[::-1]),
@@ -289,6 +289,6 @@ def _gaps_without_each_row(
         scores, rows = own
         below = np.concatenate([[0], np.cumsum(other[1])])
         others = below[np.searchsorted(other[0], scores, side="right")] / n_other
-        found.append(np.abs((np.cumsum(rows) - 1) / _less_one(n_own) - others))
+        gaps.append(np.abs((np.cumsum(rows) - 1) / _less_one(n_own) - others))
         shares.append(rows / (2 * n_own))
-    return np.concatenate(found), np.concatenate(shares)
+    return np.concatenate(gaps), np.concatenate(shares)

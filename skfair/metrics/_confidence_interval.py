@@ -152,9 +152,11 @@ def compare(
     leaves_out = specification.leaves_groups_out
     if not leaves_out and warn_if_undefined(name, observed.statistic):
         return UNDEFINED._replace(maximum=maximum)
-    found: Comparisons = compare_noise(observed, method, **pick(compare_noise, options))
-    found = found._replace(maximum=maximum)
-    return found if unit is None else found.in_unit(unit)
+    comparisons: Comparisons = compare_noise(
+        observed, method, **pick(compare_noise, options)
+    )
+    comparisons = comparisons._replace(maximum=maximum)
+    return comparisons if unit is None else comparisons.in_unit(unit)
 
 
 def _in_range_seen(statistic: GroupedScores) -> tuple[GroupedScores, float]:
@@ -172,10 +174,10 @@ def _in_range_seen(statistic: GroupedScores) -> tuple[GroupedScores, float]:
 def metric_to_dict(metric: Callable[..., float]) -> dict[str, Any]:
     """Return the name and all options of a metric, for `json.dumps`."""
     bounded_metric(metric)
-    function, given = unwrapped(metric)
+    function, set_options = unwrapped(metric)
     options = {
         name: value.item() if isinstance(value, np.generic) else value
-        for name, value in given.items()
+        for name, value in set_options.items()
     }
     for name, value in options.items():
         plain = value is None or isinstance(value, (str, bool, int, float))
@@ -193,15 +195,17 @@ def metric_from_dict(data: Any) -> tuple[Callable[..., float], Any]:
         raise ValueError(
             f"metric must be a dictionary of name and options, got {brief(data)}."
         )
-    known = {specification.name: one for one, specification in _bounded().items()}
+    by_name = {
+        specification.name: bounded for bounded, specification in _bounded().items()
+    }
     name, options = data["name"], data["options"]
-    if not isinstance(name, str) or name not in known:
+    if not isinstance(name, str) or name not in by_name:
         raise ValueError(
-            f"metric must be one of {', '.join(known)}, got {brief(name)}."
+            f"metric must be one of {', '.join(by_name)}, got {brief(name)}."
         )
     if not isinstance(options, Mapping):
         raise ValueError(f"options must be a dictionary, got {brief(options)}.")
-    metric = partial(known[name], **options)
+    metric = partial(by_name[name], **options)
     try:
         metric_to_dict(metric)
     except TypeError as error:
@@ -215,10 +219,10 @@ def check_options(metric: Callable[..., float]) -> None:
     The metric is evaluated and compared on four rows. Options that may depend on the
     rows, such as the positive label, are left out.
     """
-    function, given = unwrapped(metric)
+    function, set_options = unwrapped(metric)
     options = {
         name: value
-        for name, value in given.items()
+        for name, value in set_options.items()
         if name != "pos_label"
         and (value is None or isinstance(value, (str, bool, int, float, np.generic)))
     }
@@ -234,16 +238,16 @@ def _bounded() -> dict[Callable[..., float], Specification]:
     Without bounds of its own, that of a seminorm of a gap is at most its largest value
     times the largest gap.
     """
-    found = {}
+    bounded = {}
     metrics = known_metrics()
-    for metric, known in sorted(metrics.items(), key=lambda item: item[1].name):
-        if known.compare is not None:
-            found[metric] = known
-        elif known.measure is not None and known.distance is None:
-            found[metric] = replace(
-                known, observe=observe_scores, compare=compare_seminorm
+    for metric, specification in sorted(metrics.items(), key=lambda item: item[1].name):
+        if specification.compare is not None:
+            bounded[metric] = specification
+        elif specification.measure is not None and specification.distance is None:
+            bounded[metric] = replace(
+                specification, observe=observe_scores, compare=compare_seminorm
             )
-    return found
+    return bounded
 
 
 def bounded_metric(metric: Any) -> tuple[Specification, dict[str, Any]]:
@@ -259,7 +263,7 @@ def bounded_metric(metric: Any) -> tuple[Specification, dict[str, Any]]:
     check_metric(metric)
     bounded = _bounded()
     if function not in bounded:
-        names = ", ".join(known.name for known in bounded.values())
+        names = ", ".join(other.name for other in bounded.values())
         raise ValueError(
             f"metric must be one of {names}, or a functools.partial of it, got "
             f"{shown(metric)}. bootstrap_interval takes any metric, and is approximate."
@@ -277,7 +281,7 @@ def bounded_metric(metric: Any) -> tuple[Specification, dict[str, Any]]:
     for name in ("control_features", "multistratum"):  # strata are compared one by one
         options.pop(name, None)
     users = [specification.observe, specification.compare, specification.measure]
-    users = [one for one in users if one is not None]
+    users = [user for user in users if user is not None]
     check_known(specification, options, *users, what="intervals")
     return specification, options
 
@@ -322,7 +326,7 @@ def observe_errors(change: Callable[[Floats], Floats], *rows: Any) -> Observed:
 
 
 def observe_outcomes(
-    *given: Any,
+    *rows_as_given: Any,
     threshold: float | None = None,
     pos_label: Any = None,
     scale: AnyScale = "probability",
@@ -330,8 +334,8 @@ def observe_outcomes(
     """Scores, numbers or decisions whose means are compared."""
     check_choice("scale", scale, ("probability", "real"))
     if compares_numbers(scale, threshold, pos_label):
-        return observe_numbers(*given, scale=scale)
-    _, y_score, sensitive_features, sample_weight = given
+        return observe_numbers(*rows_as_given, scale=scale)
+    _, y_score, sensitive_features, sample_weight = rows_as_given
     if isinstance(y_score, GroupedOutcomes):
         # The mean square of values in [0, 1] is at most their mean.
         return Observed(y_score, y_score.effective_sizes, y_score.means)
@@ -654,8 +658,8 @@ def compare_rows(
         specification, options = specification_of(metric)
         return UNDEFINED._replace(maximum=specification.largest(options))
     weighted = multistratum == "weighted"
-    weights = [one.weight for one in results] if weighted else None
-    return join([one.result for one in results], weights)
+    weights = [stratum.weight for stratum in results] if weighted else None
+    return join([stratum.result for stratum in results], weights)
 
 
 def _compare_classes(
@@ -840,7 +844,9 @@ default=None
     least = upper_bound(comparisons, tail)
     certified, pvalue = least <= limit, math.nan
     if not math.isnan(least):
-        pvalue = least_level(lambda one: upper_bound(comparisons, one) - limit)
+        pvalue = least_level(
+            lambda tail_level: upper_bound(comparisons, tail_level) - limit
+        )
         # The root is rounded, the decision is not.
         pvalue = (
             min(pvalue, tail) if certified else max(pvalue, math.nextafter(tail, 1))

@@ -214,8 +214,8 @@ def _check_sampling(sampling: Any) -> tuple[str, float | None]:
     """Return the name of a sampling design and its parameter, if one is given."""
     pair = isinstance(sampling, tuple) and len(sampling) == 2
     name, parameter = sampling if pair else (sampling, None)
-    known = ("fixed", "weighted", "attribute_specific")
-    if not isinstance(name, str) or name not in known:
+    designs = ("fixed", "weighted", "attribute_specific")
+    if not isinstance(name, str) or name not in designs:
         raise ValueError(
             "sampling must be 'fixed', 'weighted', 'attribute_specific', or a tuple of "
             f"one of the latter two and its parameter, got {shown(sampling)}."
@@ -793,31 +793,33 @@ class _Knapsack:
             self.capacity - float(self.weights[taken].sum()),
         )
         decided_value = float(self.weights[taken] @ self.ratios[taken])
-        found = rest._search(value - decided_value, _TOLERANCE * bound)
-        if found is None:
+        items = rest._search(value - decided_value, _TOLERANCE * bound)
+        if items is None:
             return greedy
-        taken[np.flatnonzero(undecided)[found]] = True
+        taken[np.flatnonzero(undecided)[items]] = True
         return taken
 
     def _search(self, best: float, tolerance: float) -> Integers | None:
         """Return the items of a subset worth more than `best`, if there is one."""
         # Each state is a subset of the items so far: capacity left, and value.
         left, values = np.array([self.capacity]), np.zeros(1)
-        found, steps = None, []
+        best_state, steps = None, []
         for item in range(len(self.ratios) + 1):
             end = self._first_too_many(item, left)
             totals = values + self.total_values[end] - self.total_values[item]
             state = int(totals.argmax())
             if totals[state] > best:
                 best = float(totals[state])
-                found = (item, state, int(end[state]))
-            kept = np.flatnonzero(values + self._bounds(item, left) > best + tolerance)
-            if item == len(self.ratios) or not len(kept):
+                best_state = (item, state, int(end[state]))
+            open_states = np.flatnonzero(
+                values + self._bounds(item, left) > best + tolerance
+            )
+            if item == len(self.ratios) or not len(open_states):
                 break
             # A subset that an item fills exactly is among the totals above.
-            with_item = kept[left[kept] > self.weights[item]]
-            parents = np.concatenate([kept, with_item])
-            is_in = np.arange(len(parents)) >= len(kept)
+            with_item = open_states[left[open_states] > self.weights[item]]
+            parents = np.concatenate([open_states, with_item])
+            is_in = np.arange(len(parents)) >= len(open_states)
             left = left[parents] - is_in * self.weights[item]
             values = values[parents] + is_in * self.weights[item] * self.ratios[item]
             order = np.lexsort((-values, -left))
@@ -826,7 +828,7 @@ class _Knapsack:
             order = order[undominated]
             left, values = left[order], values[order]
             steps.append((parents[order], is_in[order]))
-        return None if found is None else _items_of(steps, *found)
+        return None if best_state is None else _items_of(steps, *best_state)
 
     def _bounds(self, item: int, left: Floats) -> Floats:
         """Return the most that items from `item` on add when one may be cut."""
@@ -1087,8 +1089,8 @@ def top_groups(
         y_true, y_pred, sensitive_features, quality, pos_label, sample_weight
     )
     groups = _compared_with_others(statistic)
-    found = groups[groups["adjusted_pvalue"] <= level]
-    return found.sort_values("pvalue", kind="stable")
+    different = groups[groups["adjusted_pvalue"] <= level]
+    return different.sort_values("pvalue", kind="stable")
 
 
 def _compared_with_others(statistic: GroupedOutcomes) -> pd.DataFrame:

@@ -47,23 +47,29 @@ def _values_of_many(
     statistics: Sequence[GroupedConfusion], **options: Any
 ) -> list[float]:
     """DCP of several statistics of the same groups, at once where classes are two."""
-    weights = [_weights(one) for one in statistics]
+    weights = [_weights(statistic) for statistic in statistics]
     together = [
-        not options and one.shape[1] == 2 <= len(one) <= _FEW_GROUPS and one.min() > 0
-        for one in weights
+        not options
+        and statistic.shape[1] == 2 <= len(statistic) <= _FEW_GROUPS
+        and statistic.min() > 0
+        for statistic in weights
     ]
     at_once = iter(
         _values_of_two(
-            np.array([one.confusion for one in compress(statistics, together)]),
+            np.array(
+                [statistic.confusion for statistic in compress(statistics, together)]
+            ),
             np.array([*compress(weights, together)]),
         )
         if any(together)
         else ()
     )
     values = []
-    for one, easy in zip(statistics, together, strict=True):
-        value = next(at_once) if easy else dcp(None, one, **options)
-        values.append(math.nan if easy and warn_if_undefined("dcp", one) else value)
+    for statistic, easy in zip(statistics, together, strict=True):
+        value = next(at_once) if easy else dcp(None, statistic, **options)
+        values.append(
+            math.nan if easy and warn_if_undefined("dcp", statistic) else value
+        )
     return values
 
 
@@ -604,10 +610,10 @@ def check_table(name: str, values: Any, shape: tuple[int | str, ...]) -> Floats:
     """Return values as floats of a shape; a str in it stands for any length but 0."""
     check_unmasked(values, name)
     try:
-        given = np.asarray(values)
-        if given.dtype.kind not in "biufO":
-            raise TypeError(f"got an array of {given.dtype}")
-        array = given.astype(np.float64)
+        raw = np.asarray(values)
+        if raw.dtype.kind not in "biufO":
+            raise TypeError(f"got an array of {raw.dtype}")
+        array = raw.astype(np.float64)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{name} must be an array of numbers: {error}") from error
     fits = array.ndim == len(shape) and array.size > 0
@@ -708,9 +714,9 @@ def positions(
         return np.arange(len(wanted))
     own, expected = _as_index(labels.tolist()), _as_index(wanted)
     if own.is_unique and expected.is_unique and len(own) == len(expected):
-        found = own.get_indexer(expected)
-        if (found >= 0).all():
-            return np.asarray(found)
+        indices = own.get_indexer(expected)
+        if (indices >= 0).all():
+            return np.asarray(indices)
     raise ValueError(
         f"{name} and {other} must have the same {of_what}, each once, got the labels "
         f"{_first_five(own)} and {_first_five(expected)}. Pass {name}.to_numpy() if "

@@ -244,12 +244,12 @@ def search_locally(
 ) -> RowResult:
     """Best row of a few local searches, with the lower bound of `merged_bound`."""
     lower = merged_bound(rates, weights, subsets)
-    found = []
+    improved = []
     for start in starting_rows(rates, weights, _N_LOCAL_STARTS):
-        found.append(improve_row(start, rates, weights, clock))
+        improved.append(improve_row(start, rates, weights, clock))
         if clock.is_over():
             break
-    loss, row = min(found, key=lambda pair: pair[0])
+    loss, row = min(improved, key=lambda pair: pair[0])
     return RowResult(min(lower, loss), loss, row, 0)
 
 
@@ -369,17 +369,17 @@ def enumerate_row(rates: Floats, weights: Floats, clock: Clock) -> RowResult | N
     """Find the row of least loss with its bounds; None if the time was over first."""
     n_classes = rates.shape[1]
     if n_classes == 2:
-        found = None if clock.is_over() else best_of_two(rates, weights)
+        vertex = None if clock.is_over() else best_of_two(rates, weights)
     else:
         everywhere = np.zeros(n_classes), np.ones(n_classes)
-        found = best_vertex(*everywhere, rates, weights, clock)
-    if found is None:
+        vertex = best_vertex(*everywhere, rates, weights, clock)
+    if vertex is None:
         return None
-    candidates, losses = candidate_losses(found.baseline, rates, weights)
+    candidates, losses = candidate_losses(vertex.baseline, rates, weights)
     best = int(losses.argmin())
     loss = float(losses[best])
-    lower = max(min(found.lower, loss) - LOSS_ROUNDING, 0.0)
-    return RowResult(lower, loss, candidates[best], found.n_nodes)
+    lower = max(min(vertex.lower, loss) - LOSS_ROUNDING, 0.0)
+    return RowResult(lower, loss, candidates[best], vertex.n_nodes)
 
 
 def candidate_losses(
@@ -425,8 +425,8 @@ def vertices_of_two(rates: Floats, weights: Floats) -> tuple[Floats, Integers]:
     vertices = np.stack([1 / (1 + ratios), ratios / (1 + ratios)], axis=-1)
     ends = np.broadcast_to(np.eye(2), (*rates.shape[:-2], 2, 2))
     vertices = np.concatenate([ends, vertices], axis=-2)
-    found = np.take_along_axis(vertices, best[..., None, None], axis=-2)
-    return found[..., 0, :], 2 + both.sum(axis=-1)
+    rows = np.take_along_axis(vertices, best[..., None, None], axis=-2)
+    return rows[..., 0, :], 2 + both.sum(axis=-1)
 
 
 @lru_cache(maxsize=64)

@@ -114,8 +114,8 @@ class GroupMetric(NamedTuple):
     @property
     def takes_counts(self) -> bool:
         """Whether a weight of n stands for n rows with the same labels."""
-        known = getattr(self.function, "__module__", "").startswith("sklearn.")
-        return known and not self.takes_scores and self.takes("sample_weight")
+        of_sklearn = getattr(self.function, "__module__", "").startswith("sklearn.")
+        return of_sklearn and not self.takes_scores and self.takes("sample_weight")
 
     def with_option(self, name: str, value: Any) -> GroupMetric:
         """Set an option."""
@@ -156,20 +156,22 @@ def _parameters(function: Any) -> list[str]:
 def find_metrics(metrics: Any) -> list[GroupMetric]:
     """Return the metrics with their names, which are distinct."""
     if isinstance(metrics, Mapping):
-        found = [_find_metric(metric, str(name)) for name, metric in metrics.items()]
+        measures = [_find_metric(metric, str(name)) for name, metric in metrics.items()]
     else:
         several = isinstance(metrics, (list, tuple))
-        found = [_find_metric(metric) for metric in (metrics if several else [metrics])]
-    if not found:
+        measures = [
+            _find_metric(metric) for metric in (metrics if several else [metrics])
+        ]
+    if not measures:
         raise ValueError("metrics must hold at least one metric, got none.")
-    names = [one.name for one in found]
+    names = [measure.name for measure in measures]
     repeated = [name for name in dict.fromkeys(names) if names.count(name) > 1]
     if repeated:
         raise ValueError(
             f"metrics must have distinct names, got {repeated[0]!r} repeatedly. Pass a "
             "dictionary of name -> metric."
         )
-    return found
+    return measures
 
 
 def _find_metric(metric: Any, name: str | None = None) -> GroupMetric:
@@ -179,10 +181,10 @@ def _find_metric(metric: Any, name: str | None = None) -> GroupMetric:
             return GroupMetric(name or metric, None, {}, rate=metric)
         return _find_metric(_find(metric), name or metric)
     if isinstance(metric, _Scorer):
-        found = _find_metric(partial(metric._score_func, **metric._kwargs), name)
+        measure = _find_metric(partial(metric._score_func, **metric._kwargs), name)
         scores = metric._response_method != "predict"
-        rate = found.rate if metric._sign == 1 else None
-        return found._replace(sign=metric._sign, takes_scores=scores, rate=rate)
+        rate = measure.rate if metric._sign == 1 else None
+        return measure._replace(sign=metric._sign, takes_scores=scores, rate=rate)
     if not callable(metric):
         raise TypeError(
             "metrics must be the name of a metric, a function, a scorer, or a list or "
@@ -194,7 +196,7 @@ def _find_metric(metric: Any, name: str | None = None) -> GroupMetric:
         function,
         options,
         takes_scores=function in _OF_SCORES
-        or _parameters(function)[1:2] in [[one] for one in _SCORES],
+        or _parameters(function)[1:2] in [[parameter] for parameter in _SCORES],
         rate=_rate_of(function, options),
     )
 
@@ -215,8 +217,8 @@ def _find(name: str) -> Any:
 
 def _rate_of(function: Any, options: dict[str, Any]) -> str | None:
     """Name the rate that a function of scikit-learn computes, None for others."""
-    for known, (rate, as_rate) in _RATES_OF_SKLEARN.items():
-        if function is known:
+    for metric, (rate, as_rate) in _RATES_OF_SKLEARN.items():
+        if function is metric:
             free = ("pos_label", "zero_division")
             same = [
                 name in free or (name, value) in as_rate.items()
@@ -262,8 +264,8 @@ def _prepare_for_labels(
     classes = _labels_in(columns, read)
     if measure.function is not None and len(classes) > 2:
         return measure._replace(rate=None)  # whose error names other averages
-    given = measure.options.get("pos_label", pos_label)
-    positive = positive_class(classes, " and ".join(read), given)
+    label = measure.options.get("pos_label", pos_label)
+    positive = positive_class(classes, " and ".join(read), label)
     measure = measure.with_option("pos_label", positive)
     if measure.function is sklearn.metrics.jaccard_score:
         return measure._replace(function=_jaccard)
@@ -274,10 +276,10 @@ def _prepare_for_labels(
 
 def _jaccard(y_true: Any, y_pred: Any, **options: Any) -> float:
     """Jaccard score of two classes, whose `zero_division` cannot be nan."""
-    given = options.pop("zero_division", np.nan)
+    zero_division = options.pop("zero_division", np.nan)
     score = partial(sklearn.metrics.jaccard_score, y_true, y_pred, **options)
     low, high = score(zero_division=0), score(zero_division=1)
-    return float(low if low == high else given)
+    return float(low if low == high else zero_division)
 
 
 def _prepare_for_scores(
@@ -293,8 +295,8 @@ def _prepare_for_scores(
         )
     classes = _labels_in(columns, ["y_true"])
     if scores.ndim == 1 and len(classes) <= 2:
-        given = measure.options.get("pos_label", pos_label)
-        positive = positive_class(classes, "y_true", given)
+        label = measure.options.get("pos_label", pos_label)
+        positive = positive_class(classes, "y_true", label)
         options = {k: v for k, v in measure.options.items() if k != "pos_label"}
         measure = measure._replace(options=options, positive=positive)
         classes = [0, 1]
@@ -310,11 +312,11 @@ def _scores_or_predictions(columns: Columns) -> NDArray[Any]:
 
 def _labels_in(columns: Columns, names: Iterable[str]) -> list[Any]:
     """Sorted distinct labels in some columns."""
-    found: list[Any] = []
+    labels: list[Any] = []
     for name in names:
         check_no_missing(columns[name], name)
-        found += pd.unique(columns[name]).tolist()
-    return sort_labels(dict.fromkeys(found))
+        labels += pd.unique(columns[name]).tolist()
+    return sort_labels(dict.fromkeys(labels))
 
 
 #: Rows of a group below which resamples of it tell nothing.
@@ -633,16 +635,16 @@ def _check_rows(
     if weights is not None:
         columns["sample_weight"] = weights
     groups = resolve_groups(sensitive_features, n_samples=n_samples)
-    strata, kept = None, groups.codes >= 0
+    strata, counts = None, groups.codes >= 0
     if control_features is not None:
         strata = resolve_strata(control_features, n_samples=n_samples)
-        kept = kept & (strata.codes >= 0)
+        counts = counts & (strata.codes >= 0)
     if weights is not None:
-        kept = kept & (weights > 0)
-    if kept.all():
+        counts = counts & (weights > 0)
+    if counts.all():
         return columns, groups, strata
-    columns = {name: column[kept] for name, column in columns.items()}
-    return columns, groups[kept], None if strata is None else strata[kept]
+    columns = {name: column[counts] for name, column in columns.items()}
+    return columns, groups[counts], None if strata is None else strata[counts]
 
 
 #: Columns of the result's tables for one metric, each with an entry for each group and,
@@ -705,8 +707,8 @@ def _interval_of_rates(
     disparity, multigroup = key
     if disparity == "difference":
         metric = partial(demographic_parity_difference, multigroup=multigroup)
-        found = confidence_interval(metric, None, statistic, confidence_level=level)
-        return found.lower, found.upper
+        interval = confidence_interval(metric, None, statistic, confidence_level=level)
+        return interval.lower, interval.upper
     rates, sizes = statistic.means, statistic.effective_sizes
     n_groups, tail = len(rates), (1 - level) / 2
     if multigroup == "pooled":
@@ -795,7 +797,7 @@ def _values_of_resamples(
     draw = _resamples(measures, columns, groups, generator)
     drawn = (draw() for _ in range(n_resamples))
     evaluate = delayed(partial(_evaluate_resample, measures))
-    return np.array(Parallel(n_jobs=n_jobs)(evaluate(*one) for one in drawn))
+    return np.array(Parallel(n_jobs=n_jobs)(evaluate(*resample) for resample in drawn))
 
 
 def _resamples(
@@ -832,9 +834,13 @@ def _draw_counts(
     for code, size in enumerate(groups.sizes().tolist()):
         own = of_cells.codes == code
         drawn[own] = generator.multinomial(size, counts[own] / max(size, 1))
-    kept = np.flatnonzero(drawn)
-    alike = {name: columns[name][first[kept]] for name in _LABELS}
-    return {**alike, "sample_weight": drawn[kept]}, of_cells[kept], np.arange(len(kept))
+    positions = np.flatnonzero(drawn)
+    alike = {name: columns[name][first[positions]] for name in _LABELS}
+    return (
+        {**alike, "sample_weight": drawn[positions]},
+        of_cells[positions],
+        np.arange(len(positions)),
+    )
 
 
 def _evaluate_resample(
@@ -844,7 +850,9 @@ def _evaluate_resample(
     parts = _rows_of_groups(groups, rows)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return [[one.evaluate(columns, part) for part in parts] for one in measures]
+        return [
+            [measure.evaluate(columns, part) for part in parts] for measure in measures
+        ]
 
 
 def _rows_of_groups(groups: Groups, rows: Integers) -> list[Integers]:
@@ -863,11 +871,13 @@ def _evaluate_by_group(
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             values.append(measure.evaluate(columns, part))
-        for one in caught:
+        for warning in caught:
             # Of values that are nan the caller warns.
-            undefined = issubclass(one.category, UndefinedMetricWarning)
+            undefined = issubclass(warning.category, UndefinedMetricWarning)
             if not (undefined and math.isnan(values[-1])):
-                warn_user(f"{measure.name} of {name}: {one.message}", one.category)
+                warn_user(
+                    f"{measure.name} of {name}: {warning.message}", warning.category
+                )
     return np.array(values)
 
 

@@ -200,15 +200,17 @@ def are_selected(
     """Return which rows are selected, or have a score above everyone's median."""
     name = "y_pred"
     if rate == "selection":
-        given = as_array(values, name)
-        check_shape(given, name)
-        if given.dtype.kind == "f" and not np.array_equal(given, np.rint(given)):
+        decisions = as_array(values, name)
+        check_shape(decisions, name)
+        if decisions.dtype.kind == "f" and not np.array_equal(
+            decisions, np.rint(decisions)
+        ):
             raise ValueError(
                 f"{name} must be decisions of two classes for rate='selection', got "
-                f"{given[np.argmax(given != np.rint(given))]}. Compare scores with a "
-                "threshold, or use rate='scoring'."
+                f"{decisions[np.argmax(decisions != np.rint(decisions))]}. Compare "
+                "scores with a threshold, or use rate='scoring'."
             )
-        return positive_rows(given, name, pos_label)
+        return positive_rows(decisions, name, pos_label)
     if pos_label is not None:
         raise ValueError(f"pos_label must be None for scores, got {shown(pos_label)}.")
     scores = check_numbers(values, name)

@@ -118,18 +118,18 @@ def weigh_groups(
             f"got {shown(group_weights)}."
         )
     if isinstance(group_weights, Mapping | pd.Series):
-        given = by_plain_label("group_weights", group_weights)
-        lacking = [label for label in statistic.labels if label not in given]
+        by_label = by_plain_label("group_weights", group_weights)
+        lacking = [label for label in statistic.labels if label not in by_label]
         if lacking:
             raise ValueError(
                 f"group_weights lacks {len(lacking)} groups of sensitive_features, "
                 f"among them {lacking[:5]}."
             )
-        known = set(statistic.labels)
-        more = tuple(label for label in given if label not in known)
+        labels = set(statistic.labels)
+        more = tuple(label for label in by_label if label not in labels)
         if more:
             statistic = statistic.with_labels((*statistic.labels, *more))
-        group_weights = [given[label] for label in statistic.labels]
+        group_weights = [by_label[label] for label in statistic.labels]
     return statistic, check_group_weights(group_weights, statistic.labels)
 
 

@@ -179,7 +179,7 @@ def _distinct(fits: list[Carried]) -> list[Carried]:
     """Fits by increasing loss, without those close to one before them."""
     chosen: list[Carried] = []
     for fit in sorted(fits, key=_by_loss):
-        distances = [np.abs(fit.channel - known.channel).max() for known in chosen]
+        distances = [np.abs(fit.channel - other.channel).max() for other in chosen]
         if not distances or min(distances) > _LEAST_DISTANCE:
             chosen.append(fit)
     return chosen
@@ -406,7 +406,11 @@ class MergedSearch:
 
 
 def merged_lower_bound(
-    data: Frequencies, found: Carried, tol: float, clock: Clock, progress: Progress
+    data: Frequencies,
+    best_carried: Carried,
+    tol: float,
+    clock: Clock,
+    progress: Progress,
 ) -> tuple[float, Floats]:
     """Largest lower bound over ways of merging predicted classes into 2 or 3 sets.
 
@@ -414,7 +418,7 @@ def merged_lower_bound(
     returned beside the bound is the best one found for the two sets with the largest
     bound; for two classes it is the best of all when the search is complete.
     """
-    channel, goal = found.channel, found.loss
+    channel, goal = best_carried.channel, best_carried.loss
     if clock.is_over():
         return 0.0, channel
     pairs = [
@@ -433,7 +437,7 @@ def merged_lower_bound(
     refined = sorted(refined, key=lambda search: -search.upper)[:_MAX_SEARCHES]
     if best < goal - tol:
         best = max(best, _advance(refined, goal - tol, tol / 4, clock, progress))
-    return min(best, goal), _expanded(pairs[0], found.channel, data)
+    return min(best, goal), _expanded(pairs[0], best_carried.channel, data)
 
 
 def _expanded(search: MergedSearch, channel: Floats, data: Frequencies) -> Floats:
@@ -658,7 +662,7 @@ def min_dcp_bounds(
         group_weights, label_frequencies, prediction_frequencies, sum_tolerance
     )
     clock = Clock(check_time_limit(time_limit))
-    found, n_searches = best_channel(
+    carried, n_searches = best_channel(
         data,
         n_starts,
         check_random_state(random_state),
@@ -666,13 +670,13 @@ def min_dcp_bounds(
         progress,
     )
     lower, merged = merged_lower_bound(
-        data, found, tol, clock.part(_SHARE_OF_BOUND), progress
+        data, carried, tol, clock.part(_SHARE_OF_BOUND), progress
     )
-    if found.loss - lower > tol:
+    if carried.loss - lower > tol:
         n_searches += 1
         again = search_from(merged, data, clock)
-        found = found if again is None or again.loss >= found.loss else again
-    result = _completed_result(found, lower, n_searches, tol, data)
+        carried = carried if again is None or again.loss >= carried.loss else again
+    result = _completed_result(carried, lower, n_searches, tol, data)
     progress.line(f"{result.lower:.6f} to {result.upper:.6f}, {n_searches} searches")
     return result
 
@@ -713,10 +717,10 @@ def _frequencies(
 
 
 def _completed_result(
-    found: Carried, lower: float, n_searches: int, tol: float, data: Frequencies
+    carried: Carried, lower: float, n_searches: int, tol: float, data: Frequencies
 ) -> MinDCPResult:
     """Complete the matrices of a channel; their DCP is the upper bound."""
-    confusion = _completed(found, data)
+    confusion = _completed(carried, data)
     violation = _largest_violation(confusion, data)
     if violation > _MAX_VIOLATION:
         raise RuntimeError(
@@ -724,7 +728,7 @@ def _completed_result(
             f"expected at most {_MAX_VIOLATION:g}."
         )
     weights = data.weights[:, None] * data.true
-    eta = etas(found.channel, confusion)
+    eta = etas(carried.channel, confusion)
     upper = float((weights * eta).sum())
     lower = min(lower, upper)
     optimal = upper - lower <= tol
@@ -737,7 +741,7 @@ def _completed_result(
         optimal=optimal,
         n_starts=n_searches,
         message=message,
-        baseline=found.channel,
+        baseline=carried.channel,
         confusion=confusion,
         eta=np.where(weights > 0, eta, np.nan),
         weights=weights,
@@ -746,20 +750,20 @@ def _completed_result(
     )
 
 
-def _completed(found: Carried, data: Frequencies) -> Floats:
+def _completed(best: Carried, data: Frequencies) -> Floats:
     """Confusion matrices that follow from a channel and the mass that it carries.
 
     Mass that is not carried is divided in proportion to what remains of the true and
     of the predicted frequencies. The row of a class that a group never has is that of
     the channel.
     """
-    left_true = data.true - found.carried
-    left_predicted = np.maximum(data.predicted - found.carried @ found.channel, 0.0)
+    left_true = data.true - best.carried
+    left_predicted = np.maximum(data.predicted - best.carried @ best.channel, 0.0)
     totals = left_predicted.sum(axis=1)[:, None, None]
-    joint = found.carried[:, :, None] * found.channel
+    joint = best.carried[:, :, None] * best.channel
     product = left_true[:, :, None] * left_predicted[:, None, :]
     joint += quotients(product, totals)
-    confusion = np.tile(found.channel, (len(data.true), 1, 1))
+    confusion = np.tile(best.channel, (len(data.true), 1, 1))
     sums = joint.sum(axis=2, keepdims=True)
     np.divide(joint, sums, out=confusion, where=sums > 0)
     return confusion

@@ -209,9 +209,9 @@ def student(
     np.divide(noise**2, doubt, out=freedom, where=doubt * _MANY > noise**2)
 
     def quantiles(level: float) -> Any:
-        found = -stdtrit(freedom, level)
+        tails = -stdtrit(freedom, level)
         # Far in the tail SciPy returns infinity with the wrong sign.
-        return np.where(np.isfinite(found), found, math.inf) * np.sqrt(noise)
+        return np.where(np.isfinite(tails), tails, math.inf) * np.sqrt(noise)
 
     return quantiles
 
@@ -231,9 +231,9 @@ def exact_distance(rates: Floats, sizes: Floats, level: float) -> Floats:
     hits, misses = sizes * rates, sizes * (1 - rates)
     bounds = np.ones_like(hits)
     some = misses > 0
-    found = betainccinv(hits[some] + 1, misses[some], level)
+    upper = betainccinv(hits[some] + 1, misses[some], level)
     # Far in the tail SciPy sometimes finds none.
-    bounds[some] = np.where(np.isnan(found), 1, found)
+    bounds[some] = np.where(np.isnan(upper), 1, upper)
     return np.maximum(bounds - rates, 0)
 
 
@@ -362,11 +362,11 @@ def low_end(value: float, level: float, variances: Variances) -> float:
     """
 
     def excess(gap: float) -> float:
-        found = flat_tail(value - gap, gap, variances)
+        tail = flat_tail(value - gap, gap, variances)
         if gap <= 0.5:
-            return 2 * found - level
+            return 2 * tail - level
         other = value - (1 - gap)
-        return found + math.exp(-2 * other**2 / sum(variances)) - level
+        return tail + math.exp(-2 * other**2 / sum(variances)) - level
 
     if value <= 0 or excess(0.0) >= 0:
         return 0.0
@@ -419,8 +419,10 @@ def flat_tail(
         return 1.0
     total = sum(variances)
     first, second = (
-        math.sqrt(one * min(max(gap * (1 - gap), _LEAST) + n_added * one, 0.25))
-        for one in variances
+        math.sqrt(
+            variance * min(max(gap * (1 - gap), _LEAST) + n_added * variance, 0.25)
+        )
+        for variance in variances
     )
     length = total * (max(1 - gap, _LEAST) + n_added * total)
     low, high = -_FAR * first, min(excess, _FAR * first)
@@ -436,5 +438,5 @@ def flat_tail(
     crossing = np.exp(logarithms) @ _WEIGHTS * (high - low) / 2
     crossing /= first * math.sqrt(2 * math.pi)
     ends = ndtr(excess / first) * ndtr(excess / second)
-    found = 1 - float(ends) + float(crossing)
-    return min(found, math.exp(-2 * excess**2 / total))
+    tail = 1 - float(ends) + float(crossing)
+    return min(tail, math.exp(-2 * excess**2 / total))

@@ -282,16 +282,16 @@ def compare_madd(
     if method == "band":
         return _compare_histograms(value, histograms, observed, multigroup)
     shares = shares_of_groups(statistic)
-    one, _ = distribution_free(sizes, shares, multigroup, method)
+    noise_of_mean, _ = distribution_free(sizes, shares, multigroup, method)
 
     def free_above(level: float) -> Any:
-        return 2 * one(level)
+        return 2 * noise_of_mean(level)
 
     def free_below(level: float) -> Any:
         if method == "anytime":  # at once for all 2**n_bins functions
-            return 2 * one(level * 0.5**n_bins)
+            return 2 * noise_of_mean(level * 0.5**n_bins)
         roots = np.sqrt((n_bins - 1) / sizes)
-        return contrast(roots, shares, multigroup, power=1) + 2 * one(level)
+        return contrast(roots, shares, multigroup, power=1) + 2 * noise_of_mean(level)
 
     return with_values(value, histograms["values"], free_above, free_below)
 
@@ -506,10 +506,10 @@ def compare_max_gap(
     statistic, sizes = observed.statistic, observed.sizes
     gaps = group_gaps("max_gap", statistic, group_weights)
     value = float(np.nanmax(gaps.gaps)) if gaps.defined else math.nan
-    kept = np.flatnonzero(gaps.compared[: statistic.n_groups])
-    rates = statistic.means[kept]
+    compared = np.flatnonzero(gaps.compared[: statistic.n_groups])
+    rates = statistic.means[compared]
     return _compare_means(
-        value, (rates, rates), sizes[kept], gaps.weights[kept], "pooled", method
+        value, (rates, rates), sizes[compared], gaps.weights[compared], "pooled", method
     )
 
 
@@ -533,13 +533,17 @@ def compare_cvar(
     gaps = group_gaps("cvar_fairness", statistic, group_weights)
     if not gaps.defined:
         return UNDEFINED
-    kept = np.flatnonzero(gaps.compared[: statistic.n_groups])
-    rates, sizes, weights = statistic.means[kept], sizes[kept], gaps.weights[kept]
+    compared = np.flatnonzero(gaps.compared[: statistic.n_groups])
+    rates, sizes, weights = (
+        statistic.means[compared],
+        sizes[compared],
+        gaps.weights[compared],
+    )
 
     def tail(values: Floats) -> float:
         return tail_mean(values, weights, tail_shares(values, weights, alpha), alpha)
 
-    n_groups = len(kept)
+    n_groups = len(compared)
     if method == "band":
         variances = variances_of_means(rates, rates, sizes)
         above = normal(_tail_deviation(variances, weights, alpha, tail))
@@ -559,13 +563,13 @@ def compare_cvar(
             return min(each, noise)
 
     else:
-        one, _cdf = distribution_free(sizes, weights, "pooled", method)
+        noise_of_mean, _cdf = distribution_free(sizes, weights, "pooled", method)
 
         def below(level: float) -> Any:
-            return tail(one(level / (2 * n_groups)))
+            return tail(noise_of_mean(level / (2 * n_groups)))
 
         above = below
-    value = np.array([tail(gaps.gaps[kept])])
+    value = np.array([tail(gaps.gaps[compared])])
     return with_values(float(value[0]), value, above, below)
 
 

@@ -146,7 +146,9 @@ def _largest_error(
     if kind == "area":
         return np.asarray(np.maximum(np.maximum(up, down), 0) @ widths)
     if widths is not None:
-        up, down = (_with_bridges(one, generator) for one in (up, down))
+        up, down = (
+            _with_bridges(errors_one_way, generator) for errors_one_way in (up, down)
+        )
     return np.asarray(np.maximum(up, down).max(axis=-1))
 
 
@@ -198,9 +200,9 @@ def _noise_of_rates(
         errors.insert(0, (inside, rest))
     for group, (of_inside, of_rest) in enumerate(errors):
         ends = [cells.ends(group, part, odds_ratio) for part in cells.parts]
-        for found, end in ((lows, 0), (highs, 1)):
+        for of_end, end in ((lows, 0), (highs, 1)):
             x, y = np.maximum(ends[0][end], 0), np.maximum(ends[1][1 - end], 0)
-            found.append(_noise_of_ratio(x, y, of_inside[end], of_rest[1 - end]))
+            of_end.append(_noise_of_ratio(x, y, of_inside[end], of_rest[1 - end]))
     parts = [part.sum(axis=(0, 1)) for part in cells.parts]
     of_everyone = _noise_of_ratio(*parts, *of_parts)
     return Rates(np.stack(lows), np.stack(highs), (of_everyone, of_everyone))
@@ -300,12 +302,15 @@ def compare_known_rows(rows: ProxyRows) -> tuple[Bools, float]:
     Returns which cells they contradict, and how far the odds of some scores of a cell
     are at least from those of the cell.
     """
-    kept = (rows.known >= 0) & (rows.weights > 0)
-    if rows.from_known or not kept.any():
+    of_known_group = (rows.known >= 0) & (rows.weights > 0)
+    if rows.from_known or not of_known_group.any():
         return np.zeros(rows.n_cells, dtype=bool), np.nan
-    cells, groups = rows.cells[kept].astype(np.intp), rows.known[kept]
+    cells, groups = (
+        rows.cells[of_known_group].astype(np.intp),
+        rows.known[of_known_group],
+    )
     whole = _separation(rows, cells, groups, np.zeros(len(cells), np.intp), 1)
-    parts = _parts_by_score(cells, rows.lows[kept])
+    parts = _parts_by_score(cells, rows.lows[of_known_group])
     by_score = _separation(rows, cells, groups, parts, _N_PARTS)
     return np.any(whole > 1, axis=(1, 2)), float(by_score.max())
 
@@ -734,7 +739,7 @@ def _read(
     check_metric(metric)
     function, options = unwrapped(metric)
     if function not in _KNOWN:
-        names = ", ".join(known.__name__ for known in _KNOWN)
+        names = ", ".join(other.__name__ for other in _KNOWN)
         raise ValueError(
             f"metric must be one of {names}, or a functools.partial of it, got "
             f"{metric!r}."
@@ -768,11 +773,11 @@ def _read_scores(
     y_score: Any,
     options: dict[str, Any],
     kind: Kind,
-    given: dict[str, Any],
+    arguments: dict[str, Any],
 ) -> ProxyRows:
     """Rows with a score each, or of decisions with 0 and 1."""
     if isinstance(y_score, GroupedHistogram | GroupedScores):
-        rows = statistic_by_cell(y_score, y_true=y_true, **given)
+        rows = statistic_by_cell(y_score, y_true=y_true, **arguments)
         threshold = options.pop("threshold", None)
         if options.pop("pos_label", None) is not None:
             raise ValueError("pos_label must be None where a statistic holds scores.")
@@ -788,18 +793,18 @@ def _read_scores(
         values = parity_outcomes(y_score, **options)
     else:
         values = check_scores(y_score)
-    return rows_by_cell(values, **given)
+    return rows_by_cell(values, **arguments)
 
 
 def _label_pairs_by_cell(
-    y_true: Any, y_pred: Any, given: dict[str, Any]
+    y_true: Any, y_pred: Any, arguments: dict[str, Any]
 ) -> tuple[ProxyRows, int]:
     """Rows whose value is the position of true and predicted label, and the classes."""
     if isinstance(y_pred, GroupedConfusion):
-        rows = statistic_by_cell(y_pred, y_true=y_true, **given)
+        rows = statistic_by_cell(y_pred, y_true=y_true, **arguments)
         return rows, len(y_pred.classes)
     kinds, classes = encode_label_pairs(y_true, y_pred)
-    return rows_by_cell(kinds.astype(float), **given), len(classes)
+    return rows_by_cell(kinds.astype(float), **arguments), len(classes)
 
 
 def _split_labels(
@@ -856,8 +861,8 @@ def _at_points(cells: ScoreCells | DenseCells) -> DenseCells:
     thresholds, everyone = cells.thresholds[certain], late.everyone[certain]
     if len(thresholds) > _N_POINTS:
         levels = np.arange(1, _N_POINTS) / _N_POINTS * everyone[-1]
-        kept = np.searchsorted(everyone, levels)
-        thresholds = thresholds[np.unique(np.append(kept, len(thresholds) - 1))]
+        positions = np.searchsorted(everyone, levels)
+        thresholds = thresholds[np.unique(np.append(positions, len(thresholds) - 1))]
     kinds = np.searchsorted(thresholds, rows.highs)
     widths = np.append(np.diff(thresholds), 0.0)
     together = np.zeros(len(thresholds), dtype=np.intp)

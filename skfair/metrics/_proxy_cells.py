@@ -219,8 +219,10 @@ def _shares_of_known(
 ) -> Floats:
     """Shares of the groups among the known rows of each cell."""
     shape = len(cell_labels), len(labels)
-    at, kept = codes.astype(np.intp) * shape[1] + known, known >= 0
-    sums = np.bincount(at[kept], weights[kept], shape[0] * shape[1]).reshape(shape)
+    at, has_group = codes.astype(np.intp) * shape[1] + known, known >= 0
+    sums = np.bincount(at[has_group], weights[has_group], shape[0] * shape[1]).reshape(
+        shape
+    )
     empty = [repr(cell_labels[i]) for i in np.flatnonzero(sums.sum(axis=1) == 0)]
     if empty:
         raise ValueError(
@@ -231,10 +233,10 @@ def _shares_of_known(
 
 
 def _read_probabilities(
-    given: Any, known: Codes, labels: Labels
+    group_probabilities: Any, known: Codes, labels: Labels
 ) -> tuple[Floats, Labels, Codes]:
     """Probabilities by row or cell and group, labels, and known groups among these."""
-    names, columns = _columns_of_probabilities(given)
+    names, columns = _columns_of_probabilities(group_probabilities)
     try:
         table = np.column_stack([np.asarray(c, dtype=float) for c in columns])
     except (TypeError, ValueError) as error:
@@ -246,10 +248,10 @@ def _read_probabilities(
             f"{table[bad.argmax()].tolist()} ({counted(int(bad.sum()), 'such row')})."
         )
     if table.shape[1] == 1:
-        found = _two_labels(names[0], labels)
+        names_of_groups = _two_labels(names[0], labels)
         table = np.column_stack([1 - table[:, 0], table[:, 0]])
     else:
-        found = tuple(range(len(names)) if None in names else names)
+        names_of_groups = tuple(range(len(names)) if None in names else names)
         sums = table.sum(axis=1, keepdims=True)
         if (abs(sums - 1) > NEAR_ONE).any():
             row = int(abs(sums - 1).argmax())
@@ -258,21 +260,21 @@ def _read_probabilities(
                 f"{table[row].tolist()}, whose sum is {sums[row, 0]:g}."
             )
         table = table / sums
-    unknown = [label for label in labels if label not in found]
+    unknown = [label for label in labels if label not in names_of_groups]
     if unknown:
         raise ValueError(
             f"sensitive_features has the groups {unknown}, expected only groups of "
-            f"group_probabilities: {list(found)}."
+            f"group_probabilities: {list(names_of_groups)}."
         )
-    places = np.append(positions_in(found, labels), -1)
-    return table, found, places[known]
+    places = np.append(positions_in(names_of_groups, labels), -1)
+    return table, names_of_groups, places[known]
 
 
-def _columns_of_probabilities(given: Any) -> tuple[list[Any], list[Any]]:
+def _columns_of_probabilities(group_probabilities: Any) -> tuple[list[Any], list[Any]]:
     """Names and columns of probabilities; a mapping has a row for each of its cells."""
-    if not isinstance(given, Mapping):
-        return columns_of(given, "group_probabilities")
-    values = list(given.values())
+    if not isinstance(group_probabilities, Mapping):
+        return columns_of(group_probabilities, "group_probabilities")
+    values = list(group_probabilities.values())
     if values and all(isinstance(value, Mapping) for value in values):
         names = sort_labels({label for value in values for label in value})
         columns = [[value.get(name, 0.0) for value in values] for name in names]

@@ -18,7 +18,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from skfair._rows import Countable, Rows
 from skfair._utils._arrays import Floats, Integers
 from skfair._utils._validation import check_weights
-from skfair.groups import Groups, rows_by_code, with_labels, with_text_labels
+from skfair.groups import Groups, with_labels, with_text_labels
 from skfair.metrics._inputs import count_hits, ignore_undefined, in_place_of_rows
 from skfair.metrics._spec import number_of, pick, specification_of
 from skfair.metrics._strata import (
@@ -150,22 +150,19 @@ def _compared_in_strata(rows: Rows) -> Iterator[tuple[dict[str, Any], Rows]]:
     if rows.strata is None:
         yield {}, rows[rows.that_count()]
         return
-    counts = np.zeros(len(rows), dtype=bool)
-    counts[rows.that_count()] = True
-    codes = np.where(counts, rows.strata.codes, -1)
     found, _ = split_strata(
         rows.groups,
         rows.strata,
         rows.weight,
-        n_samples=len(codes),
+        n_samples=len(rows),
         leaves_groups_out=False,
     )
-    parts = rows_by_code(codes, len(rows.strata.labels))
-    for stratum, positions in zip(found, parts, strict=True):
+    rows = rows[rows.that_count()]
+    for stratum, (label, positions) in zip(found, rows.by_stratum(), strict=True):
         if stratum.groups is not None:
             part = rows[positions]
             groups = with_labels(part.groups, stratum.groups.labels)
-            yield {"stratum": stratum.label}, replace(part, groups=groups)
+            yield {"stratum": label}, replace(part, groups=groups)
 
 
 #: Statistics that take the place of rows.

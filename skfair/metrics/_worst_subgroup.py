@@ -212,13 +212,13 @@ default=None
     n_subgroups = check_integer("n_subgroups", n_subgroups, 1)
     n_permutations = check_integer("n_permutations", n_permutations, 0)
     generator = check_seed(random_state)
-    scores, kept = _scores(y_true, y_score, quality, pos_label, scale)
-    columns = _columns(sensitive_features, bins, len(kept))
+    scores, counts = _scores(y_true, y_score, quality, pos_label, scale)
+    columns = _columns(sensitive_features, bins, len(counts))
     if isinstance(sensitive_features, Groups):
-        kept &= sensitive_features.codes >= 0
+        counts &= sensitive_features.codes >= 0
         min_group_size = max(min_group_size, sensitive_features.min_group_size)
     codes = np.array([column_codes for _, column_codes, *_ in columns])
-    rows_of, reasons = _rows_of_strata(kept, control_features)
+    rows_of, reasons = _rows_of_strata(counts, control_features)
     parts = {
         label: rows_by_score(scores[rows], codes[:, rows])
         for label, rows in rows_of.items()
@@ -252,7 +252,9 @@ default=None
             for _ in range(n_permutations)
         )
         null = np.array(Parallel(n_jobs=n_jobs, verbose=verbose)(tasks))
-    subgroups = [(label, one) for label, several in best.items() for one in several]
+    subgroups = [
+        (label, subgroup) for label, several in best.items() for subgroup in several
+    ]
     subgroups = sorted(subgroups, key=lambda pair: -pair[1].value)[:n_subgroups]
     result = _result(subgroups, entries, columns, null, quality)
     return result if control_features is None else _with_strata(result, subgroups)
@@ -268,21 +270,23 @@ def _with_strata(
 
 
 def _rows_of_strata(
-    kept: Bools, control_features: Any
+    counts: Bools, control_features: Any
 ) -> tuple[dict[Hashable, Integers], dict[Hashable, str]]:
     """Rows that count in each stratum, of all under None; why other strata lack."""
     if control_features is None:
-        return {None: np.flatnonzero(kept)}, {}
-    everyone = Groups(np.where(kept, 0, -1), ("everyone",))
+        return {None: np.flatnonzero(counts)}, {}
+    everyone = Groups(np.where(counts, 0, -1), ("everyone",))
     strata, _ = split_strata(
         everyone,
         control_features,
         None,
-        n_samples=len(kept),
+        n_samples=len(counts),
         leaves_groups_out=True,
     )
-    rows = {one.label: one.rows for one in strata if one.groups is not None}
-    return rows, {one.label: one.reason for one in strata if one.reason}
+    rows = {
+        stratum.label: stratum.rows for stratum in strata if stratum.groups is not None
+    }
+    return rows, {stratum.label: stratum.reason for stratum in strata if stratum.reason}
 
 
 #: A column: its name, the code of each row, and the values and texts of the codes.
@@ -312,8 +316,8 @@ def _scores(
             f"scale must be 'probability' unless quality is 'mcdp', got {scale!r}."
         )
     outcomes, mask = outcomes_of(y_true, response, quality, pos_label)
-    kept = np.ones(len(outcomes), dtype=bool) if mask is None else mask
-    return outcomes.astype(np.float64), kept
+    counts = np.ones(len(outcomes), dtype=bool) if mask is None else mask
+    return outcomes.astype(np.float64), counts
 
 
 def _columns(data: Any, bins: Any, n_samples: int) -> list[Column]:
@@ -500,7 +504,7 @@ class Subgroup(NamedTuple):
 
 def _largest_value(strata: Sequence[Entries], min_size: int) -> float:
     """Largest value of any subgroup of any stratum, each of which has one."""
-    return max(_search_subgroups(one, min_size, 1)[0].value for one in strata)
+    return max(_search_subgroups(entries, min_size, 1)[0].value for entries in strata)
 
 
 def _search_subgroups(entries: Entries, min_size: int, n_best: int) -> list[Subgroup]:
@@ -539,8 +543,8 @@ def _refine(
     if not large.any():
         return []
     if not large.all():
-        kept = large[codes]
-        chosen, codes = chosen[kept], codes[kept]
+        is_large = large[codes]
+        chosen, codes = chosen[is_large], codes[is_large]
     order = np.argsort(codes, kind="stable")
     chosen, codes = chosen[order], codes[order]
     starts = np.flatnonzero(np.diff(codes, prepend=-1))
@@ -614,8 +618,8 @@ def _keep(child: Subgroup, best: list[Subgroup], n_best: int) -> None:
     if len(best) == n_best and child.value < best[-1].value - _ROUNDING:
         return
 
-    def length(one: Subgroup) -> tuple[int, tuple[tuple[int, int], ...]]:
-        return len(one.conditions), one.conditions
+    def length(subgroup: Subgroup) -> tuple[int, tuple[tuple[int, int], ...]]:
+        return len(subgroup.conditions), subgroup.conditions
 
     for i, other in enumerate(best):
         if other.size == child.size and np.array_equal(other.entries, child.entries):
@@ -623,7 +627,7 @@ def _keep(child: Subgroup, best: list[Subgroup], n_best: int) -> None:
             break
     else:
         best.append(child)
-    best.sort(key=lambda one: (-one.value, *length(one)))
+    best.sort(key=lambda subgroup: (-subgroup.value, *length(subgroup)))
     del best[n_best:]
 
 

@@ -113,7 +113,7 @@ class ScoreRepairer(
         `expected_mcdp`. Scores of groups that are nowhere further apart stay as they
         are; 0 repairs in full, to the mean of the groups' quantile functions. None
         repairs by `repair_level`.
-    confidence : float in (0, 1) or None, default=None
+    confidence_level : float in (0, 1) or None, default=None
         Probability with which the true gap, that of infinitely many new rows, is at
         most `max_mcdp`: the gap that is aimed at is smaller by the noise of the rows
         given to `fit`. None aims at `max_mcdp` itself, which the true gap exceeds by
@@ -146,8 +146,8 @@ class ScoreRepairer(
     repair_level_ : float or None
         Level of repair; None if `max_mcdp` is given.
     certified_mcdp_ : float or None
-        What the true gap is at most, with the probability `confidence`: more than
-        `max_mcdp` where the rows are too few. None without `confidence`.
+        What the true gap is at most, with the probability `confidence_level`: more than
+        `max_mcdp` where the rows are too few. None without `confidence_level`.
     groups_ : tuple of length n_groups
         Labels of the groups.
     strata_ : tuple of length n_strata
@@ -186,9 +186,9 @@ class ScoreRepairer(
     distributions [2]_.
 
     Confidence: the difference of the CDFs of two groups of n and m rows is within
-    :math:`q \sqrt{1 / n + 1 / m}` of the true one with the probability `confidence`,
+    :math:`q \sqrt{1 / n + 1 / m}` of the true one at the level `confidence_level`,
     where :math:`q = \sqrt{\log(2 / \alpha) / 2}` is the bound of Dvoretzky, Kiefer,
-    Wolfowitz and Massart and alpha is ``1 - confidence``, shared by all pairs of
+    Wolfowitz and Massart and alpha is ``1 - confidence_level``, shared by all pairs of
     groups. An increasing map of each group changes nothing of that. The gap aimed at is
     smaller than `max_mcdp` by this noise of the two smallest groups, and by a row of
     each; CDFs are not smoothed.
@@ -257,7 +257,7 @@ class ScoreRepairer(
         repair_level: float = 1.0,
         *,
         max_mcdp: float | None = None,
-        confidence: float | None = None,
+        confidence_level: float | None = None,
         ties: Literal["mid", "random"] = "mid",
         scale: Literal["probability", "real"] = "probability",
         unknown_groups: Literal["raise", "pooled"] = "raise",
@@ -266,7 +266,7 @@ class ScoreRepairer(
     ) -> None:
         self.repair_level = repair_level
         self.max_mcdp = max_mcdp
-        self.confidence = confidence
+        self.confidence_level = confidence_level
         self.ties = ties
         self.scale = scale
         self.unknown_groups = unknown_groups
@@ -327,7 +327,7 @@ GroupedScores or GroupedHistogram
             If strata without two groups are left out: their scores stay as they are.
         skfair.exceptions.MitigationWarning
             If rows are too few, or share too many scores, for `max_mcdp` to hold with
-            the probability `confidence`.
+            the probability `confidence_level`.
         """
         self._check_parameters()
         if isinstance(scores, GroupedScores | GroupedHistogram):
@@ -359,15 +359,15 @@ GroupedScores or GroupedHistogram
         return self
 
     def _warn_of_gap(self, repair: Any) -> None:
-        """Warn if the gap is not below `max_mcdp` with the probability `confidence`.
+        """Warn if the gap is not below `max_mcdp` at the level `confidence_level`.
 
         The warning begins with the name of `repair`, the estimator of the user.
         """
         certified, asked = self.certified_mcdp_, self.max_mcdp
         if certified is not None and asked is not None and certified > asked:
             warn_user(
-                f"{type(repair).__name__}: max_mcdp={asked:g} does not hold "
-                f"with confidence={self.confidence:g}: the true gap is at most "
+                f"{type(repair).__name__}: max_mcdp={asked:g} does not hold with "
+                f"confidence_level={self.confidence_level:g}: the true gap is at most "
                 f"{certified:.3f} with this probability, because rows are "
                 "few or share scores. Give more rows, or ties='random' where scores "
                 "are shared.",
@@ -396,7 +396,7 @@ GroupedScores or GroupedHistogram
         """Learn from the scores of the groups."""
         ends = ends_of(self.scale, statistic.scores)
         # Certificates hold for exact CDFs.
-        smooth = self.max_mcdp is not None and self.confidence is None
+        smooth = self.max_mcdp is not None and self.confidence_level is None
         smooth &= self.scale == "probability"
         return self._learn(GroupCDFs.of(statistic, ends=ends, smooth=smooth))
 
@@ -415,8 +415,8 @@ GroupedScores or GroupedHistogram
             self._path = TargetBand.within(learnt, self.max_mcdp)
         self._set_repaired_scores()
         self.certified_mcdp_: float | None = None
-        if self.max_mcdp is not None and self.confidence is not None:
-            self._certify(self.max_mcdp, 1 - self.confidence)
+        if self.max_mcdp is not None and self.confidence_level is not None:
+            self._certify(self.max_mcdp, 1 - self.confidence_level)
         return self
 
     def _set_repaired_scores(self) -> None:
@@ -470,8 +470,8 @@ GroupedScores or GroupedHistogram
         self.groups_, self.strata_, self._left_rows_out = groups, strata, False
         # All strata together have the confidence asked for.
         options: dict[str, Any] = {}
-        if self.confidence is not None:
-            options["confidence"] = 1 - (1 - self.confidence) / len(strata)
+        if self.confidence_level is not None:
+            options["confidence_level"] = 1 - (1 - self.confidence_level) / len(strata)
         self.stratum_repairers_ = {
             label: clone(self).set_params(**options)._learn_statistic(own)
             for label, own in zip(strata, statistics, strict=True)
@@ -479,7 +479,7 @@ GroupedScores or GroupedHistogram
         self.repair_level_ = None if self.max_mcdp is not None else self.repair_level
         self.cdfs_, self.repaired_scores_, self.pooled_cdf_ = (), (), None
         self.certified_mcdp_ = None
-        if self.confidence is not None:
+        if self.confidence_level is not None:
             repairers = self.stratum_repairers_.values()
             self.certified_mcdp_ = max(own.certified_mcdp_ or 0.0 for own in repairers)
 
@@ -523,8 +523,8 @@ GroupedScores or GroupedHistogram
         check_choice("scale", self.scale, ("probability", "real"))
         level = check_real("repair_level", self.repair_level, 0, 1)
         check_repair_options(self, level, default=1)
-        if self.confidence is not None:
-            name, value = "confidence", self.confidence
+        if self.confidence_level is not None:
+            name, value = "confidence_level", self.confidence_level
             check_real(name, value, 0, 1, closed="neither", alternative="None or ")
             if self.max_mcdp is None:
                 raise ParameterError(

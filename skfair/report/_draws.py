@@ -99,6 +99,8 @@ class DrawsDone:
 
     def __call__(self, n_groups: int) -> None:
         """Count a draw, which takes time in proportion to the number of groups."""
+        if not self.progress.verbose:
+            return
         self.done += 1
         self.work_done += n_groups
         text = f"{self.done:,} of {self.total:,} draws"
@@ -402,9 +404,13 @@ def _observe(sample: Sample, key: str) -> Observed:
         return Observed(statistic, sample.effective_sizes())
     if measure.question == "errors":
         sizes = sample.effective_sizes(audit.y_true, len(audit.classes))
-        return Observed(sample.errors, sizes.reshape(-1, len(audit.classes)))
+        return Observed(
+            sample.statistic("errors"), sizes.reshape(-1, len(audit.classes))
+        )
     if measure.question == "decisions":
-        return Observed(sample.decisions, sample.decisions.effective_sizes)
+        return Observed(
+            sample.statistic("decisions"), sample.statistic("decisions").effective_sizes
+        )
     scores = sample.model.y_score
     assert scores is not None
     statistic = count_outcomes(audit, scores, sample.groups)

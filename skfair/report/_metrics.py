@@ -211,18 +211,20 @@ class Measure:
 
 def _locate_outlier(sample: Sample) -> Located:
     """Locate the group that is furthest from the average group."""
-    rates = sample.decisions.means
+    rates = sample.statistic("decisions").means
     average = float(rates.mean())
     # Of two groups both are as far: rounding decides on none.
     outlier = int(np.abs(rates - average).round(12).argmax())
-    value = max_gap(None, sample.decisions)
+    value = max_gap(None, sample.statistic("decisions"))
     return Located(value, (outlier, None), (float(rates[outlier]), average))
 
 
 def _locate_tail(sample: Sample) -> Located:
     """Value of CVaR fairness, which no pair of groups has."""
     alpha = sample.audit.options.alpha
-    return Located(cvar_fairness(None, sample.decisions, alpha=alpha), (0, None))
+    return Located(
+        cvar_fairness(None, sample.statistic("decisions"), alpha=alpha), (0, None)
+    )
 
 
 def _locate_baseline(sample: Sample) -> Located:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from skfair._rows import Countable, Rows
 from skfair._utils._arrays import Floats, Integers, quotients
-from skfair.groups import Groups, positions_in, sort_labels, sum_by_code
+from skfair.groups import Groups, positions_in, sort_labels
 from skfair.metrics import DCPResult
 from skfair.metrics._calibration_gap import Steps
 from skfair.metrics._noise import Comparisons
@@ -65,12 +65,6 @@ class Sample:
         return replace(self, model=model, audit=audit, attribute=attribute)
 
     @cached_property
-    def decisions(self) -> GroupedOutcomes:
-        """Positive decisions of each group."""
-        found: GroupedOutcomes = self._counted("decisions")
-        return found
-
-    @cached_property
     def rows(self) -> Rows:
         """Entries with their groups, true classes and decisions."""
         audit = self.audit
@@ -102,27 +96,6 @@ class Sample:
         kind = GroupedConfusion if of_errors else GroupedOutcomes
         return Countable(rows, kind._from_rows)
 
-    @cached_property
-    def scores(self) -> Any:
-        """Scores of each group, or their ranks among the rows that are compared."""
-        return self._of_numbers("scores")
-
-    @cached_property
-    def calibration(self) -> Steps:
-        """Outcomes minus scores of each group, in the order of the scores."""
-        found: Steps = self._counted("calibration")
-        return found
-
-    @cached_property
-    def mean_errors(self) -> Any:
-        """Predicted minus true numbers of each group."""
-        return self._of_numbers("mean errors")
-
-    @cached_property
-    def absolute_errors(self) -> Any:
-        """Distances of predicted from true numbers of each group."""
-        return self._of_numbers("absolute errors")
-
     def _numbers(self, question: str) -> NDArray[Any]:
         """Scores or errors that a question is about."""
         if question == "scores":
@@ -131,42 +104,39 @@ class Sample:
         errors = self.audit.errors_of(self.model)
         return errors if question == "mean errors" else np.abs(errors)
 
-    def _of_numbers(self, question: str) -> Any:
-        return self._counted(question)
-
     @cached_property
-    def errors(self) -> GroupedConfusion:
-        """Confusion matrix of each group."""
-        found: GroupedConfusion = self._counted("errors")
-        return found
+    def _statistics(self) -> dict[str, Any]:
+        """Statistics by question, of those for which it was asked."""
+        return {}
 
-    def _counted(self, question: str) -> Any:
-        """Statistic of the rows as given."""
-        rows, count = self.countable(question)
-        return count(rows)
+    def statistic(self, question: str) -> Any:
+        """Return the statistic that metrics of a question read."""
+        if question not in self._statistics:
+            rows, count = self.countable(question)
+            self._statistics[question] = count(rows)
+        return self._statistics[question]
 
     @cached_property
     def baseline(self) -> tuple[float, list[float] | None]:
         """DCP, and the bounds of it where the search for a certificate ended early."""
-        searched = DCPResult.from_predictions(None, self.errors, time_limit=DCP_SECONDS)
+        searched = DCPResult.from_predictions(
+            None, self.statistic("errors"), time_limit=DCP_SECONDS
+        )
         bounds = None if searched.optimal else [searched.lower, searched.upper]
         return searched.upper, bounds
 
     @property
     def few_of_labels(self) -> list[tuple[int, int, int]]:
         """Group, true class and rows of what equalized odds leaves out."""
-        counts = self.errors.label_counts
-        few = (counts < self.errors.min_group_size) & counts.any(axis=0)
+        errors = self.statistic("errors")
+        counts = errors.label_counts
+        few = (counts < errors.min_group_size) & counts.any(axis=0)
         return [(int(i), int(j), int(counts[i, j])) for i, j in np.argwhere(few)]
 
     @cached_property
     def comparisons(self) -> dict[str, Comparisons]:
         """What metrics compare, by key, of those for which it was asked."""
         return {}
-
-    def statistic(self, question: str) -> Any:
-        """Return the statistic that metrics of a question read."""
-        return getattr(self, question.replace(" ", "_"))
 
     def effective_sizes(self, codes: Any = 0, n_codes: int = 1) -> Floats:
         """Kish's effective number of rows of each group, and of each code in it."""
@@ -268,17 +238,15 @@ def count_outcomes(
     audit: Audit, outcomes: NDArray[Any], groups: Groups
 ) -> GroupedOutcomes:
     """Sum outcomes in [0, 1] by group, with numbers and squared weights of rows."""
-    statistic = GroupedOutcomes.from_outcomes(
-        outcomes.astype(float), sensitive_features=groups, sample_weight=audit.weights
+    weighted = audit.weighted
+    rows = Rows(
+        groups,
+        y_pred=outcomes.astype(float),
+        weight=audit.weights if weighted else None,
+        n=audit.n_alike,
+        squares=audit.squares if weighted else None,
     )
-    if audit.n_alike is None:
-        return statistic
-    counts, squares = (
-        sum_by_code(groups.codes, values, statistic.n_groups)
-        for values in (audit.n_alike, audit.squares)
-        if values is not None
-    )
-    return replace(statistic, counts=counts.astype(np.intp), squares=squares)
+    return rows.statistic(GroupedOutcomes)
 
 
 def _count_rows_in_cells(

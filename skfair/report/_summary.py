@@ -293,7 +293,7 @@ def _n_in_tail(sample: Sample) -> int:
     if not sample.comparable:
         return 0
     alpha = sample.audit.options.alpha
-    table = cvar_fairness_report(None, sample.decisions, alpha=alpha)
+    table = cvar_fairness_report(None, sample.statistic("decisions"), alpha=alpha)
     return int(table["in_tail"].sum())
 
 
@@ -354,8 +354,8 @@ def _rates(audit: Audit, model: Model, rows: Integers) -> Numbers:
 def _selections(sample: Sample) -> list[dict[str, Any]]:
     """Compute the selection rate of each group, and whether it differs."""
     options = sample.audit.options
-    positions = tuple(range(sample.decisions.n_groups))
-    selected = replace(sample.decisions, labels=positions, names=())
+    positions = tuple(range(sample.statistic("decisions").n_groups))
+    selected = replace(sample.statistic("decisions"), labels=positions, names=())
     with ignore_undefined():
         # The report says itself that a single group cannot be compared.
         table = cvar_fairness_report(
@@ -502,11 +502,11 @@ def _cdf_curves(sample: Sample) -> list[dict[str, list[float]]]:
     """
     low, high, digits = 0.0, 1.0, 4
     if sample.audit.of_numbers:
-        low, high = (float(sample.scores.scores[i]) for i in (0, -1))
+        low, high = (float(sample.statistic("scores").scores[i]) for i in (0, -1))
         digits = 4 - math.floor(math.log10((high - low) or 1))
     even, curves = np.linspace(0, 1, _N_POINTS), []
-    for group in range(sample.scores.n_groups):
-        scores, cdf = sample.scores.cdf(group)
+    for group in range(sample.statistic("scores").n_groups):
+        scores, cdf = sample.statistic("scores").cdf(group)
         along = low + (high - low) * even
         kept = np.union1d(np.searchsorted(scores, along), np.searchsorted(cdf, even))
         kept = kept[kept < len(scores)]

@@ -36,17 +36,6 @@ def test_the_mark_is_as_long_as_the_gap(n_groups):
     assert display.ax_.get_title() == "credit"
 
 
-def test_from_estimator_draws_probabilities():
-    y_true, y_score, groups = rows()
-    X = np.column_stack([y_score, groups])
-    model = LogisticRegression().fit(X, y_true)
-    ours = CalibrationGapDisplay.from_estimator(model, X, y_true, sensitive_features=1)
-    scores = model.predict_proba(X)[:, 1]
-    value = calibration_gap(y_true, scores, sensitive_features=groups)
-    assert ours.value == pytest.approx(value)
-    assert ours.name == "LogisticRegression"
-
-
 def test_an_estimator_is_drawn_for_the_positive_label():
     y_true, y_score, groups = rows()
     labels = np.where(y_true, "yes", "no")

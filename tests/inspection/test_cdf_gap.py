@@ -43,9 +43,9 @@ def test_lines_are_the_cdfs(scored, weighted):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "epsilon",
-    [0.05, *(pytest.param(e, marks=pytest.mark.slow) for e in (0.01, 0.1, 0.2, 0.3))],
+    [0.01, 0.05, 0.2, 0.3],
 )
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(4))
 def test_marks_are_mcdp(epsilon, seed):
     generator = np.random.default_rng(seed)
     groups = generator.integers(2 + seed % 2, size=60)

@@ -2,6 +2,7 @@
 
 import dataclasses
 import importlib
+import inspect
 import pickle
 import sys
 from functools import partial
@@ -16,6 +17,7 @@ from sklearn.model_selection import ShuffleSplit, cross_val_predict, cross_valid
 
 import skfair.inspection
 import skfair.report
+from skfair._utils._hints import makers_of
 from skfair.groups import encode_groups
 from skfair.inspection import (
     CDFGapDisplay,
@@ -168,21 +170,32 @@ def test_columns_of_arrays(display_class):
         make(model, X, sensitive_features="sex")
 
 
+DISPLAYS = [name for name in skfair.inspection.__all__ if name.endswith("Display")]
+
+
 @pytest.mark.promise("Parts that need an extra say which")
-def test_clear_error_without_matplotlib(display_class, scored, fitted, monkeypatch):
-    y_true, y_score, sex = scored
-    model, X, _ = fitted
-    display = quick(display_class)(y_true, y_score, sensitive_features=sex)
+@pytest.mark.parametrize("name", DISPLAYS)
+def test_clear_error_without_matplotlib(name, monkeypatch):
+    made = getattr(skfair.inspection, name)
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    for call in (
-        partial(quick(display_class), y_true, y_score, sensitive_features=sex),
-        partial(
-            quick(display_class, "from_estimator"), model, X, sensitive_features="sex"
-        ),
-        display.plot,
-    ):
-        with pytest.raises(ImportError, match=r'pip install -e "\.\[plot\]"'):
-            call()
+    for maker in makers_of(made):
+        make = getattr(made, maker.partition(".")[2])
+        needed = {
+            parameter.name: None
+            for parameter in inspect.signature(make).parameters.values()
+            if parameter.default is parameter.empty
+            and parameter.kind is not parameter.VAR_KEYWORD
+        }
+        with pytest.raises(ImportError, match=rf"{maker} needs .*\[plot\]"):
+            make(**needed)
+
+
+def test_a_display_is_plotted_by_matplotlib(scored, monkeypatch):
+    _, y_score, sex = scored
+    display = CDFGapDisplay.from_predictions(None, y_score, sensitive_features=sex)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(ImportError, match=r'pip install -e "\.\[plot\]"'):
+        display.plot()
 
 
 def test_import_without_matplotlib(monkeypatch):

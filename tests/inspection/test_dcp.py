@@ -59,16 +59,6 @@ def test_from_estimator(fitted):
     assert display.name == "LogisticRegression"
 
 
-def test_draws_on_given_axes():
-    import matplotlib.pyplot as plt
-
-    ax = plt.figure().add_subplot()
-    y_true, y_pred, groups = predictions()
-    display = draw(y_true, y_pred, sensitive_features=groups, ax=ax)
-    assert display.ax_ is ax
-    display.figure_.canvas.draw()
-
-
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.UndefinedMetricWarning")
 def test_undefined():
     from skfair.groups import encode_groups

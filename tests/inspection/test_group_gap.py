@@ -1,14 +1,9 @@
 """The picture of the groups' gaps."""
 
-import importlib
-import sys
-
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.exceptions import NotFittedError, UndefinedMetricWarning
-from sklearn.linear_model import LogisticRegression
+from sklearn.exceptions import UndefinedMetricWarning
 
 from skfair.groups import encode_groups
 from skfair.inspection import GroupGapDisplay
@@ -62,57 +57,6 @@ def test_few_groups_are_named_and_many_are_not(legend_texts):
     assert any("30 groups (n = " in text for text in legend_texts(display.ax_))
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("selector", ["sex", ["sex", "race"], 0, lambda X: X["sex"]])
-def test_from_estimator_equals_from_predictions(fitted, selector):
-    model, X, y = fitted
-    ours = GroupGapDisplay.from_estimator(
-        model, X, y, sensitive_features=selector, quality="true_positive_rate"
-    )
-    columns = X[["sex", "race"]] if isinstance(selector, list) else X["sex"]
-    expected = GroupGapDisplay.from_predictions(
-        y,
-        model.predict(X),
-        sensitive_features=columns,
-        quality="true_positive_rate",
-        pos_label="yes",
-    )
-    ours_report = ours.report.reset_index(drop=True)
-    pd.testing.assert_frame_equal(ours_report, expected.report.reset_index(drop=True))
-    assert ours.ax_.get_title() == "Pipeline"
-    assert "true positive rate" in ours.ax_.get_xlabel()
-
-
-def test_labels_may_be_given_beside_x(fitted):
-    model, X, y = fitted
-    display = GroupGapDisplay.from_estimator(
-        model, X, y, sensitive_features=X["race"].tolist(), quality="error_rate"
-    )
-    assert set(display.report.index) == {"x", "y"}
-
-
-def test_unfitted_estimator(fitted):
-    _, X, y = fitted
-    with pytest.raises(NotFittedError):
-        GroupGapDisplay.from_estimator(
-            LogisticRegression(), X, y, sensitive_features="sex"
-        )
-
-
-@pytest.mark.slow
-def test_given_axes_and_another_plot():
-    y_pred, groups = rows_of(5)
-    figure, axes = plt.subplots(1, 2)
-    display = GroupGapDisplay.from_predictions(
-        None, y_pred, sensitive_features=groups, ax=axes[1], name="first"
-    )
-    assert display.figure_ is figure
-    assert display.ax_ is axes[1]
-    assert display.plot(axes[0], name="second") is display
-    assert axes[0].get_title() == "second"
-    assert display.plot().figure_ is not figure
-
-
 def test_statistic_in_place_of_rows():
     y_pred, groups = rows_of(5)
     statistic = GroupedOutcomes.from_outcomes(y_pred, sensitive_features=groups)
@@ -150,30 +94,6 @@ def test_nothing_to_compare():
         pytest.raises(ValueError, match=r"nothing to compare.*\['a'\]"),
     ):
         GroupGapDisplay.from_predictions(None, [1, 0], sensitive_features=["a", "a"])
-
-
-def test_clear_error_without_matplotlib(monkeypatch):
-    y_pred, groups = rows_of(3)
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(ImportError, match=r'pip install -e "\.\[plot\]"'):
-        GroupGapDisplay.from_predictions(None, y_pred, sensitive_features=groups)
-    importlib.import_module("skfair.inspection")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("hostile", ["_x", "$a$", "a\nb", "x" * 90])
-def test_labels_are_shown_as_they_are(hostile):
-    y_pred, groups = rows_of(2)
-    labels = np.where(groups == 0, hostile, "M").astype(object)
-    display = GroupGapDisplay.from_predictions(
-        None, y_pred, sensitive_features=labels, name=hostile
-    )
-    texts = [*display.ax_.get_yticklabels(), display.ax_.title]
-    display.figure_.draw_without_rendering()
-    assert not any(text._preprocess_math(text.get_text())[1] for text in texts)
-    assert any(
-        " ".join(hostile.split())[:30] in t.get_text().replace("\\", "") for t in texts
-    )
 
 
 def test_the_stratum_with_the_largest_tail_is_drawn():

@@ -1,7 +1,5 @@
 """Pictures of metrics by group."""
 
-import sys
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -121,12 +119,3 @@ def test_strata_many_groups_many_metrics_and_given_axes(table):
         sensitive_features=[f"site {i % 50}" for i in range(200)],
     )
     assert many.axes_[0].get_ylabel() == "50 groups"
-
-
-def test_clear_error_without_matplotlib(table, model, monkeypatch):
-    X, y = table
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(ImportError, match="GroupMetricsDisplay"):
-        GroupMetricsDisplay.from_estimator(
-            model, X[["x0", "x1"]], y, metrics="accuracy", sensitive_features=X["sex"]
-        )

@@ -1,5 +1,3 @@
-import sys
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -146,17 +144,6 @@ def test_without_standard_deviations(cv_results, legend_texts):
 
 
 @pytest.mark.slow
-def test_given_axes_and_replot(cv_results):
-    import matplotlib.pyplot as plt
-
-    figure, ax = plt.subplots()
-    display = TradeOffDisplay.from_cv_results(cv_results, rule=RULE, ax=ax)
-    assert (display.ax_, display.figure_) == (ax, figure)
-    assert display.plot(ax) is display
-    assert display.plot().figure_ is not figure
-
-
-@pytest.mark.slow
 def test_many_candidates():
     generator = np.random.default_rng(0)
     means = generator.random((2, 3000))
@@ -198,14 +185,3 @@ def test_errors(cv_results, search):
     cv_results["mean_test_ap"][:] = np.nan
     with pytest.raises(ValueError, match="No candidate has finite scores in both"):
         make(cv_results, rule=RULE)
-
-
-def test_clear_error_without_matplotlib(cv_results, monkeypatch):
-    display = TradeOffDisplay.from_cv_results(cv_results, rule=RULE)
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    for call in (
-        lambda: TradeOffDisplay.from_cv_results(cv_results, rule=RULE),
-        display.plot,
-    ):
-        with pytest.raises(ImportError, match=r'pip install -e "\.\[plot\]"'):
-            call()

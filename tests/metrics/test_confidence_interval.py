@@ -32,7 +32,6 @@ from skfair.metrics._noise import (
     high_end_at_one_score,
     low_end,
 )
-from skfair.metrics._noise_of_metrics import least_differences
 from skfair.metrics._spec import specification_of
 from skfair.statistics import GroupedConfusion, GroupedOutcomes, GroupedScores
 
@@ -155,19 +154,6 @@ def test_ends_of_gaps_are_monotone(end):
     assert (sign * (values - ends) >= -1e-9).all()
 
 
-def test_end_at_one_score_is_of_the_most_variable_proportions():
-    first, second, value, quantile = 1 / 50, 1 / 30, 0.4, stats.norm.ppf(0.99)
-    gaps, shares = np.linspace(0.4, 0.9, 2001), np.linspace(0, 1, 2001)[:, np.newaxis]
-    others = shares - gaps
-    variances = first * shares * (1 - shares) + second * others * (1 - others)
-    most = variances.max(axis=0) + first**2 + second**2
-    most = np.minimum(most, (first + second) / 4)
-    seen = value + np.sqrt(first**2 + second**2) / 2  # half a row of each group
-    expected = gaps[(gaps - seen <= quantile * np.sqrt(most)).nonzero()[0][-1]]
-    found = high_end_at_one_score(value, 0.01, (first, second))
-    assert found == pytest.approx(expected, abs=1e-3)
-
-
 @pytest.mark.parametrize(("first", "second"), [(0.2, 0.0), (0.1, 0.0), (0.3, 0.0)])
 def test_exact_coverage_of_rates_next_to_zero(first, second):
     hits, sizes = np.arange(21), np.array([20, 200])
@@ -215,18 +201,24 @@ def test_upper_ends_of_two_rates_are_too_low_in_five_percent(metric, sizes):
 
 
 @pytest.mark.parametrize(
-    "metric",
+    ("metric", "sizes"),
     [
-        mcdp,
-        abcc,
-        demographic_parity_difference,
-        partial(demographic_parity_difference, multigroup="pooled"),
-        max_gap,
-        partial(cvar_fairness, alpha=0),
-        partial(cvar_fairness, alpha=0.9),
+        (demographic_parity_difference, (50, 20_000)),
+        (partial(madd, bandwidth=0.5), (50, 20_000)),
+        *(
+            pytest.param(metric, sizes, marks=pytest.mark.slow)
+            for metric in (
+                mcdp,
+                abcc,
+                partial(demographic_parity_difference, multigroup="pooled"),
+                max_gap,
+                partial(cvar_fairness, alpha=0),
+                partial(cvar_fairness, alpha=0.9),
+            )
+            for sizes in ((50, 20_000), (100, 100))
+        ),
     ],
 )
-@pytest.mark.parametrize("sizes", [(50, 20_000), (30, 300), (100, 100)])
 def test_lower_ends_of_equal_rates_are_above_zero_at_the_level(metric, sizes):
     """Exact probabilities over the counts of the first group."""
     for rate in (0.05, 0.3):
@@ -255,19 +247,6 @@ def of_hits(metric, sizes, hits):
         )
     counts = sizes.astype(int)
     return GroupedOutcomes(hits, sizes, counts, sizes, ("a", "b"))
-
-
-def test_estimates_of_differences_are_not_too_large_on_average():
-    noise = np.random.default_rng(0).standard_normal(200_000)
-    for true in (0.0, 0.3, 1.0, 3.0):
-        for assumed in (1.0, 1.5):  # a deviation that is too large is safe
-            least, slopes = least_differences(np.abs(true + noise), np.full(1, assumed))
-            assert least.mean() <= true + 0.01
-            steps, _ = least_differences(
-                np.abs(true + noise) + 1e-6, np.full(1, assumed)
-            )
-            assert np.allclose((steps - least) / 1e-6, slopes, atol=1e-3)
-    assert least_differences(np.array([9.0]), np.ones(1))[0] == pytest.approx(9)
 
 
 @pytest.mark.parametrize("multigroup", ["pairwise", "pooled"])
@@ -423,25 +402,6 @@ def test_extreme_rates_have_noise():
     )
     assert found.lower == 0
     assert 0.1 < found.upper < 0.3
-
-
-@pytest.mark.parametrize("share", [0.05, 0.5])
-def test_lower_end_of_madd_of_two_bins_is_seldom_above_0_by_chance(share):
-    # All numbers of the small group; the large one has the true share.
-    metric, n_small, n_large = partial(madd, bandwidth=0.5), 50, 20_000
-    scores, groups = np.array([0.0, 1.0, 0.0, 1.0]), np.array([0, 0, 1, 1])
-    large = n_large - int(share * n_large), int(share * n_large)
-    chance = 0.0
-    for hits in range(n_small + 1):
-        counts = np.array([n_small - hits, hits, *large])
-        rows = np.repeat(np.arange(4), counts)
-        statistic = GroupedScores.from_scores(
-            scores[rows], sensitive_features=groups[rows]
-        )
-        found = confidence_interval(metric, None, statistic)
-        if found.lower > 0:
-            chance += stats.binom.pmf(hits, n_small, share)
-    assert chance <= 0.025
 
 
 @pytest.mark.parametrize(

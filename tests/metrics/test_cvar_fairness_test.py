@@ -18,7 +18,6 @@ from skfair.metrics import (
     permutation_test,
     rate_variance,
 )
-from skfair.metrics._permutation import shuffled_hits
 from skfair.statistics import GroupedOutcomes
 
 OPTIONS = {"alpha": 0.5, "epsilon": 0.3, "random_state": 0}
@@ -79,24 +78,6 @@ def test_max_gap_test_agrees_with_the_test_of_any_metric():
     assert fast.value == pytest.approx(slow.value)
     assert fast.pvalue == pytest.approx(slow.pvalue, abs=0.07)
     assert fast.null_mean == pytest.approx(slow.null_mean, rel=0.05)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("rows_per_group", [2, 60])
-def test_shuffles_keep_sizes_and_hits(rows_per_group):
-    generator = np.random.default_rng(0)
-    sizes = generator.integers(0, 2 * rows_per_group, 300)
-    n_hits = int(sizes.sum() // 3)
-    hits = shuffled_hits(sizes, n_hits, 9000, generator)
-    assert hits.shape == (9000, 300)
-    assert np.all(hits.sum(axis=1) == n_hits)
-    assert np.all((hits >= 0) & (hits <= sizes))
-    n = sizes.sum()
-    share = n_hits / n
-    variance = sizes * share * (1 - share) * (n - sizes) / (n - 1)
-    errors = np.sqrt(variance / 9000)
-    assert np.all(np.abs(hits.mean(axis=0) - sizes * share) <= 5 * errors + 1e-9)
-    np.testing.assert_allclose(hits.var(axis=0), variance, rtol=0.12, atol=1e-9)
 
 
 @pytest.mark.slow
@@ -236,32 +217,6 @@ def test_weighted_max_gap_test_is_the_test_of_the_metric(group_weights):
             np.testing.assert_array_equal(
                 found.null_distribution, test.null_distribution
             )
-
-
-def test_weighted_variance_of_rates_by_pairs_of_rows():
-    _, y_pred, groups, weights = weighted_rows()
-    options = {"alpha": 0.5, "epsilon": 0.3, "random_state": 0, "n_permutations": 199}
-    found = cvar_fairness_test(
-        None, y_pred, sensitive_features=groups, sample_weight=weights, **options
-    )
-    squares, rates = [], []
-    for group in range(4):
-        own = groups == group
-        pairs = np.outer(weights[own], weights[own])
-        np.fill_diagonal(pairs, 0)
-        squares.append(y_pred[own] @ pairs @ y_pred[own] / pairs.sum())
-        rates.append(np.average(y_pred[own], weights=weights[own]))
-    expected = np.mean(squares) - np.mean(rates) ** 2
-    assert found.value == pytest.approx(expected, abs=1e-14)
-    # Weights that are all the same are no weights.
-    plain = cvar_fairness_test(None, y_pred, sensitive_features=groups, **options)
-    same = np.full(len(groups), 0.5)
-    found = cvar_fairness_test(
-        None, y_pred, sensitive_features=groups, sample_weight=same, **options
-    )
-    assert found.value == pytest.approx(plain.value, abs=1e-14)
-    assert (found.n_rows, found.n_groups) == (plain.n_rows, plain.n_groups)
-    assert found.pvalue == pytest.approx(plain.pvalue, abs=0.1)
 
 
 def test_weighted_tests_find_large_differences_and_leave_out_what_they_say():

@@ -124,23 +124,6 @@ def test_result_is_readable_and_pickles(instance):
     np.testing.assert_array_equal(again.baseline, result.baseline)
 
 
-@pytest.mark.slow
-def test_processes_give_the_same(capfd, instance):
-    given_ = instance(4, 8, 0)
-    alone = dcp_bounds(*given_, verbose=1)
-    assert "class 3" in capfd.readouterr().err
-    shared = dcp_bounds(*given_, n_jobs=2)
-    assert shared.upper == alone.upper
-    np.testing.assert_array_equal(shared.baseline, alone.baseline)
-
-
-def test_inputs_are_not_modified(instance):
-    given_ = instance(3, 4, 0, "sparse")
-    for array in given_:
-        array.setflags(write=False)
-    dcp_bounds(*given_)
-
-
 @given(st.integers(0, 10_000), st.integers(1, 12), st.integers(2, 3), st.booleans())
 @pytest.mark.filterwarnings("ignore:dcp is undefined")
 def test_several_statistics_have_the_values_of_each(

@@ -40,14 +40,6 @@ def test_order_of_labelled_figures_does_not_matter():
 
 
 @pytest.mark.slow
-def test_labels_of_one_argument_name_groups_and_classes():
-    result = least(WEIGHTS, TRUE.to_numpy(), PREDICTED.to_numpy())
-    assert result.groups == ("a", "b", "c")
-    result = least(WEIGHTS.tolist(), TRUE.to_numpy(), PREDICTED)
-    assert result.classes == ("x", "y", "z")
-
-
-@pytest.mark.slow
 def test_columns_of_polars_frames_are_matched(expected):
     frames = [pl.from_pandas(TRUE), pl.from_pandas(PREDICTED[["z", "x", "y"]])]
     assert least(WEIGHTS, *frames).upper == expected.upper
@@ -79,12 +71,6 @@ def test_labels_that_differ_are_refused(change, message):
     given = {"weights": WEIGHTS, "true": TRUE, "predicted": PREDICTED, **change}
     with pytest.raises(ValueError, match=message):
         least(**given)
-
-
-@pytest.mark.slow
-def test_same_labels_twice_in_the_same_order_are_positions(expected):
-    tables = [table.set_axis(list("abb")) for table in (WEIGHTS, TRUE, PREDICTED)]
-    assert least(*tables).upper == expected.upper
 
 
 # --- matrices
@@ -123,17 +109,6 @@ def test_order_of_groups_must_be_known_for_matrices(instance):
 
 
 # --- rounded figures
-
-
-@pytest.mark.slow
-def test_error_names_a_tolerance_that_would_do(expected):
-    given = [WEIGHTS, 1.002 * TRUE, 0.9966 * PREDICTED]
-    with pytest.raises(ValueError, match=r"got 1\.002 for group 'a'") as error:
-        least(*given)
-    assert "sum_tolerance=0.0034 accepts all of them" in str(error.value)
-    assert least(*given, sum_tolerance=0.0034).upper == pytest.approx(
-        expected.upper, abs=1e-6
-    )
 
 
 @pytest.mark.parametrize("seed", range(6))

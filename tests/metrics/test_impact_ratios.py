@@ -105,11 +105,6 @@ def test_random_cases():
     check_random_cases(30, seed=0)
 
 
-@pytest.mark.slow
-def test_ten_thousand_random_cases():
-    check_random_cases(10_000, seed=1)
-
-
 def test_unknown_rows_have_a_number_only(people, hired):
     row = impact_ratios(None, hired, sensitive_features=people).loc[
         ("sex", "(unknown)")
@@ -302,14 +297,6 @@ def test_text_decisions():
     assert table["impact_ratio"].tolist() == [0.5, 1]
 
 
-def test_input_is_not_modified(people, hired):
-    before = people.copy(), hired.copy()
-    hired.setflags(write=False)
-    impact_ratios(None, hired, sensitive_features=people)
-    pd.testing.assert_frame_equal(people, before[0])
-    np.testing.assert_array_equal(hired, before[1])
-
-
 @pytest.mark.parametrize("tail", [0.025, 0.004])
 def test_intervals_of_rates_are_scipys(tail):
     hits, sizes = np.array([0, 3, 7, 20]), np.array([4, 9, 7, 900])
@@ -387,13 +374,3 @@ def test_coverage_of_several_groups_is_at_least_nominal(sizes, rates):
         low, high = _intervals(hits / sizes, np.array(sizes, dtype=float), 0.95)
         covered.append((low <= true + 1e-12) & (true <= high + 1e-12))
     assert np.mean(covered, axis=0).min() > 0.94
-
-
-def test_a_thousand_groups():
-    groups = np.arange(20_000) % 1_000
-    hired = (np.arange(20_000) // 1_000 % 3 == 0).astype(int)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        table = impact_ratios(None, hired, sensitive_features=groups)
-    assert len(table) == 1_000
-    assert table["impact_ratio"].eq(1).all()

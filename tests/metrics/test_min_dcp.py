@@ -1,5 +1,4 @@
 import json
-import re
 
 import numpy as np
 import pandas as pd
@@ -145,27 +144,6 @@ def test_channel_that_local_searches_miss():
     np.testing.assert_allclose(result.baseline, [[0.25, 0.75], [1, 0]], atol=1e-3)
 
 
-def two_labels(seed):
-    """Group weights and frequencies of any two labels, every third time rounded."""
-    rng = np.random.default_rng(seed)
-    n_groups, n_steps = rng.integers(1, 9), rng.choice([2, 3, 10, 100])
-    spread = rng.choice([0.3, 1.0, 3.0])
-    shares = rng.beta(spread, spread, (2, n_groups))
-    if seed % 3 == 0:
-        shares = np.round(shares * n_steps) / n_steps
-    weights = rng.dirichlet(np.ones(n_groups))
-    return weights, *np.stack([shares, 1 - shares], axis=2)
-
-
-@pytest.mark.slow
-def test_two_labels_always_close():
-    for seed in range(320):
-        given_ = two_labels(seed)
-        result = min_dcp_bounds(*given_, random_state=0)
-        assert result.optimal, seed
-        check(result, *given_)
-
-
 @few_examples
 @given(seeds, st.integers(2, 4), st.integers(1, 2))
 def test_bound_of_a_box_holds_at_every_point_of_it(seed, n_labels, n_sets):
@@ -184,15 +162,6 @@ def test_bound_of_a_box_holds_at_every_point_of_it(seed, n_labels, n_sets):
         assert (bound <= at + 1e-12).all()
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("n_labels", [2, 3, 5])
-def test_one_channel_for_all_is_zero(n_labels):
-    weights, true, predicted, _ = instance(n_labels, 6, 0, noise=0.0)
-    result = min_dcp_bounds(weights, true, predicted, n_starts=1, random_state=0)
-    assert result.upper == pytest.approx(0, abs=1e-6)
-    assert result.optimal
-
-
 @pytest.mark.parametrize("time_limit", [1e-6, 1e-3, 5e-3, 0.05])
 @pytest.mark.promise("Bounds of minDCP hold under any time limit")
 def test_valid_under_any_time_limit(time_limit):
@@ -202,17 +171,6 @@ def test_valid_under_any_time_limit(time_limit):
     )
     check(result, weights, true, predicted)
     assert result.lower <= dcp_bounds(matrices, weights, true).upper
-
-
-@pytest.mark.slow
-def test_same_seed_same_result():
-    weights, true, predicted, _ = instance(3, 5, 0)
-    first, second = (
-        min_dcp_bounds(weights, true, predicted, n_starts=1, tol=0.1, random_state=3)
-        for _ in range(2)
-    )
-    assert (first.lower, first.upper) == (second.lower, second.upper)
-    np.testing.assert_array_equal(first.confusion, second.confusion)
 
 
 @pytest.mark.slow
@@ -255,21 +213,6 @@ def test_table_sums_to_the_upper_bound():
     assert frame["disparity"].sum() == pytest.approx(result.upper)
     assert frame["disparity"].is_monotonic_decreasing
     assert frame.columns[:4].tolist() == ["group", "class", "weight", "eta"]
-
-
-@pytest.mark.slow
-def test_progress_is_printed_on_demand(capsys, monkeypatch):
-    monkeypatch.setattr("skfair._utils._progress._INTERVAL", 0.0)
-    weights, true, predicted, _ = instance(3, 4, 0)
-    options = {"n_starts": 1, "tol": 0.005, "random_state": 0}
-    min_dcp_bounds(weights, true, predicted, **options)
-    assert capsys.readouterr() == ("", "")
-    min_dcp_bounds(weights, true, predicted, verbose=1, **options)
-    lines = re.split("[\r\n]", capsys.readouterr().err)
-    assert lines[0].startswith("min_dcp_bounds: 1 of ")
-    assert re.fullmatch(r"min_dcp_bounds: 0\.\d+ to 0\.\d+, \d+ searches *", lines[-2])
-    assert any("local searches, upper 0." in line for line in lines)
-    assert any("ways of merging classes, lower 0." in line for line in lines)
 
 
 @pytest.mark.parametrize(

@@ -22,10 +22,8 @@ from skfair.metrics import (
 )
 from skfair.metrics._anytime import largest_gap_end, rate_ends, two_cdfs
 from skfair.metrics._noise import (
-    flat_tail,
     high_end,
     low_end,
-    student,
     supremum_quantile,
 )
 from skfair.statistics import GroupedHistogram, GroupedOutcomes, GroupedScores
@@ -384,48 +382,6 @@ def test_rates_of_errors_are_of_the_rows_of_a_class():
     assert (found.lower, found.upper) == pytest.approx((low, high), abs=1e-12)
 
 
-@pytest.mark.parametrize("gap", [0.2, 0.6])
-@pytest.mark.parametrize("n_added", [0, 1])
-def test_tail_of_a_flat_gap(gap, n_added):
-    y = 0.05
-    deviations = [np.sqrt(one * (gap * (1 - gap) + n_added * one)) for one in INVERSE]
-    length = S**2 * (1 - gap + n_added * S**2)
-
-    # The noise at both ends of the gap, and a bridge between that stays below y.
-    x, other = (np.linspace(-8 * deviation, y, 501) for deviation in deviations)
-    stays = 1 - np.exp(-2 * np.outer(y - x, y - other) / length)
-    density = np.outer(
-        stats.norm.pdf(x, 0, deviations[0]), stats.norm.pdf(other, 0, deviations[1])
-    )
-    inside = integrate.simpson(integrate.simpson(stays * density, x=other), x=x)
-    # Smirnov's bound holds for every gap.
-    expected = min(1 - inside, np.exp(-2 * y**2 / S**2))
-    assert flat_tail(y, gap, INVERSE, n_added) == pytest.approx(expected, abs=1e-7)
-
-
-@pytest.mark.parametrize("value", [0.2, 0.7])
-def test_ends_of_gaps_solve_their_equations(value):
-    low = low_end(value, ALPHA, INVERSE)
-    tail = flat_tail(value - low, low, INVERSE)
-    other = tail if low <= 0.5 else np.exp(-2 * (value - 1 + low) ** 2 / S**2)
-    assert tail + other == pytest.approx(ALPHA, rel=1e-3)
-    high = high_end(value, ALPHA, INVERSE)
-    assert flat_tail(high - value, high, INVERSE, 1) == pytest.approx(ALPHA, rel=1e-3)
-    assert low_end(0.02, ALPHA, INVERSE) == 0
-    assert high_end(0.999, ALPHA, INVERSE) == 1
-
-
-def test_low_end_of_a_large_gap_of_few_rows():
-    """Noise against the gap adds to that along it, at half the level or less."""
-    inverse, value = (1 / 20, 1 / 30), 0.9
-    low = low_end(value, ALPHA, inverse)
-    other = np.exp(-2 * (value - (1 - low)) ** 2 / sum(inverse))
-    assert low > 0.5
-    assert other > ALPHA / 4
-    tail = flat_tail(value - low, low, inverse)
-    assert tail + other == pytest.approx(ALPHA, rel=1e-4)
-
-
 def at_one_score(value, alpha):
     """Largest D with D - v, less half a row of each group, at most z sigma(D)."""
 
@@ -536,28 +492,6 @@ def test_many_bins_have_no_noise_left():
     assert found.least == pytest.approx(high, abs=1e-4)
 
 
-def test_signs_and_sizes_of_differences_in_bins():
-    n_bins = 10
-    rows = spread_scores([400, 900], [0.3, 1])
-    rows["y_score"][:400] = (rows["y_score"][:400] * 20) % 1  # in every second bin
-    rows["y_score"][:400] = np.floor(rows["y_score"][:400] * 5) / 5
-    found = interval(partial(madd, bandwidth=1 / n_bins), **rows)
-    counts, sizes = shares_of(rows, n_bins), SIZES[:, None]
-    gaps = np.abs(np.diff(counts / sizes, axis=0)[0])
-    smooth = (counts + 0.5) / (sizes + 0.5 * n_bins)
-    deviations = np.sqrt((smooth * (1 - smooth) / sizes).sum(axis=0))
-
-    def estimate(gap):
-        ratio = gap / deviations
-        sure = 2 * stats.norm.cdf(ratio) - 1
-        return gap * sure - 2 * deviations * stats.norm.pdf(ratio)
-
-    slopes = (estimate(gaps + 1e-6) - estimate(gaps - 1e-6)) / 2e-6
-    spread = np.sqrt(((slopes * deviations) ** 2).sum())
-    low = estimate(gaps).sum() - stats.norm.isf(ALPHA / 2) * spread
-    assert found.lower == pytest.approx(low, abs=1e-8)
-
-
 def tail_mean_of(values, weights, alpha):
     """Rockafellar and Uryasev."""
     excess = np.maximum(values - values[:, None], 0) @ weights
@@ -666,11 +600,3 @@ def test_bins_widen_intervals_of_areas_at_both_ends():
     assert min(below, above, found.lower) > 0.05
     assert found.lower == pytest.approx(at_edges.lower - below, abs=1e-12)
     assert found.upper == pytest.approx(at_edges.upper + above, abs=1e-12)
-
-
-def test_quantiles_of_student_are_of_either_group():
-    one, sizes = np.array([0.3, 0.3]), np.array([5.0, 1e9])
-    found = student(one, one, sizes, sizes / sizes.sum(), "pairwise")(0.05)[0]
-    mean = 2.5 / 7
-    expected = stats.t.isf(0.05, 6) * np.sqrt(mean * (1 - mean) / 5)
-    assert found == pytest.approx(expected, rel=1e-6)

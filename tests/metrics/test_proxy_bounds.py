@@ -13,9 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 from scipy.optimize import linprog
-from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.exceptions import UndefinedMetricWarning
-from sklearn.model_selection import cross_val_predict
 
 from skfair.frames import grouped_confusion, grouped_histogram
 from skfair.metrics import (
@@ -26,13 +24,8 @@ from skfair.metrics import (
     mcdp,
     proxy_bounds,
 )
-from skfair.metrics._proxy_bounds import _noise_of_end
 from skfair.metrics._proxy_cells import (
-    DenseCells,
-    ProxyRows,
     odds_limits,
-    running_sums,
-    split_below,
 )
 from skfair.statistics import GroupedConfusion, GroupedHistogram, GroupedScores
 
@@ -379,12 +372,6 @@ def test_no_rounding_makes_a_bound_too_small(seed, exponent, odds_ratio):
     assert float(result.upper - exact) < 1e-11 * 10.0**-exponent
 
 
-def test_running_sums_keep_their_digits():
-    values = np.random.default_rng(0).uniform(size=300_000)
-    exact = np.cumsum(values.astype(np.longdouble))
-    assert abs(running_sums(values) / exact - 1).max() < 1e-14
-
-
 @pytest.fixture
 def proxied():
     """Scores, cells and probabilities of the cells."""
@@ -663,34 +650,6 @@ def test_the_noise_of_known_rows_is_that_of_their_gap():
     assert result.upper_confidence - result.upper == pytest.approx(width, rel=0.1)
 
 
-@pytest.mark.parametrize("end", [-1, 1])
-def test_where_two_bounds_of_a_cell_meet_the_worse_noise_counts(end):
-    # Of the lowest half of each cell at most the share 2/3 may be of the group.
-    n, q = 4 * 10**8, 0.5
-    masses = n * np.array([[0.5, 0.5], [0.2, 0.8], [0.8, 0.2]])[np.newaxis]
-    rows = ProxyRows(
-        np.zeros(3, np.int8),
-        np.full(3, -1),
-        *np.zeros((4, 3)),
-        np.full((3, 2), q),
-        (0, 1),
-        True,
-        ("s", "t", "u"),
-    )
-    given = rows.probabilities, True, split_below, 0.0, np.zeros(2, int)
-    cells = DenseCells(masses, masses, *given)
-    rng = np.random.default_rng(0)
-    drawn = rng.normal(size=(50, *masses.shape)) * np.sqrt(masses)
-    noise = drawn.sum(axis=-1), split_below(drawn), None
-    found = _noise_of_end(rows, cells, noise, 1, 0, 2.0, end)[:, 0]
-    high, low = (2 / 3, 1 / 3)[::end]
-    inside, total = drawn[:, 0, :, 0], drawn[:, 0].sum(axis=-1)
-    first, second = high * inside, q * total - low * (total - inside)
-    met = end * np.maximum(end * first[:, 0], end * second[:, 0])
-    expected = met + first[:, 1] + second[:, 2]
-    np.testing.assert_allclose(found, expected, rtol=1e-5)  # numbers of 32 bits
-
-
 def test_undefined_without_two_groups():
     with pytest.warns(UndefinedMetricWarning, match="probability 0 in all rows"):
         result = proxy_bounds(
@@ -749,42 +708,12 @@ def test_bad_arguments_are_named(given, match):
         proxy_bounds(**arguments)
 
 
-def test_a_table_of_probabilities_as_groups_names_this_function():
-    with pytest.raises(ValueError, match=r"skfair\.metrics\.proxy_bounds"):
-        mcdp(None, [0.1, 0.2], sensitive_features=[[0.3, 0.7], [0.6, 0.4]])
-
-
 #: Bounds at the odds ratios 1, 1.5, 2 and infinity, of scores from five folds.
 ADULT = {
     "relationship": [(0.328, 0.328), (0.296, 0.372), (0.277, 0.413), (0.206, 0.668)],
     "marital-status": [(0.308, 0.308), (0.267, 0.36), (0.243, 0.4), (0.14, 0.753)],
     "occupation": [(0.114, 0.114), (0.028, 0.206), (0.0, 0.274), (0.0, 0.652)],
 }
-
-
-@pytest.mark.slow
-def test_bounds_of_adult_contain_the_true_value(adult):
-    X, y, sex = adult
-    model = HistGradientBoostingClassifier(
-        categorical_features="from_dtype", random_state=0
-    )
-    scores = cross_val_predict(model, X, y, method="predict_proba", cv=5)[:, 1]
-    truth = mcdp(None, scores, sensitive_features=sex)
-    male = pd.Series(sex == "Male", dtype=float)
-    for name, expected in ADULT.items():
-        proxy = X[name].astype(object).where(X[name].notna(), "(missing)")
-        shares = male.groupby(proxy.to_numpy()).mean().to_dict()
-        result = proxy_bounds(
-            mcdp,
-            None,
-            scores,
-            cells=proxy,
-            group_probabilities=shares,
-            odds_ratio=[1, 1.5, 2, np.inf],
-        )
-        assert result.lower[-1] <= truth <= result.upper[-1]
-        found = np.column_stack([result.lower, result.upper])
-        np.testing.assert_allclose(found, expected, atol=0.01)
 
 
 @pytest.mark.slow

@@ -74,21 +74,6 @@ def test_unbiased_within_three_standard_errors(plan):
         assert abs(values.mean() - truth) <= 3 * error, name
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("plan", PLANS)
-def test_without_correction_the_variance_of_f2_is_missing(plan):
-    draw, sampling = PLANS[plan]
-    plain = audits(draw, sampling)
-    corrected = audits(draw, sampling, bias_correction=True)
-    f2 = np.array([estimate.f2 for estimate in plain])
-    differences = np.array(
-        [b.value - a.value for a, b in zip(plain, corrected, strict=True)]
-    )
-    spread = differences - (f2 - f2.mean()) ** 2
-    assert abs(spread.mean()) <= 3 * spread.std() / np.sqrt(N_AUDITS)
-    assert differences.mean() > 3 * differences.std() / np.sqrt(N_AUDITS)
-
-
 def test_definition_by_hand():
     # Rates 2/3 and 1/2 of sizes 3 and 4; pairs: 2*1/(3*2) and 2*1/(4*3).
     estimate = rate_variance(None, statistic_of([3, 4], [2, 2]))

@@ -21,7 +21,6 @@ from sklearn.model_selection import (
     cross_val_predict,
 )
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
 from skfair.datasets import make_biased_classification
@@ -38,7 +37,7 @@ from skfair.metrics import (
     permutation_test,
 )
 from skfair.model_selection import GroupStratifiedKFold, cross_val_fairness
-from skfair.statistics import GroupedConfusion, GroupedOutcomes, GroupedScores
+from skfair.statistics import GroupedScores
 
 FEW = {"n_resamples": 9, "n_permutations": 9, "random_state": 0}
 
@@ -111,30 +110,6 @@ def test_scores_of_folds_summed_by_hand(rows, metric):
     ]
     assert found.value == metric(None, sum(parts[1:], parts[0]))
     assert found.fold_values.tolist() == [metric(None, part) for part in parts]
-
-
-@pytest.mark.parametrize(
-    "metric",
-    [
-        pytest.param(dcp, marks=pytest.mark.slow),
-        equalized_odds_difference,
-        demographic_parity_difference,
-    ],
-)
-def test_decisions_of_folds_summed_by_hand(rows, metric):
-    X, y, sex = rows
-    y = np.where(y == 1, "yes", "no")
-    model, folds = LogisticRegression(), GroupStratifiedKFold(5).split(X, y, sex)
-    found = cross_val_fairness(metric, model, X, y, sensitive_features=sex, **FEW)
-    parts = []
-    for test, labels in held_out(model, X, y, folds, "predict"):
-        groups = {"sensitive_features": sex[test]}
-        if metric is demographic_parity_difference:
-            part = GroupedOutcomes.from_outcomes(labels == "yes", **groups)
-        else:
-            part = GroupedConfusion.from_predictions(y[test], labels, **groups)
-        parts.append(part)
-    assert found.value == metric(None, sum(parts[1:], parts[0]))
 
 
 @pytest.mark.parametrize("metric", [mcdp, equalized_odds_difference, max_gap])
@@ -290,20 +265,6 @@ def test_rows_held_out_repeatedly_count_repeatedly(rows):
     assert found.group_sizes == {"F": (sex == "F").sum(), "M": (sex == "M").sum()}
 
 
-def test_repeats_of_the_same_folds_change_nothing(rows):
-    X, y, sex = rows
-    once = list(StratifiedKFold(3).split(X, y))
-    results = [
-        cross_val_fairness(
-            mcdp, LogisticRegression(), X, y, sensitive_features=sex, cv=folds, **FEW
-        )
-        for folds in (once, once + once)
-    ]
-    # Rows are resampled and permuted with both of their scores.
-    for name in ("value", "lower", "upper", "pvalue", "null_mean", "n_rows"):
-        assert getattr(results[0], name) == getattr(results[1], name)
-
-
 def test_rows_that_are_never_held_out_do_not_count(rows):
     X, y, sex = rows
     folds = ShuffleSplit(2, test_size=30, random_state=0)
@@ -446,17 +407,6 @@ def test_ways_to_give_the_groups(rows):
     several = by_column(sensitive_features=["sex", "race"])
     assert several.value == by_column(sensitive_features=table[["sex", "race"]]).value
     assert len(several.group_sizes) == 6
-
-
-@pytest.mark.slow
-def test_containers_of_features(rows):
-    X, y, sex = rows
-    model = make_pipeline(StandardScaler(), LogisticRegression())
-    values = {
-        cross_val_fairness(mcdp, model, table, y, sensitive_features=sex, **FEW).value
-        for table in (X, X.to_numpy(), X.to_numpy().tolist(), pl.from_pandas(X))
-    }
-    assert len(values) == 1
 
 
 @pytest.mark.slow

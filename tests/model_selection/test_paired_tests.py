@@ -101,35 +101,6 @@ def test_of_hits_and_misses_the_bound_is_that_of_clopper_and_pearson(n_rows, n_m
         assert found.pvalue(exact) == pytest.approx(1 - level, rel=0.06)
 
 
-@given(st.integers(0, 10_000), st.integers(2, 4))
-def test_the_place_is_where_the_gap_is_largest(seed, n_groups):
-    rng = np.random.default_rng(seed)
-    codes = np.concatenate([np.arange(n_groups), rng.integers(0, n_groups, 20)])
-    scores = rng.integers(0, 8, len(codes)) / 8
-
-    def share(group, threshold):
-        return (scores[codes == group] <= threshold).mean()
-
-    largest = max(
-        abs(share(i, t) - (scores <= t).mean()) for t in scores for i in range(n_groups)
-    )
-    place = largest_gap_place(scores, codes, np.ones(len(codes)), "pooled")
-    everyone = (scores <= place.threshold).mean()
-    high, low = (
-        everyone if one == EVERYONE else share(one, place.threshold)
-        for one in place[1:]
-    )
-    assert high - low == pytest.approx(largest)
-    largest = max(
-        share(i, t) - share(j, t)
-        for t in scores
-        for i in range(n_groups)
-        for j in range(n_groups)
-    )
-    threshold, high, low = largest_gap_place(scores, codes, np.ones(len(codes)))
-    assert share(high, threshold) - share(low, threshold) == pytest.approx(largest)
-
-
 def test_a_model_beside_itself_is_not_lower():
     codes = np.repeat([0, 1], 50)
     scores = np.linspace(0, 1, 100)
@@ -147,7 +118,7 @@ def test_a_model_beside_itself_is_not_lower():
 def test_intervals_of_differences_of_gaps_keep_their_level(first, second, multigroup):
     """Also where there is no gap; a group of two has half its gap to everyone."""
     rng, missed = np.random.default_rng(0), 0
-    for _ in range(200):
+    for _ in range(100):
         codes = rng.integers(0, 2, 600)
         merit = rng.random(600)
         one, other = (merit + shift * (codes == 1) for shift in (first, second))
@@ -155,7 +126,7 @@ def test_intervals_of_differences_of_gaps_keep_their_level(first, second, multig
         # Scores are uniform, so that a shift is a gap.
         truth = (second - first) / (2 if multigroup == "pooled" else 1)
         missed += not found[0] <= truth <= found[1]
-    assert missed <= 29  # 20 are expected at most; so many by chance in one of 50
+    assert missed <= 16  # 10 are expected at most; so many by chance in one of 50
 
 
 def test_parts_are_disjoint_and_have_their_share_of_each_cell():
@@ -262,7 +233,7 @@ def test_equal_gaps_are_rarely_called_lower(sizes, baseline):
     rng = np.random.default_rng(0)
     group = np.repeat([0, 1], sizes)
     one_each, rejected = np.ones(len(group)), 0
-    for _ in range(1000):
+    for _ in range(400):
         ranks = rng.random(len(group))
         others = np.where(rng.random(len(group)) < 0.5, ranks, rng.random(len(group)))
         old, new = baseline(0.4, group, ranks, rng), peaked(0.4, group, others, rng)
@@ -272,7 +243,7 @@ def test_equal_gaps_are_rarely_called_lower(sizes, baseline):
         kept = ~finding
         rows = group[kept], one_each[kept]
         rejected += gap_test(new[kept], old[kept], place, *rows, 0.95).pvalue <= 0.05
-    assert rejected <= 66  # 99 of 100 times, if the level is .05
+    assert rejected <= 30  # 99 of 100 times, if the level is .05
 
 
 def loss_of(model, baseline, y, weights):
@@ -294,7 +265,7 @@ def test_lower_performances_at_the_margin_are_rarely_called_as_good():
     y, ones = np.repeat([0, 1], [500, 100]), np.ones(600)
     # Two models as good as each other, and the baseline raised by the margin.
     rejected, each = 0, subsets(random_parts(y))
-    for _ in range(500):
+    for _ in range(250):
         model, other = (
             Model(lambda i, j, own=own: average_precision(y[i], own[j]), own, own)
             for own in y + rng.normal(size=(2, 600))
@@ -306,7 +277,7 @@ def test_lower_performances_at_the_margin_are_rarely_called_as_good():
         worst = loss_of(model, other, y, ones)
         test = performance_test(values, others + 0.05, worst, 0.05, 0.95)
         rejected += test.pvalue <= 0.05
-    assert rejected <= 37  # 99 of 100 times, if the level is .05
+    assert rejected <= 20  # 99 of 100 times, if the level is .05
 
 
 def test_the_worst_row_is_one_that_the_baseline_answers_best():

@@ -118,12 +118,6 @@ def test_reference_point():
     assert front.attrs["hypervolume"] == 0
 
 
-def test_only_the_last_iteration_of_halving_counts():
-    cv_results = results([[0.9, 0.9], [0.8, 0.1], [0.1, 0.8]])
-    cv_results["iter"] = np.array([0, 1, 1])
-    assert pareto_front(cv_results, names(2)).index.tolist() == [1, 2]
-
-
 def test_nothing_to_compare():
     cv_results = results([[0.9, np.nan], [np.nan, 0.1]])
     with pytest.warns(UndefinedMetricWarning, match="the front is empty"):
@@ -155,22 +149,6 @@ def test_two_dimensional_scores():
     cv_results = results([[1, 2]])
     cv_results["mean_test_m1"] = np.ones((1, 3))
     with pytest.raises(ValueError, match=r"one number for each .* shape \(1, 3\)"):
-        pareto_front(cv_results, names(2))
-
-
-@pytest.mark.parametrize(
-    ("column", "values", "message"),
-    [
-        ("mean_test_m1", ["high"], r"'mean_test_m1'\] must .* got \['high'\]"),
-        ("mean_test_m1", [[1], [2, 3]], r"one number for each .* \[\[1\], \[2, 3\]\]"),
-        ("std_test_m1", [1, 2], r"'std_test_m1'.* shape \(2,\)"),
-        ("iter", [[0]], r"'iter'.* shape \(1, 1\)"),
-        ("params", [], r"'params'\] has 0 entries, expected 1"),
-    ],
-)
-def test_columns_that_are_not_of_a_search(column, values, message):
-    cv_results = {**results([[1, 2]]), column: values}
-    with pytest.raises(ValueError, match=message):
         pareto_front(cv_results, names(2))
 
 

@@ -39,6 +39,7 @@ NEEDS = {
     ("docs/howto/deployment.md", "fastapi"),
     ("docs/howto/from_aif360.md", "aif360"),
     ("docs/howto/from_fairlearn.md", "fairlearn"),
+    ("docs/howto/pipelines.md", "imblearn"),
     ("docs/howto/pipelines.md", "xgboost"),
     ("docs/howto/tracking.md", "skore"),
     ("docs/inprocessing.md", "torch"),

@@ -512,16 +512,18 @@ def true_gap(repairer, n_groups):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("sizes", [(2000, 2000), (1500, 2500, 5000)])
-@pytest.mark.promise("With `confidence=` the true gap is at most the stated one")
+@pytest.mark.promise("With `confidence_level=` the true gap is at most the stated one")
 def test_the_true_gap_is_what_was_certified(sizes):
     above, plain = [], []
     for seed in range(15):
         scores, groups = disparate(sizes, seed)
-        repairer = ScoreRepairer(max_mcdp=0.12, confidence=0.95)
+        repairer = ScoreRepairer(max_mcdp=0.12, confidence_level=0.95)
         repairer.fit(scores, sensitive_features=groups)
         assert 0.1 < repairer.certified_mcdp_ <= 0.12
         above.append(true_gap(repairer, len(sizes)) > repairer.certified_mcdp_)
-        repairer.set_params(confidence=None).fit(scores, sensitive_features=groups)
+        repairer.set_params(confidence_level=None).fit(
+            scores, sensitive_features=groups
+        )
         assert repairer.certified_mcdp_ is None
         plain.append(true_gap(repairer, len(sizes)) > 0.12)
     assert sum(above) <= 3  # at most one in twenty: 4 of 15 happen in 0.5 % of cases
@@ -530,23 +532,23 @@ def test_the_true_gap_is_what_was_certified(sizes):
 
 def test_a_gap_that_few_rows_cannot_promise():
     scores, groups = disparate((300, 300))
-    repairer = ScoreRepairer(max_mcdp=0.1, confidence=0.95)
+    repairer = ScoreRepairer(max_mcdp=0.1, confidence_level=0.95)
     with pytest.warns(MitigationWarning, match=r"max_mcdp=0.1 does not hold .* 0.11"):
         repairer.fit(scores, sensitive_features=groups)
     # It is repaired in full, and the noise is all that is left.
     noise = np.sqrt(np.log(2 / 0.05) / 2 * 2 / 300)
     assert repairer.certified_mcdp_ == pytest.approx(noise, abs=2 / 300)
-    in_strata = ScoreRepairer(max_mcdp=0.3, confidence=0.9)
+    in_strata = ScoreRepairer(max_mcdp=0.3, confidence_level=0.9)
     strata = np.arange(600) % 2
     in_strata.fit(scores, sensitive_features=groups, control_features=strata)
     own = [in_strata.stratum_repairers_[stratum] for stratum in (0, 1)]
-    assert [part.confidence for part in own] == [0.95, 0.95]
+    assert [part.confidence_level for part in own] == [0.95, 0.95]
     assert in_strata.certified_mcdp_ == max(part.certified_mcdp_ for part in own) <= 0.3
 
 
 def test_shared_scores_are_not_promised():
     scores, groups = disparate((3000, 3000))
-    repairer = ScoreRepairer(max_mcdp=0.1, confidence=0.9)
+    repairer = ScoreRepairer(max_mcdp=0.1, confidence_level=0.9)
     with pytest.warns(MitigationWarning, match="share scores"):
         repairer.fit((scores > 0.4) + 0.0, sensitive_features=groups)
     left = repairer.transform((scores > 0.4) + 0.0, sensitive_features=groups)
@@ -559,7 +561,7 @@ def test_shared_scores_leave_room_for_the_limit(decimals, max_mcdp):
     """The repair aims lower by what ties leave, so that nothing is to be warned of."""
     scores, groups = disparate((20_000, 20_000))
     scores = scores.round(decimals)
-    repairer = ScoreRepairer(max_mcdp=max_mcdp, confidence=0.95)
+    repairer = ScoreRepairer(max_mcdp=max_mcdp, confidence_level=0.95)
     moved = repairer.fit_transform(scores, sensitive_features=groups)
     assert repairer.certified_mcdp_ <= max_mcdp
     noise = np.sqrt(np.log(2 / 0.05) / 2 * 2 / 20_000)

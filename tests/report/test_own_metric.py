@@ -45,7 +45,7 @@ def energy(monkeypatch):
         return value_or_nan("energy_distance", statistic, largest_gap, **options)
 
     def find(sample):
-        return Located(energy_distance(None, sample.scores), (0, 1))
+        return Located(energy_distance(None, sample.statistic("scores")), (0, 1))
 
     row = Measure(
         key="energy",

@@ -1,7 +1,6 @@
 """The statistic of scores and labels: sums, JSON, broken rows and broken text."""
 
 import json
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -81,14 +80,3 @@ def test_broken_rows(change, message):
     given |= {"sensitive_features": list("aab"), **change}
     with pytest.raises(ValueError, match=message):
         GroupedCalibration.from_scores(**given)
-
-
-def test_broken_text():
-    statistic = collected([(True, 0.5, "A", 1), (False, 0.5, "B", 1)])
-    data = statistic.to_dict()
-    other = replace(statistic.negative, labels=("A", "C")).to_dict()
-    with pytest.raises(ValueError, match="of type 'GroupedCalibration'"):
-        GroupedCalibration.from_dict({**data, "type": "GroupedHistogram"})
-    for broken in {**data, "negative": other}, {**data, "negative": {}}:
-        with pytest.raises(ValueError, match="must have the SHA-256"):
-            GroupedCalibration.from_dict(broken)

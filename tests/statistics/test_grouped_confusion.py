@@ -187,13 +187,3 @@ def test_negative_labels_of_two_kinds(y_pred):
         FairnessReport.from_predictions(
             y_true, y_pred=y_pred, sensitive_features=groups, n_permutations=0
         )
-
-
-@pytest.mark.parametrize(
-    ("y_true", "y_pred"),
-    [([-1, 1], [-1, 1]), ([-1, 0, 1], [-1, 1]), ([0, 1], [-1, 0, 1]), ([-1], [0])],
-)
-def test_labels_of_two_or_three_classes(y_true, y_pred):
-    rows = [y_true * 2, (y_pred * 6)[: 2 * len(y_true)]]
-    groups = [0] * len(y_true) + [1] * len(y_true)
-    GroupedConfusion.from_predictions(*rows, sensitive_features=groups)

@@ -56,6 +56,8 @@ def test_fractional_form_is_the_conditional_value_at_risk(groups, alpha, scheme)
     value = cvar_fairness(None, statistic_of(groups), alpha=alpha, group_weights=scheme)
     expected = by_quantiles(gaps_of(groups, weights), weights, alpha)
     assert value == pytest.approx(expected, abs=1e-12)
+    # Proposition 3.
+    assert value <= max_gap(None, statistic_of(groups), group_weights=scheme) + 1e-12
 
 
 @pytest.mark.parametrize("alpha", [1 - 1e-9, 1 - 1e-10, np.nextafter(1, 0)])

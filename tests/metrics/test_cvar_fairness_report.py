@@ -98,12 +98,14 @@ def test_weighted_rows_have_wider_intervals():
     assert width > 1.2 * (plain["upper"] - plain["lower"]).mean()
 
 
-@pytest.mark.parametrize("level", [0, 1, 95])
-def test_bad_confidence_level(level):
-    with pytest.raises(ValueError, match=r"confidence_level must be .*\(0, 1\)"):
-        cvar_fairness_report(
-            None, [1, 0], sensitive_features=["a", "b"], confidence_level=level
-        )
+@pytest.mark.parametrize("value", [0, 1, 95])
+@pytest.mark.parametrize(
+    ("function", "name"),
+    [(cvar_fairness_report, "confidence_level"), (top_groups, "false_discovery_rate")],
+)
+def test_bad_level(function, name, value):
+    with pytest.raises(ValueError, match=rf"{name} must be .*\(0, 1\)"):
+        function(None, [1, 0], sensitive_features=["a", "b"], **{name: value})
 
 
 # --- top_groups
@@ -162,14 +164,6 @@ def test_nothing_to_compare_is_an_empty_table():
     found = top_groups(None, [1, 0], sensitive_features=["a", "a"])
     assert len(found) == 0
     assert "adjusted_pvalue" in found
-
-
-@pytest.mark.parametrize("rate", [0, 1, -1])
-def test_bad_false_discovery_rate(rate):
-    with pytest.raises(ValueError, match=r"false_discovery_rate must be .*\(0, 1\)"):
-        top_groups(
-            None, [1, 0], sensitive_features=["a", "b"], false_discovery_rate=rate
-        )
 
 
 def test_weights_of_top_groups():

@@ -140,24 +140,6 @@ def test_labels_and_groups_without_weight():
     assert np.isnan(result.eta[1, 0])
 
 
-def test_rounded_percentages():
-    weights = [300, 200, 100]
-    true = [[0.33, 0.33, 0.33], [0.5, 0.25, 0.25], [0.2, 0.3, 0.5]]
-    predicted = [[0.3, 0.3, 0.4], [0.4, 0.3, 0.3], [0.2, 0.3, 0.5]]
-    with pytest.raises(ValueError, match=r"sum to 1 within .* got 0.99 for group 0"):
-        min_dcp_bounds(weights, true, predicted)
-    result = min_dcp_bounds(
-        weights,
-        true,
-        predicted,
-        sum_tolerance=0.011,
-        n_starts=2,
-        time_limit=1,
-        random_state=0,
-    )
-    assert 0 <= result.lower <= result.upper < 1
-
-
 @pytest.mark.slow
 def test_table_sums_to_the_upper_bound():
     weights, true, predicted, _ = instance(3, 4, 0)

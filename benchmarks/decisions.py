@@ -159,9 +159,9 @@ def compare(name: str, kind: str, seed: int) -> dict[str, Any]:
     result |= {"gain": np.nanmean(gains), "seconds of peer": np.mean(seconds)}
     odds = DecisionPostProcessor(MODELS[kind], constraint="equalized_odds")
     odds.fit(*parts[::2][:2], sensitive_features=parts[4])
-    given, before = {"sensitive_features": others}, odds.with_difference(1.0)
-    for key, model in (("DCP", odds.with_difference(0.0)), ("plain DCP", before)):
-        decided = model.predict(X_test)
+    given, third = {"sensitive_features": others}, odds.comparison_.plain_difference / 3
+    for key, limit in (("DCP", third), ("plain DCP", 1.0)):
+        decided = odds.with_difference(limit).predict(X_test)
         result[key] = dcp(y_test, decided, **given, method="local")
         result[f"accuracy, {key}"] = np.mean(decided == y_test)
     return result

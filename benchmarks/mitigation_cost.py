@@ -27,6 +27,7 @@ from sklearn.model_selection import train_test_split
 
 from skfair.inprocessing import MCDPBoostingClassifier, MCDPReweighter
 from skfair.postprocessing import (
+    DecisionPostProcessor,
     MADDPostProcessor,
     UnawarePostProcessor,
     UnawareRegressor,
@@ -39,6 +40,8 @@ TARGETS = {
     "MADDPostProcessor(max_mcdp=0.1)": 5.5,
     "MCDPBoostingClassifier()": 4,
     "UnawarePostProcessor()": 12,
+    "DecisionPostProcessor(uses_group=True)": 6,
+    "DecisionPostProcessor(equalized_odds)": 11,
     "MCDPReweighter()": 13,
     "UnawareRegressor()": 12,
 }
@@ -59,6 +62,12 @@ def mitigators(plain: Any) -> dict[str, Any]:
             make_plain(), random_state=0
         ),
         "UnawarePostProcessor()": UnawarePostProcessor(make_plain(), random_state=0),
+        "DecisionPostProcessor(uses_group=True)": DecisionPostProcessor(
+            make_plain(), uses_group=True
+        ),
+        "DecisionPostProcessor(equalized_odds)": DecisionPostProcessor(
+            make_plain(), constraint="equalized_odds"
+        ),
         "MCDPReweighter()": MCDPReweighter(make_plain(), random_state=0),
     }
 

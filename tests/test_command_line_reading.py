@@ -70,7 +70,7 @@ REFUSED = {
     "text after missing": ("y,p,sex\n1,,F\n0,x,M\n", "got 'x' in line 3"),
     "repeated name": (added("p", 1), "has several columns 'p'"),
     "repeated name with spaces": (added(" p ", 1), "has several columns 'p'"),
-    "other case": (T.upper(), "it has ['Y', 'P', 'SEX']. Is 'SEX' and 'Y' and 'P' me"),
+    "other case": (T.upper(), "it has ['Y', 'P', 'SEX']. Is 'P' and 'Y' and 'SEX' me"),
     "title": ("Predictions\n" + T, "it has ['Predictions']"),
     "semicolons": (rows(sep=";"), "try --sep ';'"),
     "page": ("<!DOCTYPE html><p>not found</p>\n", "it has ['<!DOCTYPE html>"),

@@ -256,6 +256,13 @@ def test_few_rows_of_the_rarer_class_show_no_gain():
         assert replace(few, **enough).shows_gain
 
 
+def test_undefined_figures_show_no_gain():
+    y, plain, fair, groups = draw(50)
+    alone = compare(y, plain, fair, Groups(groups.codes * 0, ("a", "b")))
+    with pytest.warns(MitigationWarning, match="no gain is shown"):
+        alone.warn(object(), "Do something")
+
+
 # --- the result
 
 

@@ -292,12 +292,6 @@ def test_nan_in_parquet_is_missing(audit):
     assert numbers["n_rows"] == 16
 
 
-def test_directories(audit):
-    for name in "t.csv", "t.parquet":
-        Path(name).mkdir()
-        refused(audit, name, f"{name} is a directory, expected a file")
-
-
 PATTERNS = {
     "no file": ({}, "matches no file"),
     "a directory": ({"a.csv": None}, "a.csv is a directory, expected a file"),

@@ -50,6 +50,7 @@ def made(*arguments, **options):
         ((Y,), {"y_pred": Y, "metrics": ["mcdp"]}, "'mcdp', which needs y_score"),
         ((Y, P), {"threshold": 2}, r"threshold must be a number in \[0.*\], got 2"),
         ((Y, P), {"epsilon": 0}, "epsilon must be"),
+        ((Y, P), {"limit": 2}, "limit must be"),
         ((Y, P), {"alpha": 1}, "alpha must be"),
         ((Y, P), {"n_resamples": 0}, "n_resamples must be"),
         (
@@ -121,18 +122,6 @@ def test_names_of_attributes():
         )
     ]
     assert names == ["group", "sex", "sex", "group", "attribute 1"]
-
-
-@pytest.mark.slow
-def test_decisions_of_a_model_with_scores():
-    late = P >= 0.8
-    report = made(Y, {"m": P}, y_pred={"m": late.astype(int)})
-    assert report.summary["models"][0]["decided_by"] == "as predicted"
-    frame = report.to_frame().set_index("metric")
-    assert frame.loc["mcdp", "value"] == mcdp(None, P, sensitive_features=S)
-    assert frame.loc["demographic_parity_difference", "value"] == late.sum() / 20
-    threshold = made(Y, P, threshold=0.8).to_frame().set_index("metric")
-    assert threshold.loc["dcp", "value"] == frame.loc["dcp", "value"]
 
 
 def test_without_labels_only_parity():

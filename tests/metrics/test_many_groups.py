@@ -4,7 +4,6 @@ import ast
 import time
 import tracemalloc
 from functools import partial
-from itertools import chain, combinations
 
 import numpy as np
 import pandas as pd
@@ -19,30 +18,11 @@ from skfair.metrics import (
     demographic_parity_difference,
     group_metrics,
     mcdp,
-    permutation_test,
 )
 from skfair.metrics._abcc import area, bound_areas
 from skfair.metrics._mcdp import bound_pairs, sustained_gap
-from skfair.metrics._pairs import EveryPair, blocks_of
-from skfair.statistics import GroupedHistogram, GroupedScores
+from skfair.statistics import GroupedScores
 from skfair.statistics._grouped_scores import gap_between
-
-
-@pytest.mark.parametrize(
-    "sets", [[], [[]], [[3]], [range(5)], [[1, 2], [3], [], [4, 6, 5], [7]]]
-)
-def test_every_pair_of_some_sets(sets):
-    pairs, found = [], EveryPair(*sets)
-    expected = [*chain.from_iterable(combinations(groups, 2) for groups in sets)]
-    assert [*found] == expected
-    assert len(found) == len(expected)
-    assert found[1:3] == expected[1:3]
-    for start, first, second in blocks_of(found):
-        assert start == len(pairs)
-        pairs += zip(first.tolist(), second.tolist(), strict=True)
-    assert pairs == expected
-    with pytest.raises(IndexError):
-        found[len(expected)]
 
 
 def rows_of(n_groups):
@@ -50,31 +30,6 @@ def rows_of(n_groups):
     groups = np.repeat(np.arange(n_groups), 10)
     scores = rng.random(len(groups))
     return (rng.random(len(groups)) < scores).astype(int), scores, groups
-
-
-def of_histogram(bounds):
-    def metric(y_true, y_score, *, sensitive_features):
-        rows = {"sensitive_features": sensitive_features, "n_bins": 64}
-        return bounds(GroupedHistogram.from_scores(y_score, **rows)).upper
-
-    return metric
-
-
-def of_strata(y_true, y_score, **groups):
-    return mcdp(y_true, y_score, control_features=np.zeros(len(y_score)), **groups)
-
-
-def of_permutations(y_true, y_score, **groups):
-    test = {"n_permutations": 2, "random_state": 0}
-    metric = partial(mcdp, epsilon=0.1)
-    return permutation_test(metric, y_true, y_score, **groups, **test).pvalue
-
-
-def of_decisions(metric):
-    def decide(y_true, y_score, **groups):
-        return metric(y_true, (y_score > 0.5).astype(int), **groups)
-
-    return decide
 
 
 def peak_of(metric, n_groups):

@@ -85,17 +85,6 @@ def test_routed_groups_win_over_the_column(biased, routing, make_model, by_hand)
 
 
 @pytest.mark.slow
-def test_multimetric_search_routed(biased, routing, make_model, by_hand):
-    X, y = biased
-    scoring = {"accuracy": "accuracy", "fairness": get_fairness_scorer("neg_mcdp")}
-    search = GridSearchCV(
-        make_model(), GRID, scoring=scoring, refit="accuracy", cv=2, error_score="raise"
-    ).fit(X, y, sensitive_features=X["sex"])
-    fairness = search.cv_results_["mean_test_fairness"]
-    assert fairness[1] == np.mean(by_hand(X, y, X["sex"]))
-
-
-@pytest.mark.slow
 def test_tuned_threshold_routed(biased, routing):
     X, y = biased
     tuned = TunedThresholdClassifierCV(
@@ -140,14 +129,7 @@ def test_alias_of_the_request_is_kept(biased, routing, make_model, by_hand):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "name",
-    [
-        "average_precision",
-        "accuracy",
-        pytest.param("neg_log_loss", marks=pytest.mark.slow),
-    ],
-)
+@pytest.mark.parametrize("name", ["average_precision", "accuracy"])
 def test_group_scorers_compute_the_score_by_name(biased, routing, name, make_model):
     """Whether the model takes groups at prediction or not."""
     X, y = biased

@@ -193,16 +193,6 @@ def test_undefined():
         assert np.isnan(bootstrap_interval(mcdp, None, one, n_resamples=5).lower)
 
 
-def test_number_of_processes_changes_nothing():
-    found = [
-        permutation_test(
-            mcdp, None, OF_SCORES, n_permutations=9, random_state=0, n_jobs=n_jobs
-        ).null_distribution
-        for n_jobs in (1, None)
-    ]
-    np.testing.assert_array_equal(*found)
-
-
 def counted(n_rows, n_scores=2000):
     """Smooth scores of any number of rows, of which none is drawn."""
     rng = np.random.default_rng(0)

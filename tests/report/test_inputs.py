@@ -90,15 +90,6 @@ def test_containers_agree():
         pd.testing.assert_frame_equal(found, expected)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", [int, float, bool])
-def test_labels_are_those_given(kind):
-    summary = made(Y.astype(kind), P).summary
-    assert summary["classes"] == [str(kind(0)), str(kind(1))]
-    assert summary["positive"] == str(kind(1))
-    assert made(np.zeros(40, kind), P).summary["classes"] == summary["classes"]
-
-
 def test_text_labels():
     some = {"metrics": ["mcdp", "max_gap", "equalized_odds_difference", "dcp"]}
     expected = made(Y, P, **some).to_frame()

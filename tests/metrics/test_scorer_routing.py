@@ -1,6 +1,7 @@
 """Scorers whose groups are handed on by scikit-learn's metadata routing."""
 
 import pickle
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -53,31 +54,29 @@ def test_cross_val_score_routed_equals_by_hand(biased, routing, make_model, by_h
         assert scores.tolist() == expected
 
 
-def test_plain_make_scorer_works_under_routing(biased, routing, make_model, by_hand):
-    X, y = biased
-    scorer = make_scorer(
+SCORERS = {
+    "make_scorer": lambda: make_scorer(
         mcdp, response_method="predict_proba", greater_is_better=False
-    ).set_score_request(sensitive_features=True)
-    scores = cross_val_score(
-        make_model(),
-        X,
-        y,
-        scoring=scorer,
-        params={"sensitive_features": X["sex"]},
-        cv=2,
-        error_score="raise",
-    )
-    assert scores.tolist() == by_hand(X, y, X["sex"])
+    ).set_score_request(sensitive_features=True),
+    "overruled column": partial(
+        get_fairness_scorer, "neg_mcdp", sensitive_features="race"
+    ),
+    "alias": lambda: get_fairness_scorer("neg_mcdp").set_score_request(
+        sensitive_features="sex"
+    ),
+}
 
 
-def test_routed_groups_win_over_the_column(biased, routing, make_model, by_hand):
+@pytest.mark.parametrize("way", SCORERS)
+def test_ways_to_route_groups(way, biased, routing, make_model, by_hand):
     X, y = biased
+    name = "sex" if way == "alias" else "sensitive_features"
     scores = cross_val_score(
         make_model(),
         X,
         y,
-        scoring=get_fairness_scorer("neg_mcdp", sensitive_features="race"),
-        params={"sensitive_features": X["sex"]},
+        scoring=SCORERS[way](),
+        params={name: X["sex"]},
         cv=2,
         error_score="raise",
     )
@@ -111,21 +110,6 @@ def test_sample_weight_can_be_requested(biased, routing, make_model):
     assert scorer(
         model, X, y, sensitive_features=X["sex"], sample_weight=weights
     ) == -mcdp(y, scores, sensitive_features=X["sex"], sample_weight=weights)
-
-
-def test_alias_of_the_request_is_kept(biased, routing, make_model, by_hand):
-    X, y = biased
-    scorer = get_fairness_scorer("neg_mcdp").set_score_request(sensitive_features="sex")
-    scores = cross_val_score(
-        make_model(),
-        X,
-        y,
-        scoring=scorer,
-        params={"sex": X["sex"]},
-        cv=2,
-        error_score="raise",
-    )
-    assert scores.tolist() == by_hand(X, y, X["sex"])
 
 
 @pytest.mark.slow

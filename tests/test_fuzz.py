@@ -77,7 +77,7 @@ from skfair.statistics import (
 )
 
 #: Calls of each function; the slowest get fewer.
-N_CALLS = 800
+N_CALLS = 400
 FEWER = {"compare_models": 100, "min_dcp_bounds": 20, "load_berkeley_admissions": 80}
 
 #: Values that are no rows, empty ones, and objects that stand for rows.

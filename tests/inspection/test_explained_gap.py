@@ -342,6 +342,7 @@ def scored_by_columns(n_rows, n_of_group, seed):
     return column, group, 1 / (1 + np.exp(-logit))
 
 
+@pytest.mark.slow
 def test_what_a_small_group_explains_is_not_below_the_truth():
     column, group, score = scored_by_columns(1_000_000, 60_000, 12345)
     rows = {"sensitive_features": group}

@@ -287,12 +287,8 @@ def repair(scores, sensitive_features, sample_weight, new, new_groups, **options
     return repairer.transform(new, sensitive_features=new_groups)
 
 
-def fairest(cv_results, **options):
-    return FairestWithin(**options)(cv_results)
-
-
-def best(cv_results, **options):
-    return BestUnder(**options)(cv_results)
+def choose(rule, cv_results, **options):
+    return rule(**options)(cv_results)
 
 
 FUNCTIONS = {
@@ -541,7 +537,7 @@ FUNCTIONS = {
         reference_point=[None, [0, 0]],
     ),
     "FairestWithin": call(
-        fairest,
+        partial(choose, FairestWithin),
         RESULTS,
         performance=["average_precision"],
         fairness=["neg_mcdp"],
@@ -550,7 +546,7 @@ FUNCTIONS = {
         reference=[None, 0.5],
     ),
     "BestUnder": call(
-        best,
+        partial(choose, BestUnder),
         RESULTS,
         performance=["average_precision"],
         fairness=["neg_mcdp"],

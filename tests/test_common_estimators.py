@@ -159,12 +159,16 @@ def fairness_of(model):
     return "neg_true_positive_rate_difference" if decides else "neg_mcdp"
 
 
-def scores_of(model, X, groups=None, strata=None):
+def takes(model, name):
+    """Whether scores of new rows depend on a keyword."""
+    return name in signature(getattr(model, method_of(model))).parameters
+
+
+def scores_of(model, X, groups=None, strata=None, method=None):
     """Predicted or transformed scores, with groups where the method takes them."""
-    method = getattr(model, method_of(model))
+    method = method or getattr(model, method_of(model))
     given = {"sensitive_features": groups, "control_features": strata}
-    taken = signature(method).parameters
-    scores = method(X, **{name: given[name] for name in given if name in taken})
+    scores = method(X, **{name: given[name] for name in given if takes(model, name)})
     scores = np.asarray(scores)
     return scores[:, 1] if scores.ndim == 2 and is_classifier(model) else scores
 
@@ -280,13 +284,7 @@ WEIGHTED = (
 @pytest.mark.filterwarnings("ignore:.* has no sensitive_features:UserWarning")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.DataConversionWarning")
 @pytest.mark.filterwarnings("ignore:Can.t test:sklearn.exceptions.SkipTestWarning")
-@pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(name, marks=pytest.mark.slow if name not in QUICK else [])
-        for name in CHECKED
-    ],
-)
+@pytest.mark.parametrize("name", quick_first(CHECKED, QUICK))
 @pytest.mark.promise("Estimators pass `check_estimator`, with groups and without")
 def test_scikit_learn_checks(name):
     model, expected = CHECKED[name], {}
@@ -358,25 +356,21 @@ def test_clone_and_pickle(model, people):
 
 @every_estimator
 def test_nothing_given_is_modified(model, people):
-    X, y, sex = people
+    X, y, sex = (values.copy() for values in people)
     weights = np.ones(len(y))
-    before = X.copy(), y.copy(), sex.copy(), weights.copy()
     for values in (y, weights):
         values.setflags(write=False)
-    fitted_scores(model, people, sample_weight=weights)
-    for values in (y, weights):
-        values.setflags(write=True)
-    pd.testing.assert_frame_equal(X, before[0])
-    assert_array_equal(y, before[1])
-    pd.testing.assert_series_equal(sex, before[2])
-    assert_array_equal(weights, before[3])
+    fitted_scores(model, (X, y, sex), sample_weight=weights)
+    pd.testing.assert_frame_equal(X, people[0])
+    pd.testing.assert_series_equal(sex, people[2])
     if "estimator" in model.get_params():
         assert not hasattr(model.estimator, "classes_")
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)
-def test_links_to_its_page_of_the_site(name, monkeypatch):
+def test_few_parameters_and_a_link_to_its_page_of_the_site(name, monkeypatch):
     model = ESTIMATORS[name]
+    assert len(signature(type(model)).parameters) <= 15
     monkeypatch.delenv("SKFAIR_DOCS", raising=False)
     assert model._get_doc_link() == ""
     monkeypatch.setenv("SKFAIR_DOCS", "https://example.org/skfair/")
@@ -559,14 +553,9 @@ def test_of_several_dropped_columns_some_may_be_absent(model, people):
 @pytest.mark.parametrize("name", CLASSIFIERS)
 def test_parameters_have_one_order(name):
     names = list(signature(type(CLASSIFIERS[name])).parameters)
-    shared = [
-        "sensitive_features",
-        "drop_sensitive",
-        "control_features",
-        "random_state",
-    ]
-    if "control_features" not in names:  # equal errors are a constraint of its own
-        shared.remove("control_features")
+    shared = ["sensitive_features", "drop_sensitive", "random_state"]
+    if "control_features" in names:  # equal errors are a constraint of its own
+        shared.insert(2, "control_features")
     start = names.index(shared[0])
     assert names[start : start + len(shared)] == shared
     assert "estimator" not in names[1:]
@@ -574,19 +563,7 @@ def test_parameters_have_one_order(name):
     assert documented[: len(names)] == names
 
 
-@pytest.mark.parametrize("name", ESTIMATORS)
-def test_parameters_are_few(name):
-    assert len(signature(type(ESTIMATORS[name])).parameters) <= 15
-
-
-def forgets_groups(name):
-    """Whether the classifier needs the groups of the training rows only."""
-    model = CLASSIFIERS[name]
-    predict = signature(getattr(model, method_of(model)))
-    return "sensitive_features" not in predict.parameters
-
-
-@each(filter(forgets_groups, CLASSIFIERS))
+@each([name for name, e in CLASSIFIERS.items() if not takes(e, "sensitive_features")])
 @pytest.mark.promise("No score depends on a group that prediction does not need")
 def test_the_group_of_a_row_does_not_change_its_score(model, people):
     X, y, sex = people
@@ -646,10 +623,9 @@ def test_wrong_lengths(model, n_rows, people):
     with pytest.raises(ValueError, match=f"sensitive_features has {n_rows} rows"):
         fitted_scores(clone(model), (X, y, groups))
     fitted_scores(model, people)
-    method = getattr(model, method_of(model))
-    if "sensitive_features" in signature(method).parameters:
+    if takes(model, "sensitive_features"):
         with pytest.raises(ValueError, match=f"sensitive_features has {n_rows} rows"):
-            method(features(model, X), sensitive_features=groups)
+            scores_of(model, features(model, X), groups)
 
 
 @every_classifier
@@ -852,10 +828,8 @@ def test_last_step_of_a_pipeline_with_routing(model, in_strata, people, request)
     pipeline = make_pipeline(FunctionTransformer(), model)
     with config_context(enable_metadata_routing=True):
         pipeline.fit(X, target(model, y), **given)
-        taken = signature(getattr(model, method_of(model))).parameters
-        taken = {name: given[name] for name in given if name in taken}
-        scores = getattr(pipeline, method_of(model))(X, **taken)
-    scores = scores[:, 1] if np.ndim(scores) == 2 else scores
+        method = getattr(pipeline, method_of(model))
+        scores = scores_of(model, X, *given.values(), method=method)
     assert_array_equal(scores, expected)
 
 

@@ -1,17 +1,15 @@
-"""ABROCA against brute force, scikit-learn's curves, and its own promises."""
+"""ABROCA against brute force, and its own promises."""
 
 from itertools import pairwise
 
 import numpy as np
 import pytest
 from sklearn.exceptions import UndefinedMetricWarning
-from sklearn.metrics import roc_curve
 
 from skfair.groups import encode_groups
 from skfair.metrics import (
     abroca,
 )
-from skfair.metrics._abroca import _roc_curve
 
 
 def roc_points(y_true, y_score, weights):
@@ -73,21 +71,7 @@ def check_random_cases(n_cases, seed):
 
 @pytest.mark.promise("ABROCA is the area between the ROC curves")
 def test_random_cases():
-    check_random_cases(80, seed=0)
-
-
-@pytest.mark.parametrize("weighted", [False, True])
-def test_curves_are_scikit_learns(weighted):
-    rng = np.random.default_rng(0)
-    scores = -np.sort(-rng.random(300).round(2))
-    positive = rng.random(300) < scores
-    weights = rng.uniform(0.1, 3, 300) if weighted else np.ones(300, int)
-    false, true = _roc_curve(scores, positive, weights)
-    expected = roc_curve(
-        positive, scores, sample_weight=weights, drop_intermediate=False
-    )
-    np.testing.assert_allclose(false, expected[0], rtol=0, atol=1e-14)
-    np.testing.assert_allclose(true, expected[1], rtol=0, atol=1e-14)
+    check_random_cases(40, seed=0)
 
 
 @pytest.fixture(scope="module")
@@ -113,13 +97,6 @@ def test_it_does_not_matter_which_class_is_positive(rows, names):
     expected = abroca(y_true, y_score, sensitive_features=groups)
     value = abroca(np.array(names)[y_true], y_score, sensitive_features=groups)
     assert value == pytest.approx(expected, abs=1e-14)
-
-
-def test_extremes():
-    y_true, groups = [0, 1, 0, 1], ["a", "a", "b", "b"]
-    assert abroca(y_true, [0, 1, 1, 0], sensitive_features=groups) == 1
-    assert abroca(y_true, [0, 1, 0, 1], sensitive_features=groups) == 0
-    assert abroca(y_true, [0, 1, 0, 0], sensitive_features=groups) == 0.5
 
 
 @pytest.mark.parametrize("weight", [None, 7.5])

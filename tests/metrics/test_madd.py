@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skfair.metrics import madd, madd_curve, madd_optimal_bandwidth
+from skfair.metrics import madd, madd_curve
 from skfair.statistics import GroupedScores
 
 
@@ -107,15 +107,6 @@ def test_rows_counted_by_bin_give_the_value_of_sorted_scores(n_groups, multigrou
         options = {"bandwidth": 1 / n_bins, "multigroup": multigroup}
         expected = madd(None, statistic, **options)
         assert madd(None, y_score, **rows, **options) == expected
-
-
-@pytest.mark.parametrize("multigroup", ["pairwise", "pooled"])
-def test_auto_is_the_value_of_the_optimal_interval(multigroup):
-    rng = np.random.default_rng(2)
-    options = {"sensitive_features": rng.integers(0, 3, 900), "multigroup": multigroup}
-    y_score = rng.random(900)
-    result = madd_optimal_bandwidth(None, y_score, **options)
-    assert madd(None, y_score, **options) == result.value
 
 
 @pytest.mark.parametrize("bandwidth", [1e-5, 1e-300, 5e-324])

@@ -17,9 +17,7 @@ def measured(scores, groups, epsilon):
     return mcdp(None, scores, sensitive_features=groups, epsilon=epsilon)
 
 
-@pytest.mark.parametrize(
-    "grid", [10, 100, *(pytest.param(n, marks=pytest.mark.slow) for n in (20, 1000))]
-)
+@pytest.mark.parametrize("grid", [10, 100])
 def test_window_that_ends_at_a_decimal_score_sees_it(grid):
     # The only gap of 1 is on [low, high): a window of just that length sees `high`.
     rng = np.random.default_rng(grid)
@@ -33,26 +31,12 @@ def test_window_that_ends_at_a_decimal_score_sees_it(grid):
         assert measured(scores, groups, epsilon=fits) == 1
 
 
-@pytest.mark.parametrize(
-    "grid", [10, 100, *(pytest.param(n, marks=pytest.mark.slow) for n in (20, 1000))]
-)
+@pytest.mark.parametrize("grid", [10, 100])
 def test_window_at_zero_is_cut_to_half_its_length(grid):
     for high in range(2, grid // 2 + 1):
         scores, groups = [0.0, high / grid], [0, 1]
         assert measured(scores, groups, epsilon=high / grid) == 0
         assert measured(scores, groups, epsilon=(high - 1) / grid) == 1
-
-
-def test_scores_at_zero_count_from_zero_on():
-    y_score, groups = [0, 0, 0.015, 0.015], [0, 0, 1, 1]
-    assert mcdp(None, y_score, sensitive_features=groups, epsilon=0.01) == 1
-
-
-def test_window_at_zero_sees_the_zero_below_the_first_score():
-    # On [0, .1) nobody is below: a window centred at 0 never beats that.
-    scores, groups = [0.1, 0.4], [0, 1]
-    assert measured(scores, groups, epsilon=0.14) == 1
-    assert measured(scores, groups, epsilon=0.16) == 0
 
 
 @pytest.mark.parametrize("decimals", [1, 2, 16])

@@ -3,7 +3,6 @@
 import pickle
 import warnings
 from functools import partial
-from inspect import signature
 
 import numpy as np
 import pandas as pd
@@ -19,7 +18,6 @@ from sklearn.model_selection import (
     cross_validate,
 )
 
-import skfair.metrics
 from skfair.datasets import make_biased_classification
 from skfair.groups import encode_groups
 from skfair.metrics import (
@@ -151,18 +149,6 @@ def test_names():
         get_fairness_scorer(name)
     with pytest.raises(ValueError, match=r"scoring must be one of .*got 'mcdp'"):
         get_fairness_scorer("mcdp")
-
-
-@pytest.mark.parametrize("name", get_fairness_scorer_names())
-def test_a_name_is_the_metric_without_its_sign(name, biased, make_model):
-    X, y = biased
-    model = make_model().fit(X, y)
-    metric = getattr(skfair.metrics, name.removeprefix("neg_"))
-    reads_scores = list(signature(metric).parameters)[1] == "y_score"
-    response = model.predict_proba(X)[:, 1] if reads_scores else model.predict(X)
-    value = metric(y, response, sensitive_features=X["race"])
-    score = get_fairness_scorer(name, sensitive_features="race")(model, X, y)
-    assert score == -value < 0
 
 
 # --- without usable groups or labels

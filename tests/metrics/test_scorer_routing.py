@@ -1,6 +1,7 @@
 """Scorers whose groups are handed on by scikit-learn's metadata routing."""
 
 import pickle
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -15,18 +16,14 @@ from sklearn.metrics import (
     make_scorer,
 )
 from sklearn.model_selection import (
-    GridSearchCV,
     KFold,
     TunedThresholdClassifierCV,
     cross_val_score,
     cross_validate,
 )
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 from skfair.groups import encode_groups
 from skfair.metrics import get_fairness_scorer, make_group_scorer, mcdp
-from skfair.model_selection import FairestWithin
 from skfair.postprocessing import MADDPostProcessor
 
 GRID = {"logisticregression__C": [0.01, 1.0]}
@@ -53,31 +50,29 @@ def test_cross_val_score_routed_equals_by_hand(biased, routing, make_model, by_h
         assert scores.tolist() == expected
 
 
-def test_plain_make_scorer_works_under_routing(biased, routing, make_model, by_hand):
-    X, y = biased
-    scorer = make_scorer(
+SCORERS = {
+    "make_scorer": lambda: make_scorer(
         mcdp, response_method="predict_proba", greater_is_better=False
-    ).set_score_request(sensitive_features=True)
-    scores = cross_val_score(
-        make_model(),
-        X,
-        y,
-        scoring=scorer,
-        params={"sensitive_features": X["sex"]},
-        cv=2,
-        error_score="raise",
-    )
-    assert scores.tolist() == by_hand(X, y, X["sex"])
+    ).set_score_request(sensitive_features=True),
+    "overruled column": partial(
+        get_fairness_scorer, "neg_mcdp", sensitive_features="race"
+    ),
+    "alias": lambda: get_fairness_scorer("neg_mcdp").set_score_request(
+        sensitive_features="sex"
+    ),
+}
 
 
-def test_routed_groups_win_over_the_column(biased, routing, make_model, by_hand):
+@pytest.mark.parametrize("way", SCORERS)
+def test_ways_to_route_groups(way, biased, routing, make_model, by_hand):
     X, y = biased
+    name = "sex" if way == "alias" else "sensitive_features"
     scores = cross_val_score(
         make_model(),
         X,
         y,
-        scoring=get_fairness_scorer("neg_mcdp", sensitive_features="race"),
-        params={"sensitive_features": X["sex"]},
+        scoring=SCORERS[way](),
+        params={name: X["sex"]},
         cv=2,
         error_score="raise",
     )
@@ -113,21 +108,6 @@ def test_sample_weight_can_be_requested(biased, routing, make_model):
     ) == -mcdp(y, scores, sensitive_features=X["sex"], sample_weight=weights)
 
 
-def test_alias_of_the_request_is_kept(biased, routing, make_model, by_hand):
-    X, y = biased
-    scorer = get_fairness_scorer("neg_mcdp").set_score_request(sensitive_features="sex")
-    scores = cross_val_score(
-        make_model(),
-        X,
-        y,
-        scoring=scorer,
-        params={"sex": X["sex"]},
-        cv=2,
-        error_score="raise",
-    )
-    assert scores.tolist() == by_hand(X, y, X["sex"])
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["average_precision", "accuracy"])
 def test_group_scorers_compute_the_score_by_name(biased, routing, name, make_model):
@@ -153,31 +133,6 @@ def test_group_scorers_compute_the_score_by_name(biased, routing, name, make_mod
     scorer = make_group_scorer(name)
     found = cross_val_score(plain, features, y, scoring=scorer, **options)
     assert_allclose(found, cross_val_score(plain, features, y, scoring=name))
-
-
-@pytest.mark.slow
-def test_group_scorers_in_a_search(biased, routing):
-    X, y = biased
-    features, sex = X.drop(columns="sex"), X["sex"]
-    scoring = {
-        "average_precision": make_group_scorer("average_precision"),
-        "neg_mcdp": get_fairness_scorer("neg_mcdp"),
-    }
-    search = GridSearchCV(
-        make_pipeline(
-            StandardScaler(),
-            MADDPostProcessor(LogisticRegression(), cv=2),
-        ),
-        {"maddpostprocessor__repair_level": [0.0, 1.0]},
-        scoring=scoring,
-        refit=FairestWithin(tolerance=0.5),
-        cv=2,
-        error_score="raise",
-    ).fit(features, y, sensitive_features=sex)
-    assert search.best_params_ == {"maddpostprocessor__repair_level": 1.0}
-    found = search.score(features, y, sensitive_features=sex)
-    scored = search.best_estimator_.predict_proba(features, sensitive_features=sex)
-    assert found == average_precision_score(y, scored[:, 1])
 
 
 def test_default_scorer_of_a_classifier_that_needs_groups(biased, routing):

@@ -164,7 +164,7 @@ def test_disparities_of_rates_have_the_intervals_of_the_other_functions(rows):
 @pytest.mark.slow
 def test_intervals_cover():
     generator = np.random.default_rng(0)
-    n_samples, covered = 120, []
+    n_samples, covered = 200, []
     rates = np.repeat([0.2, 0.4, 0.5], [60, 80, 100])
     group = np.repeat(["a", "b", "c"], [60, 80, 100])
     everyone = rates.mean()
@@ -455,7 +455,7 @@ def test_drawn_numbers_of_rows_are_as_good_as_drawn_rows(rows):
             rows.assign(y_pred=rows["y_pred"] * (1 + rows["y_true"])),
             {"f1": metric},
             confidence_level=0.9,
-            n_resamples=100,
+            n_resamples=200,
             random_state=0,
         )
         for metric in (macro, other)

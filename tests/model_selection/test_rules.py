@@ -331,21 +331,6 @@ def test_in_searches(search_class, rule, biased, scoring):
 
 
 @pytest.mark.slow
-def test_search_without_the_metric(biased, scoring):
-    X, y = biased
-    search = GridSearchCV(
-        LogisticRegression(), PARAMETERS, scoring=["accuracy"], refit=FairestWithin()
-    )
-    with pytest.warns(UserWarning, match=r"'average_precision', it has \['accuracy'\]"):
-        search.fit(X, y)
-    assert search.best_index_ == search.cv_results_["rank_test_accuracy"].argmin()
-    single = clone(search).set_params(scoring="accuracy")
-    with pytest.warns(UserWarning, match=r"it has \['score'\]"):
-        single.fit(X, y)
-    assert single.score(X, y) == single.best_estimator_.score(X, y)
-
-
-@pytest.mark.slow
 def test_halving_searches_ignore_functions_for_refit(biased, scoring):
     """What the documentation says of them, to be noticed when it changes."""
     X, y = biased

@@ -172,27 +172,6 @@ def test_audit_of_predictions(people, fitted):
 
 
 @pytest.mark.slow
-def test_reports_of_predictions(people, fitted):
-    X, y, _ = people
-    proba, groups = fitted.predict_proba(X), {"sensitive_features": X["sex"]}
-    report = typed(
-        lambda: FairnessReport.from_predictions(y, proba[:, 1], **groups),
-        lambda: FairnessReport.from_predictions(
-            y, proba[:, 1], **groups, pos_label=">50K"
-        ),
-        says="pos_label must say which",
-    )
-    table = pd.DataFrame({"p": proba[:, 1], "sex": X["sex"], "income": y})
-    columns = {"y_true": "income", "y_score": "p", "sensitive_features": "sex"}
-    same = typed(
-        lambda: FairnessReport.from_frame(table, **columns),
-        lambda: FairnessReport.from_frame(table, **columns, pos_label=">50K"),
-        says="pos_label must say which",
-    )
-    assert len(report.to_frame()) == len(same.to_frame())
-
-
-@pytest.mark.slow
 def test_a_table_of_class_probabilities(people, fitted):
     X, y, _ = people
     groups = {"sensitive_features": X["sex"], "n_resamples": 2, "n_permutations": 59}

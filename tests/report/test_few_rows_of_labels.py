@@ -39,8 +39,16 @@ def measure_of(report, key=KEY):
     return next(measure for measure in measures if measure["key"] == key)
 
 
-def check_errors(seed, smallest, weights=None, pos_label=None):
-    """Compare a report with the functions of metrics, among rows of each label."""
+@FEW
+@given(
+    seed=st.integers(0, 10_000),
+    smallest=st.integers(1, 60),
+    weighted=st.booleans(),
+    pos_label=st.sampled_from([0, 1]),
+)
+def test_errors_are_those_of_the_metric(seed, smallest, weighted, pos_label):
+    """A report is compared with the functions of metrics, within true labels."""
+    weights = np.random.default_rng(seed).integers(1, 4, 300) if weighted else None
     y_true, y_pred, groups = draw_people(seed)
     report = FairnessReport.from_predictions(
         y_true,
@@ -91,20 +99,6 @@ def check_errors(seed, smallest, weights=None, pos_label=None):
         if sizes.loc[group, label] < smallest
     }
     assert {tuple(cell.values()) for cell in found["left_out"]} == few
-
-
-@FEW
-@given(
-    seed=st.integers(0, 10_000),
-    smallest=st.integers(1, 60),
-    weighted=st.booleans(),
-    pos_label=st.sampled_from([0, 1]),
-)
-def test_errors_are_those_of_the_metric_in_many_tables(
-    seed, smallest, weighted, pos_label
-):
-    weights = np.random.default_rng(seed).integers(1, 4, 300) if weighted else None
-    check_errors(seed, smallest, weights, pos_label)
 
 
 @pytest.fixture(scope="module")

@@ -26,8 +26,6 @@ from skfair.groups import encode_groups
 from skfair.metrics import get_fairness_scorer, make_group_scorer, mcdp
 from skfair.postprocessing import MADDPostProcessor
 
-GRID = {"logisticregression__C": [0.01, 1.0]}
-
 # Few rows may show no gain, or nothing to repair.
 pytestmark = pytest.mark.filterwarnings("ignore::skfair.exceptions.MitigationWarning")
 

@@ -65,7 +65,9 @@ def drawn():
 
 
 @pytest.mark.parametrize(
-    "selector", ["sex", 0, np.int64(0), ["sex"], lambda X: X["sex"], None], ids=str
+    "selector",
+    ["sex", 0, np.int64(0), ["sex"], lambda X: X["sex"], None],
+    ids=["name", "position", "NumPy position", "list", "function", "none"],
 )
 def test_from_estimator_equals_from_predictions(drawn, display_class, fitted, selector):
     model, X, y = fitted

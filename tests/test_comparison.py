@@ -292,13 +292,6 @@ def test_few_rows_of_the_rarer_class_show_no_gain():
         assert replace(few, **enough).shows_gain
 
 
-def test_what_is_worse_is_said():
-    y, plain, _, groups = draw(2000)
-    worse = compare(y, plain, expit(3 * groups.codes - plain), groups)
-    with pytest.warns(MitigationWarning, match="2000 held-out rows: MCDP"):
-        worse.warn(object(), "Do something")
-
-
 def test_undefined_figures_show_no_gain():
     y, plain, fair, groups = draw(50)
     alone = compare(y, plain, fair, Groups(groups.codes * 0, ("a", "b")))

@@ -80,59 +80,16 @@ from skfair.statistics import (
 N_CALLS = 800
 FEWER = {"compare_models": 100, "min_dcp_bounds": 20, "load_berkeley_admissions": 80}
 
-SINGLE = [
-    None,
-    True,
-    0,
-    1,
-    -1,
-    7,
-    2**70,
-    0.5,
-    -0.25,
-    1.5,
-    5e-324,
-    1e308,
-    np.nan,
-    np.inf,
-    -np.inf,
-    1j,
-    "",
-    "a",
-    "auto",
-    b"a",
-    (),
-    [],
-    {},
-    set(),
-    {"a": 1},
-    {"a": {"b": 1}},
-    [None],
-    [[]],
-    ["a", "b"],
-    [1, "a"],
-    (1, 2),
-    object(),
-    int,
-    len,
-    np.float64(0.5),
-    np.int8(1),
-    np.array(5),
-    np.array("a"),
-    np.zeros(0),
-    np.zeros((0, 2)),
-    np.zeros((2, 0)),
-    np.zeros((2, 2, 2)),
-    np.ma.masked,
-    pd.NA,
-    pd.NaT,
-    pd.Timestamp("2024-01-01"),
-    datetime.date(2024, 1, 1),
-    datetime.timedelta(1),
-    pd.DataFrame(),
-    pd.Series(dtype=float),
-    pl.Series([]),
-    range(3),
+#: Values that are no rows, empty ones, and objects that stand for rows.
+SINGLE = [None, True, 0, 1, -1, 7, 2**70, 0.5, -0.25, 1.5, 5e-324, 1e308, 1j]
+SINGLE += [np.nan, np.inf, -np.inf, np.float64(0.5), np.int8(1), np.array(5)]
+SINGLE += ["", "a", "auto", b"a", np.array("a"), object(), int, len, range(3)]
+SINGLE += [(), [], {}, set(), {"a": 1}, {"a": {"b": 1}}, [None], [[]], ["a", "b"]]
+SINGLE += [[1, "a"], (1, 2), np.zeros(0), np.zeros((0, 2)), np.zeros((2, 0))]
+SINGLE += [np.zeros((2, 2, 2)), np.ma.masked, pd.NA, pd.NaT]
+SINGLE += [pd.Timestamp("2024-01-01"), datetime.date(2024, 1, 1), datetime.timedelta(1)]
+SINGLE += [pd.DataFrame(), pd.Series(dtype=float), pl.Series([])]
+SINGLE += [
     GroupedScores.from_scores([0.1, 0.4], sensitive_features=[0, 1]),
     GroupedOutcomes.from_outcomes([0, 1], sensitive_features=[0, 1]),
     GroupedConfusion.from_predictions([0, 1], [1, 1], sensitive_features=[0, 1]),
@@ -220,8 +177,18 @@ def broken(rng, n_rows):
 # --- arguments that are fine
 
 
-def constant(*values):
-    return lambda rng, n: values[rng.integers(len(values))]
+def call(function, *shared, **own):
+    """A function, and of each argument what draws it, or the values to choose from."""
+    arguments = {}
+    for some_arguments in (*shared, own):
+        arguments |= some_arguments
+    return function, arguments
+
+
+def draw_argument(argument, rng, n_rows):
+    if callable(argument):
+        return argument(rng, n_rows)
+    return argument[rng.integers(len(argument))]
 
 
 def scores(rng, n):
@@ -277,26 +244,25 @@ def results_of_a_search(rng, n):
     return table
 
 
-SEED = {"random_state": constant(0)}
-MULTIGROUP = {"multigroup": constant("pairwise", "pooled")}
+SEED = {"random_state": [0]}
+MULTIGROUP = {"multigroup": ["pairwise", "pooled"]}
 QUALITY = {
-    "quality": constant(
-        "selection_rate", "true_positive_rate", "error_rate", lambda y, p: (p, y == 1)
-    ),
-    "pos_label": constant(None, 1),
+    "quality": [
+        "selection_rate",
+        "true_positive_rate",
+        "error_rate",
+        lambda y, p: (p, y == 1),
+    ],
+    "pos_label": [None, 1],
 }
 ROWS = {"sensitive_features": groups, "sample_weight": weights}
-OF_SCORES = {"y_true": constant(None), "y_score": scores, **ROWS}
-RANKED = {"scale": constant("rank", "probability")}
-STRATA = {
-    "control_features": groups,
-    "multistratum": constant("max", "weighted"),
-}
+OF_SCORES = {"y_true": [None], "y_score": scores, **ROWS}
+STRATA = {"control_features": groups, "multistratum": ["max", "weighted"]}
 OF_CLASSES = {"y_true": classes, "y_pred": classes, **ROWS}
 COUNTED = {key: value for key, value in OF_CLASSES.items() if key != "sample_weight"}
-FEW = {"n_permutations": constant(3), **SEED}
-WEIGHTED = {"group_weights": constant("uniform", "proportional")}
-PLAN = {"group_weights": group_weights, "n": constant(9), **SEED}
+FEW = {"n_permutations": [3], **SEED}
+WEIGHTED = {"group_weights": ["uniform", "proportional"]}
+PLAN = {"group_weights": group_weights, "n": [9], **SEED}
 RESULTS = {"cv_results": results_of_a_search}
 
 
@@ -330,393 +296,304 @@ def best(cv_results, **options):
 
 
 FUNCTIONS = {
-    "mcdp": (
+    "mcdp": call(
         mcdp,
-        {
-            **OF_SCORES,
-            **MULTIGROUP,
-            "epsilon": constant(0, 0.05),
-            "method": constant("exact"),
-            "n_subdivisions": constant(4),
-        },
+        OF_SCORES,
+        MULTIGROUP,
+        epsilon=[0, 0.05],
+        method=["exact"],
+        n_subdivisions=[4],
     ),
-    "confidence_interval of ranks": (
+    "confidence_interval of ranks": call(
         confidence_interval,
-        {
-            **OF_SCORES,
-            "y_score": margins,
-            "metric": constant(
-                partial(abcc, scale="rank"), partial(mcdp, scale="rank", epsilon=0.1)
-            ),
-        },
+        OF_SCORES,
+        y_score=margins,
+        metric=[partial(abcc, scale="rank"), partial(mcdp, scale="rank", epsilon=0.1)],
     ),
-    "values_by_class": (
+    "values_by_class": call(
         values_by_class,
-        {
-            **OF_SCORES,
-            "y_true": constant(None, [0, 1, 2]),
-            "y_score": scores_of_classes,
-            "metric": constant(mcdp, abroca, demographic_parity_difference),
-            "labels": constant(None, ["x", "y", "z"], [0, 1, 2]),
-        },
+        OF_SCORES,
+        y_true=[None, [0, 1, 2]],
+        y_score=scores_of_classes,
+        metric=[mcdp, abroca, demographic_parity_difference],
+        labels=[None, ["x", "y", "z"], [0, 1, 2]],
     ),
-    "mcdp within strata": (mcdp, {**OF_SCORES, **MULTIGROUP, **STRATA}),
-    "values_by_stratum": (
-        values_by_stratum,
-        {**OF_SCORES, "metric": constant(mcdp, max_gap), "control_features": groups},
+    "mcdp within strata": call(mcdp, OF_SCORES, MULTIGROUP, STRATA),
+    "values_by_stratum": call(
+        values_by_stratum, OF_SCORES, metric=[mcdp, max_gap], control_features=groups
     ),
-    "permutation_test within strata": (
+    "permutation_test within strata": call(
         permutation_test,
-        {
-            **OF_SCORES,
-            **FEW,
-            "metric": constant(mcdp, equalized_odds_difference),
-            "control_features": groups,
-        },
+        OF_SCORES,
+        FEW,
+        metric=[mcdp, equalized_odds_difference],
+        control_features=groups,
     ),
-    "worst_subgroup": (
+    "worst_subgroup": call(
         worst_subgroup,
-        {
-            "y_true": classes,
-            "y_score": scores,
-            "sensitive_features": table,
-            "bins": constant({"x": [0.2, 0.6]}),
-            "min_group_size": constant(2, 5),
-            "n_subgroups": constant(1, 3),
-            "n_permutations": constant(0, 2),
-            **SEED,
-        },
+        SEED,
+        y_true=classes,
+        y_score=scores,
+        sensitive_features=table,
+        bins=[{"x": [0.2, 0.6]}],
+        min_group_size=[2, 5],
+        n_subgroups=[1, 3],
+        n_permutations=[0, 2],
     ),
-    "mcdp_curve": (mcdp_curve, {**OF_SCORES, **MULTIGROUP}),
-    "madd": (madd, {**OF_SCORES, **MULTIGROUP, "bandwidth": constant(0.1, 0.3)}),
-    "madd_curve": (
-        madd_curve,
-        {**OF_SCORES, **MULTIGROUP, "n_bandwidths": constant(20)},
-    ),
-    "madd_optimal_bandwidth": (
+    "mcdp_curve": call(mcdp_curve, OF_SCORES, MULTIGROUP),
+    "madd": call(madd, OF_SCORES, MULTIGROUP, bandwidth=[0.1, 0.3]),
+    "madd_curve": call(madd_curve, OF_SCORES, MULTIGROUP, n_bandwidths=[20]),
+    "madd_optimal_bandwidth": call(
         madd_optimal_bandwidth,
-        {
-            **OF_SCORES,
-            **MULTIGROUP,
-            "n_bandwidths": constant(30),
-            "min_points": constant(3),
-            "min_length": constant(0.1, 0.4),
-        },
+        OF_SCORES,
+        MULTIGROUP,
+        n_bandwidths=[30],
+        min_points=[3],
+        min_length=[0.1, 0.4],
     ),
-    "abcc": (abcc, {**OF_SCORES, **MULTIGROUP}),
-    "abroca": (abroca, {**OF_SCORES, "y_true": classes, **MULTIGROUP}),
-    "impact_ratios": (
+    "abcc": call(abcc, OF_SCORES, MULTIGROUP),
+    "abroca": call(abroca, OF_SCORES, MULTIGROUP, y_true=classes),
+    "impact_ratios": call(
         impact_ratios,
-        {
-            "y_true": constant(None),
-            "y_pred": scores,
-            "rate": constant("selection", "scoring"),
-            "pos_label": constant(None),
-            "min_share": constant(0.0, 0.02),
-            "confidence_level": constant(0.9),
-            **ROWS,
-        },
+        ROWS,
+        y_true=[None],
+        y_pred=scores,
+        rate=["selection", "scoring"],
+        pos_label=[None],
+        min_share=[0.0, 0.02],
+        confidence_level=[0.9],
     ),
-    "demographic_parity_difference": (
+    "demographic_parity_difference": call(
         demographic_parity_difference,
-        {
-            "y_true": constant(None),
-            "y_pred": scores,
-            "threshold": constant(None, 0.5),
-            "pos_label": constant(None),
-            **ROWS,
-            **MULTIGROUP,
-        },
+        ROWS,
+        MULTIGROUP,
+        y_true=[None],
+        y_pred=scores,
+        threshold=[None, 0.5],
+        pos_label=[None],
     ),
-    "equalized_odds_difference": (
-        equalized_odds_difference,
-        {**OF_CLASSES, **MULTIGROUP},
+    "equalized_odds_difference": call(
+        equalized_odds_difference, OF_CLASSES, MULTIGROUP
     ),
-    "dcp": (
-        dcp,
-        {
-            **OF_CLASSES,
-            "method": constant("auto", "local"),
-            "tol": constant(1e-4),
-            "time_limit": constant(None),
-        },
+    "dcp": call(
+        dcp, OF_CLASSES, method=["auto", "local"], tol=[0.0001], time_limit=[None]
     ),
-    "DCPResult": (DCPResult.from_predictions, OF_CLASSES),
-    "dcp_bounds": (
+    "DCPResult": call(DCPResult.from_predictions, OF_CLASSES),
+    "dcp_bounds": call(
         dcp_bounds,
-        {
-            "confusion": confusion,
-            "group_weights": group_weights,
-            "label_frequencies": frequencies,
-            "tol": constant(1e-4),
-            "time_limit": constant(None),
-            "method": constant("auto"),
-        },
+        confusion=confusion,
+        group_weights=group_weights,
+        label_frequencies=frequencies,
+        tol=[0.0001],
+        time_limit=[None],
+        method=["auto"],
     ),
-    "min_dcp_bounds": (
+    "min_dcp_bounds": call(
         min_dcp_bounds,
-        {
-            "group_weights": group_weights,
-            "label_frequencies": frequencies,
-            "prediction_frequencies": frequencies,
-            "tol": constant(1e-2),
-            "time_limit": constant(0.2),
-            "n_starts": constant(1),
-            "sum_tolerance": constant(1e-6),
-            **SEED,
-        },
+        SEED,
+        group_weights=group_weights,
+        label_frequencies=frequencies,
+        prediction_frequencies=frequencies,
+        tol=[0.01],
+        time_limit=[0.2],
+        n_starts=[1],
+        sum_tolerance=[1e-06],
     ),
-    "max_gap": (max_gap, {**OF_CLASSES, **QUALITY, **WEIGHTED}),
-    "cvar_fairness": (
+    "max_gap": call(max_gap, OF_CLASSES, QUALITY, WEIGHTED),
+    "cvar_fairness": call(
         cvar_fairness,
-        {
-            **OF_CLASSES,
-            **QUALITY,
-            **WEIGHTED,
-            "alpha": constant(0.3, 0.9),
-            "fractional": constant(True, False),
-        },
+        OF_CLASSES,
+        QUALITY,
+        WEIGHTED,
+        alpha=[0.3, 0.9],
+        fractional=[True, False],
     ),
-    "cvar_fairness_report": (
+    "cvar_fairness_report": call(
         cvar_fairness_report,
-        {
-            **OF_CLASSES,
-            **QUALITY,
-            **WEIGHTED,
-            "alpha": constant(0.3, 0.9),
-            "confidence_level": constant(0.9),
-        },
+        OF_CLASSES,
+        QUALITY,
+        WEIGHTED,
+        alpha=[0.3, 0.9],
+        confidence_level=[0.9],
     ),
-    "top_groups": (
-        top_groups,
-        {**COUNTED, **QUALITY, "false_discovery_rate": constant(0.05)},
-    ),
-    "rate_variance": (
+    "top_groups": call(top_groups, COUNTED, QUALITY, false_discovery_rate=[0.05]),
+    "rate_variance": call(
         rate_variance,
-        {
-            **COUNTED,
-            **QUALITY,
-            **WEIGHTED,
-            "sampling": constant("fixed", "weighted", ("weighted", 0.5)),
-            "bias_correction": constant(False, True),
-        },
+        COUNTED,
+        QUALITY,
+        WEIGHTED,
+        sampling=["fixed", "weighted", ("weighted", 0.5)],
+        bias_correction=[False, True],
     ),
-    "max_gap_test": (max_gap_test, {**COUNTED, **QUALITY, **WEIGHTED, **FEW}),
-    "cvar_fairness_test": (
+    "max_gap_test": call(max_gap_test, COUNTED, QUALITY, WEIGHTED, FEW),
+    "cvar_fairness_test": call(
         cvar_fairness_test,
-        {
-            **COUNTED,
-            **QUALITY,
-            **WEIGHTED,
-            **FEW,
-            "alpha": constant(0.5),
-            "epsilon": constant(0.2),
-            "sampling": constant("fixed"),
-        },
+        COUNTED,
+        QUALITY,
+        WEIGHTED,
+        FEW,
+        alpha=[0.5],
+        epsilon=[0.2],
+        sampling=["fixed"],
     ),
-    "permutation_test": (
+    "permutation_test": call(
         permutation_test,
-        {
-            **OF_SCORES,
-            **FEW,
-            "metric": constant(mcdp, abcc, equalized_odds_difference, max_gap),
-            "within": constant("auto", None),
-        },
+        OF_SCORES,
+        FEW,
+        metric=[mcdp, abcc, equalized_odds_difference, max_gap],
+        within=["auto", None],
     ),
-    "bootstrap_interval": (
+    "bootstrap_interval": call(
         bootstrap_interval,
-        {
-            **OF_SCORES,
-            **SEED,
-            "metric": constant(mcdp, abcc),
-            "n_resamples": constant(3),
-            "confidence_level": constant(0.9),
-        },
+        OF_SCORES,
+        SEED,
+        metric=[mcdp, abcc],
+        n_resamples=[3],
+        confidence_level=[0.9],
     ),
-    "encode_groups": (
+    "encode_groups": call(
         encode_groups,
-        {
-            "sensitive_features": groups,
-            "labels": constant(None, ["a", "b", "c"]),
-            "missing": constant("raise", "drop", "group"),
-            "min_group_size": constant(1, 3),
-        },
+        sensitive_features=groups,
+        labels=[None, ["a", "b", "c"]],
+        missing=["raise", "drop", "group"],
+        min_group_size=[1, 3],
     ),
-    "resolve_groups": (
+    "resolve_groups": call(
         resolve_groups,
-        {
-            "sensitive_features": constant(None),
-            "n_samples": lambda rng, n: n,
-            "X": table,
-            "selector": constant("sex", 0, ["sex", "x"]),
-        },
+        sensitive_features=[None],
+        n_samples=lambda rng, n: n,
+        X=table,
+        selector=["sex", 0, ["sex", "x"]],
     ),
-    "GroupedScores": (
-        GroupedScores.from_scores,
-        {"y_score": scores, **ROWS},
-    ),
-    "GroupedScores.from_counts": (
+    "GroupedScores": call(GroupedScores.from_scores, ROWS, y_score=scores),
+    "GroupedScores.from_counts": call(
         GroupedScores.from_counts,
-        {
-            "y_score": scores,
-            "sensitive_features": groups,
-            "n_rows": lambda rng, n: rng.integers(1, 5, n),
-            "total_weight": lambda rng, n: rng.random(n) + 0.1,
-        },
+        y_score=scores,
+        sensitive_features=groups,
+        n_rows=lambda rng, n: rng.integers(1, 5, n),
+        total_weight=lambda rng, n: rng.random(n) + 0.1,
     ),
-    "GroupedHistogram": (
-        GroupedHistogram.from_scores,
-        {"y_score": scores, **ROWS, "n_bins": constant(1, 64)},
+    "GroupedHistogram": call(
+        GroupedHistogram.from_scores, ROWS, y_score=scores, n_bins=[1, 64]
     ),
-    "GroupedCalibration": (
+    "GroupedCalibration": call(
         GroupedCalibration.from_scores,
-        {
-            "outcomes": lambda rng, n: rng.integers(0, 2, n),
-            "y_score": scores,
-            **ROWS,
-            "n_bins": constant(1, 64),
-        },
+        ROWS,
+        outcomes=lambda rng, n: rng.integers(0, 2, n),
+        y_score=scores,
+        n_bins=[1, 64],
     ),
-    "GroupedOutcomes": (
+    "GroupedOutcomes": call(
         GroupedOutcomes.from_outcomes,
-        {"outcomes": classes, **ROWS, "mask": lambda rng, n: rng.random(n) < 0.7},
+        ROWS,
+        outcomes=classes,
+        mask=lambda rng, n: rng.random(n) < 0.7,
     ),
-    "GroupedConfusion": (GroupedConfusion.from_predictions, OF_CLASSES),
-    "GroupedConfusion.from_matrices": (
+    "GroupedConfusion": call(GroupedConfusion.from_predictions, OF_CLASSES),
+    "GroupedConfusion.from_matrices": call(
         GroupedConfusion.from_matrices,
-        {
-            "matrices": confusion,
-            "classes": constant(None, ["x", "y"]),
-            "labels": constant(None, ["a", "b", "c"]),
-        },
+        matrices=confusion,
+        classes=[None, ["x", "y"]],
+        labels=[None, ["a", "b", "c"]],
     ),
-    "sum of statistics": (
-        add,
-        {"scores": scores, "sensitive_features": groups},
+    "sum of statistics": call(add, scores=scores, sensitive_features=groups),
+    "weighted_sampling": call(weighted_sampling, PLAN, exponent=[0.5]),
+    "attribute_specific_sampling": call(
+        attribute_specific_sampling, PLAN, gamma=[None, 2]
     ),
-    "weighted_sampling": (weighted_sampling, {**PLAN, "exponent": constant(0.5)}),
-    "attribute_specific_sampling": (
-        attribute_specific_sampling,
-        {**PLAN, "gamma": constant(None, 2)},
-    ),
-    "renyi_entropy": (
-        renyi_entropy,
-        {"weights": group_weights, "order": constant(0.5, 1)},
-    ),
-    "required_sample_size": (
+    "renyi_entropy": call(renyi_entropy, weights=group_weights, order=[0.5, 1]),
+    "required_sample_size": call(
         required_sample_size,
-        {
-            "group_weights": group_weights,
-            "alpha": constant(0.2),
-            "epsilon": constant(0.4),
-            "method": constant("weighted", "attribute_specific"),
-            "power": constant(0.6),
-            "level": constant(0.1),
-            "n_simulations": constant(20),
-            **SEED,
-        },
+        SEED,
+        group_weights=group_weights,
+        alpha=[0.2],
+        epsilon=[0.4],
+        method=["weighted", "attribute_specific"],
+        power=[0.6],
+        level=[0.1],
+        n_simulations=[20],
     ),
-    "sample_rows": (
+    "sample_rows": call(
         sample_rows,
-        {
-            "X": table,
-            "counts": constant({"a": 1, "b": 1}, pd.Series({"a": 1})),
-            "sensitive_features": constant("sex", 0),
-            **SEED,
-        },
+        SEED,
+        X=table,
+        counts=[{"a": 1, "b": 1}, pd.Series({"a": 1})],
+        sensitive_features=["sex", 0],
     ),
-    "make_biased_scores": (make_biased_scores, {"n_samples": constant(9), **SEED}),
-    "make_biased_classification": (
+    "make_biased_scores": call(make_biased_scores, SEED, n_samples=[9]),
+    "make_biased_classification": call(
         make_biased_classification,
-        {
-            "n_samples": constant(9),
-            "n_features": constant(2),
-            "group_sizes": constant({"sex": {"F": 0.4, "M": 0.6}}),
-            "base_rates": constant(None, {"sex": {"F": 0.2}}),
-            "score_shifts": constant(None, {"sex": {"F": 0.2}}),
-            "class_sep": constant(1.0),
-            **SEED,
-        },
+        SEED,
+        n_samples=[9],
+        n_features=[2],
+        group_sizes=[{"sex": {"F": 0.4, "M": 0.6}}],
+        base_rates=[None, {"sex": {"F": 0.2}}],
+        score_shifts=[None, {"sex": {"F": 0.2}}],
+        class_sep=[1.0],
     ),
-    "load_berkeley_admissions": (
-        load_berkeley_admissions,
-        {"return_X_y": constant(True, False), "as_frame": constant(True, False)},
+    "load_berkeley_admissions": call(
+        load_berkeley_admissions, return_X_y=[True, False], as_frame=[True, False]
     ),
-    "pareto_front": (
+    "pareto_front": call(
         pareto_front,
-        {
-            **RESULTS,
-            "metrics": constant(["average_precision", "neg_mcdp"]),
-            "reference_point": constant(None, [0, 0]),
-        },
+        RESULTS,
+        metrics=[["average_precision", "neg_mcdp"]],
+        reference_point=[None, [0, 0]],
     ),
-    "FairestWithin": (
+    "FairestWithin": call(
         fairest,
-        {
-            **RESULTS,
-            "performance": constant("average_precision"),
-            "fairness": constant("neg_mcdp"),
-            "tolerance": constant(0.05),
-            "kind": constant("relative", "absolute"),
-            "reference": constant(None, 0.5),
-        },
+        RESULTS,
+        performance=["average_precision"],
+        fairness=["neg_mcdp"],
+        tolerance=[0.05],
+        kind=["relative", "absolute"],
+        reference=[None, 0.5],
     ),
-    "BestUnder": (
+    "BestUnder": call(
         best,
-        {
-            **RESULTS,
-            "performance": constant("average_precision"),
-            "fairness": constant("neg_mcdp"),
-            "limit": constant(0.1),
-        },
+        RESULTS,
+        performance=["average_precision"],
+        fairness=["neg_mcdp"],
+        limit=[0.1],
     ),
-    "compare_models": (
+    "compare_models": call(
         compare_models,
-        {
-            "y_true": classes,
-            "y_score": lambda rng, n: {"a": scores(rng, n), "b": scores(rng, n)},
-            "baseline": constant("a"),
-            "sensitive_features": groups,
-            "margin": constant(0.01),
-            "sample_weight": weights,
-        },
+        y_true=classes,
+        y_score=lambda rng, n: {"a": scores(rng, n), "b": scores(rng, n)},
+        baseline=["a"],
+        sensitive_features=groups,
+        margin=[0.01],
+        sample_weight=weights,
     ),
-    "GroupStratifiedKFold": (
+    "GroupStratifiedKFold": call(
         split,
-        {
-            "X": table,
-            "y": classes,
-            "n_splits": constant(2),
-            "shuffle": constant(True),
-            "sensitive_features": groups,
-            **SEED,
-        },
+        SEED,
+        X=table,
+        y=classes,
+        n_splits=[2],
+        shuffle=[True],
+        sensitive_features=groups,
     ),
-    "make_fairness_scorer": (
+    "make_fairness_scorer": call(
         make_fairness_scorer,
-        {
-            "metric": constant(mcdp, max_gap, partial(madd, bandwidth=0.1)),
-            "sensitive_features": constant(None, "sex"),
-            "response_method": constant("auto", "predict"),
-            "multigroup": constant("pooled"),
-        },
+        metric=[mcdp, max_gap, partial(madd, bandwidth=0.1)],
+        sensitive_features=[None, "sex"],
+        response_method=["auto", "predict"],
+        multigroup=["pooled"],
     ),
-    "get_fairness_scorer": (
-        get_fairness_scorer,
-        {"scoring": constant("neg_mcdp"), "sensitive_features": constant(None, "sex")},
+    "get_fairness_scorer": call(
+        get_fairness_scorer, scoring=["neg_mcdp"], sensitive_features=[None, "sex"]
     ),
-    "ScoreRepairer": (
+    "ScoreRepairer": call(
         repair,
-        {
-            "scores": scores,
-            **ROWS,
-            "new": scores,
-            "new_groups": constant(["a", "b", "a"], ["a", "z", "a"]),
-            "repair_level": constant(0.5, 1.0),
-            "ties": constant("mid", "random"),
-            "unknown_groups": constant("raise", "pooled"),
-            **SEED,
-        },
+        ROWS,
+        SEED,
+        scores=scores,
+        new=scores,
+        new_groups=[["a", "b", "a"], ["a", "z", "a"]],
+        repair_level=[0.5, 1.0],
+        ties=["mid", "random"],
+        unknown_groups=["raise", "pooled"],
     ),
 }
 
@@ -726,7 +603,7 @@ def draw_call(name, seed):
     rng = np.random.default_rng([seed, *name.encode()])
     n_rows = int(rng.choice([0, 1, 2, 3, 3, 8, 12]))
     function, arguments = FUNCTIONS[name]
-    given = {key: draw(rng, n_rows) for key, draw in arguments.items()}
+    given = {key: draw_argument(way, rng, n_rows) for key, way in arguments.items()}
     for key in rng.permutation(list(given))[: rng.choice([0, 1, 1, 1, 2, 3])]:
         if rng.random() < 0.05:
             del given[key]
@@ -772,7 +649,9 @@ def test_a_table_in_place_of_an_argument_is_not_printed(name):
     for key in arguments.keys() - {"random_state"}:  # scikit-learn prints it
         for wrong in (pd.DataFrame(numbers), pd.Series(numbers[:, 0]), numbers):
             rng = np.random.default_rng(0)
-            given = {name: draw(rng, 12) for name, draw in arguments.items()}
+            given = {
+                name: draw_argument(way, rng, 12) for name, way in arguments.items()
+            }
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 try:

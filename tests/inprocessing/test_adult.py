@@ -1,46 +1,12 @@
 """On rows of Adult that training has not seen, within the noise of one split."""
 
-import numpy as np
 import pandas as pd
 import pytest
-from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import average_precision_score
 from sklearn.model_selection import train_test_split
-from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from skfair.inprocessing import DiffMCDPClassifier, MCDPReweighter
-from skfair.metrics import mcdp
-
-
-@pytest.mark.slow
-def test_reweighter_on_half_of_16000_rows(adult):
-    X, y, sex = adult
-    X, _, y, _, sex, _ = train_test_split(
-        pd.get_dummies(X, dtype=float),
-        y,
-        sex,
-        train_size=16_000,
-        stratify=y,
-        random_state=0,
-    )
-    X, X_test, y, y_test, sex, sex_test = train_test_split(
-        X, y, sex, test_size=0.5, stratify=y, random_state=0
-    )
-    inner = make_pipeline(StandardScaler(), LogisticRegression(C=0.1, max_iter=300))
-    found = []
-    model = MCDPReweighter(inner, strength=0.3).fit(X, y, sensitive_features=sex)
-    for strength in (0.0, 0.3, 0.6):
-        scores = model.with_strength(strength, X).predict_proba(X_test)[:, 1]
-        quality = average_precision_score(y_test, scores)
-        found.append((quality, mcdp(None, scores, sensitive_features=sex_test)))
-    quality, gaps = np.array(found).T
-    assert (np.diff(gaps) < 0).all()
-    assert gaps[0] > 0.3
-    assert gaps[1] < 0.2
-    assert gaps[2] < 0.11
-    assert quality[1] > 0.96 * quality[0]
-    assert quality[2] > 0.91 * quality[0]
+from skfair.inprocessing import DiffMCDPClassifier
 
 
 @pytest.mark.slow

@@ -6,7 +6,6 @@ from sklearn.base import clone
 from sklearn.neural_network import MLPClassifier
 
 from skfair.exceptions import MitigationWarning
-from skfair.groups import encode_groups
 from skfair.inprocessing import DiffMCDPClassifier
 
 
@@ -127,18 +126,6 @@ def test_sparse_and_single_precision(proxy_people, quick):
     single = quick().fit(dense.astype(np.float32), y, **groups)
     assert {values.dtype for values in single.coefs_} == {np.dtype("float32")}
     assert single.predict_proba(dense.astype(np.float32)).dtype == np.float64
-
-
-@pytest.mark.slow
-def test_rows_without_a_group_count_in_the_log_loss_only(proxy_people, quick, gap):
-    X, y, sex = proxy_people
-    labels = sex.where(np.arange(len(sex)) % 3 > 0, None)
-    groups = encode_groups(labels, missing="drop", labels=["M", "empty", "F"])
-    for batch_size in (100, 1000):
-        model = quick(strength=2.0, batch_size=batch_size)
-        model.fit(X, y, sensitive_features=groups)
-        assert model.groups_ == ("M", "F")
-        assert gap(model, X, sex) < 0.25
 
 
 @pytest.mark.filterwarnings("ignore::skfair.exceptions.MitigationWarning")

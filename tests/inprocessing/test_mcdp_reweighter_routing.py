@@ -9,12 +9,12 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.compose import make_column_transformer
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import get_scorer
-from sklearn.model_selection import GridSearchCV, cross_validate
+from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from skfair.inprocessing import MCDPReweighter
-from skfair.metrics import get_fairness_scorer, mcdp
+from skfair.metrics import mcdp
 
 
 @pytest.fixture(scope="module")
@@ -84,30 +84,6 @@ def test_pipelines_with_routing(jobs):
         numbers = X.assign(job=X["job"].cat.codes)
         model = fitted(search, numbers, y, drop_sensitive=True, cv=2)
         assert model.estimator_.best_params_ == {"C": 1.0}
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::skfair.exceptions.MitigationWarning")  # no gap
-def test_a_classifier_needs_no_request_of_its_own(jobs):
-    X, y = jobs
-    ages = X[["age"]]
-    model = MCDPReweighter(LogisticRegression(), strength=0.3, cv=2)
-    expected = model.fit(ages, y, sensitive_features=X["sex"]).predict_proba(ages)
-    with config_context(enable_metadata_routing=True):
-        model.fit(ages, y, sensitive_features=X["sex"])
-        assert_array_equal(model.predict_proba(ages), expected)
-        weighted = model.set_fit_request(sample_weight=True)
-        results = cross_validate(
-            weighted,
-            ages,
-            y,
-            params={"sensitive_features": X["sex"], "sample_weight": np.ones(len(y))},
-            scoring=get_fairness_scorer("neg_mcdp").set_score_request(
-                sample_weight=True
-            ),
-            error_score="raise",
-        )
-        assert results["test_score"].min() > -0.3
 
 
 class Recorder(ClassifierMixin, BaseEstimator):

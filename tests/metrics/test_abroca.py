@@ -1,18 +1,15 @@
-"""ABROCA against brute force, scikit-learn's curves, and its own promises."""
+"""ABROCA against brute force, and its own promises."""
 
 from itertools import pairwise
 
 import numpy as np
 import pytest
 from sklearn.exceptions import UndefinedMetricWarning
-from sklearn.metrics import roc_auc_score, roc_curve
 
 from skfair.groups import encode_groups
 from skfair.metrics import (
     abroca,
-    permutation_test,
 )
-from skfair.metrics._abroca import _roc_curve
 
 
 def roc_points(y_true, y_score, weights):
@@ -74,21 +71,7 @@ def check_random_cases(n_cases, seed):
 
 @pytest.mark.promise("ABROCA is the area between the ROC curves")
 def test_random_cases():
-    check_random_cases(80, seed=0)
-
-
-@pytest.mark.parametrize("weighted", [False, True])
-def test_curves_are_scikit_learns(weighted):
-    rng = np.random.default_rng(0)
-    scores = -np.sort(-rng.random(300).round(2))
-    positive = rng.random(300) < scores
-    weights = rng.uniform(0.1, 3, 300) if weighted else np.ones(300, int)
-    false, true = _roc_curve(scores, positive, weights)
-    expected = roc_curve(
-        positive, scores, sample_weight=weights, drop_intermediate=False
-    )
-    np.testing.assert_allclose(false, expected[0], rtol=0, atol=1e-14)
-    np.testing.assert_allclose(true, expected[1], rtol=0, atol=1e-14)
+    check_random_cases(40, seed=0)
 
 
 @pytest.fixture(scope="module")
@@ -97,14 +80,6 @@ def rows():
     groups = rng.integers(0, 2, 400)
     y_true = rng.integers(0, 2, 400)
     return y_true, rng.normal(y_true * (0.5 + groups)), groups
-
-
-def test_at_least_the_difference_of_areas_under_curves(rows):
-    y_true, y_score, groups = rows
-    areas = [roc_auc_score(y_true[groups == g], y_score[groups == g]) for g in (0, 1)]
-    value = abroca(y_true, y_score, sensitive_features=groups)
-    assert value >= abs(areas[0] - areas[1]) - 1e-14
-    assert value > 0.05
 
 
 def test_only_the_order_of_scores_matters(rows):
@@ -122,67 +97,6 @@ def test_it_does_not_matter_which_class_is_positive(rows, names):
     expected = abroca(y_true, y_score, sensitive_features=groups)
     value = abroca(np.array(names)[y_true], y_score, sensitive_features=groups)
     assert value == pytest.approx(expected, abs=1e-14)
-
-
-def test_extremes():
-    y_true, groups = [0, 1, 0, 1], ["a", "a", "b", "b"]
-    assert abroca(y_true, [0, 1, 1, 0], sensitive_features=groups) == 1
-    assert abroca(y_true, [0, 1, 0, 1], sensitive_features=groups) == 0
-    assert abroca(y_true, [0, 1, 0, 0], sensitive_features=groups) == 0.5
-
-
-def test_many_groups_are_the_largest_over_pairs():
-    rng = np.random.default_rng(0)
-    groups = np.arange(1_200) % 100
-    y_true = np.arange(1_200) // 100 % 2
-    y_score = rng.random(1_200).round(1)
-    value = abroca(y_true, y_score, sensitive_features=groups)
-    some = [
-        abroca(y_true[own], y_score[own], sensitive_features=groups[own])
-        for own in (
-            np.isin(groups, rng.choice(100, 2, replace=False)) for _ in range(99)
-        )
-    ]
-    assert 0 < max(some) <= value <= 1
-
-
-@pytest.mark.parametrize("label", [0, 1])
-def test_a_group_of_one_class_has_no_curve(label):
-    y_true = [0, 1, label, label]
-    groups = ["a", "a", "b", "b"]
-    match = f"abroca is undefined .* but 'b' has 0 rows of {1 - label}"
-    with pytest.warns(UndefinedMetricWarning, match=match) as caught:
-        value = abroca(y_true, [0.1, 0.2, 0.3, 0.4], sensitive_features=groups)
-    assert np.isnan(value)
-    assert caught[0].filename == __file__
-
-
-def test_permutations_are_within_true_labels(rows):
-    y_true, y_score, groups = rows
-    options = {"n_permutations": 19, "random_state": 0, "sensitive_features": groups}
-    found = permutation_test(abroca, y_true, y_score, **options)
-    expected = permutation_test(abroca, y_true, y_score, within=y_true, **options)
-    np.testing.assert_array_equal(found.null_distribution, expected.null_distribution)
-    assert found.pvalue == 0.05
-
-
-@pytest.mark.slow
-def test_permutation_of_groups_with_other_base_rates_but_one_curve():
-    rng = np.random.default_rng(1)
-    pvalues = []
-    for seed in range(25):
-        groups = rng.integers(0, 2, 120)
-        y_true = (rng.random(120) < 0.3 + 0.4 * groups).astype(int)
-        found = permutation_test(
-            abroca,
-            y_true,
-            rng.normal(y_true),
-            sensitive_features=groups,
-            n_permutations=19,
-            random_state=seed,
-        )
-        pvalues.append(found.pvalue)
-    assert 0.35 < np.mean(pvalues) < 0.7
 
 
 @pytest.mark.parametrize("weight", [None, 7.5])

@@ -67,7 +67,7 @@ def check(rng):
 @pytest.mark.promise("Bounds of a histogram contain the value of the rows")
 def test_bounds_contain_the_values():
     rng = np.random.default_rng(0)
-    for _ in range(50):
+    for _ in range(30):
         check(rng)
 
 
@@ -79,7 +79,7 @@ def test_bounds_are_those_of_any_rows_with_this_histogram():
         scores, sensitive_features=groups, n_bins=4
     )
     bins, values = np.floor(scores * 4), []
-    for _ in range(500):
+    for _ in range(200):
         moved = scores.copy()
         for cell in {*zip(bins, groups, strict=True)}:
             rows = np.flatnonzero((bins == cell[0]) & (groups == cell[1]))
@@ -93,23 +93,6 @@ def test_bounds_are_those_of_any_rows_with_this_histogram():
     assert found.lower <= min(values)
     assert max(values) <= found.upper
     assert max(values) > found.upper - 0.12  # one row stays at the other end of a cell
-
-
-def test_disjoint_and_single_scores_in_a_bin_are_exact():
-    scores = [0.1, 0.2, 0.3, 0.4, 0.45, 0.45]
-    groups = [0, 0, 1, 1, 0, 0]
-    histogram = GroupedHistogram.from_scores(
-        scores[:4], sensitive_features=groups[:4], n_bins=1
-    )
-    assert (
-        metric_bounds(mcdp, histogram).lower
-        == metric_bounds(mcdp, histogram).upper
-        == 1
-    )
-    histogram = GroupedHistogram.from_scores(
-        [0.45, 0.45, 0.2], sensitive_features=[0, 0, 1], n_bins=1
-    )
-    assert metric_bounds(mcdp, histogram).width == 0
 
 
 @pytest.mark.parametrize("shape", ["smooth", "crowded", "tied"])

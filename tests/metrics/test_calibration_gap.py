@@ -1,7 +1,5 @@
 """Calibration gap and error, against the definition by brute force, and their tests."""
 
-from functools import wraps
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -214,32 +212,12 @@ def test_groups_are_permuted_among_similar_scores():
     assert len(set(score_cells(Rows(small, y_pred=np.sort(many)))[:4])) == 4
 
 
-def test_a_wrapped_metric_has_the_null_hypothesis_of_the_metric():
-    """Its groups are permuted among similar scores, too."""
-
-    @wraps(calibration_gap)
-    def logged(*args, **kwargs):
-        return calibration_gap(*args, **kwargs)
-
-    y_true, y_score, groups = draw(np.random.default_rng(0), 60, 2)
-    rows = {"sensitive_features": groups, "n_permutations": 9, "random_state": 0}
-    expected = permutation_test(calibration_gap, y_true, y_score, **rows)
-    found = permutation_test(logged, y_true, y_score, **rows)
-    np.testing.assert_array_equal(found.null_distribution, expected.null_distribution)
-
-
 def test_cross_validation_needs_to_know_what_is_permuted():
     X, y, groups = np.arange(20)[:, np.newaxis], np.arange(20) % 2, np.arange(20) // 10
     with pytest.raises(ValueError, match="within must be None or an array"):
         cross_val_fairness(
             calibration_gap, LogisticRegression(), X, y, sensitive_features=groups
         )
-
-
-def test_undefined():
-    rows = [0, 1], [0.2, 0.7]
-    with pytest.warns(UndefinedMetricWarning):
-        assert np.isnan(calibration_gap(*rows, sensitive_features=["a", "a"]))
 
 
 @pytest.mark.parametrize("multigroup", ["pairwise", "pooled"])
@@ -267,11 +245,10 @@ def test_drawn_rows_have_the_gap_of_these_rows(multigroup, weighted):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("sizes", [(50, 50), (50, 500)])
 @pytest.mark.promise("The test of calibration keeps its level with 50 to 500 rows")
-def test_level(sizes):
+def test_level():
     """The permutation test rejects 5 % of samples, up to three standard errors."""
-    groups, n_rejected = np.repeat([0, 1], sizes), 0
+    groups, n_rejected = np.repeat([0, 1], [50, 500]), 0
     for seed in range(400):
         rng = np.random.default_rng(seed)
         scores, uniform = rng.beta(2 + 2 * groups, 4), rng.random(len(groups))

@@ -130,7 +130,7 @@ def test_statements_agree_where_bounds_are_hard_to_compute(seed):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("start", range(0, 4000, 500))
+@pytest.mark.parametrize("start", [0, 500])
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.UndefinedMetricWarning")
 def test_statements_about_many_layouts_agree(start):
     for seed in range(start, start + 500):

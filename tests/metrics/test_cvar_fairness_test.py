@@ -68,18 +68,6 @@ def test_max_gap_pvalue_is_that_of_all_permutations():
     assert abs(result.pvalue - exact) < 4 * np.sqrt(exact * (1 - exact) / 20_000)
 
 
-def test_max_gap_test_agrees_with_the_test_of_any_metric():
-    generator = np.random.default_rng(0)
-    groups, y_pred = generator.integers(0, 6, 120), generator.integers(0, 2, 120)
-    slow = permutation_test(
-        max_gap, None, y_pred, sensitive_features=groups, random_state=0
-    )
-    fast = max_gap_test(None, y_pred, sensitive_features=groups, random_state=0)
-    assert fast.value == pytest.approx(slow.value)
-    assert fast.pvalue == pytest.approx(slow.pvalue, abs=0.07)
-    assert fast.null_mean == pytest.approx(slow.null_mean, rel=0.05)
-
-
 @pytest.mark.slow
 @pytest.mark.promise("CVaR and max-gap tests hold their level with tiny groups")
 def test_level_with_most_groups_of_zero_to_three_rows():
@@ -100,18 +88,6 @@ def test_level_with_most_groups_of_zero_to_three_rows():
         )
         alarms += result.pvalue <= 0.05
     assert binomtest(alarms, 150, 0.05).pvalue > 0.01
-
-
-def test_large_differences_are_found():
-    generator = np.random.default_rng(0)
-    groups = generator.integers(0, 200, 2000)
-    y_pred = generator.random(2000) < np.where(groups % 10 == 0, 0.95, 0.4)
-    result = cvar_fairness_test(
-        None, y_pred, sensitive_features=groups, alpha=0.9, epsilon=0.4, random_state=0
-    )
-    assert result.reject
-    assert result.pvalue == 0.001
-    assert result.null_distribution.shape == (999,)
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 0.4, 0.5, 0.9])

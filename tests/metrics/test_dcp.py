@@ -3,19 +3,14 @@
 import pickle
 
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.exceptions import UndefinedMetricWarning
-from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import cross_val_score
 
 from skfair.metrics import (
     DCPResult,
     dcp,
     dcp_bounds,
-    get_fairness_scorer,
 )
 from skfair.metrics._spec import specification_of
 from skfair.statistics import GroupedConfusion
@@ -48,43 +43,11 @@ def test_metric_is_the_bound_of_the_counted_matrices(make_predictions):
     assert result.classes == ("x", "y", "z")
 
 
-def test_one_group_is_undefined(make_predictions):
-    y_true, y_pred, _ = make_predictions(400, n_groups=3, n_classes=3)
-    with pytest.warns(UndefinedMetricWarning, match="dcp is undefined .* \\['all'\\]"):
-        value = dcp(y_true, y_pred, sensitive_features=["all"] * len(y_true))
-    assert np.isnan(value)
-
-
-def test_within_strata_it_is_the_largest_of_those_of_the_strata(make_predictions):
-    y_true, y_pred, groups = make_predictions(600, n_groups=2, n_classes=3)
-    strata = np.arange(600) % 3
-    values = [
-        dcp(y_true[rows], y_pred[rows], sensitive_features=groups[rows])
-        for rows in (strata == stratum for stratum in range(3))
-    ]
-    rows = {"sensitive_features": groups, "control_features": strata}
-    assert dcp(y_true, y_pred, **rows) == max(values)
-    mean = dcp(y_true, y_pred, multistratum="weighted", **rows)
-    assert mean == pytest.approx(np.mean(values))
-
-
 def test_labels_that_some_groups_never_have():
     y_true = ["x", "y", "y", "x", "x", "z"]
     y_pred = ["x", "y", "x", "x", "x", "z"]
     value = dcp(y_true, y_pred, sensitive_features=list("aaabbb"))
     assert value == pytest.approx(0, abs=1e-9)
-
-
-@pytest.mark.parametrize("method", ["auto", "local"])
-def test_scorer_in_cross_validation(method):
-    rng = np.random.default_rng(0)
-    X = pd.DataFrame({"age": rng.normal(size=300), "sex": rng.integers(0, 2, 300)})
-    y = np.digitize(X["age"] + 0.5 * X["sex"] + rng.normal(size=300), [-0.5, 0.7])
-    scorer = get_fairness_scorer("neg_dcp", sensitive_features="sex", method=method)
-    scores = cross_val_score(
-        LogisticRegression(), X, y, scoring=scorer, error_score="raise"
-    )
-    assert ((scores <= 0) & (scores > -1)).all()
 
 
 # --- the result

@@ -144,24 +144,6 @@ def test_equal_matrices_are_fair(method, n_labels):
     assert result.optimal
 
 
-@pytest.mark.slow
-@few_examples
-@given(seeds, st.sampled_from(["mixed", "sparse"]))
-def test_order_of_groups_and_labels_does_not_matter(instance, seed, kind):
-    confusion, weights, frequencies = instance(4, 6, seed, kind)
-    rng = np.random.default_rng(seed)
-    groups, labels = rng.permutation(6), rng.permutation(4)
-    shuffled = (
-        confusion[np.ix_(groups, labels, labels)],
-        weights[groups],
-        frequencies[np.ix_(groups, labels)],
-    )
-    for method in PROVEN:
-        value = bounds_by(method, *shuffled)
-        expected = bounds_by(method, confusion, weights, frequencies)
-        assert value.upper == pytest.approx(expected.upper, abs=1e-4)
-
-
 def test_zeros_are_exact():
     # Clipped to 1e-5 the optimum seems lower than any baseline attains.
     confusion = [[[1, 0, 0]] * 3, [[0, 1, 0]] * 3, [[0, 0.5, 0.5]] * 3]
@@ -195,7 +177,7 @@ def solved(request, instance):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("time_limit", [1e-6, 1e-3, 5e-3, 0.02])
+@pytest.mark.parametrize("time_limit", [1e-6, 5e-3])
 @pytest.mark.parametrize("method", ["auto", *METHODS])
 @pytest.mark.promise("Bounds of DCP hold under any time limit")
 def test_intervals_are_valid_under_any_time_limit(time_limit, method, solved):

@@ -48,14 +48,6 @@ def test_class_that_is_only_predicted():
     assert value == 0.5
 
 
-def test_group_without_a_label_is_undefined():
-    with pytest.warns(UndefinedMetricWarning, match="but 'b' has 0 rows of 'y'"):
-        value = equalized_odds_difference(
-            ["x", "y", "x", "x"], ["x", "y", "x", "x"], sensitive_features=list("aabb")
-        )
-    assert np.isnan(value)
-
-
 @pytest.fixture
 def few_positives():
     """True classes, predictions and groups: "b" has 3 rows of the label 1."""

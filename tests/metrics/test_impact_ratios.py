@@ -6,13 +6,12 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from scipy.stats import binom, binomtest
+from scipy.stats import binom
 from sklearn.exceptions import UndefinedMetricWarning
 
 from skfair.groups import encode_groups
 from skfair.metrics import impact_ratios
 from skfair.metrics._impact_ratios import _intervals
-from skfair.metrics._rate_intervals import clopper_pearson
 from skfair.statistics import GroupedOutcomes
 
 COLUMNS = ["n", "share", "selected", "rate", "impact_ratio", "lower", "upper", "status"]
@@ -59,10 +58,10 @@ def test_a_table_for_each_attribute_and_the_intersection(people, hired):
     assert both.loc["F \u00d7 y", "rate"] == pytest.approx(hired[own].mean())
 
 
-def check_random_cases(n_cases, seed):
+def test_random_cases():
     """Count by hand: rows one by one, in dicts."""
-    rng = np.random.default_rng(seed)
-    for _ in range(n_cases):
+    rng = np.random.default_rng(0)
+    for _ in range(30):
         n_rows, least = int(rng.integers(4, 40)), rng.choice([0, 0.1, 0.2])
         groups = rng.choice(["a", "b", "c", None], n_rows, p=[0.4, 0.3, 0.2, 0.1])
         hired = rng.integers(0, 2, n_rows)
@@ -101,10 +100,6 @@ def check_random_cases(n_cases, seed):
                 assert row["impact_ratio"] <= row["upper"] + 1e-12
 
 
-def test_random_cases():
-    check_random_cases(30, seed=0)
-
-
 def test_unknown_rows_have_a_number_only(people, hired):
     row = impact_ratios(None, hired, sensitive_features=people).loc[
         ("sex", "(unknown)")
@@ -115,19 +110,12 @@ def test_unknown_rows_have_a_number_only(people, hired):
     assert "(unknown)" not in everyone.index.get_level_values("group")
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "container",
-    [
-        pl.from_pandas,
-        lambda frame: frame.set_axis(np.arange(400)[::-1]),
-        lambda frame: frame.astype("category"),
-    ],
-    ids=["polars", "index", "categories"],
-)
-def test_containers(people, hired, container):
+def test_containers(people, hired):
     expected = impact_ratios(None, hired, sensitive_features=people)
-    found = impact_ratios(None, hired.tolist(), sensitive_features=container(people))
+    found = impact_ratios(None, hired, sensitive_features=pl.from_pandas(people))
+    pd.testing.assert_frame_equal(found, expected)
+    other = people.astype("category").set_axis(np.arange(400)[::-1])
+    found = impact_ratios(None, hired.tolist(), sensitive_features=other)
     pd.testing.assert_frame_equal(found, expected)
     array = people.to_numpy(dtype=object)
     found = impact_ratios(None, hired, sensitive_features=array)
@@ -192,20 +180,6 @@ def test_weights_that_round_leave_half_above_the_median():
             sample_weight=np.full(n_rows, 0.3),
         )
         np.testing.assert_allclose(found["rate"], expected["rate"])
-
-
-def test_whole_weights_count_rows(people, hired):
-    weights = np.random.default_rng(2).integers(1, 4, 400)
-    table = impact_ratios(None, hired, sensitive_features=people, sample_weight=weights)
-    repeated = people.loc[people.index.repeat(weights)]
-    expected = impact_ratios(
-        None, np.repeat(hired, weights), sensitive_features=repeated
-    )
-    columns = ["share", "selected", "rate", "impact_ratio"]
-    pd.testing.assert_frame_equal(table[columns], expected[columns])
-    assert (table["upper"] - table["lower"]).sum() > (
-        expected["upper"] - expected["lower"]
-    ).sum()
 
 
 def test_small_groups_are_shown_and_not_compared():
@@ -297,34 +271,6 @@ def test_text_decisions():
     assert table["impact_ratio"].tolist() == [0.5, 1]
 
 
-@pytest.mark.parametrize("tail", [0.025, 0.004])
-def test_intervals_of_rates_are_scipys(tail):
-    hits, sizes = np.array([0, 3, 7, 20]), np.array([4, 9, 7, 900])
-    low, high = clopper_pearson(hits, sizes.astype(float), tail)
-    for i in range(4):
-        expected = binomtest(int(hits[i]), int(sizes[i])).proportion_ci(1 - 2 * tail)
-        assert (low[i], high[i]) == pytest.approx(tuple(expected), abs=1e-9)
-
-
-def test_intervals_hold_the_ratio_and_are_wider_for_smaller_groups():
-    rng = np.random.default_rng(0)
-    for _ in range(200):
-        n_groups = rng.integers(2, 8)
-        sizes = rng.integers(1, 60, n_groups)
-        rates = rng.binomial(sizes, rng.random()) / sizes
-        if not rates.any():
-            continue
-        low, high = _intervals(rates, sizes.astype(float), 0.9)
-        ratios = rates / rates.max()
-        assert (low >= 0).all()
-        assert (low <= ratios + 1e-12).all()
-        assert (ratios <= high + 1e-12).all()
-        assert (high <= 1).all()
-        more, less = _intervals(rates, 25.0 * sizes, 0.9)
-        assert (more >= low - 1e-12).all()
-        assert (less <= high + 1e-12).all()
-
-
 def exact_coverage(n_first, n_second, rates):
     """Probability that the interval of the first of two groups holds its ratio."""
     first, second = np.arange(n_first + 1), np.arange(n_second + 1)
@@ -346,31 +292,3 @@ def exact_coverage(n_first, n_second, rates):
 @pytest.mark.promise("Intervals of impact ratios cover the true ratio")
 def test_coverage_of_two_small_groups_is_at_least_nominal():
     assert exact_coverage(8, 12, (0.3, 0.6)) > 0.95
-
-
-@pytest.mark.slow
-def test_coverage_of_two_groups_is_at_least_nominal():
-    for sizes in ((5, 30), (20, 20), (30, 5)):
-        for highest in (0.1, 0.5, 0.9):
-            for ratio in (0.2, 0.8, 1.0):
-                rates = ratio * highest, highest
-                assert exact_coverage(*sizes, rates) > 0.95
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("sizes", "rates"),
-    [
-        ((300, 300, 300, 300), (0.3, 0.3, 0.3, 0.3)),
-        ((1000, 100, 30, 500), (0.3, 0.25, 0.4, 0.1)),
-        ((50,) * 10, (0.2,) * 10),
-        ((2000, 400), (0.02, 0.03)),
-    ],
-)
-def test_coverage_of_several_groups_is_at_least_nominal(sizes, rates):
-    rng = np.random.default_rng(0)
-    true, covered = np.array(rates) / max(rates), []
-    for hits in rng.binomial(sizes, rates, (1_500, len(sizes))):
-        low, high = _intervals(hits / sizes, np.array(sizes, dtype=float), 0.95)
-        covered.append((low <= true + 1e-12) & (true <= high + 1e-12))
-    assert np.mean(covered, axis=0).min() > 0.94

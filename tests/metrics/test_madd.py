@@ -6,10 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skfair.metrics import madd, madd_curve, madd_optimal_bandwidth
-from skfair.metrics._madd import (
-    Edges,
-)
+from skfair.metrics import madd, madd_curve
 from skfair.statistics import GroupedScores
 
 
@@ -67,13 +64,6 @@ def test_bandwidth_of_one_over_m_gives_m_bins():
         assert value == pytest.approx(2, abs=1e-12), m
 
 
-def test_bandwidth_just_above_one_over_m_gives_one_bin_less():
-    y_score, groups = (np.arange(10) + 0.5) / 10, np.arange(10) % 2
-    value = madd(None, y_score, sensitive_features=groups, bandwidth=0.1001)
-    assert value == pytest.approx(histogram_madd(y_score, groups, 9))
-    assert value < 2
-
-
 @pytest.mark.parametrize("m", [2, 3, 10, 100, 333])
 def test_last_bin_is_closed(m):
     y_score, groups = [1.0, 1 - 0.5 / m], [0, 1]
@@ -117,40 +107,6 @@ def test_rows_counted_by_bin_give_the_value_of_sorted_scores(n_groups, multigrou
         options = {"bandwidth": 1 / n_bins, "multigroup": multigroup}
         expected = madd(None, statistic, **options)
         assert madd(None, y_score, **rows, **options) == expected
-
-
-@pytest.mark.parametrize("n_scores", [0, 1, 30, 5000])
-def test_scores_are_counted_below_the_edges_of_all_histograms(n_scores):
-    n_bins = np.arange(30, 0, -1)
-    edges = Edges.of(n_bins)
-    rng = np.random.default_rng(0)
-    numerators = rng.integers(0, 31, n_scores)
-    scores = np.sort(np.append(numerators / 30, rng.random(n_scores)))
-    counted = edges.at_edges(scores, np.arange(len(scores) + 1))
-    parts = zip(n_bins, np.split(counted, edges.starts[1:]), strict=True)
-    for one, below in parts:
-        expected = np.searchsorted(scores, np.arange(one) / one, side="left")
-        assert below.tolist() == [*expected, len(scores)]
-
-
-def test_curve_of_many_rows_has_all_500_bandwidths():
-    rng = np.random.default_rng(1)
-    y_score = np.concatenate([rng.beta(2, 5, 20_000), rng.beta(3, 3, 7_000)])
-    groups = np.repeat([0, 1], [20_000, 7_000])
-    bandwidths, values = madd_curve(None, y_score, sensitive_features=groups)
-    assert len(bandwidths) == 500
-    for position in (0, 1, 250, 400, 490, 498, 499):
-        expected = histogram_madd(y_score, groups, 500 - position)
-        assert values[position] == pytest.approx(expected, abs=1e-13)
-
-
-@pytest.mark.parametrize("multigroup", ["pairwise", "pooled"])
-def test_auto_is_the_value_of_the_optimal_interval(multigroup):
-    rng = np.random.default_rng(2)
-    options = {"sensitive_features": rng.integers(0, 3, 900), "multigroup": multigroup}
-    y_score = rng.random(900)
-    result = madd_optimal_bandwidth(None, y_score, **options)
-    assert madd(None, y_score, **options) == result.value
 
 
 @pytest.mark.parametrize("bandwidth", [1e-5, 1e-300, 5e-324])

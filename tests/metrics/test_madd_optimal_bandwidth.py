@@ -103,18 +103,6 @@ def interval_of_the_package(bandwidths, values, min_points=50, length=0.05):
     return slice(i, j + 1)
 
 
-def test_interval_of_the_default_search_is_the_one_of_the_double_loop():
-    rng = np.random.default_rng(77)
-    y_score = np.concatenate([rng.beta(2, 3, 700), rng.beta(3, 2, 500)])
-    groups = np.repeat([0, 1], [700, 500])
-    found = madd_optimal_bandwidth(None, y_score, sensitive_features=groups)
-    bandwidths = found.bandwidths.tolist()
-    deviations = algorithm_1(bandwidths, found.values, 700, 500)
-    i, j = min(deviations, key=deviations.get)
-    assert found.interval == (bandwidths[i], bandwidths[j])
-    assert found.std == pytest.approx(deviations[i, j], abs=1e-12)
-
-
 def test_interval_may_start_exactly_one_length_below_one():
     # h_sup of four and four rows is 1, so intervals are .75 long: from 1/4 to 1.
     values = np.append(np.arange(106.0) ** 2, [5, 5, 5, 90])
@@ -135,6 +123,7 @@ def test_result_carries_the_curve():
     bandwidths, values = madd_curve(None, y_score, sensitive_features=groups)
     np.testing.assert_array_equal(found.bandwidths, bandwidths)
     np.testing.assert_array_equal(found.values, values)
+    assert len(bandwidths) == 500
 
 
 @pytest.mark.parametrize(("n_0", "n_1"), [(100, 100), (10, 1000), (1, 7)])
@@ -144,14 +133,6 @@ def test_h_sup_is_the_order_of_theorem_2(n_0, n_1):
     found = madd_optimal_bandwidth(None, y_score, sensitive_features=groups)
     expected = (1 / np.sqrt(n_0) + 1 / np.sqrt(n_1)) ** (2 / 3)
     assert found.h_sup == pytest.approx(expected)
-
-
-def test_stable_histograms_read_their_one_value():
-    # Two scores, in different bins for every m > 1.
-    y_score, groups = np.tile([0.0, 1.0], 200), np.tile([0, 1], 200)
-    found = madd_optimal_bandwidth(None, y_score, sensitive_features=groups)
-    assert found.value == 2
-    assert found.std == 0
 
 
 @pytest.mark.parametrize("multigroup", ["pairwise", "pooled"])
@@ -179,9 +160,8 @@ def truncated(distribution, n, rng):
     return distribution.ppf(rng.uniform(low, high, n))
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_simulation_of_the_paper(seed):
-    rng = np.random.default_rng(seed)
+def test_simulation_of_the_paper():
+    rng = np.random.default_rng(0)
     y_score = np.concatenate(
         [
             truncated(gamma(4, scale=1 / 11), 10_000, rng),
@@ -281,23 +261,15 @@ def test_strata_without_two_groups_are_named():
         madd_optimal_bandwidth(None, statistic, control_features=strata)
 
 
-def test_one_stratum_is_everyone_and_weights_count_rows():
+def test_one_stratum_is_everyone():
     rng = np.random.default_rng(0)
-    y_score, groups = rng.random(600), np.repeat(["x", "y"], 300)
-    weights = rng.integers(1, 3, 600)
-    plain, one, repeated = (
-        madd_optimal_bandwidth(
-            None, np.repeat(y_score, n), sensitive_features=np.repeat(groups, n), **more
-        )
-        for n, more in (
-            (1, {"sample_weight": weights}),
-            (1, {"sample_weight": weights, "control_features": ["all"] * 600}),
-            (weights, {"control_features": ["all"] * weights.sum()}),
-        )
-    )
-    assert one.stratum == repeated.stratum == "all"
-    assert plain.interval == one.interval == repeated.interval
-    np.testing.assert_allclose(one.values, repeated.values, rtol=1e-12)
+    rows = {"sensitive_features": np.repeat(["x", "y"], 300)}
+    rows["sample_weight"], y_score = rng.integers(1, 3, 600), rng.random(600)
+    plain = madd_optimal_bandwidth(None, y_score, **rows)
+    one = madd_optimal_bandwidth(None, y_score, **rows, control_features=["all"] * 600)
+    assert one.stratum == "all"
+    assert plain.interval == one.interval
+    np.testing.assert_array_equal(plain.values, one.values)
 
 
 @pytest.mark.parametrize(

@@ -111,21 +111,6 @@ def test_accuracy_takes_text_and_many_classes_without_pos_label():
 
 
 @both
-def test_groups_without_rows_that_count_are_left_out_and_counted(metric):
-    y_true = [1, 1, 1, 1, 0, 0]
-    y_pred = [1, 1, 1, 0, 1, 0]
-    groups = ["a", "a", "b", "b", "c", "c"]
-    with pytest.warns(UndefinedMetricWarning, match=r"1 of 3 groups .* \('c'\)"):
-        value = metric(
-            y_true,
-            y_pred,
-            sensitive_features=groups,
-            quality="true_positive_rate",
-        )
-    assert value == 0.25
-
-
-@both
 @pytest.mark.parametrize("scheme", ["uniform", "proportional"])
 def test_absent_groups_are_left_out_whatever_the_weights(metric, scheme):
     groups = encode_groups(["a", "a", "b", "b"], labels=["a", "b", "c"])
@@ -134,14 +119,6 @@ def test_absent_groups_are_left_out_whatever_the_weights(metric, scheme):
             None, [1, 1, 1, 0], sensitive_features=groups, group_weights=scheme
         )
     assert value == 0.25
-
-
-@both
-def test_groups_below_the_smallest_size_are_left_out(metric):
-    groups = encode_groups(["a"] * 3 + ["b"] * 3 + ["c"], min_group_size=2)
-    with pytest.warns(UndefinedMetricWarning, match=r"fewer than 2 rows"):
-        value = metric(None, [1, 1, 1, 0, 0, 0, 1], sensitive_features=groups)
-    assert value == 0.5
 
 
 @both
@@ -155,15 +132,9 @@ def test_mapping_may_name_groups_without_rows(metric):
 
 
 @both
-@pytest.mark.parametrize(
-    ("groups", "message"),
-    [
-        (["a", "a"], r"undefined .*at least two groups, got \['a'\]"),
-        (encode_groups(["a", "a"], labels=["a", "b"]), r"fewer than two .*\('b'\)"),
-    ],
-)
-def test_undefined_is_nan(metric, groups, message):
-    with pytest.warns(UndefinedMetricWarning, match=message):
+def test_undefined_is_nan(metric):
+    groups = encode_groups(["a", "a"], labels=["a", "b"])
+    with pytest.warns(UndefinedMetricWarning, match=r"fewer than two .*\('b'\)"):
         assert np.isnan(metric(None, [1, 0], sensitive_features=groups))
 
 
@@ -239,9 +210,6 @@ def test_callables_must_return_zero_and_one(metric, result, message):
         ({"y_pred": ["x", "y"], "pos_label": "z"}, "y_pred .*'z' .pos_label"),
         ({"y_pred": [1, 2]}, r"y_pred holds the labels \[1, 2\]"),
         ({"y_pred": [1, np.nan]}, "y_pred has 1 missing"),
-        ({"y_pred": [[1, 0]]}, "y_pred must have shape"),
-        ({"sensitive_features": ["a"]}, "sensitive_features has 1 rows, expected 2"),
-        ({"sensitive_features": None}, "sensitive_features is None"),
         (
             {"y_true": ["1", "0"], "quality": "accuracy"},
             "must both be text or both be numbers",
@@ -266,24 +234,7 @@ def test_bad_rows(metric, options, message):
 
 
 @both
-def test_missing_value_in_one_of_several_columns(metric):
-    frame = pd.DataFrame({"sex": ["F", "M", "F"], "race": ["x", None, "y"]})
-    with pytest.raises(ValueError, match="1 missing values in column 'race'"):
-        metric(None, [1, 0, 1], sensitive_features=frame)
-    kept = encode_groups(frame, missing="drop")
-    assert metric(None, [1, 0, 0], sensitive_features=kept) == 0.5
-
-
-@both
-@pytest.mark.parametrize(
-    "extra",
-    [
-        {"sensitive_features": ["a", "b"]},
-        {"pos_label": 1},
-        {"sample_weight": [1, 1]},
-        {"quality": "accuracy"},
-    ],
-)
+@pytest.mark.parametrize("extra", [{"pos_label": 1}, {"quality": "accuracy"}])
 def test_statistic_stands_alone(metric, extra):
     statistic = GroupedOutcomes.from_outcomes([1, 0], sensitive_features=["a", "b"])
     assert metric(None, statistic) == 0.5

@@ -266,11 +266,10 @@ def draw_groups(rng):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("block", [5, 10_000])
-@pytest.mark.parametrize("n_cases", [30, pytest.param(3000, marks=pytest.mark.slow)])
-def test_many_groups_are_the_first_of_the_largest_pairs(n_cases, block, monkeypatch):
+def test_many_groups_are_the_first_of_the_largest_pairs(block, monkeypatch):
     monkeypatch.setattr(_pairs, "_BLOCK", block)
     rng = np.random.default_rng(0)
-    for _ in range(n_cases):
+    for _ in range(300):
         scores, groups = draw_groups(rng)
         epsilon = float(rng.choice([0, 0.01, 0.05, 0.1, 0.2, rng.random() / 2]))
         statistic = GroupedScores.from_scores(scores, sensitive_features=groups)

@@ -32,14 +32,13 @@ def dyadic_rows(draw, n_groups=2):
     return np.array(scores) / 64, np.array(groups)
 
 
-@given(dyadic_rows(), st.integers(0, 256))
-def test_curve_is_mcdp_at_breaks_and_between(rows, k):
-    assert_is_mcdp_everywhere(*rows, [k / 512])
-
-
-@given(dyadic_rows(n_groups=4), st.sampled_from(["pairwise", "pooled"]))
-def test_curve_of_several_groups(rows, multigroup):
-    assert_is_mcdp_everywhere(*rows, [0.03], multigroup=multigroup)
+@given(
+    st.sampled_from([2, 4]).flatmap(dyadic_rows),
+    st.integers(0, 256),
+    st.sampled_from(["pairwise", "pooled"]),
+)
+def test_curve_is_mcdp_at_breaks_and_between(rows, k, multigroup):
+    assert_is_mcdp_everywhere(*rows, [k / 512], multigroup=multigroup)
 
 
 @given(dyadic_rows())
@@ -53,39 +52,18 @@ def test_curve_starts_at_zero_and_decreases_strictly(rows):
     assert 0 <= values[-1] <= values[0] <= 1
 
 
-@pytest.mark.parametrize("k", range(1, 50))
-def test_curve_agrees_with_mcdp_where_decimal_lengths_round(k):
+def test_curve_agrees_with_mcdp_where_decimal_lengths_round():
     # Between k/100 and 2k/100 there is a gap of 1: of the very length 2 epsilon.
-    y_score, groups, epsilon = [k / 100, 2 * k / 100], [0, 1], k / 200
-    curve = mcdp_curve(None, y_score, sensitive_features=groups)
-    value = mcdp(None, y_score, sensitive_features=groups, epsilon=epsilon)
-    assert at(curve, epsilon) == value
-
-
-@pytest.mark.parametrize(("low", "high", "grid"), [(6, 8, 10), (3, 5, 10), (7, 9, 10)])
-def test_curve_agrees_with_mcdp_at_a_decimal_epsilon(low, high, grid):
-    y_score, groups = [low / grid, high / grid], [0, 1]
-    epsilon = (high - low) / (2 * grid)
-    curve = mcdp_curve(None, y_score, sensitive_features=groups)
-    value = mcdp(None, y_score, sensitive_features=groups, epsilon=epsilon)
-    assert at(curve, epsilon) == value
+    for k in range(1, 50):
+        y_score, groups, epsilon = [k / 100, 2 * k / 100], [0, 1], k / 200
+        curve = mcdp_curve(None, y_score, sensitive_features=groups)
+        value = mcdp(None, y_score, sensitive_features=groups, epsilon=epsilon)
+        assert at(curve, epsilon) == value
 
 
 def test_curve_of_equal_distributions_is_zero():
     curve = mcdp_curve(None, [0.25, 0.75] * 2, sensitive_features=[0, 0, 1, 1])
     assert [part.tolist() for part in curve] == [[0], [0]]
-
-
-@given(st.data())
-def test_curve_starts_at_mcdp_of_saturated_scores(data):
-    n_rows = data.draw(st.integers(2, 30))
-    ends = [0, 5e-324, 1e-300, 0.3, 0.1 + 0.2, 1 - 2**-52, 1 - 2**-53, 1]
-    scores = data.draw(
-        st.lists(st.sampled_from(ends), min_size=n_rows, max_size=n_rows)
-    )
-    groups = np.arange(n_rows) % data.draw(st.integers(2, 3)) if n_rows > 2 else [0, 1]
-    curve = mcdp_curve(None, scores, sensitive_features=groups)
-    assert curve[1][0] == mcdp(None, scores, sensitive_features=groups)
 
 
 #: Scores whose differences round: decimals, sums of decimals, thirds and sevenths.

@@ -17,9 +17,7 @@ def measured(scores, groups, epsilon):
     return mcdp(None, scores, sensitive_features=groups, epsilon=epsilon)
 
 
-@pytest.mark.parametrize(
-    "grid", [10, 100, *(pytest.param(n, marks=pytest.mark.slow) for n in (20, 1000))]
-)
+@pytest.mark.parametrize("grid", [10, 100])
 def test_window_that_ends_at_a_decimal_score_sees_it(grid):
     # The only gap of 1 is on [low, high): a window of just that length sees `high`.
     rng = np.random.default_rng(grid)
@@ -33,26 +31,12 @@ def test_window_that_ends_at_a_decimal_score_sees_it(grid):
         assert measured(scores, groups, epsilon=fits) == 1
 
 
-@pytest.mark.parametrize(
-    "grid", [10, 100, *(pytest.param(n, marks=pytest.mark.slow) for n in (20, 1000))]
-)
+@pytest.mark.parametrize("grid", [10, 100])
 def test_window_at_zero_is_cut_to_half_its_length(grid):
     for high in range(2, grid // 2 + 1):
         scores, groups = [0.0, high / grid], [0, 1]
         assert measured(scores, groups, epsilon=high / grid) == 0
         assert measured(scores, groups, epsilon=(high - 1) / grid) == 1
-
-
-def test_scores_at_zero_count_from_zero_on():
-    y_score, groups = [0, 0, 0.015, 0.015], [0, 0, 1, 1]
-    assert mcdp(None, y_score, sensitive_features=groups, epsilon=0.01) == 1
-
-
-def test_window_at_zero_sees_the_zero_below_the_first_score():
-    # On [0, .1) nobody is below: a window centred at 0 never beats that.
-    scores, groups = [0.1, 0.4], [0, 1]
-    assert measured(scores, groups, epsilon=0.14) == 1
-    assert measured(scores, groups, epsilon=0.16) == 0
 
 
 @pytest.mark.parametrize("decimals", [1, 2, 16])
@@ -67,14 +51,6 @@ def test_epsilon_zero_is_the_kolmogorov_smirnov_statistic(n_first, n_second, dec
     assert mcdp(None, y_score, sensitive_features=groups) == pytest.approx(
         expected, abs=1e-14
     )
-
-
-@pytest.mark.parametrize(
-    ("y_score", "expected"),
-    [([0, 1], 1), ([0, 0.5], 0), ([0, 0.6], 1), ([0.1, 1], 0), ([1, 1], 0)],
-)
-def test_widest_window(y_score, expected):
-    assert mcdp(None, y_score, sensitive_features=[0, 1], epsilon=0.5) == expected
 
 
 # --- many rows, against every window, and counts and weights that round
@@ -188,13 +164,6 @@ def test_many_rows_against_every_window(shape, n):
         assert value == pytest.approx(slow_mcdp(ticks, groups, half_window), abs=1e-15)
 
 
-@pytest.mark.parametrize("epsilon", [0, 1e-6, 0.1, 0.5])
-@pytest.mark.parametrize("score", [0, 0.3, 1])
-def test_constant_scores_have_no_gap(score, epsilon):
-    y_score, groups = np.full(20_000, score), np.arange(20_000) % 3 == 0
-    assert mcdp(None, y_score, sensitive_features=groups, epsilon=epsilon) == 0
-
-
 def test_larger_counts_than_float_precision_stay_exact():
     # The smallest gap of 2e9 against 2e9 + 1 rows is 1 / (n0 * n1).
     y_score, groups = [0.1, 0.9, 0.1, 0.9], [0, 0, 1, 1]
@@ -218,17 +187,6 @@ def test_range_holds_for_weights_that_round(rows):
     value = mcdp(None, y_score, sensitive_features=groups, sample_weight=weights)
     assert value == pytest.approx(1, abs=1e-14)
     assert value <= 1
-
-
-def test_approximation_converges_to_the_exact_value():
-    rng = np.random.default_rng(3)
-    y_score, groups = rng.random(500), rng.integers(0, 2, 500)
-    y_score = np.where(groups, y_score**1.5, y_score)
-    options = {"sensitive_features": groups, "epsilon": 0.02}
-    approximate = mcdp(
-        None, y_score, method="approximate", n_subdivisions=20_000, **options
-    )
-    assert approximate == pytest.approx(mcdp(None, y_score, **options), abs=5e-3)
 
 
 @pytest.mark.parametrize("start", [0, 1, 2, 3])

@@ -1,5 +1,3 @@
-import json
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -8,8 +6,7 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 from skfair.metrics import dcp_bounds, min_dcp_bounds
-from skfair.metrics._dcp_search import Clock
-from skfair.metrics._min_dcp import Frequencies, MergedSearch, carry, knapsack
+from skfair.metrics._min_dcp import Frequencies, MergedSearch, knapsack
 
 # Each example takes long.
 few_examples = settings(max_examples=settings.default.max_examples // 5)
@@ -55,49 +52,7 @@ def test_result_keeps_its_promises(seed, n_labels, n_groups):
     check(result, weights, true, predicted)
     # The frequencies come from a classifier, so that its DCP is not below theirs.
     assert result.lower <= dcp_bounds(matrices, weights, true).upper + 1e-12
-
-
-@pytest.mark.slow
-@few_examples
-@given(seeds, st.integers(2, 4))
-def test_matrices_are_as_fair_as_the_result_says(seed, n_labels):
-    weights, true, predicted, _ = instance(n_labels, 4, seed)
-    result = min_dcp_bounds(
-        weights, true, predicted, n_starts=1, time_limit=0.2, random_state=0
-    )
     assert dcp_bounds(result.confusion, weights, true).upper <= result.upper + 1e-9
-
-
-@few_examples
-@given(seeds)
-def test_reduced_problem_is_the_full_one(seed):
-    """For a fixed channel: the LP over confusion matrices has the same value."""
-    weights, true, predicted, _ = instance(3, 2, seed)
-    rng = np.random.default_rng(seed)
-    channel = rng.dirichlet(np.ones(3), 3)
-    data = Frequencies(weights, true, predicted)
-    found = carry(channel, data, Clock())
-    total = 0.0
-    for a in range(2):
-        # Unknowns: h (3 x 3) and kept shares (3): kept[y] alpha[y, z] <= h[y, z].
-        A_ub = np.zeros((9, 12))
-        for y, z in np.ndindex(3, 3):
-            A_ub[3 * y + z, 3 * y + z] = -1
-            A_ub[3 * y + z, 9 + y] = channel[y, z]
-        A_eq = np.zeros((6, 12))
-        for y, z in np.ndindex(3, 3):
-            A_eq[y, 3 * y + z] = 1
-            A_eq[3 + z, 3 * y + z] = true[a, y]
-        solved = linprog(
-            np.append(np.zeros(9), -true[a]),
-            A_ub=A_ub,
-            b_ub=np.zeros(9),
-            A_eq=A_eq,
-            b_eq=np.append(np.ones(3), predicted[a]),
-            bounds=(0, 1),
-        )
-        total += weights[a] * (1 + solved.fun)
-    assert found.loss == pytest.approx(total, abs=1e-7)
 
 
 @few_examples
@@ -118,9 +73,7 @@ def test_knapsack_is_the_linear_program(seed, n_labels):
         assert value[a] == pytest.approx(1 + solved.fun, abs=1e-9)
 
 
-@pytest.mark.parametrize(
-    "seed", [0, 1, *(pytest.param(i, marks=pytest.mark.slow) for i in (2, 3, 4))]
-)
+@pytest.mark.parametrize("seed", [0, 1])
 def test_two_labels_are_exact(seed):
     weights, true, predicted, _ = instance(2, 6, seed, noise=0.3)
     result = min_dcp_bounds(weights, true, predicted, random_state=0)
@@ -187,24 +140,6 @@ def test_labels_and_groups_without_weight():
     assert np.isnan(result.eta[1, 0])
 
 
-def test_rounded_percentages():
-    weights = [300, 200, 100]
-    true = [[0.33, 0.33, 0.33], [0.5, 0.25, 0.25], [0.2, 0.3, 0.5]]
-    predicted = [[0.3, 0.3, 0.4], [0.4, 0.3, 0.3], [0.2, 0.3, 0.5]]
-    with pytest.raises(ValueError, match=r"sum to 1 within .* got 0.99 for group 0"):
-        min_dcp_bounds(weights, true, predicted)
-    result = min_dcp_bounds(
-        weights,
-        true,
-        predicted,
-        sum_tolerance=0.011,
-        n_starts=2,
-        time_limit=1,
-        random_state=0,
-    )
-    assert 0 <= result.lower <= result.upper < 1
-
-
 @pytest.mark.slow
 def test_table_sums_to_the_upper_bound():
     weights, true, predicted, _ = instance(3, 4, 0)
@@ -238,17 +173,3 @@ def test_invalid_input(change, message):
     }
     with pytest.raises(ValueError, match=message):
         min_dcp_bounds(**{**arguments, **change})
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("pair", "at_most"), [("uk20_1992_1997", 0.0549), ("uk15_1974_1975", 0.0236)]
-)
-def test_uk_elections(real_tables, pair, at_most):
-    table = json.loads((real_tables / "uk_min_dcp_inputs.json").read_text())[pair]
-    names = "group_weights", "label_frequencies", "prediction_frequencies"
-    given_ = [np.array(table[name]) for name in names]
-    result = min_dcp_bounds(*given_, random_state=0)
-    assert result.upper <= at_most
-    assert result.lower >= 0.65 * result.upper
-    check(result, *given_)

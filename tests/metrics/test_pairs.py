@@ -7,7 +7,6 @@ from itertools import combinations, permutations
 import numpy as np
 import pytest
 from hypothesis import given as given_examples
-from hypothesis import settings
 from hypothesis import strategies as st
 from sklearn.exceptions import UndefinedMetricWarning
 
@@ -121,7 +120,9 @@ def test_a_metric_says_which_groups_have_its_value(name, multigroup):
         assert gap == pytest.approx(value, rel=1e-9)
 
 
-@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(
+    "weighted", [False, pytest.param(True, marks=pytest.mark.slow)]
+)
 @pytest.mark.parametrize("name", METRICS)
 def test_gap_of_a_pair_is_the_metric_of_its_rows(name, weighted):
     """And the metric is the largest of them, in the given order and in any other."""
@@ -190,21 +191,21 @@ def test_a_tiny_group_hides_no_difference_of_others():
     )
     groups = np.repeat(["a", "b", "c"], sizes)
     statistic = GroupedOutcomes.from_outcomes(outcomes, sensitive_features=groups)
-    for rows, given in (
-        (outcomes, {"sensitive_features": groups}),
-        (statistic, {}),
-    ):
-        found = permutation_test(
-            demographic_parity_difference, None, rows, random_state=0, **given
-        )
-        assert found.pvalue == 0.001
-        assert found.null_mean > 0.04  # of the 67 rows
-        pairs = found.pairs
-        assert pairs[["group", "other"]].to_numpy().tolist()[0] == ["a", "b"]
-        assert pairs["gap"][0] == pytest.approx(found.value)
-        assert pairs["by_chance"][0] < 0.01
-        assert pairs["pvalue"].tolist()[0] == found.pvalue
-        assert (pairs["pvalue"][1:] > 0.2).all()
+    found = permutation_test(
+        demographic_parity_difference,
+        None,
+        statistic,
+        n_permutations=199,
+        random_state=0,
+    )
+    assert found.pvalue == 0.005
+    assert found.null_mean > 0.04  # of the 67 rows
+    pairs = found.pairs
+    assert pairs[["group", "other"]].to_numpy().tolist()[0] == ["a", "b"]
+    assert pairs["gap"][0] == pytest.approx(found.value)
+    assert pairs["by_chance"][0] < 0.01
+    assert pairs["pvalue"].tolist()[0] == found.pvalue
+    assert (pairs["pvalue"][1:] > 0.2).all()
 
 
 @pytest.mark.parametrize("multigroup", ["pairwise", "pooled"])
@@ -345,7 +346,6 @@ def test_classes_have_pairs_of_their_own():
         assert abs(shares[0] - shares[1]) == pytest.approx(row.gap)
 
 
-@settings(max_examples=30)
 @given_examples(st.integers(0, 2**32 - 1), st.sampled_from([0.0, 0.05, 0.1, 0.25, 0.5]))
 def test_gaps_of_all_pairs_at_once(seed, epsilon):
     """Scores with ties, 0 and 1 among them, whose distances are windows' lengths."""
@@ -385,7 +385,7 @@ def test_cdfs_of_many_scores_are_compared_at_some(metric):
     )
 
 
-@pytest.mark.parametrize("name", ["decisions", "mcdp", "equalized odds", "madd"])
+@pytest.mark.parametrize("name", ["decisions", "mcdp"])
 def test_many_groups_are_compared_by_their_sizes(name):
     """Beside 60 groups, of which one differs, chance alone makes larger gaps."""
     metric, kind = METRICS[name]
@@ -401,10 +401,10 @@ def test_many_groups_are_compared_by_their_sizes(name):
         labels_of(metric, y_true),
         values,
         sensitive_features=labels,
-        n_permutations=49,
+        n_permutations=19,
         random_state=0,
     )
-    assert found.pvalue == 0.02
+    assert found.pvalue == 0.05
     assert len(found.pairs) <= 1000
     assert found.pairs["by_chance"].isna().all()
     assert "group 60" in found.pairs[["group", "other"]].to_numpy()[0]

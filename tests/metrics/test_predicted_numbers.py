@@ -11,7 +11,6 @@ from scipy.stats import wasserstein_distance
 from sklearn import config_context
 from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.linear_model import LinearRegression
-from sklearn.metrics import mean_absolute_error, r2_score
 from sklearn.model_selection import cross_validate
 
 from skfair.metrics import (
@@ -20,7 +19,6 @@ from skfair.metrics import (
     confidence_interval,
     demographic_parity_difference,
     get_fairness_scorer,
-    group_metrics,
     madd,
     mcdp,
     mean_absolute_error_difference,
@@ -140,16 +138,6 @@ def people():
     return pd.DataFrame({"school": school}), salary, sex, np.arange(800) % 2
 
 
-@pytest.mark.parametrize("name", BY_GROUP)
-def test_another_unit_changes_the_unit_of_the_value(name, people):
-    X, salary, sex, _ = people
-    predicted, metric = LinearRegression().fit(X, salary).predict(X), BY_GROUP[name]
-    value = metric(salary, predicted, sensitive_features=sex)
-    assert metric(
-        salary / 1000, predicted / 1000, sensitive_features=sex
-    ) == pytest.approx(value / 1000)
-
-
 def test_scorers_of_a_regressor(people):
     X, salary, sex, _ = people
     scoring = {
@@ -174,22 +162,6 @@ def test_scorers_of_a_regressor(people):
     for name in ("abcc", "means", "errors", "absolute"):
         assert (found[f"test_{name}"] < -10).all()
     assert (found["test_high"] > -1).all()
-
-
-@pytest.mark.slow
-def test_metrics_of_regression_by_group(people):
-    X, salary, sex, _ = people
-    predicted = LinearRegression().fit(X, salary).predict(X)
-    found = group_metrics(
-        ["r2_score", mean_absolute_error], salary, predicted, sensitive_features=sex
-    )
-    table = found.by_group
-    for group in ("F", "M"):
-        own = sex == group
-        given = salary[own], predicted[own]
-        assert table.loc[group, "r2_score"] == pytest.approx(r2_score(*given))
-        expected = mean_absolute_error(*given)
-        assert table.loc[group, "mean_absolute_error"] == pytest.approx(expected)
 
 
 def test_statistics_in_place_of_rows(people):

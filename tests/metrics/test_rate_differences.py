@@ -5,16 +5,13 @@ from functools import partial
 import numpy as np
 import pytest
 from sklearn.exceptions import UndefinedMetricWarning
-from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import precision_score, recall_score
 
-from skfair.datasets import make_biased_classification
 from skfair.metrics import (
     certify,
     confidence_interval,
     equalized_odds_difference,
     false_positive_rate_difference,
-    get_fairness_scorer,
     group_metrics,
     impact_ratio_shortfall,
     impact_ratios,
@@ -110,20 +107,6 @@ def test_undefined_without_rows_in_the_denominator():
             assert np.isnan(metric(y_true, y_pred, sensitive_features=group))
         with pytest.raises(ValueError, match="y_true must be"):
             metric(None, y_pred, sensitive_features=group)
-
-
-def test_scorers_with_labels_of_text():
-    X, y = make_biased_classification(
-        n_samples=300, group_sizes={"sex": {0: 0.4, 1: 0.6}}, random_state=0
-    )
-    words = np.array(["<=50K", ">50K"])[y]
-    for metric in [*OF_RATES, impact_ratio_shortfall]:
-        name = f"neg_{metric.__name__}"
-        scorer = get_fairness_scorer(name, sensitive_features="sex")
-        numbers, text = (LogisticRegression().fit(X, one) for one in (y, words))
-        assert scorer(text, X, words) == scorer(numbers, X, y)
-        expected = metric(y, numbers.predict(X), sensitive_features=X["sex"])
-        assert scorer(numbers, X, y) == -expected
 
 
 def test_the_shortfall_is_one_minus_the_smallest_impact_ratio(rows):

@@ -11,7 +11,7 @@ from skfair.statistics import GroupedOutcomes
 
 WEIGHTS = np.array([0.3, 0.25, 0.15, 0.1, 0.08, 0.06, 0.04, 0.02])
 RATES = np.array([0.9, 0.5, 0.2, 0.7, 0.1, 0.5, 1.0, 0.3])
-N_AUDITS = 4000
+N_AUDITS = 1500
 
 
 def statistic_of(sizes, hits):
@@ -129,17 +129,6 @@ def test_fixed_data_uses_groups_with_pairs_and_scales_their_weights():
     estimate = rate_variance(None, small)
     assert estimate.value == rate_variance(None, large).value
     assert (estimate.n_groups, estimate.n_small_groups, estimate.n_rows) == (4, 2, 8)
-
-
-def test_lemma_9_bounds_the_variance_from_below():
-    mean = WEIGHTS @ RATES
-    gaps, variance = np.abs(RATES - mean), WEIGHTS @ RATES**2 - mean**2
-    order = np.argsort(-gaps)
-    for alpha in np.linspace(0, 0.95, 20):
-        before = np.cumsum(WEIGHTS[order]) - WEIGHTS[order]
-        taken = np.clip(1 - alpha - before, 0, WEIGHTS[order])
-        cvar = taken @ gaps[order] / (1 - alpha)
-        assert variance >= (1 - alpha) * cvar**2 - 1e-12
 
 
 @pytest.mark.parametrize("sampling", ["fixed", "weighted", "attribute_specific"])

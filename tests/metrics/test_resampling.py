@@ -75,6 +75,7 @@ def test_basic_interval_by_hand():
     assert basic_interval(2.5, values, 0.5) == (2, 4)
     assert basic_interval(2.0, values, 0.5) == (1, 3)
     assert basic_interval(1.0, values, 0.5) == (0, 1)  # the low end is cut at 0
+    assert basic_interval(0.2, values, 0.5) == (0, 0)  # and so is the high one
     assert basic_interval(3.2, values, 0.5) == pytest.approx((3.4, 4))
     # Both ends are cut at the largest value seen.
     assert basic_interval(4.5, values, 0.5) == (4.5, 4.5)

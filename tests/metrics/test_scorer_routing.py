@@ -1,6 +1,7 @@
 """Scorers whose groups are handed on by scikit-learn's metadata routing."""
 
 import pickle
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -53,46 +54,33 @@ def test_cross_val_score_routed_equals_by_hand(biased, routing, make_model, by_h
         assert scores.tolist() == expected
 
 
-def test_plain_make_scorer_works_under_routing(biased, routing, make_model, by_hand):
-    X, y = biased
-    scorer = make_scorer(
+SCORERS = {
+    "make_scorer": lambda: make_scorer(
         mcdp, response_method="predict_proba", greater_is_better=False
-    ).set_score_request(sensitive_features=True)
+    ).set_score_request(sensitive_features=True),
+    "overruled column": partial(
+        get_fairness_scorer, "neg_mcdp", sensitive_features="race"
+    ),
+    "alias": lambda: get_fairness_scorer("neg_mcdp").set_score_request(
+        sensitive_features="sex"
+    ),
+}
+
+
+@pytest.mark.parametrize("way", SCORERS)
+def test_ways_to_route_groups(way, biased, routing, make_model, by_hand):
+    X, y = biased
+    name = "sex" if way == "alias" else "sensitive_features"
     scores = cross_val_score(
         make_model(),
         X,
         y,
-        scoring=scorer,
-        params={"sensitive_features": X["sex"]},
+        scoring=SCORERS[way](),
+        params={name: X["sex"]},
         cv=2,
         error_score="raise",
     )
     assert scores.tolist() == by_hand(X, y, X["sex"])
-
-
-def test_routed_groups_win_over_the_column(biased, routing, make_model, by_hand):
-    X, y = biased
-    scores = cross_val_score(
-        make_model(),
-        X,
-        y,
-        scoring=get_fairness_scorer("neg_mcdp", sensitive_features="race"),
-        params={"sensitive_features": X["sex"]},
-        cv=2,
-        error_score="raise",
-    )
-    assert scores.tolist() == by_hand(X, y, X["sex"])
-
-
-@pytest.mark.slow
-def test_multimetric_search_routed(biased, routing, make_model, by_hand):
-    X, y = biased
-    scoring = {"accuracy": "accuracy", "fairness": get_fairness_scorer("neg_mcdp")}
-    search = GridSearchCV(
-        make_model(), GRID, scoring=scoring, refit="accuracy", cv=2, error_score="raise"
-    ).fit(X, y, sensitive_features=X["sex"])
-    fairness = search.cv_results_["mean_test_fairness"]
-    assert fairness[1] == np.mean(by_hand(X, y, X["sex"]))
 
 
 @pytest.mark.slow
@@ -124,30 +112,8 @@ def test_sample_weight_can_be_requested(biased, routing, make_model):
     ) == -mcdp(y, scores, sensitive_features=X["sex"], sample_weight=weights)
 
 
-def test_alias_of_the_request_is_kept(biased, routing, make_model, by_hand):
-    X, y = biased
-    scorer = get_fairness_scorer("neg_mcdp").set_score_request(sensitive_features="sex")
-    scores = cross_val_score(
-        make_model(),
-        X,
-        y,
-        scoring=scorer,
-        params={"sex": X["sex"]},
-        cv=2,
-        error_score="raise",
-    )
-    assert scores.tolist() == by_hand(X, y, X["sex"])
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "name",
-    [
-        "average_precision",
-        "accuracy",
-        pytest.param("neg_log_loss", marks=pytest.mark.slow),
-    ],
-)
+@pytest.mark.parametrize("name", ["average_precision", "accuracy"])
 def test_group_scorers_compute_the_score_by_name(biased, routing, name, make_model):
     """Whether the model takes groups at prediction or not."""
     X, y = biased

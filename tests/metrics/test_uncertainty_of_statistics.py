@@ -62,25 +62,9 @@ CASES = {
         for name in CASES
     ],
 )
-def test_distributions_are_those_of_rows(case):
+def test_resamples_are_distributed_as_those_of_rows(case):
     metric, statistic, y_true, y_score = CASES[case]
     n = 150
-    one = permutation_test(metric, None, statistic, n_permutations=n, random_state=0)
-    other = permutation_test(
-        metric,
-        y_true,
-        y_score,
-        sensitive_features=GROUPS,
-        n_permutations=n,
-        random_state=1,
-    )
-    assert one.value == pytest.approx(other.value, abs=1e-12)
-    noise = other.null_distribution.std() * np.sqrt(2 / n)
-    assert one.null_mean == pytest.approx(other.null_mean, abs=5 * noise)
-    assert one.null_distribution.std() == pytest.approx(
-        other.null_distribution.std(), rel=0.4
-    )
-    assert one.pvalue == pytest.approx(other.pvalue, abs=0.2)
     one = bootstrap_interval(metric, None, statistic, n_resamples=n, random_state=0)
     other = bootstrap_interval(
         metric,
@@ -90,6 +74,7 @@ def test_distributions_are_those_of_rows(case):
         n_resamples=n,
         random_state=1,
     )
+    assert one.value == pytest.approx(other.value, abs=1e-12)
     noise = other.distribution.std() * np.sqrt(2 / n)
     assert one.distribution.mean() == pytest.approx(
         other.distribution.mean(), abs=5 * noise
@@ -191,16 +176,6 @@ def test_undefined():
     assert np.isnan(found.pvalue)
     with pytest.warns(UndefinedMetricWarning):
         assert np.isnan(bootstrap_interval(mcdp, None, one, n_resamples=5).lower)
-
-
-def test_number_of_processes_changes_nothing():
-    found = [
-        permutation_test(
-            mcdp, None, OF_SCORES, n_permutations=9, random_state=0, n_jobs=n_jobs
-        ).null_distribution
-        for n_jobs in (1, None)
-    ]
-    np.testing.assert_array_equal(*found)
 
 
 def counted(n_rows, n_scores=2000):

@@ -135,27 +135,6 @@ def test_strata_left_out_are_named_once():
         assert np.isnan(result.value)
 
 
-@pytest.mark.slow
-def test_level_within_departments():
-    # Over everyone the hypothesis is false: groups apply to other departments.
-    n_samples, rejected, rejected_over_everyone = 200, 0, 0
-    for seed in range(n_samples):
-        y_score, groups, departments = draw_departments(
-            np.random.default_rng(seed), 150
-        )
-        rows = {"sensitive_features": groups, "control_features": departments}
-        options = {"n_permutations": 39, "random_state": seed}
-        test = permutation_test(mcdp, None, y_score, **rows, **options)
-        rejected += test.pvalue <= 0.05
-        if seed < 30:
-            test = permutation_test(
-                mcdp, None, y_score, sensitive_features=groups, **options
-            )
-            rejected_over_everyone += test.pvalue <= 0.05
-    assert rejected_over_everyone == 30
-    assert 0.02 <= rejected / n_samples <= 0.085
-
-
 @pytest.mark.parametrize("test", [permutation_test, bootstrap_interval])
 def test_strata_are_no_option_of_the_metric(test):
     # They would stay where they are when rows are drawn.

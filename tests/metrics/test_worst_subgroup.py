@@ -8,7 +8,6 @@ from sklearn.exceptions import UndefinedMetricWarning
 
 from skfair.groups import CROSS, encode_groups
 from skfair.metrics import (
-    _worst_subgroup,
     mcdp,
     permutation_test,
     worst_subgroup,
@@ -116,30 +115,8 @@ def test_equals_enumeration():
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.UndefinedMetricWarning")
 def test_equals_enumeration_in_many_cases():
-    for seed in range(1_000, 11_000):
+    for seed in range(1_000, 2_500):
         check_against_enumeration(np.random.default_rng(seed), QUALITIES[seed % 6])
-
-
-def test_bound_is_attained_by_the_most_extreme_rows():
-    rng = np.random.default_rng(0)
-    for _ in range(8):
-        n_rows, size, least = 12, 6, int(rng.integers(1, 5))
-        scores = rng.integers(0, 5, n_rows) / 4
-        inside = rng.permutation(n_rows) < size
-        cells, entries_of = _worst_subgroup.rows_by_score(
-            scores, inside[np.newaxis] * 1
-        )
-        entries = entries_of(cells)
-        everyone = np.arange(len(entries.weights))
-        root = _worst_subgroup.Subgroup(0, (), everyone, n_rows, np.inf)
-        child = _worst_subgroup._refine(root, 0, entries, least)[-1]
-        members = np.flatnonzero(inside)
-        largest = max(
-            mcdp(None, scores, sensitive_features=np.isin(np.arange(n_rows), chosen))
-            for k in range(least, size + 1)
-            for chosen in combinations(members, k)
-        )
-        assert child.bound == pytest.approx(largest)
 
 
 @pytest.fixture(scope="module")
@@ -173,14 +150,8 @@ def test_finds_the_conjunction(people):
     assert result.conditions[0] == {"sex": "F", "race": "B", "age": "age >= 50"}
     assert result.pvalue == pytest.approx(0.05)
     assert result.table.index[0] == result.subgroup
-    assert result.table.columns.tolist() == [
-        "n_rows",
-        "score",
-        "rate",
-        "rate_of_others",
-        "difference",
-        "pvalue",
-    ]
+    columns = "n_rows score rate rate_of_others difference pvalue"
+    assert " ".join(result.table.columns) == columns
     assert len(result.table) == 10
     assert result.null_distribution.shape == (19,)
     assert (result.table["pvalue"].diff().dropna() >= 0).all()
@@ -408,7 +379,7 @@ def test_pvalue_is_that_of_a_permutation_test_of_the_largest_difference():
 @pytest.mark.promise("The search for the worst subgroup is paid for in its p-value")
 def test_level(quality):
     rejected = 0
-    for seed in range(1_000):
+    for seed in range(500):
         rng = np.random.default_rng(seed)
         columns = rng.integers(0, 3, (250, 3))
         # Base rates differ, which is not what true positive rates compare.
@@ -424,7 +395,7 @@ def test_level(quality):
             random_state=seed,
         )
         rejected += result.pvalue <= 0.05
-    assert 35 <= rejected <= 65
+    assert 14 <= rejected <= 36
 
 
 @pytest.mark.parametrize("quality", ["mcdp", "selection_rate"])

@@ -51,9 +51,7 @@ def test_positives_get_like_scores(people):
     )
     assert (model.strata_, model.repairer_.strata_) == (("+",), ("+",))
     scores = model.predict_proba(X[new], sensitive_features=group[new])[:, 1]
-    plain = np.mean([each.predict_proba(X[new]) for each in model.estimators_], axis=0)[
-        :, 1
-    ]
+    plain = plain_scores(model, X[new])
     chosen = y[new]
 
     def gap(scores, chosen):
@@ -76,9 +74,7 @@ def test_departments_are_repaired_by_themselves(people):
     scores = model.predict_proba(X, sensitive_features=group)[:, 1]
     for dept in (0, 1):
         part = (X["dept"] == dept).to_numpy()
-        plain = np.mean(
-            [each.predict_proba(X[part]) for each in model.estimators_], axis=0
-        )[:, 1]
+        plain = plain_scores(model, X[part])
         assert mcdp(None, plain, sensitive_features=group[part]) > 0.2
         gap = mcdp(None, scores[part], sensitive_features=group[part])
         assert gap == pytest.approx(0.05, abs=0.02)
@@ -135,48 +131,10 @@ def test_losses_of_one_stratum(people):
             assert loss == pytest.approx(np.mean((repaired >= 0.5) != y), abs=2e-3)
 
 
-def test_strata_at_prediction(people):
-    X, y, group = people
-    X, y, group = X[:600], y[:600], group[:600]
-    model = make(cv=2, repair_level=1.0)
-    model.fit(X, y, sensitive_features=group, control_features=X["dept"])
-    with pytest.raises(ValueError, match="control_features is None, expected the str"):
-        model.predict(X, sensitive_features=group)
-    other = X["dept"].where(np.arange(600) > 4, 7)
-    given = {"sensitive_features": group, "control_features": other}
-    with pytest.raises(ValueError, match=r"strata \[7\] in 5 rows"):
-        model.predict(X, **given)
-    model.set_params(unknown_groups="pooled")
-    model.fit(X, y, sensitive_features=group, control_features=X["dept"])
-    scores = model.predict_proba(X, **given)[:5, 1]
-    assert_allclose(
-        scores,
-        np.mean([each.predict_proba(X[:5]) for each in model.estimators_], axis=0)[
-            :, 1
-        ],
-    )
-
-
-def test_a_stratum_with_one_group_keeps_its_scores(people):
-    X, y, group = people
-    group = np.where(X["dept"] == 1, "F", group)
-    model = make(cv=2, repair_level=1.0, control_features="dept")
-    with pytest.warns(UserWarning, match=r"The strata \[1\] are left out of the gap"):
-        model.fit(X, y, sensitive_features=group)
-    scores = model.predict_proba(X, sensitive_features=group)[:, 1]
-    plain = plain_scores(model, X)
-    alone = (X["dept"] == 1).to_numpy()
-    assert_allclose(scores[alone], plain[alone])
-    assert (scores[~alone] != plain[~alone]).all()
-
-
 def test_a_map_without_the_group_within_strata(people):
     """The table of strengths and the comparison are of the mean gap within strata."""
     X, y, group = people
-    group_of_proxy = LogisticRegression()
-    model = UnawarePostProcessor(
-        LogisticRegression(), group_estimator=group_of_proxy, strength=0.5, cv=2
-    )
+    model = UnawarePostProcessor(LogisticRegression(), strength=0.5, cv=2)
     model.fit(X, y, sensitive_features=group, control_features=positives(y))
     plain, fair = -model.path_["mean_test_neg_mcdp"]
     assert model.strata_ == ("+",)

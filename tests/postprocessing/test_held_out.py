@@ -9,12 +9,10 @@ from sklearn.model_selection import (
     RepeatedStratifiedKFold,
     ShuffleSplit,
 )
-from sklearn.tree import DecisionTreeClassifier
 
 from skfair._mitigation import make_splits
 from skfair.datasets import make_biased_classification
 from skfair.groups import encode_groups
-from skfair.metrics import mcdp
 from skfair.postprocessing import MADDPostProcessor
 
 REPEATS = RepeatedStratifiedKFold(n_splits=4, n_repeats=3, random_state=0)
@@ -89,19 +87,3 @@ def test_models_of_all_splits_are_averaged(biased, cv):
     model.fit(X, y, sensitive_features=groups)
     assert len(model.estimators_) == cv.get_n_splits()
     assert 0 < model.standard_error_ < 0.05
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("cv", [5, REPEATS])
-def test_averages_of_trees_are_repaired(biased, cv):
-    new, _, new_groups = make_biased(1500, seed=1)
-    tree = DecisionTreeClassifier(random_state=0)
-    model = MADDPostProcessor(
-        tree, cv=cv, repair_level=1.0, ties="random", random_state=0
-    )
-    X, y, groups = biased
-    model.fit(X, y, sensitive_features=groups)
-    scores = model.predict_proba(new, sensitive_features=new_groups)[:, 1]
-    plain = np.mean([each.predict_proba(new)[:, 1] for each in model.estimators_], 0)
-    gap = mcdp(None, plain, sensitive_features=new_groups)
-    assert mcdp(None, scores, sensitive_features=new_groups) < 0.5 * gap

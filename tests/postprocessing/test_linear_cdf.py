@@ -10,7 +10,6 @@ from skfair.postprocessing._score_repairer import (
     LinearCDF,
     TargetBand,
     has_ties,
-    lowest_of_band,
     repaired_at,
     tied_shares,
 )
@@ -78,18 +77,6 @@ def test_ties_count_from_one_over_the_root_of_the_rows():
 
 
 # --- paths
-
-
-@pytest.mark.parametrize(
-    ("shares", "expected"), [([0.5, 0.5], 0.4), ([0.25, 0.75], 0.5)]
-)
-def test_band_whose_targets_keep_the_mean(shares, expected):
-    heights = np.array([[0.2], [0.8]])
-    lowest = lowest_of_band(heights, np.array(shares), 0.2)
-    assert lowest == pytest.approx(expected)
-    band = TargetBand(lowest, 0.2)
-    targets = [band.target(row, group) for group, row in enumerate(heights)]
-    assert_allclose(targets, [lowest, lowest + 0.2])
 
 
 @pytest.mark.parametrize("score", [1e-3, 0.3, 0.7, 0.999])

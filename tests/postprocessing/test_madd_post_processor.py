@@ -6,17 +6,14 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn import config_context
-from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.calibration import CalibratedClassifierCV
+from sklearn.compose import make_column_transformer
 from sklearn.ensemble import BaggingClassifier
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import average_precision_score, log_loss
 from sklearn.model_selection import (
     GroupKFold,
     KFold,
-    cross_validate,
 )
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
@@ -25,7 +22,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from skfair.exceptions import MitigationWarning
 from skfair.groups import encode_groups
-from skfair.metrics import get_fairness_scorer, mcdp
+from skfair.metrics import mcdp
 from skfair.model_selection import GroupStratifiedKFold
 from skfair.postprocessing import MADDPostProcessor, ScoreRepairer
 
@@ -94,7 +91,6 @@ def test_frozen_estimator_that_does_not_know_the_column(people):
         ({"fairness": "dcp"}, "fairness"),
         ({"ties": "first"}, "ties"),
         ({"drop_sensitive": 1}, "drop_sensitive"),
-        ({"drop_sensitive": True}, "drop_sensitive=True needs sensitive_features"),
         ({"unknown_groups": "drop"}, "unknown_groups"),
     ],
 )
@@ -119,46 +115,20 @@ def test_keyword_wins_over_the_column_at_prediction(people):
     )
 
 
-class NeedsColumns(TransformerMixin, BaseEstimator):
-    """Fails unless it gets a dataframe of the columns that it expects."""
-
-    def __init__(self, columns=()):
-        self.columns = columns
-
-    def fit(self, X, y=None):
-        assert list(X.columns) == list(self.columns)
-        return self
-
-    def transform(self, X):
-        assert list(X.columns) == list(self.columns)
-        return X
-
-    def __sklearn_is_fitted__(self):
-        return True
-
-
 @pytest.mark.parametrize("drop", [True, False])
 def test_inner_estimator_gets_the_users_dataframe(people, drop):
     X, y, _ = people
     columns = ["skill", "proxy"] if drop else ["is_man", "skill", "proxy"]
+    named = make_column_transformer(("passthrough", columns))
     model = MADDPostProcessor(
-        make_pipeline(NeedsColumns(columns), LogisticRegression()),
+        make_pipeline(named, LogisticRegression()),
         sensitive_features="is_man",
         drop_sensitive=drop,
     ).fit(X, y)
+    inner = model.estimators_[0][0]
+    assert inner.feature_names_in_.tolist() == columns
     assert model.predict(X).shape == y.shape
     assert model.n_features_in_ == 3
-
-
-def test_unknown_group_at_predict(people):
-    X, y, sex = people
-    model = MADDPostProcessor(LogisticRegression())
-    model.fit(X, y, sensitive_features=sex)
-    with pytest.raises(ValueError, match=r"groups \['X'\] in 1 rows"):
-        model.predict(X[:2], sensitive_features=["F", "X"])
-    model.set_params(unknown_groups="pooled").fit(X, y, sensitive_features=sex)
-    scores = model.predict_proba(X[:2], sensitive_features=["F", "X"])
-    assert_allclose(scores[1, 1], plain_scores(model, X[:2])[1])
 
 
 def test_predict_without_groups(people):
@@ -234,31 +204,6 @@ def test_random_ties_draw_nothing_where_no_scores_are_tied(people):
     assert_array_equal(*found)
 
 
-class Surer(LogisticRegression):
-    """Spreads its scores by a factor that depends on the rows it is fitted to."""
-
-    def fit(self, X, y):
-        self.factor_ = 1 + 4 * (abs(float(np.asarray(X)[:, 1].sum())) % 1)
-        return super().fit(X, y)
-
-    def decision_function(self, X):
-        return self.factor_ * super().decision_function(X)
-
-    def predict_proba(self, X):
-        p = 1 / (1 + np.exp(-self.decision_function(X)))
-        return np.column_stack([1 - p, p])
-
-
-def test_models_that_spread_their_scores_more_or_less_are_repaired(make_people):
-    X, y, sex = make_people(2000)
-    new, _, new_sex = make_people(2000, seed=1)
-    model = MADDPostProcessor(Surer(), cv=KFold(5, shuffle=True, random_state=0))
-    model.set_params(repair_level=1.0).fit(X, y, sensitive_features=sex)
-    assert np.ptp([fitted.factor_ for fitted in model.estimators_]) > 1.5
-    scores = model.predict_proba(new, sensitive_features=new_sex)[:, 1]
-    assert mcdp(None, scores, sensitive_features=new_sex) < 0.06
-
-
 # --- the largest gap, and the comparison with no repair
 
 
@@ -273,27 +218,8 @@ def test_largest_gap_on_new_rows(people, make_people, gap):
     assert model.losses_.columns[0] == "max_mcdp"
     assert model.comparison_.max_mcdp == 0.15
     assert model.comparison_.mcdp == pytest.approx(0.15, abs=0.03)
-    plain = np.mean([each.predict_proba(X)[:, 1] for each in model.estimators_], axis=0)
-    repaired = model.repairer_.transform(plain, sensitive_features=sex)
+    repaired = model.repairer_.transform(plain_scores(model, X), sensitive_features=sex)
     assert mcdp(None, repaired, sensitive_features=sex) == pytest.approx(0.15, abs=0.03)
-
-
-def test_probabilities_by_a_calibration_around_the_repaired_model(make_people):
-    (X, y, sex), (new, new_y, new_sex) = make_people(2000), make_people(2000, seed=1)
-    fair = MADDPostProcessor(
-        LogisticRegression(), repair_level=1.0, sensitive_features="sex"
-    )
-    fair.set_params(drop_sensitive=True).fit(X.assign(sex=sex.to_numpy()), y)
-    new = new.assign(sex=new_sex.to_numpy())
-    calibrated = CalibratedClassifierCV(FrozenEstimator(fair)).fit(new, new_y)
-    repaired, mapped = (m.predict_proba(new)[:, 1] for m in (fair, calibrated))
-    positive = new_y == "yes"
-    assert log_loss(positive, mapped) < log_loss(positive, repaired) + 0.001
-    assert average_precision_score(positive, mapped) == pytest.approx(
-        average_precision_score(positive, repaired), abs=1e-9
-    )
-    gaps = [mcdp(None, s, sensitive_features=new_sex) for s in (mapped, repaired)]
-    assert gaps[0] == pytest.approx(gaps[1], abs=1e-9)
 
 
 def test_comparison_is_of_held_out_rows(people):
@@ -457,20 +383,6 @@ def test_a_group_of_weight_zero_is_absent(people):
     assert len(bag.predict(table.to_numpy())) == len(y)
 
 
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::skfair.exceptions.MitigationWarning")
-def test_groups_of_noise_are_left_alone():
-    levels = []
-    for seed in range(10):
-        generator = np.random.default_rng(seed)
-        X = generator.normal(size=(300, 2))
-        y = (generator.random(300) < 1 / (1 + np.exp(-X[:, 0]))).astype(int)
-        groups = generator.permutation(np.repeat(["a", "b", "c"], [271, 22, 7]))
-        model = MADDPostProcessor(LogisticRegression())
-        levels.append(model.fit(X, y, sensitive_features=groups).repair_level_)
-    assert np.sum(np.array(levels) > 0) <= 2
-
-
 def test_sample_weight_reaches_classifier_and_repair(people):
     X, y, sex = people
     weights = np.where(np.arange(len(y)) < 1000, 1.0, 0.0)
@@ -504,12 +416,3 @@ def test_routing_to_classifier_and_splitter(people):
                 X, y, sensitive_features=sex, sample_weight=weights, groups=clusters
             )
         assert len(model.estimators_) == 3
-        results = cross_validate(
-            MADDPostProcessor(LogisticRegression()),
-            X,
-            y,
-            params={"sensitive_features": sex},
-            scoring=get_fairness_scorer("neg_mcdp"),
-            error_score="raise",
-        )
-        assert results["test_score"].min() > -0.2

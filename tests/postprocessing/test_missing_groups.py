@@ -8,7 +8,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 
 from skfair.groups import encode_groups
-from skfair.postprocessing import MADDPostProcessor, ScoreRepairer
+from skfair.postprocessing import MADDPostProcessor
 
 
 def plain_scores(model, X):
@@ -78,9 +78,7 @@ def test_rows_left_out_of_fit_are_answered(people, model):
     for estimator in (model.estimator, LogisticRegression()):
         model.set_params(estimator=estimator).fit(X, y, sensitive_features=groups)
         found = model.predict_proba(X, sensitive_features=groups)[:, 1]
-        scores = np.mean([each.predict_proba(X) for each in model.estimators_], axis=0)[
-            :, 1
-        ]
+        scores = plain_scores(model, X)
         assert_allclose(found[groups.codes < 0], scores[groups.codes < 0])
         assert (found[groups.codes >= 0] != scores[groups.codes >= 0]).any()
         assert_array_equal(model.predict_proba(X, sensitive_features=sex)[:, 1], found)
@@ -99,18 +97,3 @@ def test_a_group_of_missing_values_is_served_as_such(people, plain):
         model.predict_proba(X, sensitive_features=sex),
         model.predict_proba(X, sensitive_features=groups),
     )
-
-
-def test_repairer_within_strata():
-    rng = np.random.default_rng(0)
-    groups, strata = rng.choice(["a", "b"], 400), rng.choice(["u", "v"], 400)
-    scores = rng.random(400) ** (1 + (groups == "a"))
-    given = {"control_features": strata}
-    repairer = ScoreRepairer().fit(scores, sensitive_features=groups, **given)
-    expected = repairer.transform(scores, sensitive_features=groups, **given)
-    lost = np.where(np.arange(400) < 3, None, groups)
-    with pytest.raises(ValueError, match=r"in 3 rows \(0, 1, 2\)"):
-        repairer.transform(scores, sensitive_features=lost, **given)
-    repairer.set_params(unknown_groups="pooled")
-    found = repairer.transform(scores, sensitive_features=lost, **given)
-    assert_array_equal(found, np.where(np.arange(400) < 3, scores, expected))

@@ -5,16 +5,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import beta
-from sklearn import __version__
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
-from sklearn.utils.fixes import parse_version
 
 from skfair.datasets import make_biased_scores
 from skfair.exceptions import MitigationWarning
 from skfair.groups import encode_groups
 from skfair.metrics import madd, mcdp
-from skfair.postprocessing import ScoreRepairer, _score_repairer
+from skfair.postprocessing import ScoreRepairer
 from skfair.postprocessing._score_repairer import (
     TargetBand,
     lowest_of_band,
@@ -37,9 +35,6 @@ def scored_rows(draw):
 @pytest.fixture(scope="module")
 def simulated():
     return make_biased_scores(20_000, random_state=0)[1:]
-
-
-OLD = parse_version(__version__) < parse_version("1.7")
 
 
 def repaired(scores, groups, level, **options):
@@ -248,8 +243,6 @@ def test_bad_parameters(options, match):
     [
         ([0.1, 1.2], [0, 1], r"\[0, 1\], got 1.2"),
         ([0.1, np.nan], [0, 1], "nan"),
-        ([0.1, 0.2], [0], "sensitive_features has 1 rows, expected 2"),
-        ([0.1, 0.2], [0, None], "missing"),
         ([[0.1, 0.9], [0.2, 0.8]], [0, 1], "scores has 2 columns"),
     ],
 )
@@ -296,27 +289,6 @@ def test_largest_gap_is_the_one_asked_for(sizes, max_mcdp):
     for group in range(len(sizes)):
         order = np.argsort(scores[groups == group])
         assert (np.diff(moved[groups == group][order]) > 0).all()
-
-
-@pytest.mark.parametrize("max_mcdp", [0.0, 0.05])
-def test_new_rows_are_nearer_to_the_stated_gap_than_by_exact_cdfs(
-    max_mcdp, monkeypatch
-):
-    excesses = []
-    for largest_change in (0.0, 0.7):
-        monkeypatch.setattr(_score_repairer, "_LARGEST_CHANGE", largest_change)
-        found = []
-        for seed in range(10):
-            (scores, groups), (new, new_groups) = (
-                disparate((500, 500), seed),
-                disparate((5000, 5000), seed + 100),
-            )
-            repairer = ScoreRepairer(max_mcdp=max_mcdp)
-            repairer.fit(scores, sensitive_features=groups)
-            moved = repairer.transform(new, sensitive_features=new_groups)
-            found.append(mcdp(None, moved, sensitive_features=new_groups))
-        excesses.append(np.mean(found) - max_mcdp)
-    assert excesses[1] < 0.9 * excesses[0]
 
 
 def test_full_repair_gives_the_mean_of_the_quantiles():
@@ -425,16 +397,6 @@ def test_most_of_the_true_gap_of_a_small_group_is_repaired(options):
         moved = repairer.transform(np.concatenate(new), **by_group)
         left.append(mcdp(None, moved, **by_group))
     assert np.mean(left) < 0.6 * plain
-
-
-@pytest.mark.slow
-def test_a_thousand_groups():
-    generator = np.random.default_rng(0)
-    groups = np.repeat(np.arange(1000), 3)
-    moved = ScoreRepairer(max_mcdp=0.1).fit_transform(
-        generator.random(3000), sensitive_features=groups
-    )
-    assert np.isfinite(moved).all()
 
 
 # --- statistics in place of rows
@@ -700,8 +662,3 @@ def test_in_a_column_transformer(output):
     if output == "pandas":
         assert found.columns.tolist() == names
     assert_array_equal(clone(transformer).fit(table).transform(table), found)
-
-
-def positive_and_group(X, model):
-    scores = model.predict_proba(X[["skill"]])[:, 1]
-    return pd.DataFrame({"score": scores, "sex": X["sex"]})

@@ -72,6 +72,7 @@ def content(statistic):
 
 @each_kind
 @pytest.mark.parametrize("weights", [None, "whole", "dyadic", "some"])
+@pytest.mark.promise("A sum of statistics is the statistic of the joined rows")
 def test_sum_is_the_statistic_of_the_joined_rows(make, weights):
     """In any order, by any of the ways to add, and without a change of the parts."""
     kinds = [weights, None, weights, "whole", weights]

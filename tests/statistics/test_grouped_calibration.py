@@ -1,49 +1,10 @@
 """The statistic of scores and labels: sums, JSON, broken rows and broken text."""
 
-import json
-
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from skfair.groups import encode_groups
 from skfair.statistics import GroupedCalibration
-
-row = st.tuples(
-    st.booleans(),
-    st.integers(0, 64).map(lambda k: k / 64),
-    st.sampled_from("ABC"),
-    st.integers(1, 3),
-)
-batch = st.lists(row, min_size=1, max_size=12)
-
-
-def collected(rows, n_bins=16):
-    outcomes, scores, groups, weights = zip(*rows, strict=True)
-    return GroupedCalibration.from_scores(
-        outcomes,
-        scores,
-        sensitive_features=[*groups],
-        n_bins=n_bins,
-        sample_weight=weights,
-    )
-
-
-@given(batch)
-def test_counts_totals_and_text(rows):
-    statistic = collected(rows)
-    labels = sorted({group for _, _, group, _ in rows})
-    assert statistic.labels == tuple(labels)
-    for i, label in enumerate(labels):
-        own = [one for one in rows if one[2] == label]
-        assert statistic.counts[i] == len(own)
-        assert statistic.totals[i] == sum(weight for *_, weight in own)
-        assert statistic.positive.counts[i] == sum(outcome for outcome, *_ in own)
-    text = json.dumps(statistic.to_dict(), allow_nan=False)
-    loaded = GroupedCalibration.from_dict(json.loads(text))
-    assert loaded.to_dict() == statistic.to_dict()
-    assert repr(loaded) == repr(statistic)
 
 
 def test_rows_that_do_not_count():

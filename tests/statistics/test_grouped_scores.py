@@ -1,5 +1,4 @@
 from collections import Counter
-from itertools import chain
 
 import numpy as np
 import pytest
@@ -13,82 +12,37 @@ from skfair.statistics._grouped_scores import (
     pooled_ranks,
 )
 
-WEIGHTS = {
-    "none": None,
-    "whole": st.integers(1, 5),
-    "dyadic": st.integers(1, 20).map(lambda k: k / 8),
-}
+#: Scores in eighths, groups, and weights in eighths.
+row = st.tuples(
+    st.integers(0, 8).map(lambda k: k / 8),
+    st.sampled_from("ABCDEFG"),
+    st.integers(1, 20).map(lambda k: k / 8),
+)
 
 
-@st.composite
-def batches(draw, n_batches=2, n_groups=7):
-    """Some batches of rows, whose groups differ from batch to batch."""
-    kinds = draw(st.lists(st.sampled_from(sorted(WEIGHTS)), min_size=n_batches))
-    parts = []
-    for kind in kinds[:n_batches]:
-        n_rows = draw(st.integers(1, 12))
-        size = {"min_size": n_rows, "max_size": n_rows}
-        weights = WEIGHTS[kind]
-        parts.append(
-            (
-                np.array(draw(st.lists(st.integers(0, 8), **size))) / 8,
-                draw(st.lists(st.sampled_from("ABCDEFGH"[:n_groups]), **size)),
-                None if weights is None else draw(st.lists(weights, **size)),
-            )
-        )
-    return parts
-
-
-def collected(part):
-    y_score, groups, weights = part
-    return GroupedScores.from_scores(
-        y_score, sensitive_features=groups, sample_weight=weights
+@given(st.lists(row, min_size=1, max_size=12), st.booleans())
+def test_entries_are_the_weights_of_distinct_pairs(rows, weighted):
+    rows = [(score, group, weight if weighted else 1) for score, group, weight in rows]
+    scores, groups, weights = (list(column) for column in zip(*rows, strict=True))
+    statistic = GroupedScores.from_scores(
+        scores,
+        sensitive_features=groups,
+        sample_weight=weights if weighted else None,
     )
-
-
-def joined(parts):
-    scores, groups, weights = zip(*parts, strict=True)
-    weights = [
-        np.ones(len(own)) if given is None else given
-        for own, given in zip(scores, weights, strict=True)
-    ]
-    return np.concatenate(scores), [*chain(*groups)], np.concatenate(weights)
-
-
-def content(statistic):
-    """Weight of every pair of score and group, whatever the order of labels."""
-    labels = statistic.labels
-    return {
-        "entries": {
-            (score, labels[code]): weight
-            for score, code, weight in zip(
-                statistic.scores.tolist(),
-                statistic.codes.tolist(),
-                statistic.weights.tolist(),
-                strict=True,
-            )
-        },
-        "counts": dict(zip(labels, statistic.counts.tolist(), strict=True)),
-        "totals": dict(zip(labels, statistic.totals.tolist(), strict=True)),
-    }
-
-
-@given(batches(n_batches=1, n_groups=7))
-def test_entries_are_the_weights_of_distinct_pairs(parts):
-    statistic = collected(parts[0])
-    y_score, groups, weights = joined(parts)
-    expected, counts, totals = Counter(), Counter(groups), Counter()
-    for score, group, weight in zip(y_score.tolist(), groups, weights, strict=True):
-        expected[score, group] += weight
+    entries, counts, totals = Counter(), Counter(groups), Counter()
+    for score, group, weight in rows:
+        entries[score, group] += weight
         totals[group] += weight
-    assert content(statistic) == {
-        "entries": expected,
-        "counts": counts,
-        "totals": totals,
-    }
+    labels = tuple(sorted(set(groups)))
+    assert statistic.labels == labels
+    assert statistic.counts.tolist() == [counts[label] for label in labels]
+    assert statistic.totals.tolist() == [totals[label] for label in labels]
     keys = list(zip(statistic.scores, statistic.codes, strict=True))
     assert keys == sorted(set(keys))
-    assert statistic.labels == tuple(sorted(set(groups)))
+    found = {(score, labels[code]) for score, code in keys}
+    assert found == entries.keys()
+    expected = [entries[score, labels[code]] for score, code in keys]
+    assert statistic.weights.tolist() == expected
 
 
 @pytest.mark.parametrize("n_groups", [1, 2, 3, 4, 5, 40])

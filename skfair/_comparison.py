@@ -18,8 +18,8 @@ from skfair._utils._results import Result
 from skfair._utils._warnings import warn_user
 from skfair.exceptions import MitigationWarning
 from skfair.groups import Groups, count_codes
-from skfair.metrics._mcdp import sustained_gap
-from skfair.metrics._pairs import EveryPair, largest_bounded, largest_gap
+from skfair.metrics._mcdp import locate_mcdp, sustained_gap
+from skfair.metrics._pairs import EveryPair, largest_bounded
 from skfair.statistics import GroupedScores
 from skfair.statistics._grouped_scores import gap_between
 
@@ -528,7 +528,8 @@ def _largest_gap(rows: Rows, critical: float = 0.0) -> _Gap:
     bounds = np.full(len(pairs), np.inf)
     if len(pairs) > 1:
         from_everyone = statistic._from_everyone
-        bounds = from_everyone[firsts] + from_everyone[seconds] - lower_by + 1e-12
+        bounds = from_everyone[firsts] + from_everyone[seconds] + 1e-12
+        bounds = bounds.clip(max=1) - lower_by
 
     def adjusted(i: int) -> float:
         return sustained_gap(gap_between(statistic, *pairs[i])) - float(lower_by[i])
@@ -545,7 +546,7 @@ def _largest_gap(rows: Rows, critical: float = 0.0) -> _Gap:
         derivative[own] = sign * (below[own] - share) / totals[group]
     value = largest.value
     if len(pairs) > 1:
-        value = largest_gap(statistic, measure=sustained_gap).value
+        value = locate_mcdp(statistic).value
     return _Gap(
         value,
         largest.value,

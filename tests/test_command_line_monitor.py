@@ -1,12 +1,9 @@
 """``python -m skfair monitor``: one batch after the other, each exactly once."""
 
-import hashlib
 import json
 import os
-import signal
 import subprocess
 import sys
-import time
 import warnings
 from functools import partial
 from pathlib import Path
@@ -115,11 +112,6 @@ def test_decisions_are_read_as_in_an_audit(monitor):
     assert monitor("day.csv", options=[*by_score, "--scale", "rank"])[0] == 0
     assert state()["monitor"] == state_of(ours)
     Path("state.json").unlink()
-    table.assign(decision=table["decision"].replace("declined", "")).to_csv("day.csv")
-    code, said = monitor("day.csv", options=options)
-    assert code == 2
-    assert "missing values, the first in line" in said.err
-    assert "--missing drop leaves these rows out" in said.err
     errors = ["--y-true", "repaid", "--metric", "equalized_odds_difference"]
     said_yes = table["repaid"].map({"yes": "approved", "no": "declined"})
     table.assign(repaid=said_yes).to_csv("day.csv", index=False)
@@ -292,59 +284,6 @@ def test_a_cut_write_loses_and_doubles_nothing(monitor, monkeypatch, where):
     assert sum(FairnessMonitor.from_dict(state()["monitor"]).statistic_.counts) == 400
     files = ["first.csv", "second.csv", "state.json", "state.json.lock"]
     assert sorted(os.listdir()) == files
-
-
-def start_in_copy_of_this_process(*arguments):
-    """Run the command in a process that has imported everything; return its number."""
-    process = os.fork()
-    if process == 0:
-        code = 1
-        try:
-            for stream in (1, 2):
-                os.dup2(os.open(os.devnull, os.O_WRONLY), stream)
-            code = main(["monitor", "state.json", *arguments, *SCORES])
-        finally:
-            os._exit(code)
-    return process
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(sys.platform == "win32", reason="processes are killed by a signal")
-@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
-def test_killed_commands_lose_and_double_nothing(tmp_path, monkeypatch):
-    """A batch is in the state once if its command ended, else once or not at all."""
-    monkeypatch.chdir(tmp_path)
-    rng, usual, n_killed, n_kept = np.random.default_rng(0), 0.1, 0, 0
-    while n_killed < 200:
-        Path("state.json").unlink(missing_ok=True)
-        acknowledged = []
-        for day in range(8):
-            write_batch("day.csv", day)
-            batch = hashlib.sha256(Path("day.csv").read_bytes()).hexdigest()
-            code = None
-            while code not in (0, 3):
-                begin, killed = time.monotonic(), rng.random() < 0.8
-                process = start_in_copy_of_this_process("day.csv")
-                if killed:
-                    time.sleep(usual * rng.uniform(0, 1.1))
-                    os.kill(process, signal.SIGKILL)
-                code = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
-                if not killed:
-                    usual = time.monotonic() - begin
-                found = state() if Path("state.json").exists() else {"batches": []}
-                kept, with_it = found["batches"], [*acknowledged, batch]
-                assert kept in (acknowledged, with_it)
-                if kept:
-                    monitor = FairnessMonitor.from_dict(found["monitor"])
-                    assert monitor.statistic_.counts.sum() == 200 * len(kept)
-                if code in (0, 3):
-                    assert kept == with_it
-                else:
-                    assert code == -signal.SIGKILL
-                    n_killed += 1
-                    n_kept += kept == with_it
-            acknowledged = with_it
-    assert 0 < n_kept < n_killed
 
 
 @pytest.mark.slow

@@ -76,13 +76,6 @@ def test_output_that_is_an_input_is_refused(audit, table, out):
     assert files() == before
 
 
-@pytest.mark.slow
-def test_file_beside_the_pattern_is_written(audit):
-    Path("out.csv").write_text("old")
-    assert audit("t*.csv", "out.csv")[0] == 0
-    assert files()["out.csv"].startswith("{")
-
-
 WRITERS = [
     pytest.param(FairnessReport.to_html, marks=pytest.mark.slow),
     FairnessReport.to_markdown,

@@ -285,19 +285,6 @@ def test_parquet_that_is_counted(audit, content):
     assert counted(audit, write(content, "t.parquet"))["n_rows"] == 24
 
 
-@pytest.mark.slow
-def test_nan_in_parquet_is_missing(audit):
-    write(parquet(p=[0.5, np.nan, 0.2] * 8), "t.parquet")
-    numbers = counted(audit, "t.parquet", "--sensitive sex --missing drop")
-    assert numbers["n_rows"] == 16
-
-
-def test_directories(audit):
-    for name in "t.csv", "t.parquet":
-        Path(name).mkdir()
-        refused(audit, name, f"{name} is a directory, expected a file")
-
-
 PATTERNS = {
     "no file": ({}, "matches no file"),
     "a directory": ({"a.csv": None}, "a.csv is a directory, expected a file"),

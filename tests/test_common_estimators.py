@@ -103,24 +103,23 @@ def quick_first(names, quick=None):
     ]
 
 
-every_estimator = pytest.mark.parametrize(
-    "model", quick_first(ESTIMATORS), indirect=True
-)
-one_of_each_class = pytest.mark.parametrize(
-    "model",
-    quick_first([name for name in ESTIMATORS if "," not in name], OF_EACH_KIND),
-    indirect=True,
-)
-every_classifier = pytest.mark.parametrize(
-    "model", quick_first(CLASSIFIERS), indirect=True
-)
+def each(names, quick=None):
+    return pytest.mark.parametrize("model", quick_first(names, quick), indirect=True)
+
+
+CLASSES = [name for name in ESTIMATORS if "," not in name]
+STRATIFIED = [
+    name
+    for name, e in ESTIMATORS.items()
+    if "control_features" in signature(e.fit).parameters
+]
+every_estimator, every_classifier = each(ESTIMATORS), each(CLASSIFIERS)
+every_stratified = each(STRATIFIED)
+one_of_each_class = each(CLASSES, OF_EACH_KIND)
 # What the classes that mitigators inherit from do, the same for all of a kind.
-each_kind = pytest.mark.parametrize(
-    "model", quick_first(ESTIMATORS, OF_EACH_KIND), indirect=True
-)
-each_kind_of_classifier = pytest.mark.parametrize(
-    "model", quick_first(CLASSIFIERS, OF_EACH_KIND), indirect=True
-)
+each_kind = each(ESTIMATORS, OF_EACH_KIND)
+each_kind_of_classifier = each(CLASSIFIERS, OF_EACH_KIND)
+each_kind_of_stratified = each(STRATIFIED, OF_EACH_KIND)
 
 
 @pytest.fixture
@@ -160,22 +159,28 @@ def fairness_of(model):
     return "neg_true_positive_rate_difference" if decides else "neg_mcdp"
 
 
-def scores_of(model, X, groups=None, strata=None):
+def takes(model, name):
+    """Whether scores of new rows depend on a keyword."""
+    return name in signature(getattr(model, method_of(model))).parameters
+
+
+def scores_of(model, X, groups=None, strata=None, method=None):
     """Predicted or transformed scores, with groups where the method takes them."""
-    method = getattr(model, method_of(model))
+    method = method or getattr(model, method_of(model))
     given = {"sensitive_features": groups, "control_features": strata}
-    taken = signature(method).parameters
-    scores = method(X, **{name: given[name] for name in given if name in taken})
+    scores = method(X, **{name: given[name] for name in given if takes(model, name)})
     scores = np.asarray(scores)
     return scores[:, 1] if scores.ndim == 2 and is_classifier(model) else scores
 
 
-def fitted_scores(model, people, **fit_params):
+def fitted_scores(model, people, strata=None, **fit_params):
     """Scores of the rows that the estimator was fitted to."""
     X, y, sex = people
     X = features(model, X)
+    if strata is not None:
+        fit_params["control_features"] = strata
     model.fit(X, target(model, y), sensitive_features=sex, **fit_params)
-    return scores_of(model, X, sex)
+    return scores_of(model, X, sex, strata)
 
 
 @pytest.fixture(scope="module")
@@ -277,16 +282,9 @@ WEIGHTED = (
 
 
 @pytest.mark.filterwarnings("ignore:.* has no sensitive_features:UserWarning")
-@pytest.mark.filterwarnings("ignore::skfair.exceptions.MitigationWarning")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.DataConversionWarning")
 @pytest.mark.filterwarnings("ignore:Can.t test:sklearn.exceptions.SkipTestWarning")
-@pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(name, marks=pytest.mark.slow if name not in QUICK else [])
-        for name in CHECKED
-    ],
-)
+@pytest.mark.parametrize("name", quick_first(CHECKED, QUICK))
 @pytest.mark.promise("Estimators pass `check_estimator`, with groups and without")
 def test_scikit_learn_checks(name):
     model, expected = CHECKED[name], {}
@@ -358,25 +356,21 @@ def test_clone_and_pickle(model, people):
 
 @every_estimator
 def test_nothing_given_is_modified(model, people):
-    X, y, sex = people
+    X, y, sex = (values.copy() for values in people)
     weights = np.ones(len(y))
-    before = X.copy(), y.copy(), sex.copy(), weights.copy()
     for values in (y, weights):
         values.setflags(write=False)
-    fitted_scores(model, people, sample_weight=weights)
-    for values in (y, weights):
-        values.setflags(write=True)
-    pd.testing.assert_frame_equal(X, before[0])
-    assert_array_equal(y, before[1])
-    pd.testing.assert_series_equal(sex, before[2])
-    assert_array_equal(weights, before[3])
+    fitted_scores(model, (X, y, sex), sample_weight=weights)
+    pd.testing.assert_frame_equal(X, people[0])
+    pd.testing.assert_series_equal(sex, people[2])
     if "estimator" in model.get_params():
         assert not hasattr(model.estimator, "classes_")
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)
-def test_links_to_its_page_of_the_site(name, monkeypatch):
+def test_few_parameters_and_a_link_to_its_page_of_the_site(name, monkeypatch):
     model = ESTIMATORS[name]
+    assert len(signature(type(model)).parameters) <= 15
     monkeypatch.delenv("SKFAIR_DOCS", raising=False)
     assert model._get_doc_link() == ""
     monkeypatch.setenv("SKFAIR_DOCS", "https://example.org/skfair/")
@@ -410,21 +404,19 @@ def test_containers_of_features(model, container, people, expected):
 @one_of_each_class
 @pytest.mark.parametrize(
     "container",
-    [list, np.array, pl.Series, pd.Categorical, encode_groups, pd.DataFrame],
+    [
+        list,
+        np.array,
+        pl.Series,
+        lambda sex: pd.Categorical(sex, categories=["F", "M", "X"]),
+        encode_groups,
+        pd.DataFrame,
+    ],
 )
 def test_containers_of_groups(model, container, people, expected):
     X, y, sex = people
     assert_array_equal(fitted_scores(model, (X, y, container(sex))), expected)
-
-
-def test_containers_of_scores(people):
-    X, _, sex = people
-    scores = features(ScoreRepairer(), X)
-    expected = ScoreRepairer().fit_transform(scores, sensitive_features=sex)
-    for container in (list, np.array, pl.Series):
-        repairer = ScoreRepairer().fit(container(scores), sensitive_features=sex)
-        repaired = repairer.transform(container(scores), sensitive_features=sex)
-        assert_array_equal(repaired, expected)
+    assert len(model.groups_) == 2
 
 
 # --- weights
@@ -561,14 +553,9 @@ def test_of_several_dropped_columns_some_may_be_absent(model, people):
 @pytest.mark.parametrize("name", CLASSIFIERS)
 def test_parameters_have_one_order(name):
     names = list(signature(type(CLASSIFIERS[name])).parameters)
-    shared = [
-        "sensitive_features",
-        "drop_sensitive",
-        "control_features",
-        "random_state",
-    ]
-    if "control_features" not in names:  # equal errors are a constraint of its own
-        shared.remove("control_features")
+    shared = ["sensitive_features", "drop_sensitive", "random_state"]
+    if "control_features" in names:  # equal errors are a constraint of its own
+        shared.insert(2, "control_features")
     start = names.index(shared[0])
     assert names[start : start + len(shared)] == shared
     assert "estimator" not in names[1:]
@@ -576,21 +563,7 @@ def test_parameters_have_one_order(name):
     assert documented[: len(names)] == names
 
 
-@pytest.mark.parametrize("name", ESTIMATORS)
-def test_parameters_are_few(name):
-    assert len(signature(type(ESTIMATORS[name])).parameters) <= 15
-
-
-def forgets_groups(name):
-    """Whether the classifier needs the groups of the training rows only."""
-    model = CLASSIFIERS[name]
-    predict = signature(getattr(model, method_of(model)))
-    return "sensitive_features" not in predict.parameters
-
-
-@pytest.mark.parametrize(
-    "model", quick_first(filter(forgets_groups, CLASSIFIERS)), indirect=True
-)
+@each([name for name, e in CLASSIFIERS.items() if not takes(e, "sensitive_features")])
 @pytest.mark.promise("No score depends on a group that prediction does not need")
 def test_the_group_of_a_row_does_not_change_its_score(model, people):
     X, y, sex = people
@@ -616,7 +589,6 @@ def test_rows_that_are_groups_of_their_own_are_refused(model, people):
 
 
 @each_kind
-@pytest.mark.filterwarnings("ignore::skfair.exceptions.MitigationWarning")
 def test_several_columns_are_their_intersection(model, people):
     X, y, sex = people
     frame = pd.DataFrame({"sex": sex.to_numpy(), "tall": X["skill"].to_numpy() > 0})
@@ -651,10 +623,9 @@ def test_wrong_lengths(model, n_rows, people):
     with pytest.raises(ValueError, match=f"sensitive_features has {n_rows} rows"):
         fitted_scores(clone(model), (X, y, groups))
     fitted_scores(model, people)
-    method = getattr(model, method_of(model))
-    if "sensitive_features" in signature(method).parameters:
+    if takes(model, "sensitive_features"):
         with pytest.raises(ValueError, match=f"sensitive_features has {n_rows} rows"):
-            method(features(model, X), sensitive_features=groups)
+            scores_of(model, features(model, X), groups)
 
 
 @every_classifier
@@ -673,14 +644,6 @@ def test_missing_groups(model, people):
         model.set_params(unknown_groups="pooled")
     groups = encode_groups(known, missing="drop")
     assert np.isfinite(fitted_scores(model, (X, y, groups))).all()
-    assert model.groups_ == ("F", "M")
-
-
-@each_kind
-def test_absent_category_is_no_group(model, people, expected):
-    X, y, sex = people
-    groups = pd.Categorical(sex, categories=["F", "M", "X"])
-    assert_array_equal(fitted_scores(model, (X, y, groups)), expected)
     assert model.groups_ == ("F", "M")
 
 
@@ -721,41 +684,20 @@ def test_inner_estimator_without_probabilities(model, people):
 
 # --- strata within which groups are compared
 
-STRATIFIED = [
-    name
-    for name, e in ESTIMATORS.items()
-    if "control_features" in signature(e.fit).parameters
-]
-every_stratified = pytest.mark.parametrize(
-    "model", quick_first(STRATIFIED), indirect=True
-)
-each_kind_of_stratified = pytest.mark.parametrize(
-    "model", quick_first(STRATIFIED, OF_EACH_KIND), indirect=True
-)
-
-
-def fitted_within(model, people, strata, **fit_params):
-    """Scores of the rows that the estimator was fitted to, within strata."""
-    X, y, sex = people
-    X, y = features(model, X), target(model, y)
-    model.fit(X, y, sensitive_features=sex, control_features=strata, **fit_params)
-    return scores_of(model, X, sex, strata)
-
 
 @every_stratified
 def test_one_stratum_is_no_stratum(model, people, expected):
-    scores = fitted_within(model, people, np.full(len(people[1]), "all"))
+    scores = fitted_scores(model, people, np.full(len(people[1]), "all"))
     assert_allclose(scores, expected, atol=1e-4)
     assert model.strata_ == ("all",)
 
 
 @pytest.mark.slow
 @each_kind_of_stratified
-@pytest.mark.filterwarnings("ignore::skfair.exceptions.MitigationWarning")
 def test_strata_by_keyword_column_and_callable_agree(model, people):
     X, y, sex = people
     X = X.assign(office=np.arange(len(y)) % 2)
-    found = [fitted_within(clone(model), (X, y, sex), X["office"])]
+    found = [fitted_scores(clone(model), (X, y, sex), X["office"])]
     assert len(found[0]) == len(y)
     if not is_classifier(model):
         return
@@ -769,19 +711,9 @@ def test_strata_by_keyword_column_and_callable_agree(model, people):
         missing.fit(X, y, sensitive_features=sex)
 
 
-@pytest.mark.slow
-@each_kind_of_stratified
-@pytest.mark.filterwarnings("ignore::skfair.exceptions.MitigationWarning")
-@pytest.mark.parametrize("container", [list, pl.Series, pd.DataFrame])
-def test_containers_of_strata(model, container, people):
-    strata = pd.Series(np.where(np.arange(len(people[1])) % 3, "u", "v"))
-    expected = fitted_within(clone(model), people, strata)
-    assert_array_equal(fitted_within(model, people, container(strata)), expected)
-
-
 @each_kind_of_stratified
 def test_bad_strata(model, people):
-    X, y, sex = people
+    _, y, sex = people
     n_rows = len(y)
     for strata, match in (
         (np.zeros(5), "control_features has 5 rows, expected 300"),
@@ -792,20 +724,14 @@ def test_bad_strata(model, people):
         (np.asarray(sex), r"no stratum with rows of two groups, of \['F', 'M'\]"),
     ):
         with pytest.raises(ValueError, match=match):
-            fitted_within(clone(model), people, strata)
+            fitted_scores(clone(model), people, strata)
     strata = np.where(np.asarray(sex) == "F", "both", "one")
     strata[np.flatnonzero(np.asarray(sex) == "M")[:50]] = "both"
     with pytest.warns(UserWarning, match=r"strata \['one'\] are left out .*two groups"):
-        clone(model).fit(
-            features(model, X),
-            target(model, y),
-            sensitive_features=sex,
-            control_features=strata,
-        )
+        fitted_scores(clone(model), people, strata)
 
 
 @each_kind_of_stratified
-@pytest.mark.filterwarnings("ignore::skfair.exceptions.MitigationWarning")
 def test_groups_that_no_stratum_has_are_named(model, people):
     X, y, sex = people
     groups = np.where(np.arange(len(y)) % 5 == 0, "X", sex)
@@ -818,49 +744,6 @@ def test_groups_that_no_stratum_has_are_named(model, people):
             control_features=strata,
         )
     assert model.groups_ == ("F", "M")
-
-
-@each_kind_of_stratified
-@pytest.mark.filterwarnings("ignore::skfair.exceptions.MitigationWarning")
-def test_strata_in_a_pipeline_with_routing(model, people):
-    X, y, sex = people
-    X, strata = features(model, X), np.arange(len(y)) % 2
-    expected = fitted_within(clone(model), people, strata)
-    pipeline = make_pipeline(FunctionTransformer(), model)
-    given = {"sensitive_features": sex, "control_features": strata}
-    with config_context(enable_metadata_routing=True):
-        pipeline.fit(X, target(model, y), **given)
-        method = method_of(model)
-        taken = signature(getattr(model, method)).parameters
-        taken = {name: given[name] for name in given if name in taken}
-        scores = getattr(pipeline, method)(X, **taken)
-    assert_array_equal(scores[:, 1] if is_classifier(model) else scores, expected)
-
-
-@pytest.mark.parametrize(
-    "model",
-    quick_first([n for n in STRATIFIED if n in CLASSIFIERS], OF_EACH_KIND),
-    indirect=True,
-)
-@pytest.mark.filterwarnings("ignore::skfair.exceptions.MitigationWarning")
-def test_strata_in_cross_validation_with_routing(model, people):
-    X, y, sex = people
-    office = np.arange(len(y)) % 2
-    for scoring in (
-        get_fairness_scorer("neg_mcdp"),
-        make_group_scorer("roc_auc"),
-    ):
-        with config_context(enable_metadata_routing=True):
-            results = cross_validate(
-                model,
-                X,
-                y,
-                params={"sensitive_features": sex, "control_features": office},
-                scoring=scoring,
-                cv=2,
-                error_score="raise",
-            )
-        assert np.isfinite(results["test_score"]).all()
 
 
 # --- progress
@@ -892,7 +775,7 @@ MITIGATORS = [name for name, e in ESTIMATORS.items() if not name.startswith("Sco
 
 
 @pytest.mark.skipif(find_spec("sklearn.callback") is None, reason="scikit-learn < 1.9")
-@pytest.mark.parametrize("model", quick_first(MITIGATORS), indirect=True)
+@each(MITIGATORS)
 @pytest.mark.promise("Callbacks of scikit-learn are told of each fit, also in a search")
 def test_callbacks_are_told_of_each_task(model, people):
     X, y, _ = people
@@ -923,37 +806,46 @@ def test_verbose_prints_what_is_done(model, people, capsys):
 # --- pipelines, searches and cross-validation
 
 
+in_strata = pytest.mark.parametrize("in_strata", [False, True])
+
+
+def routed(name, people, in_strata):
+    """Keywords that are routed: groups, and strata where the estimator takes them."""
+    given = {"sensitive_features": people[2]}
+    if in_strata and name not in STRATIFIED:
+        pytest.skip("takes no strata")
+    strata = {"control_features": np.arange(len(people[1])) % 2} if in_strata else {}
+    return given | strata
+
+
 @each_kind
-def test_last_step_of_a_pipeline_with_routing(model, people, expected):
-    X, y, sex = people
+@in_strata
+def test_last_step_of_a_pipeline_with_routing(model, in_strata, people, request):
+    X, y, _ = people
     X = features(model, X)
+    given = routed(request.node.callspec.params["model"], people, in_strata)
+    expected = fitted_scores(clone(model), people, given.get("control_features"))
     pipeline = make_pipeline(FunctionTransformer(), model)
     with config_context(enable_metadata_routing=True):
-        pipeline.fit(X, target(model, y), sensitive_features=sex)
+        pipeline.fit(X, target(model, y), **given)
         method = getattr(pipeline, method_of(model))
-        takes_groups = (
-            "sensitive_features"
-            in signature(getattr(model, method_of(model))).parameters
-        )
-        scores = method(X, **({"sensitive_features": sex} if takes_groups else {}))
-    scores = scores[:, 1] if np.ndim(scores) == 2 else scores
+        scores = scores_of(model, X, *given.values(), method=method)
     assert_array_equal(scores, expected)
 
 
 @each_kind_of_classifier
-def test_cross_validation_with_routing(model, people):
-    X, y, sex = people
-    with config_context(enable_metadata_routing=True):
-        results = cross_validate(
-            model,
-            X,
-            y,
-            params={"sensitive_features": sex},
-            scoring=get_fairness_scorer(fairness_of(model)),
-            cv=2,
-            error_score="raise",
-        )
-    assert np.isfinite(results["test_score"]).all()
+@in_strata
+def test_cross_validation_with_routing(model, in_strata, people, request):
+    X, y, _ = people
+    scorers = [get_fairness_scorer(fairness_of(model))]
+    scorers += in_strata * [make_group_scorer("roc_auc")]
+    given = routed(request.node.callspec.params["model"], people, in_strata)
+    for scoring in scorers:
+        with config_context(enable_metadata_routing=True):
+            results = cross_validate(
+                model, X, y, params=given, scoring=scoring, cv=2, error_score="raise"
+            )
+        assert np.isfinite(results["test_score"]).all()
 
 
 @pytest.mark.slow

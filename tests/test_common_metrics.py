@@ -553,13 +553,6 @@ GROUP_CONTAINERS = {
     "polars DataFrame": lambda g: pl.DataFrame({"sex": g}),
     "Groups": encode_groups,
 }
-PAIR_CONTAINERS = {
-    "array": np.array,
-    "DataFrame": pd.DataFrame,
-    "shuffled": lambda p: pd.DataFrame(p, index=np.arange(len(p))[::-1]),
-    "polars": lambda p: pl.DataFrame(p, orient="row", schema=["sex", "race"]),
-    "list": list,
-}
 
 
 @each_kind

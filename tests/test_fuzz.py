@@ -77,7 +77,7 @@ from skfair.statistics import (
 )
 
 #: Calls of each function; the slowest get fewer.
-N_CALLS = 800
+N_CALLS = 400
 FEWER = {"compare_models": 100, "min_dcp_bounds": 20, "load_berkeley_admissions": 80}
 
 #: Values that are no rows, empty ones, and objects that stand for rows.
@@ -287,12 +287,8 @@ def repair(scores, sensitive_features, sample_weight, new, new_groups, **options
     return repairer.transform(new, sensitive_features=new_groups)
 
 
-def fairest(cv_results, **options):
-    return FairestWithin(**options)(cv_results)
-
-
-def best(cv_results, **options):
-    return BestUnder(**options)(cv_results)
+def choose(rule, cv_results, **options):
+    return rule(**options)(cv_results)
 
 
 FUNCTIONS = {
@@ -541,7 +537,7 @@ FUNCTIONS = {
         reference_point=[None, [0, 0]],
     ),
     "FairestWithin": call(
-        fairest,
+        partial(choose, FairestWithin),
         RESULTS,
         performance=["average_precision"],
         fairness=["neg_mcdp"],
@@ -550,7 +546,7 @@ FUNCTIONS = {
         reference=[None, 0.5],
     ),
     "BestUnder": call(
-        best,
+        partial(choose, BestUnder),
         RESULTS,
         performance=["average_precision"],
         fairness=["neg_mcdp"],

@@ -130,28 +130,6 @@ def test_callable_of_x(frame):
     assert decoded(groups) == [True, True, False]
 
 
-def test_callable_may_return_groups():
-    expected = encode_groups(["F", "M"], labels=["M", "F", "X"])
-    groups = resolve_groups(None, n_samples=2, X=None, selector=lambda X: expected)
-    assert groups.labels == ("M", "F", "X")
-
-
 def test_given_labels_win_over_the_selector():
     groups = resolve_groups(["x", "y", "z"], n_samples=3, X=FRAME, selector="sex")
     assert decoded(groups) == ["x", "y", "z"]
-
-
-def test_neither_labels_nor_selector():
-    with pytest.raises(ValueError, match="sensitive_features is None"):
-        resolve_groups(None, n_samples=3)
-
-
-def test_empty_list_of_columns():
-    with pytest.raises(ValueError, match="sensitive_features is an empty list"):
-        resolve_groups(None, n_samples=3, X=FRAME, selector=[])
-
-
-@pytest.mark.parametrize("n_samples", [4, 6])
-def test_wrong_number_of_rows(n_samples):
-    with pytest.raises(ValueError, match=f"has 5 rows, expected {n_samples}"):
-        resolve_groups(SEX, n_samples=n_samples)

@@ -15,6 +15,7 @@ from sklearn.pipeline import make_pipeline
 
 from skfair import datasets, metrics, model_selection, sampling
 from skfair.datasets import make_biased_classification, make_biased_scores
+from skfair.inspection import explained_gap
 from skfair.metrics import (
     bootstrap_interval,
     cvar_fairness_test,
@@ -135,6 +136,13 @@ DRAWS = {
         n_resamples=5,
         n_permutations=5,
         **ROWS,
+    ),
+    "explained_gap": partial(
+        explained_gap,
+        np.tile(SCORES, 4),
+        sensitive_features=np.tile(GROUPS, 4),
+        explained_by=np.random.default_rng(1).random(4 * N_ROWS),
+        estimator=LogisticRegression(),
     ),
     "GroupStratifiedKFold": folds,
     "LessDiscriminatorySearchCV": searched,

@@ -15,8 +15,6 @@ from skfair.inspection import explained_gap
 from skfair.metrics import (
     BootstrapResult,
     MetricBounds,
-    confidence_interval,
-    demographic_parity_difference,
     group_metrics,
     mcdp,
     worst_subgroup,
@@ -62,13 +60,6 @@ def test_a_result_is_printed_with_its_whole_table(make):
     assert [*map(str, frame)] in [line.split() for line in text.splitlines()]
     assert text.count("\n") >= len(frame)
     assert repr(result) == text
-
-
-def test_a_result_whose_answer_is_a_table_returns_a_copy():
-    result = worst()
-    frame = result.to_frame()
-    pd.testing.assert_frame_equal(frame, result.table)
-    assert frame is not result.table
 
 
 def test_numbers_are_rounded_where_they_are_shown_and_only_there():
@@ -120,13 +111,6 @@ def test_labels_with_control_codes_are_printed_without_them():
     text = str(worst(people))
     assert "women" in text
     assert "\x1b" not in text
-
-
-def test_an_interval_is_printed_in_one_line():
-    result = confidence_interval(
-        demographic_parity_difference, None, SCORES > 0.5, sensitive_features=GROUPS
-    )
-    assert str(result).startswith(f"ConfidenceInterval(value={result.value:.3g}, ")
 
 
 def test_a_monitor_says_what_it_has_seen():

@@ -120,15 +120,6 @@ def test_parts_know_their_positions_and_are_drawn_with_all_rows():
     assert again.labels == (0, 1, 2, 3)
 
 
-def test_permutations_share_the_order_of_the_scores():
-    rows = random_rows().ordered()
-    assert rows.levels is not None
-    drawn = rows.permuted(np.random.default_rng(0))
-    assert drawn.ordered() is drawn
-    assert drawn.levels is rows.levels
-    assert sorted(drawn.groups.codes) == sorted(rows.groups.codes)
-
-
 def test_missing_rows_are_drawn_from_the_rows():
     """Six rows: 0 to 2 are of cell 1, row 3 of cell 3, rows 4 and 5 of cell 4."""
     counts = np.array([0, 3, 0, 1, 2])
@@ -175,21 +166,6 @@ def test_as_many_rows_as_can_be_dealt():
         deal(most + 1, generator)
 
 
-def test_rows_that_count():
-    groups = encode_groups(["a", "b", None, "a", "b", "a"], missing="drop")
-    strata = encode_groups(["x", "y", "x", None, "x", "y"], missing="drop")
-    weights = [1, 1, 1, 1, 0, 0.5]
-    scores = np.zeros(6)
-    for given_weights, control, expected in (
-        (None, None, [0, 1, 3, 4, 5]),
-        (weights, None, [0, 1, 3, 5]),
-        (None, strata, [0, 1, 4, 5]),
-        (weights, strata, [0, 1, 5]),
-    ):
-        rows = Rows.from_arrays(None, scores, groups, given_weights, control)
-        assert rows.that_count().tolist() == expected
-
-
 def test_draws_of_a_group_are_rows_of_it():
     groups = encode_groups(["b", None, "a", "b", "b", None, "a"], missing="drop")
     rows = Rows(groups, weight=np.arange(7.0))
@@ -229,23 +205,3 @@ def test_draws_are_multinomial(counts):
 )
 def test_many_draws_are_multinomial(counts):
     assert_multinomial(counts, 15_000, seed=1)
-
-
-def test_moments_of_draws_of_many_cells():
-    rng = np.random.default_rng(0)
-    counts = rng.integers(0, 400, 300).astype(np.int64)
-    counts[:20] = 0
-    drawn = np.array([redraw(counts, rng) for _ in range(2000)])
-    assert (drawn.sum(axis=1) == counts.sum()).all()
-    variances = counts * (1 - counts / counts.sum())
-    errors = np.sqrt(variances / len(drawn))
-    assert (np.abs(drawn.mean(axis=0) - counts) <= 5 * errors).all()
-    assert drawn.var(axis=0) == pytest.approx(variances, rel=0.25)
-    # Half of the cells against the others: covariances.
-    half = drawn[:, ::2].sum(axis=1)
-    share = counts[::2].sum() / counts.sum()
-    assert half.var() == pytest.approx(counts.sum() * share * (1 - share), rel=0.2)
-
-
-def test_draws_of_no_rows():
-    assert redraw(np.zeros(3, np.int64), np.random.default_rng(0)).tolist() == [0] * 3

@@ -129,6 +129,7 @@ class CalibrationGapDisplay(PredictionsDisplay):
                 at[pair, 0],
                 color=_drawing.INK,
                 marker="_",
+                zorder=3,
                 label=f"Gap of {self.value:.3f} at the score {self.score:.4g}",
             )
         self.ax_.set(

@@ -126,19 +126,6 @@ def test_labels_as_given():
     assert list(X["kind"].cat.categories) == list(labels)
 
 
-def test_thirds_sum_to_one():
-    shares = dict.fromkeys("abc", 1 / 3)
-    X, _ = make_biased_classification(group_sizes={"group": shares}, random_state=0)
-    assert X["group"].nunique() == 3
-
-
-def test_same_seed_same_data():
-    X, y = make_biased_classification(random_state=5)
-    X_again, y_again = make_biased_classification(random_state=5)
-    pd.testing.assert_frame_equal(X, X_again)
-    np.testing.assert_array_equal(y, y_again)
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -76,17 +76,6 @@ def test_default_is_that_of_the_paper():
     assert np.bincount(make_biased_scores()[2]).tolist() == [10000, 10000]
 
 
-def test_same_seed_same_sample():
-    for first, second in zip(
-        make_biased_scores(50, random_state=3),
-        make_biased_scores(50, random_state=np.random.RandomState(3)),
-        strict=True,
-    ):
-        np.testing.assert_array_equal(first, second)
-    other = make_biased_scores(50, random_state=4)
-    assert not np.array_equal(first, other[2])
-
-
 @pytest.mark.parametrize("n_samples", [0, 1, -4, (0, 5), (5,), (1, 2, 3), 2.5, "ab"])
 def test_bad_sizes(n_samples):
     with pytest.raises(ValueError, match="n_samples must be an int"):

@@ -278,7 +278,6 @@ def test_rows_without_a_group(people, trees, boosted, gap):
         ({"temperature": 0}, r"temperature must be a number in \(0, inf\), got 0"),
         ({"objective": "madd"}, "objective must be 'mcdp', 'dp' or 'abcc', got 'madd'"),
         ({"validation_fraction": 1}, "must be 'auto' or None or a number"),
-        ({"drop_sensitive": 1}, "drop_sensitive"),
     ],
 )
 def test_bad_parameters(people, options, match, boosted):

@@ -4,7 +4,6 @@ from sklearn.linear_model import LinearRegression
 
 from skfair.inspection import CDFGapDisplay
 from skfair.metrics import mcdp
-from skfair.metrics._pairs import Located
 from skfair.statistics import GroupedScores
 
 draw = CDFGapDisplay.from_predictions
@@ -106,12 +105,6 @@ def test_window_cut_at_zero():
     assert (mark.value, mark.window) == (0.5, (0, 0.14))
 
 
-def test_thousands_are_separated(legend_texts):
-    y_score = np.linspace(0, 1, 3000)
-    display = draw(None, y_score, sensitive_features=np.repeat(["F", "M"], 1500))
-    assert legend_texts(display.ax_)[0] == "F (n = 1,500)"
-
-
 def test_bands(legend_texts, scored):
     y_true, y_score, sex = scored
     display = draw(y_true, y_score, sensitive_features=sex, confidence_level=0.9)
@@ -149,16 +142,17 @@ def test_bands_of_weighted_rows(legend_texts, scored):
         draw(None, statistic, confidence_level=0.95)
 
 
-@pytest.mark.parametrize("level", [0, 1, 95, "high", np.nan])
-def test_bad_confidence_level(scored, level):
-    with pytest.raises(ValueError, match="confidence_level must be a number in"):
-        draw(None, scored[1], sensitive_features=scored[2], confidence_level=level)
-
-
-@pytest.mark.parametrize("epsilon", [-0.1, 0.6, "wide", None, np.nan])
-def test_bad_epsilon(scored, epsilon):
-    with pytest.raises(ValueError, match="epsilon must be a number in"):
-        draw(None, scored[1], sensitive_features=scored[2], epsilon=epsilon)
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("epsilon", [-0.1, 0.6, "wide", None, np.nan]),
+        ("confidence_level", [0, 1, 95, "high", np.nan]),
+    ],
+)
+def test_bad_options(scored, name, values):
+    for value in values:
+        with pytest.raises(ValueError, match=f"{name} must be a number in"):
+            draw(None, scored[1], sensitive_features=scored[2], **{name: value})
 
 
 def test_three_groups_name_the_pair(legend_texts):
@@ -201,21 +195,6 @@ def test_two_columns_are_an_intersection(legend_texts, fitted):
     assert display.labels[0] == ("x", "F")
     assert legend_texts(display.ax_)[0].startswith("x, F (n = ")
     assert display.ax_.get_legend().get_title().get_text() == "race, sex"
-
-
-def test_made_from_computed_values():
-    mark = Located(1.0, (0, 1), (1.0, 0.0), 0.5)
-    steps = np.array([0.0, 0.5, 1.0]), np.array([0.0, 0.8, 1.0])
-    display = CDFGapDisplay(
-        scores=[steps[0], np.array([0.0, 1.0])],
-        shares=[np.array([0.0, 1.0, 1.0]), np.array([0.0, 1.0])],
-        labels=["F", "M"],
-        counts=[3, 4],
-        marks={0.0: mark},
-    )
-    display.plot(name="By hand", confidence_level=0.5)
-    assert display.ax_.get_title() == "By hand"
-    assert heights(display.mark_lines_[0]) == 1
 
 
 def test_numbers_are_drawn_in_their_unit(scored):

@@ -10,13 +10,18 @@ from functools import partial
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import rankdata
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.datasets import make_classification
+from sklearn.dummy import DummyClassifier
 from sklearn.exceptions import NotFittedError, UndefinedMetricWarning
-from sklearn.linear_model import LogisticRegression, RidgeClassifier
+from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier
 from sklearn.model_selection import ShuffleSplit, cross_val_predict, cross_validate
+from sklearn.svm import LinearSVC
 
 import skfair.inspection
 import skfair.report
+from skfair._utils._columns import names_columns
 from skfair._utils._hints import makers_of
 from skfair.groups import encode_groups
 from skfair.inspection import (
@@ -25,17 +30,9 @@ from skfair.inspection import (
     MADDDisplay,
     MCDPCurveDisplay,
 )
-from skfair.metrics import group_metrics
+from skfair.inspection._display import responses_of
+from skfair.metrics import group_metrics, mcdp
 from skfair.statistics import GroupedScores
-
-SELECTORS = {
-    "name": "sex",
-    "position": 0,
-    "numpy position": np.int64(0),
-    "list": ["sex"],
-    "callable": lambda X: X["sex"],
-    "Series": None,
-}
 
 
 @pytest.fixture(params=[CDFGapDisplay, MCDPCurveDisplay, MADDDisplay])
@@ -68,15 +65,11 @@ def drawn():
 
 
 @pytest.mark.parametrize(
-    "selector",
-    [
-        pytest.param(name, marks=[] if name == "callable" else pytest.mark.slow)
-        for name in SELECTORS
-    ],
+    "selector", ["sex", 0, np.int64(0), ["sex"], lambda X: X["sex"], None], ids=str
 )
 def test_from_estimator_equals_from_predictions(drawn, display_class, fitted, selector):
     model, X, y = fitted
-    chosen = X["sex"] if selector == "Series" else SELECTORS[selector]
+    chosen = X["sex"] if selector is None else selector
     ours = quick(display_class, "from_estimator")(
         model, X, y, sensitive_features=chosen
     )
@@ -279,18 +272,9 @@ def test_no_stratum_can_be_compared(display_class, scored):
         )
 
 
-REPORTS_AND_DISPLAYS = [
-    skfair.report.FairnessReport,
-    *(
-        getattr(skfair.inspection, name)
-        for name in skfair.inspection.__all__
-        if name.endswith("Display")
-    ),
-]
-
-
-@pytest.mark.parametrize("made", REPORTS_AND_DISPLAYS, ids=lambda one: one.__name__)
-def test_a_class_that_is_called_with_rows_names_its_class_methods(made):
+@pytest.mark.parametrize("name", ["FairnessReport", *DISPLAYS])
+def test_a_class_that_is_called_with_rows_names_its_class_methods(name):
+    made = getattr(skfair.inspection, name, skfair.report.FairnessReport)
     match = rf"{made.__name__} must be made by .*{made.__name__}\.from_"
     with pytest.raises(TypeError, match=match):
         made([0, 1], [0.2, 0.7], ["F", "M"])
@@ -392,3 +376,145 @@ def test_what_is_no_cross_validation_is_refused(cross_validated, fitted):
     )
     with pytest.raises(ValueError, match="each row at most once"):
         draw(repeated, X, y)
+
+
+# --- ranks of scores that are not probabilities
+
+
+ON_THE_AXIS = {
+    CDFGapDisplay: "Rank of the score among everyone (0 to 1)",
+    MCDPCurveDisplay: "Epsilon (half window, share of everyone)",
+    MADDDisplay: "Rank of the score among everyone (0 to 1)",
+}
+
+
+@pytest.fixture(scope="module")
+def people(fitted):
+    """Features, a target of two classes, and a target of a regression."""
+    _, X, y = fitted
+    X = X.assign(age=X["age"].round(1))
+    numbers = X[["age"]].astype(float)
+    rng = np.random.default_rng(0)
+    pay = 1000 * numbers["age"] + 5000 * (X["sex"] == "M") + rng.normal(size=len(X))
+    return X, numbers, np.asarray(y), pay.to_numpy()
+
+
+def test_ranks_are_drawn(display_class, people):
+    X, _, _, pay = people
+    options = {"sensitive_features": X["sex"]}
+    found = quick(display_class)(pay, pay, scale="rank", **options)
+    ranks = (rankdata(pay) - 0.5) / len(pay)
+    expected = quick(display_class)(None, ranks, **options)
+    for left, right in zip(pictures(found), pictures(expected), strict=True):
+        np.testing.assert_array_equal(left, right)
+    first = found.figure_.axes[0]
+    assert first.get_xlabel() == ON_THE_AXIS[display_class]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("model", [Ridge(), LinearSVC()])
+def test_estimators_without_probabilities(display_class, people, model):
+    X, numbers, y, pay = people
+    target = pay if isinstance(model, Ridge) else y
+    model = model.fit(numbers, target)
+    method = model.predict if isinstance(model, Ridge) else model.decision_function
+    options = {"sensitive_features": X["sex"].to_numpy()}
+    draw = quick(display_class, "from_estimator")
+    found = draw(model, numbers, target, scale="rank", **options)
+    expected = quick(display_class)(None, method(numbers), scale="rank", **options)
+    for left, right in zip(pictures(found), pictures(expected), strict=True):
+        np.testing.assert_array_equal(left, right)
+    name = type(model).__name__
+    match = rf"{name} has no predict_proba, .* draw ranks by scale='rank'"
+    with pytest.raises(ValueError, match=match):
+        draw(model, numbers, target, **options)
+
+
+def test_mark_of_ranks_is_the_metric(people):
+    X, _, _, pay = people
+    options = {"sensitive_features": X["sex"], "epsilon": 0.1, "scale": "rank"}
+    display = CDFGapDisplay.from_predictions(None, pay, **options)
+    assert display.marks[0.1].value == mcdp(None, pay, **options)
+    within = {**options, "control_features": X["age"] > 0}
+    display = CDFGapDisplay.from_predictions(None, pay, **within)
+    assert display.marks[0.1].value == mcdp(None, pay, **within)
+
+
+def test_several_classes_are_drawn_one_by_one(display_class, people):
+    X, numbers, _, _ = people
+    model = DummyClassifier().fit(numbers, np.arange(len(X)) % 3)
+    groups = X["sex"].to_numpy()
+    for scale in ("probability", "rank"):
+        with pytest.raises(ValueError, match=r"3 classes: .*values_by_class says"):
+            display_class.from_estimator(
+                model, numbers, sensitive_features=groups, scale=scale
+            )
+    with pytest.raises(ValueError, match=r"must have shape \(n_samples,\)|one column"):
+        MCDPCurveDisplay.from_predictions(
+            None, model.predict_proba(numbers), sensitive_features=X["sex"]
+        )
+
+
+def test_scores_outside_zero_and_one_name_the_scale(display_class, people):
+    X, _, _, pay = people
+    groups = X["sex"]
+    with pytest.raises(ValueError, match=r"must lie in \[0, 1\].* scale='rank'"):
+        display_class.from_predictions(None, pay, sensitive_features=groups)
+    with pytest.raises(ValueError, match=r"scale must be 'probability'.* 'rank'"):
+        display_class.from_predictions(
+            None, pay, sensitive_features=groups, scale="ranks"
+        )
+
+
+# --- what is a column, and what is a label
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ("sex", True),
+        (0, True),
+        (np.int32(0), True),
+        (len, True),
+        (["sex", "race"], True),
+        (("sex",), True),
+        ([0, 1], True),
+        ([], True),
+        (["F", "M", "F"], False),
+        ((0, 1, 1), False),
+        (True, False),
+        ([0.5, 1.5], False),
+        ([["F"], ["M"]], False),
+        (np.array(["sex", "race"]), False),
+        (pd.Series(["F", "M"]), False),
+        (encode_groups(["F", "M"]), False),
+    ],
+)
+def test_what_names_columns(given, expected):
+    assert names_columns(given, 3) is expected
+
+
+class ByGroup(ClassifierMixin, BaseEstimator):
+    """Predicts 0.9 for group M, if it is told the groups."""
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict_proba(self, X, sensitive_features=None):
+        if sensitive_features is None:
+            return np.full((len(X), 2), 0.5)
+        positive = np.where(np.asarray(sensitive_features) == "M", 0.9, 0.2)
+        return np.column_stack([1 - positive, positive])
+
+
+def test_labels_are_handed_to_an_estimator_that_takes_them():
+    X = pd.DataFrame({"sex": ["F", "M", "M"]})
+    model = ByGroup().fit(X, [0, 1, 1])
+    scores, groups, _ = responses_of(
+        [(model, None)], X, ["F", "M", "M"], "predict_proba"
+    )
+    assert scores.tolist() == [0.2, 0.9, 0.9]
+    assert groups.labels == ("F", "M")
+    scores, *_ = responses_of([(model, None)], X, "sex", "predict_proba")
+    assert scores.tolist() == [0.5] * 3

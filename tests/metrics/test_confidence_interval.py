@@ -29,9 +29,6 @@ from skfair.metrics._confidence_interval import compare, lower_bound, upper_boun
 from skfair.metrics._noise import (
     Observed,
     flat_tail,
-    high_end,
-    high_end_at_one_score,
-    low_end,
 )
 from skfair.metrics._spec import specification_of
 from skfair.statistics import GroupedConfusion, GroupedOutcomes, GroupedScores
@@ -141,31 +138,6 @@ def test_noise_of_a_flat_gap(gap):
         assert simulated - 0.02 <= flat_tail(excess, gap, variances) < simulated + 0.07
     assert flat_tail(0, gap, variances) == 1
     assert flat_tail(1, gap, variances) < 1e-6
-
-
-@pytest.mark.parametrize("end", [low_end, high_end, high_end_at_one_score])
-def test_ends_of_gaps_are_monotone(end):
-    values, variances = np.linspace(0, 1, 21), (1 / 20, 1 / 200)
-    ends = np.array([[end(v, q, variances) for v in values] for q in (1e-9, 0.01, 0.4)])
-    assert (ends >= 0).all()
-    assert (np.diff(ends, axis=1) >= -1e-6).all()
-    by_level = np.diff(ends, axis=0)
-    sign = 1 if end is low_end else -1
-    assert (sign * by_level >= -1e-6).all()
-    assert (sign * (values - ends) >= -1e-9).all()
-
-
-@pytest.mark.parametrize(("first", "second"), [(0.2, 0.0), (0.1, 0.0), (0.3, 0.0)])
-def test_exact_coverage_of_rates_next_to_zero(first, second):
-    hits, sizes = np.arange(21), np.array([20, 200])
-    probabilities = stats.binom.pmf(hits, 20, first)
-    covered = 0.0
-    for hit, probability in zip(hits, probabilities, strict=True):
-        sums = np.array([hit, 200 * second])
-        statistic = GroupedOutcomes(sums, sizes, sizes, sizes, ("a", "b"))
-        found = confidence_interval(demographic_parity_difference, None, statistic)
-        covered += probability * (found.lower <= first - second <= found.upper)
-    assert covered >= 0.95  # by Welch's intervals .93, .88 and .96
 
 
 @pytest.mark.parametrize(
@@ -363,9 +335,7 @@ def test_one_group_is_undefined(name):
     arguments = METRICS[name], y_true, response(name, scores)
     with pytest.warns(UndefinedMetricWarning):
         found = confidence_interval(*arguments, sensitive_features=groups)
-    assert math.isnan(found.value)
-    assert math.isnan(found.lower)
-    assert math.isnan(found.upper)
+    assert np.isnan([found.value, found.lower, found.upper]).all()
     with pytest.warns(UndefinedMetricWarning):
         result = certify(*arguments, sensitive_features=groups, at_most=0.5)
     assert math.isnan(result.pvalue)

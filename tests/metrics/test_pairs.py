@@ -385,7 +385,9 @@ def test_cdfs_of_many_scores_are_compared_at_some(metric):
     )
 
 
-@pytest.mark.parametrize("name", ["decisions", "mcdp"])
+@pytest.mark.parametrize(
+    "name", ["decisions", pytest.param("mcdp", marks=pytest.mark.slow)]
+)
 def test_many_groups_are_compared_by_their_sizes(name):
     """Beside 60 groups, of which one differs, chance alone makes larger gaps."""
     metric, kind = METRICS[name]

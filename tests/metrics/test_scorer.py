@@ -249,9 +249,6 @@ def test_decisions_of_several_classes_are_refused(biased, make_model):
 # --- in every scikit-learn function that takes one
 
 
-GRID = {"logisticregression__C": [0.01, 1.0]}
-
-
 @pytest.mark.parametrize("metric", [mcdp, madd])
 def test_cross_val_score_by_column_equals_by_hand(biased, metric, make_model, by_hand):
     X, y = biased

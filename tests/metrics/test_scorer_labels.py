@@ -1,7 +1,5 @@
 """Scorers of classifiers whose labels are text say what they say of 0 and 1."""
 
-from functools import partial
-
 import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
@@ -12,7 +10,6 @@ from skfair.metrics import (
     get_fairness_scorer_names,
     make_fairness_scorer,
 )
-from skfair.model_selection import cross_val_fairness
 
 LABELS = np.array(["<=50K", ">50K"])
 PARITY = "neg_demographic_parity_difference"
@@ -68,23 +65,3 @@ def test_thresholds_of_predicted_text_are_refused(people):
     scorer = get_fairness_scorer(PARITY, threshold=0.5, response_method="predict")
     with pytest.raises(ValueError, match="where y_pred holds labels"):
         scorer(model, X, LABELS[y], sensitive_features=sex)
-
-
-def test_thresholds_in_cross_validation(people):
-    X, y, sex = people
-    metric = partial(demographic_parity_difference, threshold=0.4)
-    by_number, by_text = (
-        cross_val_fairness(
-            metric,
-            LogisticRegression(),
-            X,
-            labels,
-            sensitive_features=sex,
-            n_resamples=9,
-            n_permutations=9,
-            random_state=0,
-        )
-        for labels in (y, LABELS[y])
-    )
-    assert by_text.value == by_number.value > 0
-    assert by_text.pvalue == by_number.pvalue

@@ -16,21 +16,15 @@ from sklearn.metrics import (
     make_scorer,
 )
 from sklearn.model_selection import (
-    GridSearchCV,
     KFold,
     TunedThresholdClassifierCV,
     cross_val_score,
     cross_validate,
 )
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 from skfair.groups import encode_groups
 from skfair.metrics import get_fairness_scorer, make_group_scorer, mcdp
-from skfair.model_selection import FairestWithin
 from skfair.postprocessing import MADDPostProcessor
-
-GRID = {"logisticregression__C": [0.01, 1.0]}
 
 # Few rows may show no gain, or nothing to repair.
 pytestmark = pytest.mark.filterwarnings("ignore::skfair.exceptions.MitigationWarning")
@@ -137,31 +131,6 @@ def test_group_scorers_compute_the_score_by_name(biased, routing, name, make_mod
     scorer = make_group_scorer(name)
     found = cross_val_score(plain, features, y, scoring=scorer, **options)
     assert_allclose(found, cross_val_score(plain, features, y, scoring=name))
-
-
-@pytest.mark.slow
-def test_group_scorers_in_a_search(biased, routing):
-    X, y = biased
-    features, sex = X.drop(columns="sex"), X["sex"]
-    scoring = {
-        "average_precision": make_group_scorer("average_precision"),
-        "neg_mcdp": get_fairness_scorer("neg_mcdp"),
-    }
-    search = GridSearchCV(
-        make_pipeline(
-            StandardScaler(),
-            MADDPostProcessor(LogisticRegression(), cv=2),
-        ),
-        {"maddpostprocessor__repair_level": [0.0, 1.0]},
-        scoring=scoring,
-        refit=FairestWithin(tolerance=0.5),
-        cv=2,
-        error_score="raise",
-    ).fit(features, y, sensitive_features=sex)
-    assert search.best_params_ == {"maddpostprocessor__repair_level": 1.0}
-    found = search.score(features, y, sensitive_features=sex)
-    scored = search.best_estimator_.predict_proba(features, sensitive_features=sex)
-    assert found == average_precision_score(y, scored[:, 1])
 
 
 def test_default_scorer_of_a_classifier_that_needs_groups(biased, routing):

@@ -35,7 +35,6 @@ from skfair.metrics._pairs import (
 from skfair.metrics._spec import known_metrics, numbers_by_name, specification_of
 from skfair.monitoring import FairnessMonitor
 from skfair.statistics import GroupedHistogram, GroupedScores
-from skfair.statistics._grouped_scores import pooled_ranks
 
 
 def test_every_metric_with_a_scorer_is_public():
@@ -109,23 +108,6 @@ def test_the_maximum_is_reached_and_never_exceeded(metric):
         assert value == known.maximum / 2
     elif metric.__name__ != "dcp":  # of a baseline between both
         assert math.isclose(value, known.maximum)
-
-
-SEMINORMS = [metric for metric, known in known_metrics().items() if known.measure]
-
-
-@pytest.mark.parametrize("metric", SEMINORMS)
-@pytest.mark.parametrize("multigroup", ["pairwise", "pooled"])
-def test_a_metric_is_the_largest_of_its_measure(metric, multigroup):
-    known, rng = specification_of(metric)[0], np.random.default_rng(0)
-    scores, groups = rng.random(90).round(2), rng.integers(0, 3, 90)
-    of_rows = GroupedScores.from_scores(scores, sensitive_features=groups)
-    for scale, statistic in ("probability", of_rows), ("rank", pooled_ranks(of_rows)):
-        if scale == "rank" and "scale" not in inspect.signature(metric).parameters:
-            continue
-        value = metric(None, of_rows, multigroup=multigroup, scale=scale)
-        found = largest_gap(statistic, measure=known.measure(), multigroup=multigroup)
-        assert value == found.value
 
 
 def test_a_new_metric_has_all_that_its_measure_gives(monkeypatch):

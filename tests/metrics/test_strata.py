@@ -247,11 +247,7 @@ def test_labels_are_read_together():
         )
 
 
-# --- silent answers of fairlearn's MetricFrame, with its control_features
-
-
 def test_a_rate_without_rows_is_not_zero():
-    # There the true positive rate of a group without positives is 0.
     metric = partial(max_gap, quality="true_positive_rate")
     with pytest.warns(UndefinedMetricWarning, match="have no rows that count"):
         value = metric(

@@ -176,30 +176,3 @@ def test_undefined():
     assert np.isnan(found.pvalue)
     with pytest.warns(UndefinedMetricWarning):
         assert np.isnan(bootstrap_interval(mcdp, None, one, n_resamples=5).lower)
-
-
-def counted(n_rows, n_scores=2000):
-    """Smooth scores of any number of rows, of which none is drawn."""
-    rng = np.random.default_rng(0)
-    scores = np.arange(n_scores) / n_scores
-    parts = []
-    for group in range(2):
-        shares = (scores + 0.01) ** (1 + 0.05 * group) * (1.01 - scores)
-        parts.append(rng.multinomial(n_rows // 2, shares / shares.sum()))
-    return GroupedScores.from_counts(
-        np.tile(scores, 2),
-        sensitive_features=np.repeat(["a", "b"], n_scores),
-        n_rows=np.concatenate(parts),
-    )
-
-
-def test_hundred_million_rows():
-    statistic = counted(10**8)
-    assert statistic.counts.sum() == 10**8
-    found = permutation_test(mcdp, None, statistic, n_permutations=19, random_state=0)
-    assert found.pvalue == 1 / 20
-    assert found.null_mean < 1e-3
-    interval = bootstrap_interval(mcdp, None, statistic, n_resamples=19, random_state=0)
-    assert interval.upper - interval.lower < 1e-3
-    interval = confidence_interval(mcdp, None, statistic)
-    assert interval.lower <= found.value <= interval.upper < interval.lower + 1e-3

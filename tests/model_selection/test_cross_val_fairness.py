@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 import sklearn
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.compose import make_column_transformer
 from sklearn.dummy import DummyClassifier
 from sklearn.exceptions import UndefinedMetricWarning, UnsetMetadataPassedError
 from sklearn.linear_model import LogisticRegression, Ridge
@@ -53,6 +54,13 @@ def rows():
         random_state=0,
     )
     return X, y, np.asarray(X.pop("sex"))
+
+
+def measure(rows, metric=mcdp, model=None, **options):
+    """Cross-validate with few resamples and permutations."""
+    X, y, sex = rows
+    options = {"sensitive_features": sex, **FEW, **options}
+    return cross_val_fairness(metric, model or LogisticRegression(), X, y, **options)
 
 
 class Recorder(ClassifierMixin, BaseEstimator):
@@ -101,9 +109,7 @@ def held_out(model, X, y, folds, method="predict_proba"):
 def test_scores_of_folds_summed_by_hand(rows, metric):
     X, y, sex = rows
     model, folds = LogisticRegression(), list(StratifiedKFold(4).split(X, y))
-    found = cross_val_fairness(
-        metric, model, X, y, sensitive_features=sex, cv=StratifiedKFold(4), **FEW
-    )
+    found = measure(rows, metric, cv=StratifiedKFold(4))
     parts = [
         GroupedScores.from_scores(scores, sensitive_features=sex[test])
         for test, scores in held_out(model, X, y, folds)
@@ -123,7 +129,7 @@ def test_interval_and_test_are_those_of_the_held_out_rows(rows, metric):
         model, X, y, GroupStratifiedKFold(5).split(X, y, sex), method
     ):
         responses[test] = response
-    found = cross_val_fairness(metric, model, X, y, sensitive_features=sex, **FEW)
+    found = measure(rows, metric)
     given = {"sensitive_features": sex, "random_state": 0}
     basic = bootstrap_interval(metric, y, responses, n_resamples=9, **given)
     test = permutation_test(metric, y, responses, n_permutations=9, **given)
@@ -139,81 +145,15 @@ def test_interval_and_test_are_those_of_the_held_out_rows(rows, metric):
     assert found.corrected == pytest.approx(expected)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("repeats", [1, 2])
-# A fold may lack all of the five rows.
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.UndefinedMetricWarning")
-def test_a_tiny_group_hides_no_difference_of_others(repeats):
-    """Scores of two groups differ; those of five rows do so by chance."""
-    rng = np.random.default_rng(0)
-    groups = np.repeat(["a", "b", "c"], [300, 300, 5])
-    X = rng.normal(size=(605, 1)) + 0.6 * (groups == "b")[:, np.newaxis]
-    y = (rng.random(605) < 1 / (1 + np.exp(-X[:, 0]))).astype(int)
-    given = {"n_resamples": 9, "n_permutations": 199, "random_state": 0}
-    found = cross_val_fairness(
-        mcdp,
-        LogisticRegression(),
-        X,
-        y,
-        sensitive_features=groups,
-        cv=RepeatedStratifiedKFold(n_splits=3, n_repeats=repeats, random_state=0),
-        **given,
-    )
-    assert found.pvalue == 0.005
-    assert found.null_mean > 0.3  # of the five rows
-
-
 def test_interval_reaches_parity_where_noise_makes_the_value(recorder):
     """Five groups of 24 rows, of one distribution: the true disparity is 0."""
     groups, y = np.arange(120) % 5, np.arange(120) // 5 % 2
     for seed in range(2):
         X = np.random.default_rng(seed).random((120, 1))
-        found = cross_val_fairness(
-            mcdp,
-            recorder,
-            X,
-            y,
-            sensitive_features=groups,
-            n_resamples=49,
-            n_permutations=49,
-            random_state=0,
-        )
+        more = {"n_resamples": 49, "n_permutations": 49}
+        found = measure((X, y, groups), model=recorder, **more)
         assert found.lower == 0
         assert found.corrected < found.value <= found.upper
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("shift", [0.0, 1.0])
-@pytest.mark.parametrize("n_groups", [2, 5])
-@pytest.mark.parametrize(
-    "metric", [mcdp, partial(demographic_parity_difference, threshold=0.5)]
-)
-def test_interval_covers_the_disparity_of_new_rows(metric, n_groups, shift):
-    shares = dict.fromkeys(range(n_groups), 1 / n_groups)
-    covered = []
-    for seed in range(60):
-        X, y = make_biased_classification(
-            10_200,
-            group_sizes={"group": shares},
-            score_shifts={"group": {1: shift}},
-            random_state=seed,
-        )
-        groups, model = np.asarray(X.pop("group")), LogisticRegression()
-        found = cross_val_fairness(
-            metric,
-            model,
-            X[:200],
-            y[:200],
-            sensitive_features=groups[:200],
-            n_resamples=99,
-            n_permutations=99,
-            random_state=0,
-        )
-        scores = model.fit(X[:200], y[:200]).predict_proba(X[200:])[:, 1]
-        truth = metric(None, scores, sensitive_features=groups[200:])
-        covered.append(found.lower <= truth <= found.upper)
-    # If 95 % are covered, 53 of 60 or more are with a probability of 99 %.
-    assert np.sum(covered) >= 53
 
 
 def test_strata_and_weights(rows):
@@ -221,17 +161,7 @@ def test_strata_and_weights(rows):
     strata = np.arange(200) % 3
     weights = np.arange(200) % 4
     folds = [(np.arange(100), np.arange(100, 200))]
-    found = cross_val_fairness(
-        mcdp,
-        LogisticRegression(),
-        X,
-        y,
-        sensitive_features=sex,
-        cv=folds,
-        sample_weight=weights,
-        within=strata,
-        **FEW,
-    )
+    found = measure(rows, cv=folds, sample_weight=weights, within=strata)
     ((test, scores),) = held_out(LogisticRegression(), X, y, folds)
     expected = permutation_test(
         mcdp,
@@ -255,9 +185,7 @@ def test_rows_held_out_repeatedly_count_repeatedly(rows):
     X, y, sex = rows
     folds = RepeatedStratifiedKFold(n_splits=2, n_repeats=3, random_state=0)
     model = LogisticRegression()
-    found = cross_val_fairness(
-        mcdp, model, X, y, sensitive_features=sex, cv=folds, **FEW
-    )
+    found = measure(rows, cv=folds)
     parts = list(held_out(model, X, y, folds.split(X, y)))
     tests, scores = map(np.concatenate, zip(*parts, strict=True))
     assert found.value == mcdp(None, scores, sensitive_features=sex[tests])
@@ -266,50 +194,22 @@ def test_rows_held_out_repeatedly_count_repeatedly(rows):
 
 
 def test_rows_that_are_never_held_out_do_not_count(rows):
-    X, y, sex = rows
     folds = ShuffleSplit(2, test_size=30, random_state=0)
-    found = cross_val_fairness(
-        mcdp, LogisticRegression(), X, y, sensitive_features=sex, cv=folds, **FEW
-    )
-    tests = np.unique(np.concatenate([test for _, test in folds.split(X)]))
+    found = measure(rows, cv=folds)
+    tests = np.unique(np.concatenate([test for _, test in folds.split(rows[0])]))
     assert found.n_rows == len(tests) == sum(found.group_sizes.values())
 
 
 def test_masks_as_splits(rows):
-    X, y, sex = rows
     first = np.arange(200) < 80
     positions = np.flatnonzero(first), np.flatnonzero(~first)
-    values = [
-        cross_val_fairness(
-            mcdp, LogisticRegression(), X, y, sensitive_features=sex, cv=[split], **FEW
-        ).value
-        for split in ((first, ~first), positions)
-    ]
-    assert values[0] == values[1]
+    of_masks, of_positions = (
+        measure(rows, cv=[split]) for split in ((first, ~first), positions)
+    )
+    assert of_masks.value == of_positions.value
 
 
 # --- folds
-
-
-def test_no_fold_with_two_groups(rows):
-    X, y, sex = rows
-    order = np.argsort(sex, kind="stable")
-    X, y, sex = X.iloc[order], y[order], sex[order]
-    first = np.flatnonzero(sex == sex[0])
-    rest = np.flatnonzero(sex != sex[0])
-    halves = [one[: len(one) // 2] for one in (first, rest)]
-    folds = [(halves[1 - i], halves[i]) for i in range(2)]
-    with pytest.warns(UndefinedMetricWarning, match="undefined for 2 of 2 folds alone"):
-        result = cross_val_fairness(
-            mcdp, LogisticRegression(), X, y, sensitive_features=sex, cv=folds, **FEW
-        )
-    assert np.isnan(result.fold_values).all()
-    tests, scores = [], []
-    for train, test in folds:
-        model = LogisticRegression().fit(X.iloc[train], y[train])
-        tests.extend(test)
-        scores.extend(model.predict_proba(X.iloc[test])[:, 1])
-    assert result.value == mcdp(None, scores, sensitive_features=sex[tests])
 
 
 def test_group_absent_from_a_fold(rows):
@@ -317,15 +217,10 @@ def test_group_absent_from_a_fold(rows):
     order = np.argsort(sex, kind="stable")
     X, y, sex = X.iloc[order], y[order], sex[order]
     with pytest.warns(UndefinedMetricWarning, match="undefined for 4 of 5 folds alone"):
-        found = cross_val_fairness(
-            mcdp,
-            DummyClassifier(),
-            X,
-            y,
-            sensitive_features=sex,
-            cv=KFold(5),
-            **FEW,
-        )
+        found = measure((X, y, sex), model=DummyClassifier(), cv=KFold(5))
+    by_group = measure((X, y, sex), model=DummyClassifier(), cv=4)
+    assert np.isfinite(by_group.fold_values).all()
+    assert by_group.n_splits == len(by_group.fold_values) == 4
     assert np.isnan(found.fold_values).sum() == 4
     scores = cross_val_predict(
         DummyClassifier(), X, y, cv=KFold(5), method="predict_proba"
@@ -333,29 +228,11 @@ def test_group_absent_from_a_fold(rows):
     assert found.value == mcdp(None, scores, sensitive_features=sex)
 
 
-def test_a_number_of_folds_keeps_groups_together_in_all(rows):
-    X, y, sex = rows
-    order = np.argsort(sex, kind="stable")
-    found = cross_val_fairness(
-        mcdp,
-        LogisticRegression(),
-        X.iloc[order],
-        y[order],
-        sensitive_features=sex[order],
-        cv=4,
-        **FEW,
-    )
-    assert np.isfinite(found.fold_values).all()
-    assert found.n_splits == len(found.fold_values) == 4
-
-
 def test_metric_undefined_for_all(rows):
     X, y, sex = rows
     groups = encode_groups(sex, labels=["F", "M", "X"])
     with pytest.warns(UndefinedMetricWarning, match="'X' has 0 rows"):
-        found = cross_val_fairness(
-            mcdp, DummyClassifier(), X, y, sensitive_features=groups, cv=2, **FEW
-        )
+        found = measure((X, y, groups), model=DummyClassifier(), cv=2)
     numbers = found.to_frame()[["value", "lower", "upper", "pvalue", "corrected"]]
     assert numbers.isna().all(axis=None)
     assert found.group_sizes["X"] == 0
@@ -364,16 +241,7 @@ def test_metric_undefined_for_all(rows):
 def test_groups_for_the_splitter(rows):
     X, y, sex = rows
     people = np.arange(200) // 4
-    found = cross_val_fairness(
-        mcdp,
-        LogisticRegression(),
-        X,
-        y,
-        sensitive_features=sex,
-        groups=people,
-        cv=GroupKFold(4),
-        **FEW,
-    )
+    found = measure(rows, groups=people, cv=GroupKFold(4))
     folds = list(GroupKFold(4).split(X, y, people))
     tests, scores = map(
         np.concatenate, zip(*held_out(LogisticRegression(), X, y, folds), strict=True)
@@ -427,27 +295,13 @@ def test_scores_that_are_no_probabilities(rows, model):
     X, y, sex = rows
     y = y if isinstance(model, LinearSVC) else 100 * X.to_numpy()[:, 1]
     metric = partial(mcdp, scale="rank", epsilon=0.02)
-    result = cross_val_fairness(metric, model, X, y, sensitive_features=sex, **FEW)
+    result = measure((X, y, sex), metric, model)
     assert 0 < result.value < 1
     assert result.n_rows == 200
     with pytest.raises(
         ValueError, match=rf"{type(model).__name__} has no predict_proba"
     ):
-        cross_val_fairness(mcdp, model, X, y, sensitive_features=sex, **FEW)
-
-
-def test_positive_label_that_a_user_sets(rows):
-    X, y, sex = rows
-    y = np.where(y == 1, "yes", "no")
-    run = partial(cross_val_fairness, X=X, y=y, sensitive_features=sex, **FEW)
-    plain, other = (
-        run(metric, LogisticRegression()).value
-        for metric in (
-            partial(max_gap, quality="selection_rate"),
-            partial(max_gap, quality="selection_rate", pos_label="no"),
-        )
-    )
-    assert plain == pytest.approx(other)
+        measure((X, y, sex), model=model)
 
 
 @pytest.mark.slow
@@ -456,9 +310,7 @@ def test_decisions_at_a_threshold_of_probabilities(rows, labels):
     X, y, sex = rows
     y = np.array(labels)[y]
     metric = partial(demographic_parity_difference, threshold=0.4)
-    found = cross_val_fairness(
-        metric, LogisticRegression(), X, y, sensitive_features=sex, **FEW
-    )
+    found = measure((X, y, sex), metric)
     folds = GroupStratifiedKFold(5).split(X, y, sex)
     parts = list(held_out(LogisticRegression(), X, y, folds))
     tests, scores = map(np.concatenate, zip(*parts, strict=True))
@@ -472,16 +324,8 @@ def test_decisions_at_a_threshold_of_probabilities(rows, labels):
 def test_labels_beside_features_are_passed_to_those_who_ask(rows, recorder):
     _, y, sex = rows
     X = np.random.default_rng(0).random((200, 1))
-    cross_val_fairness(
-        mcdp,
-        recorder,
-        X,
-        y,
-        sensitive_features=sex,
-        cv=GroupStratifiedKFold(2),
-        params={"sample_weight": y + 1.0},
-        **FEW,
-    )
+    options = {"cv": GroupStratifiedKFold(2), "params": {"sample_weight": y + 1.0}}
+    measure((X, y, sex), model=recorder, **options)
     assert [kind for kind, *_ in recorder.seen] == ["fit", "predict"] * 2
     for kind, n_rows, weights, groups in recorder.seen:
         assert len(groups) == n_rows
@@ -492,7 +336,7 @@ def test_labels_beside_features_are_passed_to_those_who_ask(rows, recorder):
 def test_columns_are_not_passed_on(rows, recorder):
     _, y, sex = rows
     X = pd.DataFrame({"score": np.linspace(0, 1, 200), "sex": sex})
-    cross_val_fairness(mcdp, recorder, X, y, sensitive_features="sex", cv=2, **FEW)
+    measure((X, y, "sex"), model=recorder, cv=2)
     assert all(groups is None for *_, groups in recorder.seen)
 
 
@@ -503,16 +347,8 @@ def test_metadata_is_routed(rows, recorder, asks):
     with sklearn.config_context(enable_metadata_routing=True):
         model = recorder.set_fit_request(sensitive_features=asks, sample_weight=asks)
         model.set_predict_proba_request(sensitive_features=asks)
-        found = cross_val_fairness(
-            mcdp,
-            model,
-            X,
-            y,
-            sensitive_features=sex,
-            sample_weight=weights,
-            cv=GroupStratifiedKFold(2),
-            **FEW,
-        )
+        options = {"sample_weight": weights, "cv": GroupStratifiedKFold(2)}
+        found = measure((X, y, sex), model=model, **options)
     expected = mcdp(None, X[:, 0], sensitive_features=sex, sample_weight=weights)
     assert found.value == expected
     for kind, _, given_weights, groups in recorder.seen:
@@ -543,13 +379,9 @@ def test_routing_needs_a_decision_and_known_names(rows):
 
 
 def test_results_repeat_pickle_and_print(rows):
-    X, y, sex = rows
-    run = partial(cross_val_fairness, mcdp, LogisticRegression(), X, y, **FEW)
-    found = run(sensitive_features=sex)
+    found = measure(rows)
     assert pickle.loads(pickle.dumps(found)).interval == found.interval
-    pd.testing.assert_frame_equal(
-        run(sensitive_features=sex).to_frame(), found.to_frame()
-    )
+    pd.testing.assert_frame_equal(measure(rows).to_frame(), found.to_frame())
     assert repr(found).startswith(f"CrossValFairnessResult(value={found.value:.3g}, ")
     assert "n_rows=200" in repr(found)
     assert found.to_frame().shape == (1, 9)
@@ -558,13 +390,7 @@ def test_results_repeat_pickle_and_print(rows):
 
 @pytest.mark.slow
 def test_number_of_processes_does_not_matter(rows):
-    X, y, sex = rows
-    one, two = (
-        cross_val_fairness(
-            mcdp, LogisticRegression(), X, y, sensitive_features=sex, n_jobs=n, **FEW
-        ).to_frame()
-        for n in (1, 2)
-    )
+    one, two = (measure(rows, n_jobs=n).to_frame() for n in (1, 2))
     pd.testing.assert_frame_equal(one, two)
 
 
@@ -601,27 +427,18 @@ def test_wrong_arguments_are_named_before_any_fit(rows, recorder, wrong, message
     ],
 )
 def test_no_row_that_counts(rows, options, message):
-    X, y, sex = rows
     model = DummyClassifier(strategy="constant", constant=1)
     with pytest.raises(ValueError, match=message):
-        cross_val_fairness(mcdp, model, X, y, sensitive_features=sex, **FEW, **options)
+        measure(rows, model=model, **options)
 
 
 def test_errors_of_a_fold_are_not_hidden(rows):
     X, y, sex = rows
+    folds = [(np.arange(100), np.arange(9)), (np.flatnonzero(y), np.arange(9))]
     with pytest.raises(ValueError, match=r"y must have all classes in the training"):
-        cross_val_fairness(
-            mcdp,
-            DummyClassifier(),
-            X,
-            y,
-            sensitive_features=sex,
-            cv=[(np.arange(100), np.arange(9)), (np.flatnonzero(y), np.arange(9))],
-        )
+        measure(rows, model=DummyClassifier(), cv=folds)
     with pytest.raises(ValueError, match="Input X contains NaN"):
-        cross_val_fairness(
-            mcdp, LogisticRegression(), X * np.nan, y, sensitive_features=sex
-        )
+        measure((X * np.nan, y, sex))
 
 
 @pytest.mark.slow
@@ -632,16 +449,7 @@ def test_level_with_models_that_do_not_know_the_groups():
         X = generator.normal(size=(120, 2))
         y = (X[:, 0] + generator.normal(size=120) > 0).astype(int)
         sex = generator.random(120) < 0.3
-        found = cross_val_fairness(
-            mcdp,
-            LogisticRegression(),
-            X,
-            y,
-            sensitive_features=sex,
-            n_resamples=1,
-            n_permutations=39,
-            random_state=0,
-        )
+        found = measure((X, y, sex), n_resamples=1, n_permutations=39)
         rejected += found.pvalue <= 0.05
     assert 0.02 <= rejected / 300 <= 0.09
 
@@ -657,19 +465,13 @@ def test_strata(rows, metric):
     model, cv = LogisticRegression(), StratifiedKFold(3)
     method = "predict_proba" if metric is mcdp else "predict"
     response = np.empty(len(y))
+    columns = make_column_transformer(("passthrough", [*X.columns]))
     for test, one in held_out(model, X, y, cv.split(X, y), method):
         response[test] = one
     for control in (strata, "stratum", lambda X: X["stratum"]):
-        found = cross_val_fairness(
-            metric,
-            make_pipeline(Columns(list(X.columns)), model),
-            X.assign(stratum=strata),
-            y,
-            sensitive_features=sex,
-            control_features=control,
-            cv=cv,
-            **FEW,
-        )
+        table = X.assign(stratum=strata), y, sex
+        pipeline = make_pipeline(columns, model)
+        found = measure(table, metric, pipeline, control_features=control, cv=cv)
         expected = permutation_test(
             metric,
             y,
@@ -682,45 +484,3 @@ def test_strata(rows, metric):
         assert found.value == expected.value
         assert found.pvalue == expected.pvalue
         assert found.corrected <= found.value
-
-
-class Columns(BaseEstimator):
-    """Select columns by name."""
-
-    def __init__(self, names):
-        self.names = names
-
-    def fit(self, X, y=None):
-        return self
-
-    def transform(self, X):
-        return X[self.names]
-
-    def __sklearn_is_fitted__(self):
-        return True
-
-
-def test_true_labels_are_strata_and_are_routed(rows):
-    X, y, sex = rows
-    positives = encode_groups(np.where(y == 1, 1, None), missing="drop")
-    found = cross_val_fairness(
-        mcdp,
-        LogisticRegression(),
-        X,
-        y,
-        sensitive_features=sex,
-        control_features=positives,
-        cv=StratifiedKFold(3),
-        **FEW,
-    )
-    expected = cross_val_fairness(
-        mcdp,
-        LogisticRegression(),
-        X,
-        y,
-        sensitive_features=encode_groups(np.where(y == 1, sex, None), missing="drop"),
-        cv=StratifiedKFold(3),
-        **FEW,
-    )
-    assert found.value == expected.value
-    np.testing.assert_array_equal(found.fold_values, expected.fold_values)

@@ -200,7 +200,9 @@ def test_bad_input():
     def split(X=X, y=y, groups=X["sex"], splitter=splitter, **more):
         return list(splitter.split(X, y, groups, **more))
 
-    with pytest.raises(ValueError, match="was given no groups"):
+    with pytest.raises(
+        ValueError, match="with sensitive_features=<column of X>, or pass gr"
+    ):
         split(groups=None)
     with pytest.raises(ValueError, match="expected one of them, got both"):
         split(sensitive_features=X["sex"])
@@ -278,14 +280,3 @@ def test_metadata_routing_asks_for_groups_by_default(biased):
             cv=GroupStratifiedKFold(4),
         ).fit(X, y, **params)
         assert grid.cv_results_["mean_test_score"][0] == expected.mean()
-
-
-@pytest.mark.slow
-def test_many_groups_and_rows():
-    generator = np.random.default_rng(0)
-    groups = generator.integers(0, 1000, 1_000_000)
-    y = generator.integers(0, 2, 1_000_000)
-    splitter = GroupStratifiedKFold(5, shuffle=True, random_state=0)
-    _, test = next(splitter.split(np.zeros((1_000_000, 1)), y, groups))
-    counts = np.bincount(groups[test])
-    assert np.abs(counts - np.bincount(groups) / 5).max() < 1

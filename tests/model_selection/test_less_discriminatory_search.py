@@ -8,7 +8,6 @@ import polars as pl
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from pandas.testing import assert_frame_equal
-from scipy.stats import randint
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.compose import make_column_transformer
@@ -18,7 +17,6 @@ from sklearn.metrics import average_precision_score, make_scorer
 from sklearn.model_selection import KFold
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
-from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import (
     check_get_params_invariance,
     check_set_params,
@@ -242,24 +240,6 @@ def test_candidates_that_fail_are_left_out():
     assert not search.alternatives_.loc[failed, ["eligible", "taken"]].any(axis=None)
     with pytest.raises(ValueError, match="'C' parameter"):
         make_search(broken, error_score="raise").fit(X, y)
-
-
-@pytest.mark.slow
-def test_seeds_steps_and_lists_of_distributions():
-    X, y = people(400)
-    step = "logisticregression"
-    distributions = [
-        {
-            step: [DecisionTreeClassifier(max_depth=3)],
-            f"{step}__random_state": randint(0, 9),
-        },
-        {step: [GaussianNB()]},
-    ]
-    search = fit_quietly(make_search(distributions, n_iter=6), X, y)
-    kinds = {type(params[step]) for params in search.alternatives_["params"][1:]}
-    assert kinds == {DecisionTreeClassifier, GaussianNB}
-    seeds = [p for p in search.alternatives_["params"] if f"{step}__random_state" in p]
-    assert seeds
 
 
 @pytest.mark.slow

@@ -3,13 +3,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
-from scipy.stats import beta, binom, multinomial, pearson3
+from scipy.stats import binom, multinomial, pearson3
 from sklearn.metrics import average_precision_score
 
 from skfair.model_selection._model_comparison import (
     EVERYONE,
     Model,
-    Moments,
     Place,
     changes_by_a_row,
     gap_interval,
@@ -90,28 +89,6 @@ def test_the_gap_test_is_its_definition(seed, n_groups, weighted, multigroup):
         assert (gap_test(*args, level).bound <= 0) == (found.pvalue <= 1 - level)
 
 
-@pytest.mark.parametrize("n_rows", [30, 1000])
-@pytest.mark.parametrize("n_misses", [0, 1, 5])
-def test_of_hits_and_misses_the_bound_is_that_of_clopper_and_pearson(n_rows, n_misses):
-    misses = np.repeat([1.0, 0.0], [n_misses, n_rows - n_misses])
-    found = Moments(*moments_by_hand(misses, np.ones(n_rows), 1.0)[:3])
-    for level in (0.95, 0.99):
-        exact = beta.ppf(level, n_misses + 1, n_rows - n_misses)
-        assert found.upper_bound(level) == pytest.approx(exact, rel=0.02)
-        assert found.pvalue(exact) == pytest.approx(1 - level, rel=0.06)
-
-
-def test_a_model_beside_itself_is_not_lower():
-    codes = np.repeat([0, 1], 50)
-    scores = np.linspace(0, 1, 100)
-    found = gap_test(scores, scores, Place(0.25, 0, 1), codes, np.ones(100), 0.95)
-    assert found.pvalue >= 0.5
-    assert found.bound > 0
-    low, high = gap_interval(scores, scores, codes, np.ones(100), 0.95)
-    assert low < -0.1
-    assert high > 0.1
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("multigroup", ["pairwise", "pooled"])
 @pytest.mark.parametrize(("first", "second"), [(0.0, 0.0), (0.3, 0.3), (0.1, 0.3)])
@@ -127,13 +104,6 @@ def test_intervals_of_differences_of_gaps_keep_their_level(first, second, multig
         truth = (second - first) / (2 if multigroup == "pooled" else 1)
         missed += not found[0] <= truth <= found[1]
     assert missed <= 16  # 10 are expected at most; so many by chance in one of 50
-
-
-def test_parts_are_disjoint_and_have_their_share_of_each_cell():
-    cells = np.repeat([0, 1], [60, 30])
-    parts = random_parts(cells, 10)
-    assert np.sort(np.concatenate(parts)).tolist() == list(range(90))
-    assert all((cells[part] == 1).sum() == 3 for part in parts)
 
 
 def test_the_error_of_a_mean_is_its_standard_error():
@@ -251,33 +221,6 @@ def loss_of(model, baseline, y, weights):
     args = y, weights, np.arange(len(y))
     changes = (changes_by_a_row(each, *args) for each in (model, baseline))
     return worst_loss(*changes).item()
-
-
-def average_precision(y, scores):
-    """Average precision where no scores are equal, faster than scikit-learn's."""
-    hits = y[np.argsort(-scores)]
-    return (hits * np.cumsum(hits) / np.arange(1, len(y) + 1)).sum() / hits.sum()
-
-
-@pytest.mark.slow
-def test_lower_performances_at_the_margin_are_rarely_called_as_good():
-    rng = np.random.default_rng(0)
-    y, ones = np.repeat([0, 1], [500, 100]), np.ones(600)
-    # Two models as good as each other, and the baseline raised by the margin.
-    rejected, each = 0, subsets(random_parts(y))
-    for _ in range(250):
-        model, other = (
-            Model(lambda i, j, own=own: average_precision(y[i], own[j]), own, own)
-            for own in y + rng.normal(size=(2, 600))
-        )
-        values, others = (
-            np.array([one.performance(rows, rows) for rows in each])
-            for one in (model, other)
-        )
-        worst = loss_of(model, other, y, ones)
-        test = performance_test(values, others + 0.05, worst, 0.05, 0.95)
-        rejected += test.pvalue <= 0.05
-    assert rejected <= 20  # 99 of 100 times, if the level is .05
 
 
 def test_the_worst_row_is_one_that_the_baseline_answers_best():

@@ -145,13 +145,6 @@ def test_bad_input(metrics, reference, message):
         pareto_front(results([[1, 2]]), metrics, reference_point=reference)
 
 
-def test_two_dimensional_scores():
-    cv_results = results([[1, 2]])
-    cv_results["mean_test_m1"] = np.ones((1, 3))
-    with pytest.raises(ValueError, match=r"one number for each .* shape \(1, 3\)"):
-        pareto_front(cv_results, names(2))
-
-
 def test_without_standard_deviations():
     # Trials of Optuna, say, are means alone.
     cv_results = results([[1, 2], [2, 1], [0, 0]])
@@ -160,12 +153,3 @@ def test_without_standard_deviations():
     assert front.index.tolist() == [1, 0]
     expected = ["params", "mean_test_m0", "std_test_m0", "mean_test_m1"]
     assert front.columns.tolist() == expected
-
-
-@pytest.mark.slow
-def test_many_candidates():
-    angles = np.linspace(0, np.pi / 2, 200_000)
-    points = np.stack([np.cos(angles), np.sin(angles)], axis=1)
-    front = pareto_front(results(points), names(2), reference_point=[0, 0])
-    assert len(front) == len(points)
-    assert front.attrs["hypervolume"] == pytest.approx(np.pi / 4, abs=1e-4)

@@ -12,23 +12,14 @@ EXAMPLES = sorted(ROOT.glob("examples/*.py"))
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
-def test_is_a_script_of_the_gallery(example):
+def test_is_a_script_of_the_gallery_that_asserts_what_it_shows(example):
     text = example.read_text(encoding="utf-8")
     tree = ast.parse(text)
     title, line, blank, *_ = ast.get_docstring(tree).splitlines()
     assert (set(line), len(line), blank) == ({"="}, len(title), "")
     assert text.count("\n# %%\n") >= 2
-
-
-@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
-def test_asserts_what_it_shows(example):
-    tree = ast.parse(example.read_text(encoding="utf-8"))
     assert any(isinstance(node, ast.Assert) for node in ast.walk(tree))
-
-
-@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
-def test_reads_no_table_that_must_be_downloaded(example):
-    assert "fetch_" not in example.read_text(encoding="utf-8")
+    assert "fetch_" not in text  # a table that must be downloaded
 
 
 @pytest.mark.slow

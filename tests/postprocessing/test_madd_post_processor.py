@@ -105,16 +105,6 @@ def test_bad_parameters(people, options, match):
 # --- where the groups come from
 
 
-def test_keyword_wins_over_the_column_at_prediction(people):
-    X, y, _ = people
-    model = MADDPostProcessor(LogisticRegression(), sensitive_features="is_man")
-    model.fit(X, y)
-    swapped = 1 - X["is_man"]
-    assert not np.allclose(
-        model.predict_proba(X, sensitive_features=swapped), model.predict_proba(X)
-    )
-
-
 @pytest.mark.parametrize("drop", [True, False])
 def test_inner_estimator_gets_the_users_dataframe(people, drop):
     X, y, _ = people

@@ -613,17 +613,6 @@ def test_a_map_without_a_gain_is_returned_with_a_warning(people):
         assert model.with_strength(0.03).strength_ == 0.03
 
 
-@pytest.mark.slow
-def test_adult(adult):
-    X, y, sex = adult
-    X = X.select_dtypes("number").assign(wife=X["relationship"] == "Wife")
-    train, test = slice(0, 15_000), slice(15_000, 30_000)
-    model = UnawarePostProcessor(LogisticRegression(max_iter=2000), random_state=0)
-    model.fit(X[train], y[train], sensitive_features=sex[train])
-    plain = model.with_strength(0)
-    assert gap_in(model, X[test], sex[test]) < 0.5 * gap_in(plain, X[test], sex[test])
-
-
 def rare_people(n_rare, seed=0, n_samples=1500):
     """Two groups that differ, known by a proxy, and a third one of a few rows."""
     rng = np.random.default_rng(seed)

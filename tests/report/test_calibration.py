@@ -3,11 +3,9 @@
 import re
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from skfair.metrics import calibration_gap
-from skfair.report import FairnessReport
 
 ALONE = {"metrics": ["calibration_gap"]}
 BEYOND = "groups with the same scores are not truly positive equally often"
@@ -106,20 +104,3 @@ def test_the_verdict_names_a_gap_beyond_chance(make_report):
         found = untested.to_frame().set_index("metric").loc["calibration_gap"]
         assert found["lower"] <= found["value"] <= found["upper"]
         assert np.isnan(found["pvalue"])
-
-
-def test_rows_of_a_table(make_report):
-    y_true, scores, groups = people()
-    table = pd.DataFrame({"y": y_true, "score": scores, "sex": groups})
-    found = FairnessReport.from_frame(
-        table,
-        y_true="y",
-        y_score="score",
-        sensitive_features="sex",
-        n_resamples=20,
-        n_permutations=59,
-        random_state=0,
-        **ALONE,
-    )
-    expected = make_report(y_true, scores, sensitive_features={"sex": groups}, **ALONE)
-    assert row_of(found) == row_of(expected)

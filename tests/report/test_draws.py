@@ -10,9 +10,7 @@ from scipy.stats import ks_2samp
 from skfair.metrics import (
     bootstrap_interval,
     calibration_gap,
-    confidence_interval,
     dcp,
-    mcdp,
 )
 from skfair.report import _draws, _inputs, _sample
 from skfair.report._inputs import MANY_ROWS, make_audit
@@ -128,17 +126,6 @@ def test_joined_scores_say_almost_the_same(people, monkeypatch):
     assert_allclose(alone.n @ alone.y_pred, joined.n @ joined.y_pred)
 
 
-def test_intervals_are_those_of_the_rows(make_report, people, many, monkeypatch):
-    monkeypatch.setattr(_sample, "_MAX_SCORES", 20)
-    y_true, y_score, group = people
-    report = make_report(
-        y_true, y_score, sensitive_features=group, metrics=["mcdp"], make=many
-    )
-    expected = confidence_interval(mcdp, None, y_score, sensitive_features=group)
-    found = report.to_frame().loc[0, ["value", "lower", "upper"]].tolist()
-    assert found == pytest.approx([expected.value, expected.lower, expected.upper])
-
-
 @pytest.mark.slow
 def test_same_numbers_for_any_number_of_processes(make_report, people, many):
     y_true, y_score, group = people
@@ -146,57 +133,6 @@ def test_same_numbers_for_any_number_of_processes(make_report, people, many):
     one, two = (make_report(**rows, n_jobs=n_jobs, make=many) for n_jobs in (1, 2))
     assert one.summary == two.summary
     assert one.summary["settings"]["counts_are_drawn"]
-
-
-def test_few_weights_are_counted_without_loss(people):
-    y_true, y_score, group = people
-    weights = np.arange(400) % 3 * 1.5 + 0.5
-    (sample,) = make(y_true, y_score, group=group, weights=weights, many_rows=1)
-    assert np.unique(sample.drawn_from("errors").rows.each).tolist() == [0.5, 2, 3.5]
-    expected = {key: one.value for key, one in locate_all(sample).items()}
-    assert values_of(sample) == pytest.approx(expected, abs=1e-12)
-    generator = np.random.default_rng(0)
-    for key in sample.keys:
-        measure = MEASURES[key]
-        counts = sample.drawn_from(measure.question)
-        for drawn in counts.permuted(None, generator), counts.resampled(generator):
-            assert np.isfinite(drawn.evaluate(measure.drawn(sample)))
-
-
-@pytest.mark.parametrize("spread", [1, 100])
-def test_joined_weights_say_almost_the_same(people, spread):
-    y_true, y_score, group = people
-    weights = np.random.default_rng(0).lognormal(0, 1, 400) * 10.0**spread
-    (sample,) = make(y_true, y_score, group=group, weights=weights, many_rows=1)
-    rows = sample.drawn_from("scores").rows
-    assert 20 <= len(np.unique(rows.each)) <= 32
-    assert rows.n.sum() == 400
-    assert rows.weight.sum() == pytest.approx(weights.sum())
-    squares = rows.n @ (rows.each / 10.0**spread) ** 2
-    assert squares == pytest.approx(((weights / 10.0**spread) ** 2).sum(), rel=0.02)
-    expected = {key: one.value for key, one in locate_all(sample).items()}
-    assert values_of(sample) == pytest.approx(expected, abs=0.05)
-
-
-@pytest.mark.slow
-def test_equal_weights_are_as_good_as_none(people):
-    y_true, y_score, group = people
-    plain, weighted = (
-        make(
-            y_true,
-            y_score,
-            group=group,
-            weights=weights,
-            metrics=["mcdp", "max_gap", "equalized_odds_difference", "dcp"],
-            n_permutations=59,
-            many_rows=1,
-        )[0]
-        for weights in (None, np.full(400, 2))
-    )
-    assert_allclose(resampled(weighted), resampled(plain), atol=1e-12)
-    drawn, expected = permuted(weighted), permuted(plain)
-    for key, values in expected.items():
-        assert_allclose(drawn[key], values, atol=1e-12)
 
 
 @pytest.mark.slow
@@ -222,45 +158,6 @@ def test_pvalues_of_joined_weights_hold_their_level():
     assert 0.01 <= small / 200 <= 0.1  # .05, and three standard errors
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", ["labels", "classes", "no true labels", "constant"])
-def test_other_inputs(make_report, people, many, kind):
-    y_true, y_score, group = people
-    given = {
-        "labels": {"y_true": y_true, "y_pred": y_score > 0.5},
-        "classes": {"y_true": np.arange(400) % 3, "y_pred": np.arange(400) // 7 % 3},
-        "no true labels": {"y_true": None, "y_score": y_score},
-        "constant": {"y_true": y_true * 0, "y_score": y_score * 0 + 0.5},
-    }[kind]
-    frame = make_report(**given, sensitive_features=group, make=many).to_frame()
-    # Of a class without rows there are no errors to compare.
-    assert frame["pvalue"].notna().all()
-    assert (frame["null_mean"] > 0).all() == (kind != "constant")
-
-
-@pytest.mark.slow
-def test_small_groups_and_rows_without_a_group_are_left_out(make_report, people, many):
-    y_true, y_score, group = people
-    group = np.where(np.arange(400) < 5, "rare", group)
-    options = {"sensitive_features": group, "min_group_size": 6, "n_resamples": 2}
-    found = make_report(y_true, y_score, **options, make=many).to_frame()
-    rest = make_report(
-        y_true[5:],
-        y_score[5:],
-        **{**options, "sensitive_features": group[5:]},
-        make=many,
-    ).to_frame()
-    assert_allclose(found["value"], rest["value"])
-    assert_allclose(found["upper"], rest["upper"])
-    assert_allclose(found["pvalue"], rest["pvalue"])
-
-
-def test_one_group_is_not_drawn(make_report, people, many):
-    y_true, y_score, _ = people
-    report = make_report(y_true, y_score, sensitive_features=["a"] * 400, make=many)
-    assert report.to_frame()["value"].isna().all()
-
-
 def test_progress(make_report, people, many, capsys, monkeypatch):
     y_true, y_score, group = people
     options = {"sensitive_features": group, "metrics": ["mcdp"]}
@@ -277,14 +174,6 @@ def test_progress(make_report, people, many, capsys, monkeypatch):
     assert re.search(r"1 of 59 draws, about \d+ s left", said)
     assert said.rstrip(" \n").endswith("FairnessReport: 59 of 59 draws")
     assert said.endswith("\n")
-
-
-@pytest.mark.parametrize(
-    ("seconds", "text"),
-    [(0.2, "1 s"), (89, "89 s"), (120, "2 min"), (7200, "2.0 h")],
-)
-def test_durations(seconds, text):
-    assert _draws.duration(seconds) == text
 
 
 def test_permutations_are_those_that_are_drawn_again(make_report, scored, monkeypatch):

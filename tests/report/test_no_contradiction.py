@@ -142,17 +142,21 @@ FEW += ["calibration_gap"]
 
 
 @pytest.mark.promise("What a report says of one difference never contradicts itself")
-def test_no_report_contradicts_itself():
+@pytest.mark.parametrize(
+    ("seeds", "largest", "options"),
+    [
+        (range(12), 300, {"metrics": FEW, "n_permutations": 59}),
+        pytest.param(
+            range(100, 112), 5_000, {"n_permutations": 99}, marks=pytest.mark.slow
+        ),
+    ],
+    ids=["few rows", "any sizes"],
+)
+def test_no_report_contradicts_itself(seeds, largest, options):
     found = set()
-    for report in reports(range(12), 300, metrics=FEW, n_permutations=59):
+    for report in reports(seeds, largest, **options):
         check(report.summary)
+        report.to_markdown()
         cells = report.summary["verdict"]["glance"][0]["cells"]
         found |= {cell["state"] for cell in cells}
     assert {"beyond chance", "may be chance", "unclear"} <= found
-
-
-@pytest.mark.slow
-def test_no_report_of_any_sizes_contradicts_itself():
-    for report in reports(range(100, 115), 5_000, n_permutations=99):
-        check(report.summary)
-        report.to_markdown()

@@ -3,7 +3,6 @@
 from functools import partial
 
 import numpy as np
-import pandas as pd
 import pytest
 from sklearn.metrics import (
     accuracy_score,
@@ -89,10 +88,8 @@ def test_numbers_are_those_of_direct_calls(report, scored, attribute):
     groups = [people["sex"], people["race"], people][attribute]
     y_pred = (y_score >= 0.5).astype(int)
     found = measures(report, attribute)
-    assert set(found) == {*OF_SCORES, *OF_DECISIONS, *OF_ERRORS, "calibration_gap"}
-    for key, metric in OF_SCORES.items():
-        if key == "madd" and attribute == 2:
-            continue  # takes seconds for the pairs of six groups
+    for key in {*OF_SCORES} - {"madd"}:  # it takes seconds, and has weights below
+        metric = OF_SCORES[key]
         check(found[key], metric, y_true, y_score, groups)
         check_test(found[key], metric, y_true, y_score, groups)
     for key, metric in OF_DECISIONS.items():
@@ -132,6 +129,7 @@ def test_weighted_numbers(make_report, scored, whole):
         y_true, y_score, sensitive_features=people["race"], sample_weight=weights
     )
     found = measures(report)
+    assert set(found) == {*OF_SCORES, *OF_DECISIONS, *OF_ERRORS, "calibration_gap"}
     for key, metric in OF_SCORES.items():
         check(found[key], metric, None, y_score, people["race"], sample_weight=weights)
         check_test(
@@ -141,27 +139,6 @@ def test_weighted_numbers(make_report, scored, whole):
         y_pred = (y_score >= 0.5).astype(int)
         check(found[key], metric, y_true, y_pred, people["race"], sample_weight=weights)
     assert "Rows are weighted" in " ".join(report.summary["cautions"])
-
-
-@pytest.mark.slow
-def test_rows_of_weight_zero_do_not_count(make_report, scored):
-    y_true, y_score, people = scored
-    race, kept = people["race"], np.arange(600) % 3 > 0
-    report = make_report(
-        y_true,
-        y_score,
-        sensitive_features=race,
-        sample_weight=kept.astype(int),
-        n_resamples=2,
-    )
-    without = make_report(
-        y_true[kept], y_score[kept], sensitive_features=race[kept], n_resamples=2
-    )
-    assert report.summary["n_rows"] == kept.sum()
-    pd.testing.assert_frame_equal(
-        report.to_frame().drop(columns="sentence"),
-        without.to_frame().drop(columns="sentence"),
-    )
 
 
 @pytest.mark.slow
@@ -188,95 +165,6 @@ def test_many_groups_are_compared_with_everyone(make_report, scored):
     assert asked.to_frame().loc[0, "value"] == pytest.approx(
         madd(None, y_score, sensitive_features=groups, multigroup="pooled")
     )
-
-
-@pytest.mark.slow
-def test_ties_of_equalized_odds_are_broken(make_report):
-    generator = np.random.default_rng(1)
-    groups = np.repeat(["a", "b"], [150, 60])
-    y_true = np.tile([0, 0, 0, 0, 0, 1], 35)
-    y_pred = (generator.random(210) < 0.5).astype(int)
-    report = make_report(
-        y_true,
-        y_pred=y_pred,
-        sensitive_features=groups,
-        metrics=["equalized_odds_difference"],
-        n_permutations=299,
-        random_state=0,
-    )
-    test = permutation_test(
-        equalized_odds_difference,
-        y_true,
-        y_pred,
-        sensitive_features=groups,
-        n_permutations=299,
-        random_state=0,
-    )
-    found = measures(report)["equalized_odds_difference"]
-    tied = np.abs(test.null_distribution - test.value) < 1e-12
-    plain = (1 + (test.null_distribution > test.value - 1e-12).sum()) / 300
-    assert tied.any()
-    assert test.pvalue < plain
-    assert found["pvalue"] == test.pvalue
-
-
-@pytest.mark.slow
-def test_errors_are_tested_within_labels(make_report):
-    # Every group is right half of the time, whatever the label; base rates differ, so
-    # that groups dealt over all rows would have other numbers of positives.
-    generator = np.random.default_rng(0)
-    group = np.repeat(["a", "b"], [900, 40])
-    y_true = (generator.random(940) < np.where(group == "a", 0.5, 0.3)).astype(int)
-    y_pred = generator.integers(0, 2, 940)
-    report = make_report(
-        y_true,
-        y_pred=y_pred,
-        sensitive_features=group,
-        metrics=["equalized_odds_difference"],
-        n_permutations=299,
-    )
-    found = measures(report)["equalized_odds_difference"]
-
-    def differences(group):  # of each true label, which is a cell of its own
-        return [
-            abs(np.subtract(*[y_pred[(group == g) & own].mean() for g in "ab"]))
-            for own in (y_true == 0, y_true == 1)
-        ]
-
-    null = []
-    for _ in range(400):
-        shuffled = group.copy()
-        for label in (0, 1):
-            rows = y_true == label
-            shuffled[rows] = generator.permutation(group[rows])
-        null.append(differences(shuffled))
-    observed, null = np.array(differences(group)), np.array(null)
-    means, errors = null.mean(axis=0), null.std(axis=0)
-    deciding = ((observed - means) / errors).argmax()
-    assert found["value"] == pytest.approx(observed.max())
-    assert found["null_mean"] == pytest.approx(means[deciding], abs=0.02)
-    largest = ((null - means) / errors).max(axis=1)
-    assert found["pvalue"] == pytest.approx(
-        np.mean(largest >= ((observed - means) / errors).max() - 1e-12), abs=0.1
-    )
-
-
-@pytest.mark.slow
-def test_pvalues_are_uniform_without_a_difference(make_report):
-    pvalues = []
-    for seed in range(60):
-        generator = np.random.default_rng(seed)
-        report = make_report(
-            generator.integers(0, 2, 80),
-            generator.random(80),
-            sensitive_features=generator.integers(0, 2, 80),
-            n_resamples=1,
-            random_state=seed,
-            metrics=["mcdp", "equalized_odds_difference"],
-        )
-        pvalues.append(report.to_frame()["pvalue"])
-    assert np.mean(pvalues, axis=0) == pytest.approx([0.5, 0.5], abs=0.12)
-    assert (np.array(pvalues) <= 0.1).mean() < 0.2
 
 
 ENDS = "_lower", "_upper"

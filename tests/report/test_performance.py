@@ -9,7 +9,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.stats import binomtest
 
-from skfair.report import FairnessReport, _draws
+from skfair.report import FairnessReport
 from skfair.report._inputs import Audit, Model, Options
 from skfair.report._performance import _influences, performance, performances
 
@@ -191,22 +191,3 @@ def test_the_picture_has_each_model_at_its_place(make_report, scored, scale):
         y_true, y_score, sensitive_features=people["sex"], metrics=["max_gap"]
     )
     assert '<svg class="models"' not in one.to_html()
-
-
-def test_metrics_of_each_model_are_compared_once(make_report, scored, monkeypatch):
-    y_true, y_score, people = scored
-    compared = []
-
-    def counted(metric, *args):
-        compared.append(metric.func.__name__)
-        return compare(metric, *args)
-
-    compare = _draws.compare
-    monkeypatch.setattr(_draws, "compare", counted)
-    models = {"a": y_score, "b": np.sqrt(y_score), "c": y_score**2}
-    metrics = ["mcdp", "demographic_parity_difference"]
-    options = {"metrics": metrics, "n_permutations": 0}
-    report = make_report(y_true, models, sensitive_features=people["sex"], **options)
-    assert sorted(compared) == 3 * metrics[1:] + 3 * metrics[:1]
-    results = report.summary["attributes"][0]["results"]
-    assert all(one["beside_first"] for one in results[1]["measures"])

@@ -190,18 +190,6 @@ def test_pages(people, make_report):
     assert "R²" in text
 
 
-def test_many_groups(people, make_report):
-    pytest.importorskip("jinja2")
-    pytest.importorskip("matplotlib")
-    salary, predicted, _, _, _ = people
-    towns = np.arange(300) % 14
-    report = make_report(salary, predicted, sensitive_features=towns, **REAL)
-    assert set(report.to_frame()["comparison"]) == {"pooled"}
-    page = report.to_html()
-    assert "MADD" not in page
-    assert page.count('<th scope="row">13</th>') == 1
-
-
 def test_equal_predictions_and_few_rows(make_report):
     pytest.importorskip("jinja2")
     pytest.importorskip("matplotlib")

@@ -9,7 +9,6 @@ import pytest
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.svm import LinearSVC
 
-from skfair._cli._main import main
 from skfair.groups import encode_groups
 from skfair.metrics import (
     abcc,
@@ -17,7 +16,6 @@ from skfair.metrics import (
     equalized_odds_difference,
     madd,
     mcdp,
-    permutation_test,
 )
 from skfair.report import FairnessReport, verify_bundle
 
@@ -74,34 +72,6 @@ def test_numbers_are_those_of_the_metrics(of_ranks, decided):
         mcdp(None, (values[kept] - values.min()) / np.ptp(values), **given), abs=1e-12
     )
     assert "mean_score_difference" not in found.index
-
-
-@pytest.mark.slow
-def test_tests_are_those_of_the_metrics(make_report, decided):
-    y_true, values, _, _ = decided
-    groups = np.where(np.arange(len(values)) % 3 == 0, "a", "b")
-    report = make_report(
-        y_true,
-        values,
-        sensitive_features=groups,
-        control_features=y_true,
-        metrics=["mcdp_epsilon"],
-        **RANK,
-    )
-    metric = partial(mcdp, epsilon=0.05, scale="rank")
-    given = {"sensitive_features": groups, "n_permutations": 59, "random_state": 0}
-    test = permutation_test(metric, None, values, **given)
-    found = report.to_frame().iloc[0]
-    assert found["pvalue"] == test.pvalue
-    chance = test.pairs["by_chance"].iloc[0]
-    assert found["null_mean"] == pytest.approx(chance, abs=1e-12)
-    given["control_features"] = y_true
-    test = permutation_test(metric, None, values, **given)
-    found = report.to_frame("strata").iloc[0]
-    assert found["value"] == test.value
-    assert found["pvalue"] == test.pvalue
-    chance = test.pairs["by_chance"].iloc[0]
-    assert found["null_mean"] == pytest.approx(chance, abs=1e-12)
 
 
 def test_decisions_are_those_of_the_upper_ranks(decided, make_report):
@@ -174,17 +144,6 @@ def test_what_the_page_says(of_ranks):
     assert of_ranks.summary["settings"]["calls"]["abcc"] == (
         'abcc(None, y_score, scale="rank")'
     )
-
-
-@pytest.mark.slow
-def test_page(of_ranks):
-    pytest.importorskip("jinja2")
-    page = of_ranks.to_html()
-    assert "Rank of the score among everyone (0 to 1)" in page
-    assert ">Log loss<" not in page
-    assert ">Calibration error<" not in page
-    assert "Predicted probability" not in page
-    assert "share 2 epsilon of everyone" in page
 
 
 @pytest.mark.parametrize(
@@ -282,18 +241,3 @@ def test_rows_that_stay_on_their_engine(table, counting, weight):
     broken = table.with_columns(p=pl.lit(float("inf")))
     with pytest.raises(ValueError, match="'p' has 600 "):
         counting().from_frame(broken, y_score="p", sensitive_features="g", **options)
-
-
-def test_command_line(table, tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    table.to_pandas().to_csv("t.csv", index=False)
-    given = "audit t.csv --y-score p --sensitive g --out r.md --format md"
-    few = "--resamples 2 --permutations 59"
-    assert main([*given.split(), *few.split()]) == 2
-    said = capsys.readouterr().err
-    assert "must lie in [0, 1]" in said
-    assert "With --scale rank scores may be any finite numbers." in said
-    assert main([*given.split(), *few.split(), "--scale", "rank"]) == 0
-    assert "Thresholds, windows and bins are of their ranks" in (
-        (tmp_path / "r.md").read_text("utf-8")
-    )

@@ -1,6 +1,5 @@
 """Metrics within strata, in the numbers and on the page of a report."""
 
-import json
 import warnings
 from functools import partial
 
@@ -115,12 +114,6 @@ def test_page_and_markdown_have_the_table(within):
     assert "within each department, of which there are 3, with 600 rows" in text
 
 
-def test_a_summary_is_json_and_restores_the_page(within):
-    again = FairnessReport(json.loads(json.dumps(within.summary)))
-    assert again.to_markdown() == within.to_markdown()
-    pd.testing.assert_frame_equal(again.to_frame("strata"), within.to_frame("strata"))
-
-
 def test_what_is_left_out_is_named(make_report, rows):
     y_true, y_score, sex, departments = rows
     strata = departments.where(np.arange(len(departments)) > 5, "few")
@@ -182,27 +175,3 @@ def test_bad_strata(make_report, rows, within, small_report):
             )
     with pytest.raises(ValueError, match="needs a report made with control_features"):
         small_report.to_frame("strata")
-
-
-@pytest.mark.slow
-def test_weights_and_many_rows(make_report, rows):
-    y_true, y_score, sex, departments = (np.tile(column, 90) for column in rows)
-    weights = np.arange(len(y_true)) % 3
-    report = make_report(
-        y_true,
-        y_score,
-        sensitive_features=sex,
-        control_features=departments,
-        sample_weight=weights,
-        metrics=["mcdp"],
-    )
-    kept = weights > 0
-    found = report.to_frame("strata").iloc[0]
-    assert found["value"] == mcdp(
-        None,
-        y_score[kept],
-        sensitive_features=sex[kept],
-        control_features=departments[kept],
-        sample_weight=weights[kept],
-    )
-    assert pd.isna(found["pvalue"]) == (kept.sum() >= 50_000)

@@ -4,20 +4,6 @@ import json
 
 import numpy as np
 import pandas as pd
-import pytest
-
-from skfair.groups import encode_groups
-from skfair.metrics import mcdp
-
-
-@pytest.mark.slow
-def test_processes_give_the_same_numbers(make_report, scored):
-    y_true, y_score, people = scored
-    options = {"sensitive_features": people, "metrics": ["mcdp", "dcp"]}
-    parallel = make_report(y_true, y_score, n_jobs=2, **options)
-    pd.testing.assert_frame_equal(
-        parallel.to_frame(), make_report(y_true, y_score, **options).to_frame()
-    )
 
 
 def test_seeds(make_report, scored):
@@ -52,18 +38,3 @@ def test_frame(report):
     assert (frame["n"] == 600).all()
     assert sizes.iloc[0] > 0
     assert frame["sentence"].str.endswith(".").all()
-
-
-def test_groups_keep_their_policy(make_report, scored):
-    y_true, y_score, people = scored
-    race = people["race"].where(people.index > 40)
-    groups = encode_groups(race, missing="drop")
-    report = make_report(
-        y_true, y_score, sensitive_features={"race": groups}, metrics=["mcdp"]
-    )
-    expected = mcdp(None, y_score, sensitive_features=groups)
-    assert report.to_frame().loc[0, "value"] == pytest.approx(expected)
-    assert report.summary["attributes"][0]["n_missing"] == 41
-    assert "race: 41 rows (6.8%) without a group are left out" in " ".join(
-        report.summary["cautions"]
-    )

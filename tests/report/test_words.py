@@ -34,6 +34,8 @@ def test_rows_that_are_alike_leave_nothing_to_compare(make_report, scored, what)
     y_true, y_score, people = scored
     label, score = ALIKE[what]
     given = {"sensitive_features": people["sex"]}
+    if what != "prediction":
+        given["metrics"] = ["max_gap", "equalized_odds_difference"]
     if label is not None:
         y_true = np.full(600, label)
     if score is not None:
@@ -138,6 +140,9 @@ def test_chance_is_told(report):
     noise = frame["sentence"].str.contains("This may be noise|The evidence is weak")
     assert (noise == ~small).all()
     assert frame["sentence"].str.contains("chance alone would give").all()
+    for row in frame.itertuples():
+        shares = re.findall(r"in ([\d.]+)% of shuffles", row.sentence)
+        assert shares == ([f"{100 * row.pvalue:.1f}"] if row.pvalue > 0.05 else [])
     named = frame["sentence"].str.contains("P-values of at most 0.05, adjusted for all")
     pairs = ~frame["metric"].isin(["max_gap", "cvar_fairness", "dcp"])
     assert (named == (small & pairs & (frame["n_groups"] > 2))).all()
@@ -224,28 +229,6 @@ def test_undefined_errors_are_judged_by_their_stand_in():
     ] == "not computable"
 
 
-@pytest.mark.slow
-@pytest.mark.promise("Few verdicts find a difference where there is none")
-def test_false_alarms(make_report):
-    alarms = 0
-    for seed in range(60):
-        generator = np.random.default_rng(seed)
-        report = make_report(
-            generator.integers(0, 2, 100),
-            generator.random(100),
-            sensitive_features=generator.integers(0, 2, 100),
-            n_resamples=1,
-            random_state=seed,
-            metrics=[
-                "demographic_parity_difference",
-                "mcdp",
-                "equalized_odds_difference",
-            ],
-        )
-        alarms += "by more than chance" in repr(report)
-    assert alarms <= 8  # 3 expected
-
-
 def test_one_group(make_report, scored):
     y_true, y_score, _ = scored
     report = make_report(y_true, y_score, sensitive_features={"sex": ["F"] * 600})
@@ -286,7 +269,10 @@ def test_undefined_values_are_told_not_warned_of(make_report, scored):
     y_true, y_score = np.array([0, 1] * 300), scored[1]
     groups = np.array(["a", "b"] * 300)
     report = make_report(
-        y_true, y_score, sensitive_features={"race": groups}, n_resamples=2
+        y_true,
+        y_score,
+        sensitive_features={"race": groups},
+        metrics=["equalized_odds_difference", "dcp"],
     )
     frame = report.to_frame().set_index("metric")
     assert np.isnan(frame.loc["equalized_odds_difference", "value"])
@@ -320,6 +306,7 @@ def test_visible_text():
 
 
 @pytest.mark.slow
+@pytest.mark.promise("Few verdicts find a difference where there is none")
 @pytest.mark.parametrize("n_groups", [2, 12])
 def test_verdicts_and_intervals_on_forty_tables_without_differences(
     make_report, n_groups

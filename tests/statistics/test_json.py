@@ -84,8 +84,9 @@ LABELS = ATOMS | st.lists(ATOMS, min_size=1, max_size=3).map(tuple)
     names=st.lists(st.text(max_size=3), max_size=2).map(tuple),
     smallest=st.integers(1, 5),
     n_rows=st.integers(0, 8),
+    which=st.integers(0, 4),
 )
-def test_round_trip_of_any_labels(labels, weights, names, smallest, n_rows):
+def test_round_trip_of_any_labels(labels, weights, names, smallest, n_rows, which):
     rng = np.random.default_rng(n_rows)
     codes = rng.integers(-1, len(labels), max(n_rows, 1))
     if n_rows == 0:
@@ -93,8 +94,8 @@ def test_round_trip_of_any_labels(labels, weights, names, smallest, n_rows):
     groups = Groups(codes, tuple(labels), names, smallest)
     given = {"whole": rng.integers(1, 4, len(codes)), "fractions": rng.random()}
     weights = None if weights is None else np.broadcast_to(given[weights], codes.shape)
-    for statistic in statistics(weights, len(codes), groups):
-        assert_same(through_text(statistic), statistic)
+    statistic = statistics(weights, len(codes), groups)[which]
+    assert_same(through_text(statistic), statistic)
 
 
 ROWS = 40

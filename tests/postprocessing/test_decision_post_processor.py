@@ -248,10 +248,23 @@ def test_rare_labels_are_named_and_an_absent_one_is_left_out():
     )
     with pytest.warns(MitigationWarning, match="1 has 7 of class 2"):
         model.fit(X, y, sensitive_features=groups)
+    # In class 2 the group is not predicted.
+    assert len(model.group_estimators_) == 2 * 2
     y[(groups == 1) & (y == 2)] = 1
     with pytest.warns(MitigationWarning, match="1 has 0 of class 2"):
         model.fit(X, y, sensitive_features=groups)
     assert np.isfinite(model.decision_function(X)).all()
+
+
+def test_groups_are_predicted_within_each_class_whose_errors_are_compared():
+    X, y, groups = people(600, n_classes=2)
+    model = DecisionPostProcessor(
+        LogisticRegression(), constraint="true_positive_rate", cv=2
+    ).fit(X, y, sensitive_features=groups)
+    assert len(model.group_estimators_) == 2
+    folds = [est.predict_proba(X)[:, 1] for est in model.group_estimators_]
+    own = LogisticRegression().fit(X[y == 1], groups[y == 1]).predict_proba(X)[:, 1]
+    np.testing.assert_allclose(np.mean(folds, axis=0), own, atol=0.05)
 
 
 def test_a_limit_that_is_missed_is_said():

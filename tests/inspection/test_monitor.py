@@ -1,5 +1,7 @@
 """Picture of the history of a monitor."""
 
+import copy
+
 import numpy as np
 import pytest
 from sklearn.exceptions import UndefinedMetricWarning
@@ -50,7 +52,7 @@ def test_recent_rows_and_the_change():
     assert display.change_span_.get_x() == 500 * time.lower
     assert display.change_span_.get_width() == 500 * (time.upper + 1 - time.lower)
     assert display.ax_.get_ylim()[1] >= history["recent_upper"].max()
-    merged = found.merge(found)
+    merged = found.merge(copy.deepcopy(found))
     assert MonitorDisplay.from_monitor(merged).change_span_ is not None
     assert merged.history_.index.tolist() == [15]
 

@@ -72,6 +72,7 @@ def test_new_rows_have_a_smaller_difference(constraint, uses_group, n_classes):
         uses_group=uses_group,
         max_difference=0.08,
         cv=3,
+        random_state=1,
     ).fit(X[train], y[train], sensitive_features=groups[train])
     plain = clone(model.estimator).fit(X[train], y[train])
     before, after = (

@@ -25,14 +25,22 @@ from skfair.metrics._noise import Comparisons, supremum_quantile
 from skfair.monitoring import FairnessMonitor
 from skfair.monitoring._change import (
     N_SCORES,
-    lengths_of,
     levels_of,
     separation,
     share_of_look,
+    with_look,
 )
 
 ALPHA, N_RUNS, N_LOOKS = 0.05, 1000, 500
 Floats = NDArray[np.float64]
+
+
+def lengths_of(n_looks):
+    """Numbers of looks of the blocks after this number of looks."""
+    blocks = []
+    for _ in range(n_looks):
+        blocks = with_look(blocks, 0)
+    return [length for length, _ in blocks]
 
 
 def below(metric: str, level: float, sizes: tuple[float, float]) -> float:

@@ -38,8 +38,11 @@ from skfair.metrics._madd import (
 from skfair.metrics._max_gap import max_gap
 from skfair.metrics._mcdp import mcdp
 from skfair.metrics._metric_bounds import MetricBounds, metric_bounds
-from skfair.metrics._noise import UNDEFINED, Comparisons, Method, Observed
-from skfair.metrics._noise_of_metrics import (
+from skfair.metrics._noise import (
+    UNDEFINED,
+    Comparisons,
+    Method,
+    Observed,
     compare_abcc,
     compare_cvar,
     compare_equalized_odds,

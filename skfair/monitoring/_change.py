@@ -67,14 +67,6 @@ def with_look(blocks: Sequence[Block], batch: Any) -> list[Block]:
         length *= 2
 
 
-def lengths_of(n_looks: int) -> list[int]:
-    """Numbers of looks of the blocks after this number of looks."""
-    blocks: list[Block] = []
-    for _ in range(n_looks):
-        blocks = with_look(blocks, 0)
-    return [length for length, _ in blocks]
-
-
 def splits_of(blocks: Sequence[Block]) -> list[tuple[int, Any, Any]]:
     """Return how many looks are before each block, and the rows before and since."""
     lengths, parts = zip(*blocks, strict=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import partial, reduce
 from reprlib import repr as brief
 from typing import Any, Self, get_args
@@ -52,17 +52,12 @@ from skfair.monitoring._change import (
     splits_of,
     with_look,
 )
-from skfair.monitoring._state import (
-    blocks_from_json,
-    change_from_json,
-    look_from_json,
-    look_to_json,
-    statistic_from_json,
-    statistic_to_json,
-)
 from skfair.statistics._statistic import (
+    MAX_WHOLE,
     GroupedStatistic,
     check_sealed,
+    label_to_json,
+    labels_from_json,
     list_from_json,
     sealed,
 )
@@ -442,9 +437,9 @@ class FairnessMonitor(NamesParameters):
             "metric": metric_to_dict(self.metric),
             "at_most": self.at_most,
             "confidence_level": self.confidence_level,
-            "statistic": statistic_to_json(self.statistic_),
-            "looks": [look_to_json(look) for look in self._looks],
-            "blocks": [[n_looks, statistic_to_json(p)] for n_looks, p in self._blocks],
+            "statistic": _statistic_to_json(self.statistic_),
+            "looks": [_look_to_json(look) for look in self._looks],
+            "blocks": [[n_looks, _statistic_to_json(p)] for n_looks, p in self._blocks],
             "change": None if self._change is None else [*self._change],
         }
         return sealed(type(self).__name__, state)
@@ -491,10 +486,10 @@ class FairnessMonitor(NamesParameters):
             raise ValueError(f"metric has options of another type: {error}.") from error
         names = [*_COLUMNS, "stratum", *_RECENT_COLUMNS, "epoch", "compared"]
         looks = list_from_json("looks", data["looks"])
-        monitor.statistic_ = statistic_from_json(data["statistic"], kind)
-        monitor._looks = [look_from_json(look, names) for look in looks]
-        monitor._blocks = blocks_from_json(data["blocks"], kind)
-        monitor._change = change_from_json(data["change"])
+        monitor.statistic_ = _statistic_from_json(data["statistic"], kind)
+        monitor._looks = [_look_from_json(look, names) for look in looks]
+        monitor._blocks = _blocks_from_json(data["blocks"], kind)
+        monitor._change = _change_from_json(data["change"])
         n_looks = sum(n for n, _ in monitor._blocks)
         if n_looks < len(looks) or (monitor.statistic_ is None) != (not looks):
             raise ValueError(
@@ -654,7 +649,7 @@ class FairnessMonitor(NamesParameters):
         level = (1 - self.confidence_level) * share
         pvalue = min(self._pvalue(comparisons) / share, last["pvalue"] if last else 1.0)
         return {
-            "n_rows": _n_rows(_parts(statistic)),
+            "n_rows": sum(int(p.counts.sum()) for p in _parts(statistic).values()),
             "value": comparisons.value,
             "lower": lower_bound(comparisons, level / 2),
             "upper": upper_bound(comparisons, level / 2),
@@ -740,11 +735,6 @@ def _parts(statistic: Any) -> Mapping[Hashable, Any]:
     return statistic if isinstance(statistic, dict) else {None: statistic}
 
 
-def _n_rows(parts: Mapping[Hashable, Any]) -> int:
-    """Count the rows of all strata."""
-    return sum(int(one.counts.sum()) for one in parts.values())
-
-
 def _by_stratum(
     y_true: Any, y_score: Any, sensitive_features: Any, control_features: Any
 ) -> dict[Hashable, tuple[Any, ...]]:
@@ -783,3 +773,104 @@ def _n_groups(statistic: Any) -> int:
 def _of_groups(statistic: Any, labels: list[Hashable]) -> Any:
     """Statistic of some groups."""
     return sum(statistic._of_one_group(statistic.labels.index(g), g) for g in labels)
+
+
+def _statistic_to_json(statistic: Any) -> Any:
+    """Return a statistic, or those of strata, as lists, numbers and text."""
+    if isinstance(statistic, dict):
+        strata = [[label_to_json(key), one.to_dict()] for key, one in statistic.items()]
+        return {"strata": strata}
+    return None if statistic is None else statistic.to_dict()
+
+
+def _statistic_from_json(data: Any, kind: Any) -> Any:
+    """Return what `_statistic_to_json` was given, of this class of statistics."""
+    if data is None:
+        return None
+    if not isinstance(data, Mapping) or "strata" not in data:
+        return kind.from_dict(data)
+    if len(data) > 1:
+        raise ValueError(f"strata must be the only entry, got {brief([*data])}.")
+    pairs = list_from_json("strata", data["strata"])
+    for pair in pairs:
+        if not isinstance(pair, list) or len(pair) != 2:
+            raise ValueError(
+                "strata must be a list of pairs of a label and a statistic, got "
+                f"{brief(pair)}."
+            )
+    labels = labels_from_json("strata", [label for label, _ in pairs])
+    return {
+        label: kind.from_dict(one)
+        for label, (_, one) in zip(labels, pairs, strict=True)
+    }
+
+
+def _blocks_from_json(data: Any, kind: Any) -> list[tuple[int, Any]]:
+    """Return numbers of looks and their statistics, of this class of statistics."""
+    blocks = list_from_json("blocks", data)
+    for block in blocks:
+        if not isinstance(block, list) or len(block) != 2 or not _is_whole(block[0]):
+            raise ValueError(
+                "blocks must be a list of pairs of a number of looks and a statistic, "
+                f"got one that is not: {brief(block)[:80]}."
+            )
+        if block[1] is None:
+            raise ValueError("blocks must have a statistic each, got None.")
+    return [(n_looks, _statistic_from_json(one, kind)) for n_looks, one in blocks]
+
+
+def _change_from_json(data: Any) -> tuple[int, int, int] | None:
+    """Return the estimate of the time of change and the ends of its interval."""
+    if data is None:
+        return None
+    if not isinstance(data, list) or len(data) != 3 or not all(map(_is_whole, data)):
+        raise ValueError(
+            "change must be null or three whole numbers, an estimate and the ends of "
+            f"its interval, got {brief(data)}."
+        )
+    estimate, first, last = data
+    return estimate, first, last
+
+
+def _look_to_json(look: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a row of the history with null for each undefined number."""
+    plain = {
+        name: None if isinstance(value, float) and math.isnan(value) else value
+        for name, value in look.items()
+    }
+    stratum = label_to_json(look["stratum"])
+    return plain | {"stratum": stratum, "compared": [*look["compared"]]}
+
+
+def _look_from_json(data: Any, names: Sequence[str]) -> dict[str, Any]:
+    """Return what `_look_to_json` was given, which has entries of these names."""
+    if not isinstance(data, Mapping) or set(data) != set(names):
+        raise ValueError(
+            f"a look must be a dictionary of {', '.join(map(repr, names))}, got "
+            f"{brief([*data]) if isinstance(data, Mapping) else type(data).__name__}."
+        )
+    return {name: _entry_from_json(name, data[name]) for name in names}
+
+
+def _entry_from_json(name: str, value: Any) -> Any:
+    """Return an entry of a look; those not named here are numbers or null."""
+    if name == "stratum":
+        return labels_from_json(name, [value])[0]
+    if name in ("alarm", "change_alarm"):
+        valid = isinstance(value, bool)
+    elif name in ("n_rows", "epoch"):
+        valid = _is_whole(value)
+    elif name == "compared":
+        valid = isinstance(value, list) and all(map(_is_whole, value))
+        value = tuple(value) if valid else value
+    else:
+        value = math.nan if value is None else value
+        valid = isinstance(value, float) or _is_whole(value)
+    if not valid:
+        raise ValueError(f"{name} of a look is of another type: {brief(value)}.")
+    return value
+
+
+def _is_whole(value: Any) -> bool:
+    """Whether a value is a whole number of at least 0, of 64 bits."""
+    return type(value) is int and 0 <= value < MAX_WHOLE

@@ -27,7 +27,7 @@ from skfair.metrics._abcc import area
 from skfair.metrics._confidence_interval import lower_bound, observe, upper_bound
 from skfair.metrics._evaluate import specify
 from skfair.metrics._inputs import value_or_nan
-from skfair.metrics._noise_of_metrics import compare_seminorm
+from skfair.metrics._noise import compare_seminorm
 from skfair.metrics._pairs import (
     grouped_scores,
     largest_gap,

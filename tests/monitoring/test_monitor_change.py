@@ -16,7 +16,6 @@ from skfair.metrics._noise import UNDEFINED, Comparisons
 from skfair.monitoring import FairnessMonitor
 from skfair.monitoring._change import (
     added,
-    lengths_of,
     rounded,
     separation,
     share_of_look,
@@ -24,6 +23,14 @@ from skfair.monitoring._change import (
     with_look,
 )
 from skfair.statistics import GroupedScores
+
+
+def lengths_of(n_looks):
+    """Numbers of looks of the blocks after this number of looks."""
+    blocks = []
+    for _ in range(n_looks):
+        blocks = with_look(blocks, 0)
+    return [length for length, _ in blocks]
 
 
 def rows(gap, seed, n_rows=500):

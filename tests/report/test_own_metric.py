@@ -1,0 +1,82 @@
+"""A metric of one's own as a row of a report: its unit, range and loose interval."""
+
+import math
+
+import numpy as np
+import pytest
+
+from skfair.metrics import _spec
+from skfair.metrics._evaluate import never, specify
+from skfair.metrics._inputs import value_or_nan
+from skfair.metrics._pairs import Located, grouped_scores, largest_gap
+from skfair.report import _metrics
+from skfair.report._metrics import MEASURES, Measure
+from skfair.statistics import GroupedScores
+
+
+@pytest.fixture
+def energy(monkeypatch):
+    """Energy distance, whose largest value is the square root of 2."""
+
+    def distance(gap):
+        heights = gap.signed[:-1] / gap.scale
+        return math.sqrt(2 * heights**2 @ np.diff(gap.scores))
+
+    monkeypatch.setattr(_spec, "_KNOWN", dict(_spec._KNOWN))
+
+    @specify(
+        statistic=GroupedScores,
+        maximum=math.sqrt(2),
+        compares_errors=never,
+        measure=lambda: distance,
+    )
+    def energy_distance(
+        y_true,
+        y_score,
+        *,
+        sensitive_features=None,
+        scale="probability",
+        multigroup="pairwise",
+        sample_weight=None,
+    ):
+        rows = y_true, y_score, sensitive_features, sample_weight
+        statistic = grouped_scores(*rows, scale)
+        options = {"multigroup": multigroup, "measure": distance}
+        return value_or_nan("energy_distance", statistic, largest_gap, **options)
+
+    def find(sample):
+        return Located(energy_distance(None, sample.statistic("scores")), (0, 1))
+
+    row = Measure(
+        key="energy",
+        title="Energy distance",
+        question="scores",
+        metric=energy_distance,
+        definition="Square root of twice the squared gap added up over all scores.",
+        find=find,
+        sentence="The energy distance of {first} and {second} is {value}",
+        unit=_metrics.number,
+        rank=None,
+        scales={"probability": "probability"},
+    )
+    monkeypatch.setitem(MEASURES, "energy", row)
+    return energy_distance
+
+
+def test_a_metric_of_ones_own_in_a_report(energy, make_report, scored):
+    _, y_score, people = scored
+    given = {"sensitive_features": people["sex"]}
+    report = make_report(None, y_score, metrics=["energy", "abcc"], **given)
+    own, abcc = sorted(
+        report.summary["attributes"][0]["results"][0]["measures"],
+        key=lambda measure: measure["key"] != "energy",
+    )
+    assert own["value"] == energy(None, y_score, **given)
+    assert own["maximum"] == math.sqrt(2)
+    assert "0 to 1.414<" in report.to_html()
+    assert "points" not in own["sentence"]
+    assert f"about {own['null_mean']:.3f}" in own["sentence"]
+    assert own["note"] == "The interval holds for any such metric, and is loose."
+    assert abcc["note"] == ""
+    assert abcc["maximum"] == 1
+    assert "points" in abcc["sentence"]

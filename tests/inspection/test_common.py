@@ -257,7 +257,7 @@ def test_strata_of_an_estimator(display_class, fitted):
         ours = quick(display_class, "from_estimator")(model, X, y, **options)
         for left, right in zip(pictures(ours), pictures(expected), strict=True):
             np.testing.assert_array_equal(left, right)
-        assert ours.name.startswith("Pipeline, stratum ")
+        assert ours.name.startswith("LogisticRegression, stratum ")
 
 
 def test_no_stratum_can_be_compared(display_class, scored):

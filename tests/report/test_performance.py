@@ -1,7 +1,6 @@
 """Performances with intervals, several models of the same rows, and their picture."""
 
 import json
-import re
 from dataclasses import replace
 
 import numpy as np
@@ -157,37 +156,3 @@ def test_rows_are_paired(make_report, scored):
     assert json.loads(json.dumps(report.summary)) == report.summary
     again = FairnessReport(json.loads(json.dumps(report.summary)))
     assert again.to_frame("models").equals(report.to_frame("models"))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("scale", ["probability", "real"])
-def test_the_picture_has_each_model_at_its_place(make_report, scored, scale):
-    pytest.importorskip("jinja2")
-    pytest.importorskip("matplotlib")
-    y_true, y_score, people = scored
-    models = {"first": y_score, "<b>": y_score**2, "third": np.sqrt(y_score)}
-    options = {"scale": "real"} if scale == "real" else {"metrics": SHARES}
-    report = make_report(y_true, models, sensitive_features=people, **options)
-    page = report.to_html()
-    (chart,) = re.findall(r'<svg class="models".*?</svg>', page, re.S)
-    # sex, race and both
-    assert chart.count("<g ") == 3
-    circles = re.findall(r'<circle cx="([\d.]+)" cy="([\d.]+)"', chart)
-    points = np.array(circles, float).reshape(3, 3, 2)[:, ::-1]  # the first on top
-    name = "r2" if scale == "real" else "accuracy"
-    across = [one["performance"][name] for one in report.summary["models"]]
-    glance = report.summary["verdict"]["glance"]
-    for i, of_panel in enumerate(points):
-        rows = glance[3 * i :][:3]
-        up = [row["cells"][0]["measure"]["value"] for row in rows]
-        for values, places, sign in ((across, 0, 1), (up, 1, -1)):
-            scaled = np.polyfit(values, of_panel[:, places], 1)
-            assert sign * scaled[0] > 0
-            fitted = np.polyval(scaled, values)
-            assert_allclose(fitted, of_panel[:, places], atol=0.2)
-    assert "2: &lt;b&gt;" in page
-    assert "on the same rows, with its interval" in page
-    one = make_report(
-        y_true, y_score, sensitive_features=people["sex"], metrics=["max_gap"]
-    )
-    assert '<svg class="models"' not in one.to_html()

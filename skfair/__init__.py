@@ -37,9 +37,8 @@ if not TYPE_CHECKING:  # where any name would count as one of the package
             return importlib.import_module(f"{__name__}.{name}")
         for package in [] if name.startswith("_") else _SUBMODULES:
             if name in importlib.import_module(f"{__name__}.{package}").__all__:
-                raise ImportError(  # whoever imports a name sees its message
+                raise AttributeError(
                     f"{name} is in skfair.{package}: from skfair.{package} import "
-                    f"{name}.",
-                    name=name,
+                    f"{name}."
                 )
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -85,7 +85,7 @@ def test_packages_are_attributes_as_those_of_scikit_learn_are():
 @pytest.mark.parametrize(
     ("guess", "error", "message"),
     [
-        ("skfair.mcdp", ImportError, "from skfair.metrics import mcdp"),
+        ("skfair.mcdp", AttributeError, "from skfair.metrics import mcdp"),
         ("skfair.metrics.mcpd", AttributeError, "Did you mean 'mcdp'"),
         ("get_fairness_scorer('mcpd')", ValueError, "Did you mean 'neg_mcdp'"),
         ("FairnessMonitor(mcdp, limit=0.1)", TypeError, "by name at_most="),

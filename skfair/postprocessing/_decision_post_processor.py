@@ -178,8 +178,8 @@ default="demographic_parity"
     estimators_ : list
         The fitted classifiers, one a fold, whose probabilities are averaged.
     group_estimators_ : list
-        The fitted classifiers of the group, one a fold; for each class in turn where
-        errors are compared. Empty with ``uses_group=True``.
+        The fitted classifiers of the group (of the group and the class where errors
+        are compared), one a fold; empty with ``uses_group=True``.
     path_ : DataFrame
         Decisions from the plain ones to the most similar rates, by the limit of the
         convex problem. It has the columns of the ``cv_results_`` of a search, with the
@@ -216,12 +216,10 @@ default="demographic_parity"
     With shares :math:`P` of groups and classes, :math:`r_g = P(g \\mid x) / P(g)` for
     demographic parity, and :math:`r_{gj} = P(g, j \\mid x) / P(g, j)` for errors. With
     the group, :math:`P(g \\mid x)` is 0 or 1, and the probabilities of classes are
-    calibrated within each group. Without it, a clone of the classifier predicts the
-    group, and for errors a clone fitted to the rows of each class j does:
-    :math:`P(g, j \\mid x) = P(j \\mid x) \\, P(g \\mid j, x)`. In a class where fewer
-    than two groups have 20 rows, :math:`P(g \\mid j, x)` is the share of the group. A
-    pair of groups a and b is compared by a multiplier :math:`\\mu_{ab} \\ge 0`, which
-    adds to :math:`\\lambda_a` and is taken from :math:`\\lambda_b`. These minimise
+    calibrated within each group; without it, a clone of the classifier predicts the
+    group, or the group and the class. A pair of groups a and b is compared by a
+    multiplier :math:`\\mu_{ab} \\ge 0`, which adds to :math:`\\lambda_a` and is taken
+    from :math:`\\lambda_b`. These minimise
 
     .. math::
         E \\max_k \\left( p_k - \\sum_c \\lambda_{ck} r_c \\right)
@@ -362,8 +360,9 @@ default="demographic_parity"
             self.estimators_, self.group_estimators_ = [plain], []
             self.path_, self.comparison_ = pd.DataFrame(), None
             return self
-        self._fit_path(self._predict_held_out(X, features, rows, target, routed))
+        predicted = self._predict_held_out(X, features, rows, target, routed)
         self._warn_of_few_rows()
+        self._fit_path(predicted)
         return self._choose()
 
     def with_difference(self, max_difference: float) -> Self:
@@ -493,11 +492,9 @@ default="demographic_parity"
     def _read_cost(self) -> None:
         """Set the cost of each class and decision, errors where none is given."""
         n_classes = len(self.classes_)
-        errors = 1 - np.eye(n_classes)
-        try:
-            cost = np.asarray(errors if self.cost is None else self.cost, np.float64)
-        except (TypeError, ValueError):  # no numbers, or rows of different lengths
-            cost = np.zeros(0)
+        cost = 1 - np.eye(n_classes)
+        if self.cost is not None:
+            cost = np.asarray(self.cost, dtype=np.float64)
         if cost.shape != (n_classes, n_classes) or not np.isfinite(cost).all():
             raise ValueError(
                 f"cost must be finite numbers of shape ({n_classes}, {n_classes}), "
@@ -508,55 +505,47 @@ default="demographic_parity"
 
     def _predict_held_out(
         self, X: Any, features: Any, rows: Rows, target: NDArray[Any], routed: Any
-    ) -> list[Floats]:
+    ) -> Floats:
         """Fit the classifiers on folds, and predict the rows that are held out.
 
         Set the held-out rows that are compared, and return the probability of each
-        group, by the set of rows that its classifiers were fitted to.
+        group, or of each group and class, which nobody reads with the group.
         """
         estimator, params = self.estimator, routed.estimator.fit
         frozen, splits = isinstance(estimator, FrozenEstimator), []
-        codes, labels = rows.groups.codes, list(range(len(self.groups_)))
         if not (frozen and self.uses_group):
-            splits = make_splits(self, features, target, codes, routed.splitter.split)
+            codes, for_split = rows.groups.codes, routed.splitter.split
+            splits = make_splits(self, features, target, codes, for_split)
         fits = [(estimator, target, self.classes_.tolist(), params)]
-        self._conditions = [] if self.uses_group else self._find_fitted(rows)
         if not self.uses_group:
             if frozen or not get_config()["enable_metadata_routing"]:
                 estimator = estimator.estimator if frozen else estimator
                 params = weights_for(estimator, rows.weight)
-            for condition in self._conditions:
-                own = self._condition_of(rows) == condition
-                fits.append((estimator, np.where(own, codes, -1), labels, params))
-        n_jobs, done, fitted, predicted = self.n_jobs, self._tasks.done, [], []
+            # Where errors are compared, a label is a group and a class together.
+            labels = list(range(len(self.groups_) * len(self._compared)))
+            fits.append((estimator, self._cells(rows), labels, params))
         self._tasks.begin((len(fits) - frozen) * len(splits))
+        fitted, predicted = [], []
         with self._tip_to_drop(X):
             for model, values, labels, params in fits:
                 models, held_out = predict_folds(
-                    model, features, rows, values, labels, splits, params, n_jobs, done
+                    model,
+                    features,
+                    rows,
+                    values,
+                    labels,
+                    splits,
+                    params,
+                    self.n_jobs,
+                    self._tasks.done,
                 )
                 fitted.append(models)
                 predicted.append(mean_of_folds(held_out, len(rows)))
-        self.estimators_, *self._group_models = fitted
-        self.group_estimators_ = [each for models in fitted[1:] for each in models]
-        used = (codes >= 0) & (rows.weights > 0)
+        self.estimators_, self.group_estimators_ = (*fitted, [])[:2]
+        used = (rows.groups.codes >= 0) & (rows.weights > 0)
         used &= np.isfinite(np.hstack(predicted)).all(axis=1)
         self._rows = replace(rows, y_pred=predicted[0])[used]
-        return [each[used] for each in predicted[1:]]
-
-    def _find_fitted(self, rows: Rows) -> list[int]:
-        """Find the sets of rows in which classifiers predict the group.
-
-        In the others a group has its share of the set everywhere. Those are classes
-        whose errors are not compared, or where all groups but one have few rows.
-        """
-        own = np.eye(len(self.groups_) + 1)[rows.groups.codes, :-1].T
-        within = np.eye(len(self._compared))[self._condition_of(rows)]
-        totals = (own * rows.weights) @ within
-        self._group_shares = quotients(totals, totals.sum(axis=0))
-        enough = (own @ within >= _FEW_ROWS).sum(axis=0) > 1
-        enough |= len(enough) == 1
-        return np.flatnonzero(enough & self._compared.any(axis=1)).tolist()
+        return predicted[-1][used]
 
     def _decisions_compared(self) -> NDArray[np.bool_]:
         """Which decisions (columns) are compared in each set of rows.
@@ -573,21 +562,24 @@ default="demographic_parity"
             compared[:, 0] = False
         return compared
 
-    def _condition_of(self, rows: Rows) -> Integers:
-        """Position of the set of rows that each row is in."""
-        return np.asarray(rows.y_true * (len(self._compared) > 1))
+    def _cells(self, rows: Rows) -> Integers:
+        """Return the cell, a group and a set of rows, of each row; -1 for no group."""
+        codes, n_conditions = rows.groups.codes.astype(np.intp), len(self._compared)
+        conditions = rows.y_true if n_conditions > 1 else 0
+        return np.where(codes < 0, -1, codes * n_conditions + conditions)
 
     def _per_cell(
         self, values: Floats, decisions: Integers | int = 0, n_decisions: int = 1
     ) -> Floats:
         """Sum values of held-out rows by group, set of rows, and decision."""
         shape = len(self.groups_), len(self._compared), n_decisions
-        parts = self._rows.groups.codes, self._condition_of(self._rows), decisions
-        cells = np.ravel_multi_index(parts, shape)
+        cells = self._cells(self._rows) * n_decisions + decisions
         return np.asarray(np.bincount(cells, values, math.prod(shape)).reshape(shape))
 
     def _warn_of_few_rows(self) -> None:
         """Name the groups with few rows of a class whose errors are compared."""
+        if self.constraint == "demographic_parity":
+            return
         counts = self._per_cell(np.ones(len(self._rows)))[:, :, 0]
         few = [
             f"{self.groups_[group]!r} has {counts[group, label]:.0f} of class "
@@ -595,14 +587,14 @@ default="demographic_parity"
             for group, label in np.argwhere(counts < _FEW_ROWS)
             if self._compared[label].any()
         ]
-        if few and self.constraint != "demographic_parity":
+        if few:
             warn_user(
                 f"{type(self).__name__}: the errors of a group are uncertain with "
                 f"fewer than {_FEW_ROWS} held-out rows of a class: {listed(few)}.",
                 MitigationWarning,
             )
 
-    def _fit_path(self, predicted: list[Floats]) -> None:
+    def _fit_path(self, predicted: Floats) -> None:
         """Solve for limits from the plain difference down to 0, and measure each."""
         rows, codes, p = self._rows, self._rows.groups.codes, self._rows.y_pred
         weights = rows.weights / rows.weights.sum()
@@ -611,9 +603,10 @@ default="demographic_parity"
             _calibrate(p[own], rows.y_true[own], rows.weights[own])
             for own in (codes == group for group in range(n_calibrated))
         ]
-        values, of_cells = self._values_and_cells(p, codes, predicted)
-        self._shares = (weights @ of_cells).reshape(len(self.groups_), -1)
-        ratios = quotients(of_cells, self._shares.ravel())
+        self._shares = np.ones((len(self.groups_), len(self._compared)))
+        values, ratios = self._values_and_ratios(p, codes, predicted)
+        self._shares = (weights @ ratios).reshape(self._shares.shape)
+        ratios = quotients(ratios, self._shares.ravel())
         plain = (-p @ self._cost).argmax(axis=1)
         largest = self._difference(plain)[0]
         limits = np.maximum(np.multiply(_SHARES, largest), _LEAST_LIMIT)
@@ -644,8 +637,9 @@ default="demographic_parity"
         totals, squares = self._per_cell(weights), self._per_cell(weights**2)
         sums = self._per_cell(weights, decisions, len(self.classes_))
         rates = quotients(sums, totals, math.nan)
-        highest = np.nan_to_num(rates, nan=-math.inf)
-        lowest = np.nan_to_num(rates, nan=math.inf)
+        undefined = np.isnan(rates)
+        highest = np.where(undefined, -math.inf, rates)
+        lowest = np.where(undefined, math.inf, rates)
         spread = np.where(self._compared, highest.max(axis=0) - lowest.min(axis=0), 0)
         condition, k = np.unravel_index(spread.argmax(), spread.shape)
         pair = [highest[:, condition, k].argmax(), lowest[:, condition, k].argmin()]
@@ -685,26 +679,24 @@ default="demographic_parity"
         self.comparison_.warn(self)
         return self
 
-    def _values_and_cells(
-        self, probabilities: Floats, codes: NDArray[np.integer], predicted: list[Floats]
+    def _values_and_ratios(
+        self, probabilities: Floats, codes: NDArray[np.integer], predicted: Floats
     ) -> tuple[Floats, Floats]:
-        """Value of each decision, and the probability that each row is in each cell.
+        """Value of each decision, and how much each row counts in the rates of a cell.
 
-        A cell is a group in a set of rows. A row without a group is in none.
+        A row without a group counts in none.
         """
+        n_groups, n_conditions = self._shares.shape
         if self.uses_group:
             probabilities = probabilities.copy()
             for group, calibration in enumerate(self._calibrations):
                 own = codes == group
                 probabilities[own] = _calibrated(probabilities[own], calibration)
-            of_groups = np.eye(len(self.groups_) + 1)[codes, :-1, np.newaxis]
-        else:
-            of_groups = np.tile(self._group_shares, (len(codes), 1, 1))
-            for condition, each in zip(self._conditions, predicted, strict=True):
-                of_groups[:, :, condition] = each
-        if len(self._compared) > 1:
-            of_groups = of_groups * probabilities[:, np.newaxis]
-        return -probabilities @ self._cost, of_groups.reshape(len(codes), -1)
+            own = codes[:, np.newaxis] == np.arange(n_groups)
+            of_class = probabilities if n_conditions > 1 else np.ones((len(codes), 1))
+            predicted = own[:, :, np.newaxis] * of_class[:, np.newaxis]
+        ratios = quotients(predicted.reshape(len(codes), -1), self._shares.ravel())
+        return -probabilities @ self._cost, ratios
 
     def _adjusted_scores(self, X: Any, sensitive_features: Any) -> Floats:
         """Score of each class, 1 minus expected cost moved by the multipliers."""
@@ -721,10 +713,11 @@ default="demographic_parity"
                 codes = encode_groups(groups, labels=self.groups_).codes
         if self._multipliers is None:
             return plain
-        labels = list(range(len(self.groups_)))
-        predicted = [mean_probabilities(each, X, labels) for each in self._group_models]
-        values, of_cells = self._values_and_cells(probabilities, codes, predicted)
-        ratios = quotients(of_cells, self._shares.ravel())
+        predicted = np.zeros((0, 0))
+        if not self.uses_group:
+            cells = list(range(self._shares.size))
+            predicted = mean_probabilities(self.group_estimators_, X, cells)
+        values, ratios = self._values_and_ratios(probabilities, codes, predicted)
         scores = 1 + values - ratios @ self._multipliers + _noise(probabilities)
         return np.where(codes[:, np.newaxis] < 0, plain, scores)
 
@@ -792,14 +785,16 @@ def _comparisons(shares: Floats) -> tuple[Floats, float]:
     differs from everyone by half a limit, no two groups differ by more than the limit.
     """
     n_groups = len(shares)
-    unit, present = np.eye(n_groups), (shares > 0).T
+    unit = np.eye(n_groups)
     if n_groups <= _MOST_GROUPS_IN_PAIRS:
         first, second = np.nonzero(1 - unit)
+        absent = (shares == 0).T
         joined = np.tile(unit[first].T - unit[second].T, (shares.shape[1], 1, 1))
-        joined *= (present[:, first] & present[:, second])[:, np.newaxis]
+        joined *= ~(absent[:, first] | absent[:, second])[:, np.newaxis]
         return joined, 1.0
+    present = (shares > 0).T[:, np.newaxis]
     everyone = (shares / shares.sum(axis=0)).T[:, :, np.newaxis]
-    joined = (unit - everyone) * present[:, np.newaxis]
+    joined = (unit - everyone) * present
     return np.concatenate([joined, -joined], axis=2), 0.5
 
 

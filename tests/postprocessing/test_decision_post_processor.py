@@ -168,7 +168,7 @@ def test_costs_decide():
     assert millions.comparison_.accuracy == pytest.approx(
         fair.comparison_.accuracy * 1e6
     )
-    for bad in (np.ones((2, 2)), np.full((3, 3), np.nan), [[0, 1, 5], [1, 0], [5]]):
+    for bad in (np.ones((2, 2)), np.full((3, 3), np.nan)):
         with pytest.raises(ValueError, match=r"cost must be finite numbers of shape"):
             clone(model).set_params(cost=bad).fit(X, y, sensitive_features=groups)
 
@@ -249,23 +249,10 @@ def test_rare_labels_are_named_and_an_absent_one_is_left_out():
     )
     with pytest.warns(MitigationWarning, match="1 has 7 of class 2"):
         model.fit(X, y, sensitive_features=groups)
-    # In class 2 the group is not predicted.
-    assert len(model.group_estimators_) == 2 * 2
     y[(groups == 1) & (y == 2)] = 1
     with pytest.warns(MitigationWarning, match="1 has 0 of class 2"):
         model.fit(X, y, sensitive_features=groups)
     assert np.isfinite(model.decision_function(X)).all()
-
-
-def test_groups_are_predicted_within_each_class_whose_errors_are_compared():
-    X, y, groups = people(600, n_classes=2)
-    model = DecisionPostProcessor(
-        LogisticRegression(), constraint="true_positive_rate", cv=2
-    ).fit(X, y, sensitive_features=groups)
-    assert len(model.group_estimators_) == 2
-    folds = [est.predict_proba(X)[:, 1] for est in model.group_estimators_]
-    own = LogisticRegression().fit(X[y == 1], groups[y == 1]).predict_proba(X)[:, 1]
-    np.testing.assert_allclose(np.mean(folds, axis=0), own, atol=0.05)
 
 
 def test_a_limit_that_is_missed_is_said():
@@ -351,7 +338,6 @@ def test_searched_pickled_and_cloned():
         ({"constraint": "parity"}, "constraint must be 'demographic_parity'"),
         ({"max_difference": 1.5}, "max_difference must be"),
         ({"uses_group": "yes"}, "uses_group must be True or False"),
-        ({"cost": "x"}, r"cost must be finite numbers of shape \(3, 3\).*got 'x'"),
     ],
 )
 def test_bad_parameters(options, match):

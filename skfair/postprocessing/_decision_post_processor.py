@@ -492,9 +492,11 @@ default="demographic_parity"
     def _read_cost(self) -> None:
         """Set the cost of each class and decision, errors where none is given."""
         n_classes = len(self.classes_)
-        cost = 1 - np.eye(n_classes)
-        if self.cost is not None:
-            cost = np.asarray(self.cost, dtype=np.float64)
+        errors = 1 - np.eye(n_classes)
+        try:
+            cost = np.asarray(errors if self.cost is None else self.cost, np.float64)
+        except (TypeError, ValueError):  # no numbers, or rows of different lengths
+            cost = np.zeros(0)
         if cost.shape != (n_classes, n_classes) or not np.isfinite(cost).all():
             raise ValueError(
                 f"cost must be finite numbers of shape ({n_classes}, {n_classes}), "
@@ -637,9 +639,8 @@ default="demographic_parity"
         totals, squares = self._per_cell(weights), self._per_cell(weights**2)
         sums = self._per_cell(weights, decisions, len(self.classes_))
         rates = quotients(sums, totals, math.nan)
-        undefined = np.isnan(rates)
-        highest = np.where(undefined, -math.inf, rates)
-        lowest = np.where(undefined, math.inf, rates)
+        highest = np.nan_to_num(rates, nan=-math.inf)
+        lowest = np.nan_to_num(rates, nan=math.inf)
         spread = np.where(self._compared, highest.max(axis=0) - lowest.min(axis=0), 0)
         condition, k = np.unravel_index(spread.argmax(), spread.shape)
         pair = [highest[:, condition, k].argmax(), lowest[:, condition, k].argmin()]
@@ -785,16 +786,14 @@ def _comparisons(shares: Floats) -> tuple[Floats, float]:
     differs from everyone by half a limit, no two groups differ by more than the limit.
     """
     n_groups = len(shares)
-    unit = np.eye(n_groups)
+    unit, present = np.eye(n_groups), (shares > 0).T
     if n_groups <= _MOST_GROUPS_IN_PAIRS:
         first, second = np.nonzero(1 - unit)
-        absent = (shares == 0).T
         joined = np.tile(unit[first].T - unit[second].T, (shares.shape[1], 1, 1))
-        joined *= ~(absent[:, first] | absent[:, second])[:, np.newaxis]
+        joined *= (present[:, first] & present[:, second])[:, np.newaxis]
         return joined, 1.0
-    present = (shares > 0).T[:, np.newaxis]
     everyone = (shares / shares.sum(axis=0)).T[:, :, np.newaxis]
-    joined = (unit - everyone) * present
+    joined = (unit - everyone) * present[:, np.newaxis]
     return np.concatenate([joined, -joined], axis=2), 0.5
 
 

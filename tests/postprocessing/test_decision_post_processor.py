@@ -72,7 +72,7 @@ def test_new_rows_have_a_smaller_difference(constraint, uses_group, n_classes):
         uses_group=uses_group,
         max_difference=0.08,
         cv=3,
-        random_state=1,
+        random_state=3,
     ).fit(X[train], y[train], sensitive_features=groups[train])
     plain = clone(model.estimator).fit(X[train], y[train])
     before, after = (
@@ -168,7 +168,7 @@ def test_costs_decide():
     assert millions.comparison_.accuracy == pytest.approx(
         fair.comparison_.accuracy * 1e6
     )
-    for bad in (np.ones((2, 2)), np.full((3, 3), np.nan)):
+    for bad in (np.ones((2, 2)), np.full((3, 3), np.nan), [[0, 1, 5], [1, 0], [5]]):
         with pytest.raises(ValueError, match=r"cost must be finite numbers of shape"):
             clone(model).set_params(cost=bad).fit(X, y, sensitive_features=groups)
 
@@ -338,6 +338,7 @@ def test_searched_pickled_and_cloned():
         ({"constraint": "parity"}, "constraint must be 'demographic_parity'"),
         ({"max_difference": 1.5}, "max_difference must be"),
         ({"uses_group": "yes"}, "uses_group must be True or False"),
+        ({"cost": "x"}, r"cost must be finite numbers of shape \(3, 3\).*got 'x'"),
     ],
 )
 def test_bad_parameters(options, match):

@@ -229,24 +229,14 @@ class Valued:
     """Reads the value of a metric off resamples."""
 
     def __init__(self, metric: Metric) -> None:
-        specification, options = specification_of(metric)
-        self.metric, self.of_many = metric, specification.of_many
-        self.combine = specification.combine or largest_defined
-        self.options = options
+        self.metric = metric
 
-    def read(self, rows: Drawn) -> Any:
-        """Value of the rows, or their statistic where many are evaluated at once."""
-        if self.of_many is not None and len(rows.statistics) == 1:
-            return rows.statistics[0]
-        if not rows.parts:
-            return rows.evaluate_again(self.metric)
-        values = [float(self.metric(None, one)) for one in rows.statistics]
-        return float(self.combine(values, None))
+    def read(self, rows: Drawn) -> float:
+        """Value of the rows."""
+        return rows.evaluate_again(self.metric)
 
-    def join(self, numbers: list[Any]) -> Floats:
+    def join(self, numbers: list[float]) -> Floats:
         """Values of several resamples."""
-        if self.of_many is not None and not isinstance(numbers[0], float):
-            return np.asarray(self.of_many(numbers, **self.options))
         return np.array(numbers)
 
 

@@ -48,8 +48,6 @@ class Specification:
     #: Numbers the cells of rows with similar scores, within which groups are permuted;
     #: None where scores do not matter.
     permuted_in: Callable[[Rows], Integers] | None = None
-    #: Evaluates several statistics at once, with the same options.
-    of_many: Callable[..., Any] | None = None
     #: Reads true labels and scores of rows of one stratum and class, with options.
     countable: Callable[..., Countable] | None = None
     #: Finds, of such a statistic and options, the `PairGaps` of which the metric is the

@@ -38,11 +38,11 @@ from skfair.groups import (
     resolve_strata,
     rows_by_code,
     sort_labels,
+    why_undefined,
     with_labels,
 )
 from skfair.metrics._inputs import (
     collected_reasons,
-    undefined_reason,
     warn_or_collect,
     warn_undefined,
 )
@@ -346,7 +346,11 @@ def split_strata(
         )
         for label, part in zip(strata.labels, parts, strict=True)
     ]
-    return found, None if leaves_groups_out else undefined_reason(everyone)
+    if leaves_groups_out:
+        return found, None
+    return found, why_undefined(
+        everyone.labels, everyone.counts, everyone.min_group_size
+    )
 
 
 def _stratum(

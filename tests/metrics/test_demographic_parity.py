@@ -18,7 +18,6 @@ from skfair.metrics import (
     permutation_test,
 )
 from skfair.model_selection import cross_val_fairness
-from skfair.report import FairnessReport
 
 MEANS = "y_pred holds numbers between 0 and 1.* threshold=0.5 compares decisions"
 
@@ -66,7 +65,6 @@ def test_what_calls_the_metric_does_not_warn_of_means():
         options = {"sensitive_features": "sex", "response_method": "predict_proba"}
         get_fairness_scorer(name, **options)(model, X, y)
         cross_val_fairness(metric, model, X, y, cv=2, sensitive_features="sex")
-        FairnessReport.from_predictions(y, scores, **rows).to_html()
 
 
 @st.composite

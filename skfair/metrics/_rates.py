@@ -53,13 +53,14 @@ from skfair.metrics._pairs import (
 from skfair.metrics._strata import Multistratum, largest_defined
 from skfair.statistics import GroupedConfusion, GroupedOutcomes, GroupedScores
 from skfair.statistics._grouped_confusion import encode_label_pairs
+from skfair.statistics._grouped_scores import Gap
 
 
-def difference_on_band(band: Any) -> tuple[float, float]:
+def difference_on_band(least: Gap, largest: Gap) -> tuple[float, float]:
     """Bound the difference of mean scores, which is the integral of that of CDFs."""
-    lengths = np.diff(band.scores)
+    lengths = np.diff(least.scores)
     low, high = (
-        float(heights[:-1] / band.scale @ lengths) for heights in (band.low, band.high)
+        float(gap.signed[:-1] / gap.scale @ lengths) for gap in (least, largest)
     )
     return max(0.0, low, -high), min(1.0, max(high, -low))
 

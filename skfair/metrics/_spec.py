@@ -63,9 +63,9 @@ class Specification:
     #: A seminorm of the gap that is at least the measure; None if that is a seminorm.
     distance: Measure | None = None
     #: Makes, of the options, the function that bounds the metric of a difference of
-    #: CDFs known within a `Band`; by default the measure of the least and of the
-    #: largest absolute difference.
-    on_band: Callable[..., Callable[[Any], tuple[float, float]]] | None = None
+    #: CDFs between a least and a largest one; by default the measure of the least and
+    #: of the largest absolute difference.
+    on_band: Callable[..., Callable[..., tuple[float, float]]] | None = None
     #: Raises where the metric is not known exactly from a number of bins and options.
     check_bins: Callable[..., None] | None = None
     #: Bounds the metric of a `GroupedCalibration`, of scores and labels by bins.

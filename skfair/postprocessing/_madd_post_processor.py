@@ -257,6 +257,11 @@ class GroupRepairer(MetaMitigator):
         self._scales = _scales_of(held_out, "real" if labels is None else "probability")
         return self._on_common_scale(held_out)
 
+    def _make_repairer(self, **options: Any) -> ScoreRepairer:
+        """Return a repair with the parameters that it shares with this estimator."""
+        options |= {"ties": self.ties, "unknown_groups": self.unknown_groups}
+        return ScoreRepairer(**options, random_state=self.random_state)
+
     def _repair_held_out(self, rows: Rows, **options: Any) -> tuple[Rows, Floats]:
         """Learn the repair of all rows, and repair each by maps learnt from others.
 
@@ -264,8 +269,7 @@ class GroupRepairer(MetaMitigator):
         than 100,000 rows, a sample of at most as many is held out in place of the
         folds. Return the rows that were held out, and their repaired scores.
         """
-        options |= {"ties": self.ties, "unknown_groups": self.unknown_groups}
-        repairer = ScoreRepairer(**options, random_state=self.random_state)
+        repairer = self._make_repairer(**options)
         fold, scores = rows.fold, rows.y_pred
         if len(rows) > _MANY_ROWS:
             sampled = np.arange(len(rows)) % (1 + len(rows) // _MANY_ROWS) == 0
@@ -943,7 +947,10 @@ class StratumLosses:
 
     def of(self, amounts: Floats) -> Floats:
         """Total loss, accuracy loss and fairness loss of each amount of repair."""
-        if self.model.accuracy_loss == "zero_one":
+        all_measured = len(_measured(self.rows)) == len(self.rows)
+        # Maps of scores that stay together are lines between the knots of the CDFs.
+        by_height = all_measured or self.model.ties == "random"
+        if self.model.accuracy_loss == "zero_one" and by_height:
             accuracy = self._error_rates(amounts)
         else:
             accuracy = self._of_repaired(amounts, self._accuracy_loss)
@@ -1029,30 +1036,31 @@ class StratumLosses:
 
     def _repaired(self, amount: float) -> Floats:
         """Scores of the rows repaired by an amount."""
-        cdfs, scores = self.cdfs, self.rows.y_pred
+        cdfs = self.cdfs
+        scores: Floats = self.rows.y_pred
         path: Path = Mixture(amount, cdfs.pooled.ends)
         if self.model.max_mcdp is not None:
-            path = TargetBand.within(cdfs, amount)
+            path = TargetBand.within(cdfs, float(amount))
         if not path.moves:
             return scores
         repaired = np.array(scores)
         for group, members in enumerate(self.members):
-            heights = self._heights[members]
-            repaired[members] = repaired_at(cdfs, path, group, heights)
+            values = repaired_at(cdfs, path, group, self._heights[group])
+            if self.model.ties == "mid":
+                knots = cdfs.cdfs[group].scores
+                values = interpolate(scores[members], knots, values)
+            repaired[members] = values
         return np.clip(repaired, 0, 1)
 
     @cached_property
-    def _heights(self) -> Floats:
-        """Height of each row in the CDF of its group; with random ties it is drawn."""
-        scores, draws = self.rows.y_pred, None
-        if self.model.ties == "random":
-            random = check_random_state(self.model.random_state)
-            draws = random.uniform(size=len(scores))
-        heights = np.empty(len(scores))
-        for cdf, members in zip(self.cdfs.cdfs, self.members, strict=True):
-            own = None if draws is None else draws[members]
-            heights[members] = cdf.heights_of(scores[members], own)
-        return heights
+    def _heights(self) -> list[Floats]:
+        """Heights that are repaired, by group: of its knots, or drawn for each row."""
+        if self.model.ties == "mid":
+            return [cdf.middle for cdf in self.cdfs.cdfs]
+        random, scores = check_random_state(self.model.random_state), self.rows.y_pred
+        draws = random.uniform(size=len(scores))
+        both = zip(self.cdfs.cdfs, self.members, strict=True)
+        return [cdf.heights_of(scores[own], draws[own]) for cdf, own in both]
 
     def _error_rates(self, amounts: Floats) -> Floats:
         """Zero-one loss of all levels, by a look-up in the sorted scores of each group.

@@ -19,7 +19,6 @@ from skfair.postprocessing._madd_post_processor import (
     tie_problem,
     warn_of_problem,
 )
-from skfair.postprocessing._score_repairer import ScoreRepairer
 
 
 class RepairedRegressor(
@@ -190,8 +189,7 @@ class RepairedRegressor(
                 f"max_mcdp={self.max_mcdp!r}: leave one of them at its default, None "
                 "or 0.0.",
             )
-        own = {"ties": self.ties, "unknown_groups": self.unknown_groups}
-        ScoreRepairer(**self._repair_options(), **own)._check_parameters()
+        self._make_repairer(**self._repair_options())._check_parameters()
 
     def _learn_repair(self, held_out: Rows, n_held_out: float) -> None:
         """Learn the repair of held-out rows, and compare it with no repair."""

@@ -18,6 +18,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from skfair._rows import Countable, Rows
 from skfair._utils._arrays import Floats, Integers
 from skfair._utils._validation import check_weights
+from skfair._utils._warnings import rows_are_not_warned_of
 from skfair.groups import Groups, with_labels, with_text_labels
 from skfair.metrics._inputs import count_hits, ignore_undefined, in_place_of_rows
 from skfair.metrics._spec import number_of, pick, specification_of
@@ -56,14 +57,15 @@ def evaluate(metric: Metric, rows: Rows) -> float:
     groups = rows.groups
     if specification_of(metric)[0].statistic is None:
         groups = with_text_labels(groups)  # which a user's function can compare
-    value = over_strata(
-        metric,
-        rows.y_true,
-        rows.y_pred,
-        sensitive_features=groups,
-        control_features=rows.strata,
-        sample_weight=rows.weight,
-    )
+    with rows_are_not_warned_of():
+        value = over_strata(
+            metric,
+            rows.y_true,
+            rows.y_pred,
+            sensitive_features=groups,
+            control_features=rows.strata,
+            sample_weight=rows.weight,
+        )
     return number_of(metric, value)
 
 

@@ -82,6 +82,7 @@ def test_frame_says_who_and_how():
     assert frame.iloc[1:]["too_rare"].isna().all()
 
 
+@pytest.mark.slow
 @given(st.integers(0, 10_000), st.integers(1, 12), st.integers(2, 3), st.booleans())
 @pytest.mark.filterwarnings("ignore:dcp is undefined")
 def test_several_statistics_have_the_values_of_each(

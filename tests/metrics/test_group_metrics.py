@@ -186,6 +186,7 @@ def test_intervals_cover():
     assert np.mean(covered, axis=0).min() >= 0.93
 
 
+@pytest.mark.slow
 def test_bootstrap_intervals_hold_the_value_and_are_reproduced(rows):
     first, again = (
         of(rows, "f1", confidence_level=0.9, n_resamples=9, random_state=3)
@@ -270,6 +271,7 @@ def test_metrics_by_name_function_partial_and_scorer(rows):
     assert of(rows, f1_score).by_group.columns.tolist() == ["f1_score"]
 
 
+@pytest.mark.slow
 def test_strata_have_tables_of_their_own(rows):
     result = of(
         rows,
@@ -406,6 +408,7 @@ def test_small_groups_are_undefined(rows):
         assert result.by_group[metric].isna().tolist() == [True, False]
 
 
+@pytest.mark.slow
 def test_a_bootstrap_of_few_rows_is_not_made(rows):
     groups = ["x"] * 9 + ["y"] * 291
     with pytest.warns(UndefinedMetricWarning, match="no interval for 'x'"):

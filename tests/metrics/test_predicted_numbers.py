@@ -82,6 +82,7 @@ def test_values_are_their_definitions(name, rows):
 fine = st.integers(-(2**11), 2**11).map(lambda whole: whole / 2**11)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BY_GROUP)
 @given(st.data(), st.integers(0, 41), st.sampled_from([-1, 1]), st.integers(1, 2000))
 def test_values_far_from_0_differ_as_values_near_0(name, data, power, sign, times):
@@ -198,6 +199,7 @@ def test_bad_input(people):
             call(None, salary, **given)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BY_GROUP)
 @given(salaries(), st.floats(1e-3, 1e3), st.floats(-1e3, 1e3))
 def test_intervals_hold_the_value_and_have_the_unit(name, rows, unit, origin):
@@ -290,6 +292,7 @@ def test_intervals_cover_skewed_numbers(name):
     assert covered >= 0.93 * 400
 
 
+@pytest.mark.slow
 def test_pooled_folds_of_a_regressor(people):
     X, salary, sex, _ = people
     for metric in (BY_GROUP["abcc"], mean_error_difference):

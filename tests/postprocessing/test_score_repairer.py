@@ -512,6 +512,7 @@ def test_shared_scores_leave_room_for_the_limit(decimals, max_mcdp):
     assert left <= max_mcdp - noise + 1e-9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "options",
     [{"max_mcdp": 0.1}, pytest.param({"repair_level": 0.7}, marks=pytest.mark.slow)],

@@ -140,7 +140,11 @@ def cases(scored):
         "several models": (
             y_true,
             {"plain": y_score, "flat": np.sqrt(y_score)},
-            {"y_pred": {"labels": (y_score > 0.3) * 1}, "sensitive_features": people},
+            {
+                "y_pred": {"labels": (y_score > 0.3) * 1},
+                "sensitive_features": people,
+                "metrics": LIGHT,
+            },
         ),
         "proxy": (y_true, y_score, {"group_probabilities": y_score.round(1)}),
         "numbers": (salary, predicted, {**real, "control_features": place}),
@@ -212,7 +216,7 @@ import pandas as pd
 from skfair.report import FairnessReport
 
 rng = np.random.default_rng(0)
-n = 800
+n = 300
 people = pd.DataFrame({
     "sex": rng.choice(["F", "M", "Ä"], n),
     "race": rng.choice([*"abc"], n),
@@ -222,7 +226,6 @@ y_score = np.clip(rng.beta(2, 3, n) + 0.1 * (people["sex"] == "M"), 0, 1)
 y_true = (rng.random(n) < y_score).astype(int)
 for kind, options in (
     ("scores", {"control_features": people["race"], "impact_ratios": True}),
-    ("weights", {"sample_weight": rng.random(n)}),
     ("numbers", {"scale": "real"}),
 ):
     report = FairnessReport.from_predictions(
@@ -257,7 +260,7 @@ def test_bytes_depend_on_no_hash_seed_place_time_or_threads(tmp_path):
         )
         files = folder.rglob("*.*")
         written.append({str(p.relative_to(folder)): p.read_bytes() for p in files})
-    assert len(written[0]) == 3 * 5
+    assert len(written[0]) == 2 * 5
     assert written[0] == written[1]
     for folder in (tmp_path / "two").iterdir():
         assert verify_bundle(folder).ok
@@ -284,9 +287,9 @@ def mutate(text, rng):
 
 
 @pytest.mark.parametrize(
-    "n", [25, pytest.param(500, marks=pytest.mark.slow)], ids=["few", "many"]
+    "n", [10, pytest.param(200, marks=pytest.mark.slow)], ids=["few", "many"]
 )
-def test_500_mutations_are_found(n, files, verify):
+def test_mutations_are_found(n, files, verify):
     assert_mutations_are_found(files, verify, n)
 
 
@@ -353,8 +356,9 @@ def test_a_forged_number_is_found_though_its_hash_is_forged(files, verify):
 
 @pytest.mark.slow
 @pytest.mark.promise("Every forged number of a bundle is found")
-def test_500_forged_numbers_are_found(files, verify):
-    assert_forgeries_are_found(files, verify, 500)
+def test_forged_numbers_are_found(files, verify):
+    # Were 2 % of all numbers believed, one of them would be among these in 95 %.
+    assert_forgeries_are_found(files, verify, 150)
 
 
 @pytest.mark.slow
@@ -428,6 +432,7 @@ def test_links_are_refused(files, verify, light, tmp_path, tmp_path_factory):
         light.to_bundle(tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.promise("With `min_cell` no count of a bundle is smaller")
 def test_no_count_is_below_min_cell(light, tmp_path):
     found, summary = round_trip(light, tmp_path / "new", min_cell=10)
@@ -566,6 +571,7 @@ def test_any_weights_are_added_up(make_report, scored, tmp_path, monkeypatch):
     np.testing.assert_allclose(before, after, rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_models_that_differ_in_few_rows_are_counted_without_them(
     make_report, scored, tmp_path
 ):

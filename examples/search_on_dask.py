@@ -13,7 +13,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.model_selection import GridSearchCV, train_test_split
 
 from skfair.datasets import make_biased_classification
-from skfair.metrics import get_fairness_scorer, mcdp, permutation_test
+from skfair.metrics import mcdp, permutation_test
 from skfair.model_selection import FairestWithin, GroupStratifiedKFold
 from skfair.postprocessing import MADDPostProcessor
 
@@ -42,14 +42,12 @@ X, X_test, y, y_test = train_test_split(X, y, test_size=0.4, stratify=y, random_
 boosting = HistGradientBoostingClassifier(
     categorical_features="from_dtype", max_iter=20, random_state=0
 )
+rule = FairestWithin("average_precision", "neg_mcdp", tolerance=0.95)
 search = GridSearchCV(
     MADDPostProcessor(boosting, sensitive_features="sex", cv=3, random_state=0),
     {"estimator__max_leaf_nodes": [4, 16], "repair_level": [0.0, 0.5, 1.0]},
-    scoring={
-        "average_precision": "average_precision",
-        "neg_mcdp": get_fairness_scorer("neg_mcdp", sensitive_features="sex"),
-    },
-    refit=FairestWithin("average_precision", "neg_mcdp", tolerance=0.95),
+    scoring=rule.scoring(sensitive_features="sex"),
+    refit=rule,
     cv=GroupStratifiedKFold(3, shuffle=True, random_state=0, sensitive_features="sex"),
     error_score="raise",
 )

@@ -15,7 +15,7 @@ from sklearn.model_selection import GridSearchCV, train_test_split
 
 from skfair.datasets import make_biased_classification
 from skfair.inspection import TradeOffDisplay
-from skfair.metrics import get_fairness_scorer, mcdp
+from skfair.metrics import mcdp
 from skfair.model_selection import (
     BestUnder,
     FairestWithin,
@@ -40,17 +40,15 @@ X, X_test, y, y_test = train_test_split(X, y, test_size=0.3, stratify=y, random_
 boosting = HistGradientBoostingClassifier(
     categorical_features="from_dtype", max_iter=20, random_state=0
 )
+rule = FairestWithin("average_precision", "neg_mcdp", tolerance=0.95)
 search = GridSearchCV(
     MADDPostProcessor(boosting, sensitive_features="sex", cv=3, random_state=0),
     {
         "estimator__max_leaf_nodes": [4, 16],
         "repair_level": [0.0, 0.25, 0.5, 0.75, 1.0],
     },
-    scoring={
-        "average_precision": "average_precision",
-        "neg_mcdp": get_fairness_scorer("neg_mcdp", sensitive_features="sex"),
-    },
-    refit=FairestWithin("average_precision", "neg_mcdp", tolerance=0.95),
+    scoring=rule.scoring(sensitive_features="sex"),
+    refit=rule,
     cv=GroupStratifiedKFold(3, shuffle=True, random_state=0, sensitive_features="sex"),
     error_score="raise",
 ).fit(X, y)

@@ -22,7 +22,7 @@ from sklearn.preprocessing import StandardScaler
 from skfair.datasets import make_biased_classification
 from skfair.exceptions import MitigationWarning
 from skfair.inprocessing import DiffMCDPClassifier, MCDPReweighter
-from skfair.metrics import get_fairness_scorer, mcdp
+from skfair.metrics import mcdp
 from skfair.model_selection import FairestWithin
 
 # %%
@@ -70,16 +70,14 @@ models = {
     ),
 }
 strengths = [0.0, 0.3, 0.6, 0.9]
+rule = FairestWithin("average_precision", "neg_mcdp", tolerance=0.95)
 searches = {}
 for name, (model, strength) in models.items():
     search = GridSearchCV(
         model,
         {strength: strengths},
-        scoring={
-            "average_precision": "average_precision",
-            "neg_mcdp": get_fairness_scorer("neg_mcdp"),
-        },
-        refit=FairestWithin("average_precision", "neg_mcdp", tolerance=0.95),
+        scoring=rule.scoring(),
+        refit=rule,
         cv=3,
         error_score="raise",
     )

@@ -9,7 +9,8 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
-from itertools import compress, pairwise
+from functools import partial
+from itertools import compress, pairwise, repeat
 from numbers import Number
 from typing import Any, Literal
 
@@ -223,18 +224,18 @@ or Groups
 
 
 def resolve_groups(
-    sensitive_features: Any,
+    data: Any,
     *,
     n_samples: int,
     X: Any = None,
     selector: Selector | None = None,
+    argument: str = "sensitive_features",
 ) -> Groups:
     """Find the groups of `n_samples` rows: given labels, or else columns of X.
 
     Parameters
     ----------
-    sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns), \
-Groups or None
+    data : array-like of shape (n_samples,) or (n_samples, n_columns), Groups or None
         Given labels, which take precedence over `selector`.
     n_samples : int
         Number of rows that the groups must have.
@@ -243,6 +244,8 @@ Groups or None
     selector : str, int, list of str, list of int, or callable, default=None
         Column name, column position, several of either (their intersection), or
         a function of X that returns group labels or a `Groups`.
+    argument : str, default="sensitive_features"
+        Name of the labels in messages.
 
     Returns
     -------
@@ -262,68 +265,6 @@ Groups or None
     >>> resolve_groups(None, n_samples=2, X=X, selector="sex")
     Groups(2 rows; 'F': 1, 'M': 1)
     """
-    return _resolve("sensitive_features", sensitive_features, n_samples, X, selector)
-
-
-def resolve_strata(
-    control_features: Any,
-    *,
-    n_samples: int,
-    X: Any = None,
-    selector: Selector | None = None,
-) -> Groups:
-    """Find the strata of `n_samples` rows, within which groups are compared.
-
-    Parameters
-    ----------
-    control_features : array-like of shape (n_samples,) or (n_samples, n_columns), \
-Groups or None
-        Given strata, which take precedence over `selector`; the true labels are strata,
-        too. Several columns stand for their intersection. Rows with the code -1 of a
-        `Groups`, as ``encode_groups(..., missing="drop")`` gives them to missing
-        values, belong to no stratum and are left out. Its `min_group_size` is the
-        smallest number of rows of a stratum that is not left out.
-    n_samples : int
-        Number of rows that the strata must have.
-    X : array-like or dataframe of shape (n_samples, n_features), default=None
-        Data from which `selector` takes columns.
-    selector : str, int, list of str, list of int, or callable, default=None
-        Column name, column position, several of either (their intersection), or
-        a function of X that returns strata or a `Groups`.
-
-    Returns
-    -------
-    Groups
-        `codes` are positions of strata in `labels`, -1 for rows in none of them.
-
-    Raises
-    ------
-    ValueError
-        If there are neither strata nor a selector, if X has no such column, or on
-        missing values or a wrong length.
-
-    See Also
-    --------
-    resolve_groups : The same for `sensitive_features`.
-
-    Examples
-    --------
-    Among the rows of one true label only:
-
-    >>> import numpy as np
-    >>> from skfair.groups import encode_groups, resolve_strata
-    >>> y_true = np.array([0, 1, 1])
-    >>> positives = encode_groups(np.where(y_true == 1, 1, None), missing="drop")
-    >>> resolve_strata(positives, n_samples=3).codes.tolist()
-    [-1, 0, 0]
-    """
-    return _resolve("control_features", control_features, n_samples, X, selector)
-
-
-def _resolve(
-    argument: str, data: Any, n_samples: int, X: Any, selector: Selector | None
-) -> Groups:
-    """Find the groups or strata of the rows, given or in columns of X."""
     if data is None:
         if selector is None:
             raise ValueError(
@@ -331,7 +272,7 @@ def _resolve(
                 f"({n_samples}, n_columns), given by name: {argument}=labels."
             )
         data = select_columns(X, selector, argument)
-    else:
+    elif X is not None:
         warn_if_reordered(**{"X": X, argument: data})
     n_samples = check_integer("n_samples", n_samples, 0)
     if isinstance(data, Groups):
@@ -339,8 +280,16 @@ def _resolve(
         _check_codes(groups, argument)
     else:
         groups = _encode(data, "raise", argument)
-    check_length(argument, len(groups), n_samples, _tip_about_names(data))
+    if groups.codes.shape != (n_samples,):
+        check_length(argument, len(groups), n_samples, _tip_about_names(data))
     return groups
+
+
+#: Finds the strata of rows, within which groups are compared, in the same way. The true
+#: labels are strata, too. Rows with the code -1 of a `Groups`, as `encode_groups(...,
+#: missing="drop")` gives them to missing values, belong to no stratum. Its
+#: `min_group_size` is the smallest number of rows of a stratum that is not left out.
+resolve_strata = partial(resolve_groups, argument="control_features")
 
 
 def _check_codes(groups: Groups, argument: str) -> None:
@@ -689,10 +638,12 @@ def _with_plain_labels(
     NaN is missing, also where pandas tells it from NA, and so is a label of several
     columns with a missing value among them.
     """
-    values = tuple(None if _is_missing(one) else plain_label(one) for one in found)
-    labels = [*dict.fromkeys(value for value in values if value is not None)]
-    labels = labels if in_order else sort_labels(labels)
-    return recode(codes, values, tuple(labels)), tuple(labels)
+    if not {*map(type, found)} <= _NEVER_MISSING:
+        found = [None if _is_missing(one) else plain_label(one) for one in found]
+    distinct = dict.fromkeys(found)
+    distinct.pop(None, None)
+    labels = [*distinct] if in_order else sort_labels(distinct)
+    return recode(codes, found, tuple(labels)), tuple(labels)
 
 
 def _is_missing(label: Any) -> bool:
@@ -700,8 +651,9 @@ def _is_missing(label: Any) -> bool:
     return any(map(pd.isna, label if isinstance(label, tuple) else (label,)))
 
 
-#: Labels of these types are as they are in every container.
-_PLAIN = (str, int, float, bool)
+#: Labels of these types are as they are in every container; a float may be NaN.
+_PLAIN = {str, int, float, bool}
+_NEVER_MISSING = _PLAIN - {float}
 
 
 def plain_label(label: Any) -> Any:
@@ -901,11 +853,11 @@ def keep_labels(groups: Groups, kept: Iterable[Any]) -> Groups:
     return with_labels(groups, tuple(compress(groups.labels, kept)))
 
 
-def recode(codes: NDArray[Any], found: Labels, labels: Labels) -> Codes:
+def recode(codes: NDArray[Any], found: Sequence[Hashable], labels: Labels) -> Codes:
     """Turn positions in `found` into positions in `labels`, -1 where there is none."""
-    position = {label: i for i, label in enumerate(labels)}
+    position = dict(zip(labels, range(len(labels)), strict=True))
     # The last entry serves the rows left out, whose code is -1.
-    lookup = np.array([position.get(label, -1) for label in found] + [-1])
+    lookup = np.array([*map(position.get, found, repeat(-1)), -1])
     return _smallest(lookup[codes], len(labels))
 
 
@@ -918,8 +870,10 @@ def _smallest(codes: NDArray[Any], n_labels: int) -> Codes:
 def count_codes(codes: Codes, n_labels: int) -> Integers:
     """Count the rows of each code, those left out (-1) excepted."""
     if n_labels <= _MAX_COMPARED:
-        counts = [np.count_nonzero(codes == code) for code in range(n_labels)]
-        return np.array(counts, dtype=np.intp)
+        counts = np.empty(n_labels, dtype=np.intp)
+        for code in range(n_labels):
+            counts[code] = np.count_nonzero(codes == code)
+        return counts
     if codes.size and codes.min() < 0:
         codes = codes[codes >= 0]
     return np.bincount(codes, minlength=n_labels)
@@ -1008,7 +962,7 @@ def drop_weightless(
     and weights of the other rows, and their number in each group.
     """
     weights = check_weights(sample_weight, len(values))
-    codes, counts = groups.codes, groups.sizes()
+    codes, counts = groups.codes, count_codes(groups.codes, len(groups.labels))
     kept = None if counts.sum() == len(codes) else codes >= 0
     if weights is not None and not weights.all():
         kept = (codes >= 0) & (weights > 0)

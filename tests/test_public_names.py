@@ -6,12 +6,14 @@ import inspect
 import math
 import pkgutil
 import re
+from functools import cached_property
 from pathlib import Path
 
 import pytest
 
 import skfair
 
+PROPERTY = property | cached_property
 FILE = Path(__file__).with_name("public_names.txt")
 WRITE = "python tests/test_public_names.py"
 
@@ -25,7 +27,7 @@ def signature_text(function):
 
 def lines_of(name, value):
     """Name a public object, and what is public in it if it is a class of skfair."""
-    if isinstance(value, property) or not callable(value):
+    if isinstance(value, PROPERTY) or not callable(value):
         return [name]
     if inspect.isclass(value) and issubclass(value, Exception):
         return [name]
@@ -39,9 +41,9 @@ def lines_of(name, value):
         # scikit-learn adds the methods of metadata routing.
         if member.startswith("_") or member.endswith("_request"):
             continue
-        one = held if isinstance(held, property) else getattr(value, member)
+        one = held if isinstance(held, PROPERTY) else getattr(value, member)
         # Fields of a dataclass with a default stand in its signature.
-        if isinstance(one, property) or callable(one):
+        if isinstance(one, PROPERTY) or callable(one):
             lines += lines_of(f"{name}.{member}", one)
     return lines
 

@@ -112,12 +112,16 @@ def as_array(values: Any, name: str, n_samples: int | None = None) -> NDArray[An
 
     With `n_samples` it must have one axis, of that length.
     """
-    check_unmasked(values, name)
-    refuse_tables_elsewhere(values, name)
-    try:
-        array = np.asarray(values)
-    except ValueError as error:
-        raise ValueError(f"{name} must have the shape of an array: {error}") from error
+    if type(values) is np.ndarray:
+        array = values
+    else:
+        check_unmasked(values, name)
+        refuse_tables_elsewhere(values, name)
+        try:
+            array = np.asarray(values)
+        except ValueError as error:
+            must = f"{name} must have the shape of an array"
+            raise ValueError(f"{must}: {error}") from error
     if not array.dtype.isnative:  # pandas knows no other order of bytes
         array = array.astype(array.dtype.newbyteorder("="))
     if array.dtype.kind == "T":  # pandas knows no strings of variable length
@@ -205,7 +209,9 @@ def check_scores(y_score: ArrayLike, name: str = "y_score", tip: str = "") -> Fl
     """Return scores as floats in [0, 1], clipped where they leave it by rounding."""
     scores = as_array(y_score, name)
     check_shape(scores, name)
-    scores = np.ascontiguousarray(_to_numbers(scores, name))
+    if scores.dtype != np.float64:
+        scores = _to_numbers(scores, name)
+    scores = np.ascontiguousarray(scores)
     if not lie_in_unit_interval(scores):
         bad = ~((scores >= -ROUNDING) & (scores <= 1 + ROUNDING))
         if bad.any():
@@ -317,7 +323,8 @@ def check_y_true(
     values = as_array(y_true, "y_true", len(scores))
     if len(values) == 0:
         return
-    check_no_missing(values, "y_true")
+    if values.dtype.kind not in "biu":
+        check_no_missing(values, "y_true")
     if scale != "probability":
         return
     if values.dtype.kind in "biuf":

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import wraps
 from inspect import signature
@@ -76,13 +77,30 @@ def warns_if_reordered(function: Callable[P, R]) -> Callable[P, R]:
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
         if not warn_if_reordered(**dict(zip(names, args, strict=False)) | kwargs):
             return function(*args, **kwargs)
-        token = _has_warned.set(True)
-        try:
+        with rows_are_not_warned_of():
             return function(*args, **kwargs)
-        finally:
-            _has_warned.reset(token)
 
     return call
+
+
+@contextmanager
+def rows_are_not_warned_of() -> Iterator[None]:
+    """Let calls made in this context not warn of rows: the user knows."""
+    token = _has_warned.set(True)
+    try:
+        yield
+    finally:
+        _has_warned.reset(token)
+
+
+def warn_of_means(name: str) -> None:
+    """Warn that the means of numbers between 0 and 1 are no rates of decisions."""
+    if not _has_warned.get():
+        warn_user(
+            f"y_pred holds numbers between 0 and 1, such as probabilities, and {name} "
+            "compares their means: threshold=0.5 compares decisions, scale='real' "
+            "means without this warning."
+        )
 
 
 def _is_reordered(first: pd.Index[Any], second: pd.Index[Any]) -> bool:

@@ -15,9 +15,8 @@ from skfair.inspection import _drawing
 from skfair.inspection._display import PredictionsDisplay, stratum_of_largest
 from skfair.metrics import calibration_gap
 from skfair.metrics._calibration_gap import (
-    labelled_rows,
     largest_curve_gap,
-    rows_by_score,
+    steps_of_rows,
 )
 from skfair.metrics._inputs import collected_reasons
 
@@ -197,10 +196,10 @@ class CalibrationGapDisplay(PredictionsDisplay):
         columns = y_true, y_score, sensitive_features, sample_weight
         columns, name = stratum_of_largest(metric, columns, control_features, name)
         with collected_reasons() as reasons:
-            labelled = labelled_rows("calibration_gap", *columns, pos_label)
-        if labelled is None:
+            counted = steps_of_rows(*columns, pos_label)
+        if counted is None:
             raise ValueError(f"There is nothing to draw: {'; '.join(reasons)}.")
-        rows, statistic = rows_by_score(labelled), labelled.statistic
+        rows, statistic = counted
         scores, curves = zip(*rows.curves(), strict=True)
         value, score, _ = largest_curve_gap(rows)
         display = cls(

@@ -42,10 +42,10 @@ from skfair.groups import (
     labels_and_groups,
     resolve_groups,
     resolve_strata,
+    why_undefined,
 )
 from skfair.inspection._drawing import folded, plain_text, require_matplotlib
 from skfair.metrics import permutation_test
-from skfair.metrics._inputs import undefined_reason
 from skfair.metrics._pairs import grouped_scores
 from skfair.metrics._spec import unwrapped
 from skfair.metrics._strata import results_by_stratum, warn_of_results
@@ -490,7 +490,7 @@ def comparable_scores(
     statistic = grouped_scores(
         y_true, y_score, sensitive_features, sample_weight, scale, scales=scales
     )
-    reason = undefined_reason(statistic)
+    reason = why_undefined(statistic.labels, statistic.counts, statistic.min_group_size)
     if reason is not None:
         raise ValueError(f"sensitive_features leave nothing to compare: {reason}.")
     return statistic

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from skfair._rows import Countable, Rows
-from skfair._utils._arrays import Bools, Floats, Integers
+from skfair._utils._arrays import Floats, Integers
 from skfair.groups import drop_weightless, resolve_groups
 from skfair.metrics._evaluate import never, specify
 from skfair.metrics._inputs import (
@@ -68,54 +68,41 @@ class Steps(NamedTuple):
         return curve_blocks(*parts, len(self.shares), _BLOCK)
 
 
-class LabelledRows(NamedTuple):
-    """Scores, true labels and groups of rows, in the order in which they were given."""
-
-    scores: Floats
-    positive: Bools
-    codes: NDArray[Any]
-    weights: Any  # None where each row counts once
-    #: The true labels of each group.
-    statistic: GroupedOutcomes
-
-
-def labelled_rows(
-    name: str,
+def steps_of_rows(
     y_true: Any,
     y_score: Any,
     sensitive_features: Any,
     sample_weight: Any,
     pos_label: Any,
-) -> LabelledRows | None:
-    """Check rows; None with a warning where groups cannot be compared."""
+) -> tuple[Steps, GroupedOutcomes] | None:
+    """Sort rows by score, and count the true labels of each group.
+
+    Equal scores, groups and outcomes are one step. None with a warning where groups
+    cannot be compared.
+    """
     refuse_statistics(y_score, "y_score")
     scores, positive = labelled_scores(y_true, y_score, pos_label)
     groups = resolve_groups(sensitive_features, n_samples=len(scores))
     statistic = GroupedOutcomes.from_outcomes(
         positive, sensitive_features=groups, sample_weight=sample_weight
     )
-    if warn_if_undefined(name, statistic):
+    if warn_if_undefined("calibration_gap", statistic):
         return None
     rows, codes, weights, _ = drop_weightless(
         np.arange(len(scores)), groups, sample_weight
     )
     if len(rows) < len(scores):
         scores, positive = scores[rows], positive[rows]
-    return LabelledRows(scores, positive, codes, weights, statistic)
-
-
-def rows_by_score(rows: LabelledRows) -> Steps:
-    """Sort rows by score; equal scores, groups and outcomes are one step."""
-    totals = rows.statistic.totals
+    totals = statistic.totals
     # One sort by score, group and outcome, in as few bits as possible.
     small = np.int8 if len(totals) < 2**6 else np.intp
-    cells: Any = 2 * rows.codes.astype(small) + rows.positive
+    cells: Any = 2 * codes.astype(small) + positive
     scores, cells, weights = sort_scores(
-        rows.scores, cells, rows.weights, n_groups=2 * len(totals)
+        scores, cells, weights, n_groups=2 * len(totals)
     )
     codes = cells >> 1
     steps: Any = weights / totals[codes] * ((cells & 1) - scores)
-    return Steps(scores, codes, steps, totals / totals.sum())
+    return Steps(scores, codes, steps, totals / totals.sum()), statistic
 
 
 def score_cells(rows: Rows) -> Integers:
@@ -342,11 +329,12 @@ default=None
     >>> calibration_gap(y_true, y_score, sensitive_features=list("aaaabbbb"))
     0.25
     """
-    given = y_true, y_score, sensitive_features, sample_weight, pos_label
-    found = labelled_rows("calibration_gap", *given)
-    if found is None:
+    counted = steps_of_rows(
+        y_true, y_score, sensitive_features, sample_weight, pos_label
+    )
+    if counted is None:
         return math.nan
-    return gap_of_steps(None, rows_by_score(found), multigroup=multigroup)
+    return gap_of_steps(None, counted[0], multigroup=multigroup)
 
 
 def gap_of_steps(

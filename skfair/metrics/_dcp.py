@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import compress
 from typing import Any, Self, get_args
 
 import narwhals as nw
@@ -21,12 +20,9 @@ from skfair._utils._warnings import warns_if_reordered
 from skfair.metrics._dcp_search import (
     RowResult,
     SearchMethod,
-    candidate_losses,
     check_time_limit,
     etas,
-    explained_shares,
     solve_rows,
-    vertices_of_two,
 )
 from skfair.metrics._evaluate import always, specify
 from skfair.metrics._inputs import (
@@ -39,54 +35,6 @@ from skfair.statistics import GroupedConfusion
 
 #: Sums that differ from one by more come from another scale, such as percentages.
 _MAX_SUM_TOLERANCE = 0.1
-#: Groups up to which several statistics are evaluated at once; it takes memory.
-_FEW_GROUPS = 100
-
-
-def _values_of_many(
-    statistics: Sequence[GroupedConfusion], **options: Any
-) -> list[float]:
-    """DCP of several statistics of the same groups, at once where classes are two."""
-    weights = [_weights(statistic) for statistic in statistics]
-    together = [
-        not options
-        and statistic.shape[1] == 2 <= len(statistic) <= _FEW_GROUPS
-        and statistic.min() > 0
-        for statistic in weights
-    ]
-    at_once = iter(
-        _values_of_two(
-            np.array(
-                [statistic.confusion for statistic in compress(statistics, together)]
-            ),
-            np.array([*compress(weights, together)]),
-        )
-        if any(together)
-        else ()
-    )
-    values = []
-    for statistic, easy in zip(statistics, together, strict=True):
-        value = next(at_once) if easy else dcp(None, statistic, **options)
-        values.append(
-            math.nan if easy and warn_if_undefined("dcp", statistic) else value
-        )
-    return values
-
-
-def _values_of_two(confusion: Floats, weights: Floats) -> list[float]:
-    """DCP of two classes, each with rows in all groups; statistics come first."""
-    eta = np.empty(weights.shape)
-    for y in range(2):
-        rates = confusion[:, :, y]
-        vertices, _ = vertices_of_two(rates, weights[:, :, y])
-        rows, losses = candidate_losses(vertices, rates, weights[:, :, y])
-        best = losses.argmin(axis=1)[:, None, None]
-        baseline = np.take_along_axis(rows, best, axis=1)[:, 0]
-        baseline = baseline / baseline.sum(axis=1, keepdims=True)
-        eta[:, :, y] = 1.0 - explained_shares(baseline, rates)
-    # Of one statistic these are the sums in `DCPResult`, in the same order.
-    sums: list[float] = (weights * eta).sum(axis=1).sum(axis=1).tolist()
-    return sums
 
 
 def _weights(statistic: GroupedConfusion) -> Floats:
@@ -94,7 +42,7 @@ def _weights(statistic: GroupedConfusion) -> Floats:
     return statistic.group_weights[:, None] * statistic.label_frequencies
 
 
-@specify(statistic=GroupedConfusion, compares_errors=always, of_many=_values_of_many)
+@specify(statistic=GroupedConfusion, compares_errors=always)
 def dcp(
     y_true: ArrayLike | None,
     y_pred: ArrayLike | GroupedConfusion,

@@ -375,58 +375,39 @@ def enumerate_row(rates: Floats, weights: Floats, clock: Clock) -> RowResult | N
         vertex = best_vertex(*everywhere, rates, weights, clock)
     if vertex is None:
         return None
-    candidates, losses = candidate_losses(vertex.baseline, rates, weights)
+    # The noise moves the vertex. Where groups are equal, the row of one of them is the
+    # optimum, and is exact.
+    candidates = np.vstack([vertex.baseline, rates])
+    step = max(1, _GROWN_AT_ONCE // rates.size)
+    losses = np.concatenate(
+        [
+            row_losses(candidates[start : start + step], rates, weights)
+            for start in range(0, len(candidates), step)
+        ]
+    )
     best = int(losses.argmin())
     loss = float(losses[best])
     lower = max(min(vertex.lower, loss) - LOSS_ROUNDING, 0.0)
     return RowResult(lower, loss, candidates[best], vertex.n_nodes)
 
 
-def candidate_losses(
-    baseline: Floats, rates: Floats, weights: Floats
-) -> tuple[Floats, Floats]:
-    """Rows that may be the best one, a vertex and the rates of groups, and losses.
-
-    The noise moves the vertex found. Where groups are equal, the row of one of them is
-    the optimum, and is exact. Further axes, of problems, come first.
-    """
-    candidates = np.concatenate([baseline[..., None, :], rates], axis=-2)
-    step = max(1, _GROWN_AT_ONCE // rates.size)
-    losses = [
-        row_losses(
-            candidates[..., start : start + step, :], rates[..., None, :, :], weights
-        )
-        for start in range(0, candidates.shape[-2], step)
-    ]
-    return candidates, np.concatenate(losses, axis=-1)
-
-
 def best_of_two(rates: Floats, weights: Floats) -> RowResult:
-    """Find the best vertex of two classes, the one that `best_vertex` finds."""
-    baseline, n_nodes = vertices_of_two(rates, weights)
-    loss = float(row_losses(baseline, rates, weights))
-    return RowResult(loss, loss, baseline, int(n_nodes))
-
-
-def vertices_of_two(rates: Floats, weights: Floats) -> tuple[Floats, Integers]:
-    """Best vertex of two classes, and the number of vertices; problems come first.
+    """Find the best vertex of two classes, the one that `best_vertex` finds.
 
     The vertices are the classes alone, and the rates of each group that uses both.
     """
-    generic = rates * (1 + _TIE_BREAK * _noise(rates.shape[-2:]))
-    first, second = generic[..., 0], generic[..., 1]
+    generic = rates * (1 + _TIE_BREAK * _noise(rates.shape))
+    first, second = generic.T
     both = (first > 0) & (second > 0)
     ratios = np.divide(second, first, out=np.ones_like(first), where=both)
-    shares = np.minimum(first[..., None, :], second[..., None, :] / ratios[..., None])
-    explained = (shares @ weights[..., None])[..., 0] * (1 + ratios)
+    shares = np.minimum(first, second / ratios[:, None])
+    explained = (shares @ weights) * (1 + ratios)
     explained[~both] = -np.inf
-    alone = (np.swapaxes(generic, -1, -2) @ weights[..., None])[..., 0]
-    best = np.concatenate([alone, explained], axis=-1).argmax(axis=-1)
-    vertices = np.stack([1 / (1 + ratios), ratios / (1 + ratios)], axis=-1)
-    ends = np.broadcast_to(np.eye(2), (*rates.shape[:-2], 2, 2))
-    vertices = np.concatenate([ends, vertices], axis=-2)
-    rows = np.take_along_axis(vertices, best[..., None, None], axis=-2)
-    return rows[..., 0, :], 2 + both.sum(axis=-1)
+    best = int(np.concatenate([generic.T @ weights, explained]).argmax())
+    vertices = np.column_stack([np.ones_like(ratios), ratios]) / (1 + ratios)[:, None]
+    baseline = np.vstack([np.eye(2), vertices])[best]
+    loss = float(row_losses(baseline, rates, weights))
+    return RowResult(loss, loss, baseline, 2 + int(both.sum()))
 
 
 @lru_cache(maxsize=64)

@@ -13,6 +13,7 @@ from inspect import signature
 from typing import Any, TypeVar, cast, get_args
 
 import numpy as np
+import pandas as pd
 
 from skfair._utils._validation import check_choice
 from skfair._utils._warnings import warns_if_reordered
@@ -28,6 +29,8 @@ from skfair.statistics._statistic import GroupedStatistic
 
 Metric = TypeVar("Metric", bound=Callable[..., Any])
 
+#: Tables of these types have an index, whose order may differ from that of others.
+_WITH_INDEX = (pd.Series, pd.DataFrame)
 #: Options that mean the same for every metric which has them.
 _SHARED = {
     "multigroup": get_args(Multigroup),
@@ -52,13 +55,11 @@ def check_shared(options: Mapping[str, Any]) -> None:
             check_choice(name, options[name], choices)
 
 
-def refuse_sorted_rows(name: str, y_pred: Any) -> None:
+def refuse_sorted_rows(name: str) -> None:
     """Raise in a call by scikit-learn's `metric_at_thresholds`, direct or not.
 
     Its decisions have 32 bits. Only of these the callers are looked at.
     """
-    if not isinstance(y_pred, np.ndarray) or y_pred.dtype != np.int32:
-        return
     frame = sys._getframe(2)
     while frame.f_code.co_name != "metric_at_thresholds" or (
         frame.f_globals.get("__name__", "").partition(".")[0] != "sklearn"
@@ -93,10 +94,17 @@ def specify(
             **known,
         )
 
-        @warns_if_reordered
         @wraps(function)
         def metric(*args: Any, **kwargs: Any) -> Any:
-            refuse_sorted_rows(function.__name__, args[1] if len(args) > 1 else None)
+            for values in (*args, *kwargs.values()):
+                if isinstance(values, _WITH_INDEX):
+                    return of_tables(*args, **kwargs)
+            return evaluate(*args, **kwargs)
+
+        @wraps(function)
+        def evaluate(*args: Any, **kwargs: Any) -> Any:
+            if len(args) > 1 and getattr(args[1], "dtype", None) == np.int32:
+                refuse_sorted_rows(function.__name__)
             statistic = len(args) == 2 and isinstance(args[1], GroupedStatistic)
             if len(args) != 2 or (
                 kwargs.get("sensitive_features") is None and not statistic
@@ -114,6 +122,7 @@ def specify(
                 return function(*args, **kwargs)
             return evaluate_classes(specification, *args, **kwargs)
 
+        of_tables = warns_if_reordered(evaluate)
         register(metric, specification)
         return cast(Metric, metric)
 

@@ -556,7 +556,8 @@ default=None
     recall      0.5
     Name: value, dtype: float64
     """
-    refuse_sorted_rows("group_metrics", y_pred)
+    if getattr(y_pred, "dtype", None) == np.int32:
+        refuse_sorted_rows("group_metrics")
     level = confidence_level
     if level is not None:
         level = check_real(

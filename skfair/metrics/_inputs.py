@@ -409,19 +409,19 @@ _ADVICE = (
 )
 
 
-def undefined_reason(statistic: AnyStatistic) -> str | None:
-    """Say why groups cannot be compared, with their names; None if they can."""
-    return why_undefined(statistic.labels, statistic.counts, statistic.min_group_size)
-
-
 def warn_if_undefined(name: str, statistic: AnyStatistic) -> bool:
     """Whether groups cannot be compared; if so, the reason names the groups."""
-    reason = undefined_reason(statistic)
+    labels, counts, smallest = (
+        statistic.labels,
+        statistic.counts,
+        statistic.min_group_size,
+    )
+    reason = why_undefined(labels, counts, smallest)
     if reason is not None:
-        rare = statistic.counts < max(statistic.min_group_size, 1)
-        warn_undefined(name, reason, _ADVICE if rare.any() else "")
-    else:
-        check_groups_of_numbers(name, statistic.labels, statistic.counts)
+        rare = (counts < max(smallest, 1)).any()
+        warn_undefined(name, reason, _ADVICE if rare else "")
+    elif len(labels) >= _MANY_NUMBERS:
+        check_groups_of_numbers(name, labels, counts)
     return reason is not None
 
 

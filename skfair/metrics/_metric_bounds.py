@@ -5,23 +5,24 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
-from typing import Any, NamedTuple, TypeAlias
+from functools import partial
+from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
-from skfair._utils._arrays import Floats, Integers
+from skfair._utils._arrays import Floats
 from skfair._utils._results import Result
 from skfair.metrics._inputs import check_multigroup, warn_if_undefined
 from skfair.metrics._pairs import Measure, Pair, blocks_of, compared_pairs
 from skfair.metrics._spec import (
+    Specification,
     check_known,
     check_metric,
     known_metrics,
     specification_of,
 )
 from skfair.statistics import GroupedCalibration, GroupedHistogram
+from skfair.statistics._grouped_histogram import sums_up_to
 from skfair.statistics._grouped_scores import MAX_EXACT, Gap
 
 #: More than the rounding of a sum of two distances.
@@ -167,154 +168,96 @@ def metric_bounds(
         check_bins(histogram.n_bins, **own)
         value = metric(None, histogram.at_edges(), **options)
         return MetricBounds(value, value)
-    on_band, limit = on_band_of(metric, **options)
+    on_band, limit = _bounds_of_gap(specification, given)
     if warn_if_undefined(specification.name, histogram):
         return MetricBounds(math.nan, math.nan)
     pairs: Sequence[Pair] = compared_pairs(histogram.n_groups, multigroup)
+    lower = upper = 0.0
     # Few bins show which pairs may have the largest value.
-    coarse = histogram.coarsen(min(_FEW_BINS, histogram.n_bins))
-    lower = 0.0
-    for some in coarse, histogram:
-        cells = _cells_of(some)
-        bounds, pairs = largest_bounds(cells, pairs, on_band, lower, limit=limit)
-        lower = bounds.lower
-    return bounds
+    for cells in histogram.coarsen(min(_FEW_BINS, histogram.n_bins)), histogram:
+        lower, upper, pairs = _largest_bounds(cells, pairs, on_band, limit, lower)
+    return MetricBounds(lower, upper)
 
 
-class Band(NamedTuple):
-    """Step functions that a difference of two CDFs lies between.
-
-    From ``scores[i]`` on it is at least ``low[i] / scale`` and at most
-    ``high[i] / scale``; below the first score, and from the last on, it is 0.
-    """
-
-    scores: Floats
-    low: NDArray[Any]
-    high: NDArray[Any]
-    scale: float
+#: Bounds of a metric of a difference of CDFs, from its least and its largest values.
+OnBand: TypeAlias = Callable[[Gap, Gap], tuple[float, float]]
 
 
-#: Bounds of a metric of a difference of CDFs that lies within a band.
-OnBand: TypeAlias = Callable[[Band], tuple[float, float]]
-
-
-@dataclass(frozen=True, eq=False)
-class Cells:
-    """Weights of cells, and the least and largest score of each, sorted by group.
-
-    Cells of a group do not overlap and are sorted, but need not be of equal width.
-    """
-
-    codes: Integers
-    lows: Floats
-    highs: Floats
-    weights: NDArray[Any]
-    totals: NDArray[Any]
-
-    @cached_property
-    def everyone(self) -> tuple[Floats, NDArray[Any], NDArray[Any]]:
-        """Scores at which a CDF may rise, and bounds of everyone's sums of weights."""
-        scores = np.unique(np.concatenate([self.lows, self.highs]))
-        return (
-            scores,
-            _sums(self.highs, self.weights, scores),
-            _sums(self.lows, self.weights, scores),
-        )
-
-    def of_group(self, group: int) -> tuple[Floats, Floats, NDArray[Any]]:
-        """Least scores, largest scores and weights of the cells of one group."""
-        start, stop = np.searchsorted(self.codes, [group, group + 1])
-        return self.lows[start:stop], self.highs[start:stop], self.weights[start:stop]
-
-    def band(self, first: int, second: int | None) -> Band:
-        """Bound the CDF of one group minus that of another, or of everyone (None).
-
-        The CDF of a group is largest if all rows of a cell have the least score, and
-        smallest if all have the largest.
-        """
-        lows, highs, weights = self.of_group(first)
-        ours = self.totals[first]
-        theirs = self.totals.sum() if second is None else self.totals[second]
-        exact = weights.dtype.kind == "i" and float(ours) * float(theirs) < MAX_EXACT
-        up, down = (theirs, ours) if exact else (1 / ours, 1 / theirs)
-        if second is None:
-            scores, late, early = self.everyone
-        else:
-            others = self.of_group(second)
-            scores = np.unique(np.concatenate([lows, highs, *others[:2]]))
-            early, late = (_sums(at, others[2], scores) for at in others[:2])
-        our_early, our_late = (_sums(at, weights, scores) for at in (lows, highs))
-        if second is None:  # the group stands on both sides
-            early, late, up = early - our_early, late - our_late, up - down
-        low = up * our_late - down * early
-        high = up * our_early - down * late
-        if not exact:
-            np.clip(low, -1, 1, out=low)
-            np.clip(high, -1, 1, out=high)
-        low[-1] = high[-1] = 0  # both CDFs end at 1, without rounding
-        return Band(scores, low, high, float(ours * theirs if exact else 1.0))
-
-
-def _sums(at: Floats, weights: NDArray[Any], scores: Floats) -> NDArray[Any]:
-    """Weight at or below each of sorted scores, which include all of `at`."""
-    order = np.argsort(at, kind="stable")
-    sums = np.concatenate([[0], np.cumsum(weights[order])])
-    steps = np.searchsorted(scores, at[order])
-    lengths = np.diff(np.concatenate([[0], steps, [len(scores)]]))
-    return np.repeat(sums, lengths)
-
-
-def _cells_of(histogram: GroupedHistogram) -> Cells:
-    """Cells of a histogram."""
-    parts = histogram.codes, histogram.lows, histogram.highs, histogram.weights
-    return Cells(*parts, histogram.totals)
-
-
-def on_band_of(metric: Callable[..., float], **options: Any) -> tuple[OnBand, OnBand]:
+def _bounds_of_gap(
+    specification: Specification, options: dict[str, Any]
+) -> tuple[OnBand, OnBand]:
     """Find what bounds a metric of the gap of two CDFs, and a seminorm above it."""
-    check_metric(metric)
-    specification, given = specification_of(metric)
-    given |= options
     make = specification.on_band or specification.measure
-    if make is not None:
-        own = check_known(specification, given, make, what="bounds")
+    if make is None:
+        bounded = [
+            other.name
+            for other in known_metrics().values()
+            if other.on_band
+            or other.measure
+            or other.check_bins
+            or other.bounds_by_label
+        ]
+        raise ValueError(
+            f"metric must be one of {', '.join(bounded)}, whose bounds are known, got "
+            f"{specification.function!r}."
+        )
+    own = check_known(specification, options, make, what="bounds")
     if specification.on_band is not None:
         on_band = specification.on_band(**own)
         return on_band, on_band
-    if specification.measure is not None:
-        measure = specification.measure(**own)
-        distance = specification.distance or measure
-        return partial(_bound_measure, measure), partial(_bound_measure, distance)
-    bounded = [
-        one.name
-        for one in known_metrics().values()
-        if one.on_band or one.measure or one.check_bins or one.bounds_by_label
-    ]
-    raise ValueError(
-        f"metric must be one of {', '.join(bounded)}, whose bounds are known, got "
-        f"{metric!r}."
-    )
+    measure: Any = make(**own)
+    distance = specification.distance or measure
+    return partial(_bound_measure, measure), partial(_bound_measure, distance)
 
 
-def _bound_measure(measure: Measure, band: Band) -> tuple[float, float]:
+def _bound_measure(measure: Measure, low: Gap, high: Gap) -> tuple[float, float]:
     """Measures of the least and of the largest absolute difference."""
-    least = np.maximum(np.maximum(band.low, -band.high), 0)
-    most = np.maximum(band.high, -band.low)
-    lower, upper = (
-        measure(Gap(band.scores, heights, band.scale, (1.0, 1.0)))
-        for heights in (least, most)
-    )
-    return lower, upper
+    least = np.maximum(np.maximum(low.signed, -high.signed), 0)
+    most = np.maximum(high.signed, -low.signed)
+    return measure(low._replace(signed=least)), measure(low._replace(signed=most))
 
 
-def largest_bounds(
-    cells: Cells,
+def band(
+    histogram: GroupedHistogram, first: int, second: int | None
+) -> tuple[Gap, Gap]:
+    """Least and largest CDF of one group minus that of another, or of everyone (None).
+
+    The CDF of a group is largest if all rows of a cell have the least score, and
+    smallest if all have the largest.
+    """
+    lows, highs, weights = histogram._cells_of(first)
+    totals = histogram.totals
+    ours = totals[first]
+    theirs = totals.sum() if second is None else totals[second]
+    exact = weights.dtype.kind == "i" and float(ours) * float(theirs) < MAX_EXACT
+    up, down = (theirs, ours) if exact else (1 / ours, 1 / theirs)
+    if second is None:
+        scores, early, late = histogram._of_everyone
+    else:
+        *ends, others = histogram._cells_of(second)
+        scores = np.unique(np.concatenate([lows, highs, *ends]))
+        early, late = (sums_up_to(at, others, scores) for at in ends)
+    our_early, our_late = (sums_up_to(at, weights, scores) for at in (lows, highs))
+    if second is None:  # the group stands on both sides
+        early, late, up = early - our_early, late - our_late, up - down
+    low = up * our_late - down * early
+    high = up * our_early - down * late
+    for signed in (low, high):
+        if not exact:
+            np.clip(signed, -1, 1, out=signed)
+        signed[-1] = 0  # both CDFs end at 1, without rounding
+    scale = float(ours * theirs if exact else 1.0)
+    gap = Gap(scores, low, scale, (float(ours), float(theirs)))
+    return gap, gap._replace(signed=high)
+
+
+def _largest_bounds(
+    histogram: GroupedHistogram,
     pairs: Sequence[Pair],
     on_band: OnBand,
-    lower: float = 0.0,
-    *,
-    limit: OnBand | None = None,
-) -> tuple[MetricBounds, list[Pair]]:
+    limit: OnBand,
+    lower: float,
+) -> tuple[float, float, list[Pair]]:
     """Bound the largest value of a metric, and return the pairs that may attain it.
 
     It is at least `lower`, the value of other pairs perhaps. The metric, or another
@@ -322,35 +265,39 @@ def largest_bounds(
     apart than both are from everyone. Of some pairs at once those are visited whose
     bound exceeds the largest lower bound, from the largest bound on.
     """
-    limit = on_band if limit is None else limit
-    n_groups = len(cells.totals)
-    found: list[tuple[float, Pair]] = []
+    n_groups = histogram.n_groups
+    ends: list[tuple[float, Pair]] = []
     if len(pairs) <= n_groups:
-        lower, found = _visit(cells, pairs, np.full(len(pairs), np.inf), on_band, lower)
+        limits = np.full(len(pairs), np.inf)
+        lower, ends = _visit(histogram, pairs, limits, on_band, lower)
     else:
         from_everyone = np.array(
-            [limit(cells.band(group, None))[1] for group in range(n_groups)]
+            [limit(*band(histogram, group, None))[1] for group in range(n_groups)]
         )
         for _, first, second in blocks_of(pairs):
             limits = from_everyone[first] + from_everyone[second]
             at = np.flatnonzero(limits + _ROUNDING >= lower)
             some = list(zip(first[at].tolist(), second[at].tolist(), strict=True))
-            lower, more = _visit(cells, some, limits[at], on_band, lower)
-            found = [one for one in found + more if one[0] > lower]
+            lower, more = _visit(histogram, some, limits[at], on_band, lower)
+            ends = [end for end in ends + more if end[0] > lower]
     # By rounding an upper bound may be below.
-    upper = max([lower, *(high for high, _ in found)])
-    return MetricBounds(lower, upper), [pair for high, pair in found if high > lower]
+    upper = max([lower, *(high for high, _ in ends)])
+    return lower, upper, [pair for high, pair in ends if high > lower]
 
 
 def _visit(
-    cells: Cells, pairs: Sequence[Pair], limits: Floats, on_band: OnBand, lower: float
+    histogram: GroupedHistogram,
+    pairs: Sequence[Pair],
+    limits: Floats,
+    on_band: OnBand,
+    lower: float,
 ) -> tuple[float, list[tuple[float, Pair]]]:
     """Largest lower bound of pairs, and the upper bounds of those that were visited."""
-    found = []
+    ends = []
     for i in np.argsort(-limits, kind="stable"):
         if limits[i] + _ROUNDING < lower:
             break
-        low, high = on_band(cells.band(*pairs[i]))
+        low, high = on_band(*band(histogram, *pairs[i]))
         lower = max(lower, low)
-        found.append((high, pairs[i]))
-    return lower, found
+        ends.append((high, pairs[i]))
+    return lower, ends

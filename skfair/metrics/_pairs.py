@@ -246,7 +246,9 @@ def grouped_scores(
         if isinstance(y_score, GroupedStatistic):
             refuse_statistics(y_score, "y_score", GroupedScores)
         check_y_true(y_true, y_score, scale)
-        statistic = GroupedScores.from_scores(y_score, **rows, scale=scale)
+        statistic = GroupedScores._from_arrays(
+            y_score, sensitive_features, sample_weight, scale
+        )
     return pooled_ranks(statistic) if ranked and scale == "rank" else statistic
 
 

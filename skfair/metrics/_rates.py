@@ -25,6 +25,7 @@ from skfair._utils._validation import (
     check_y_true,
     scores_on,
 )
+from skfair._utils._warnings import warn_of_means
 from skfair.metrics._evaluate import always, never, specify
 from skfair.metrics._inputs import (
     Multigroup,
@@ -52,13 +53,14 @@ from skfair.metrics._pairs import (
 from skfair.metrics._strata import Multistratum, largest_defined
 from skfair.statistics import GroupedConfusion, GroupedOutcomes, GroupedScores
 from skfair.statistics._grouped_confusion import encode_label_pairs
+from skfair.statistics._grouped_scores import Gap
 
 
-def difference_on_band(band: Any) -> tuple[float, float]:
+def difference_on_band(least: Gap, largest: Gap) -> tuple[float, float]:
     """Bound the difference of mean scores, which is the integral of that of CDFs."""
-    lengths = np.diff(band.scores)
+    lengths = np.diff(least.scores)
     low, high = (
-        float(heights[:-1] / band.scale @ lengths) for heights in (band.low, band.high)
+        float(gap.signed[:-1] / gap.scale @ lengths) for gap in (least, largest)
     )
     return max(0.0, low, -high), min(1.0, max(high, -low))
 
@@ -165,15 +167,15 @@ default=None
         without two groups are left out, with a warning that names them.
     threshold : float, default=None
         A score of at least this is a positive decision, and rates of positive
-        decisions are compared. None compares means: of scores, or of 0/1 labels,
-        whose mean is the selection rate.
+        decisions are compared. None compares means: of 0/1 labels, whose mean is the
+        selection rate, or of scores, with a warning.
     pos_label : int, float, bool or str, default=None
         The predicted label that counts as positive. None stands for 1 where labels
         are numbers; text labels need it.
     scale : {"probability", "real"}, default="probability"
         ``"real"`` is for predicted numbers, such as salaries: the value is the
         difference of their means in their unit, or with `threshold` of the shares of
-        rows that reach it.
+        rows that reach it. Probabilities are compared as numbers without a warning.
     multigroup : {"pairwise", "pooled"}, default="pairwise"
         The largest difference between two groups, or between a group and everyone,
         the group included. The second is smaller, even with two groups.
@@ -198,6 +200,8 @@ default=None
 
     Warns
     -----
+    UserWarning
+        If means of numbers between 0 and 1 are compared, which are not those of labels.
     sklearn.exceptions.UndefinedMetricWarning
         If fewer than two groups can be compared.
 
@@ -247,6 +251,8 @@ default=None
         else:
             outcomes = parity_outcomes(values, threshold, pos_label, scale)
             statistic = GroupedOutcomes.from_outcomes(outcomes, **rows)
+            if not np.isin(outcomes, (0, 1)).all():
+                warn_of_means("demographic_parity_difference")
     name = "demographic_parity_difference"
     return value_or_nan(name, statistic, locate_means, multigroup=multigroup)
 

@@ -18,6 +18,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from skfair._rows import Countable, Rows
 from skfair._utils._arrays import Floats, Integers
 from skfair._utils._validation import check_weights
+from skfair._utils._warnings import rows_are_not_warned_of
 from skfair.groups import Groups, with_labels, with_text_labels
 from skfair.metrics._inputs import count_hits, ignore_undefined, in_place_of_rows
 from skfair.metrics._spec import number_of, pick, specification_of
@@ -56,14 +57,15 @@ def evaluate(metric: Metric, rows: Rows) -> float:
     groups = rows.groups
     if specification_of(metric)[0].statistic is None:
         groups = with_text_labels(groups)  # which a user's function can compare
-    value = over_strata(
-        metric,
-        rows.y_true,
-        rows.y_pred,
-        sensitive_features=groups,
-        control_features=rows.strata,
-        sample_weight=rows.weight,
-    )
+    with rows_are_not_warned_of():
+        value = over_strata(
+            metric,
+            rows.y_true,
+            rows.y_pred,
+            sensitive_features=groups,
+            control_features=rows.strata,
+            sample_weight=rows.weight,
+        )
     return number_of(metric, value)
 
 
@@ -227,24 +229,14 @@ class Valued:
     """Reads the value of a metric off resamples."""
 
     def __init__(self, metric: Metric) -> None:
-        specification, options = specification_of(metric)
-        self.metric, self.of_many = metric, specification.of_many
-        self.combine = specification.combine or largest_defined
-        self.options = options
+        self.metric = metric
 
-    def read(self, rows: Drawn) -> Any:
-        """Value of the rows, or their statistic where many are evaluated at once."""
-        if self.of_many is not None and len(rows.statistics) == 1:
-            return rows.statistics[0]
-        if not rows.parts:
-            return rows.evaluate_again(self.metric)
-        values = [float(self.metric(None, one)) for one in rows.statistics]
-        return float(self.combine(values, None))
+    def read(self, rows: Drawn) -> float:
+        """Value of the rows."""
+        return rows.evaluate_again(self.metric)
 
-    def join(self, numbers: list[Any]) -> Floats:
+    def join(self, numbers: list[float]) -> Floats:
         """Values of several resamples."""
-        if self.of_many is not None and not isinstance(numbers[0], float):
-            return np.asarray(self.of_many(numbers, **self.options))
         return np.array(numbers)
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from copy import copy, deepcopy
+from copy import copy
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
-from sklearn.metrics import accuracy_score, get_scorer, make_scorer
+from sklearn import config_context
+from sklearn.metrics import accuracy_score, get_scorer, get_scorer_names, make_scorer
 
 from skfair._utils._columns import check_selector
 from skfair._utils._hints import did_you_mean
@@ -23,6 +24,7 @@ from skfair._utils._response import (
 )
 from skfair._utils._text import shown
 from skfair._utils._validation import count_rows
+from skfair._utils._warnings import rows_are_not_warned_of
 from skfair.groups import (
     Selector,
     resolve_groups,
@@ -121,7 +123,10 @@ class GroupScorer(_Scorer):  # type: ignore[misc]
         method_caller = partial(_forward, method_caller, routed)
         kwargs = self._metric_options(estimator, X, y_true, routed) | kwargs
         scorer = self._told_positive_label(estimator)
-        with tip_for_unknown_columns(estimator, X, self._sensitive_features):
+        with (
+            tip_for_unknown_columns(estimator, X, self._sensitive_features),
+            rows_are_not_warned_of(),
+        ):
             return float(
                 super(GroupScorer, scorer)._score(
                     method_caller, estimator, X, y_true, **kwargs
@@ -146,9 +151,15 @@ class GroupScorer(_Scorer):  # type: ignore[misc]
         """Keywords of the metric that depend on the estimator and on the rows."""
         return {}
 
-    def _get_metadata_request(self) -> Any:
-        """Request groups and strata unless the user has decided about them."""
-        request = super()._get_metadata_request()
+    def get_metadata_routing(self) -> Any:
+        """Request groups and strata unless the user has decided about them.
+
+        Returns
+        -------
+        MetadataRequest
+            See `sklearn.utils.metadata_routing`.
+        """
+        request = super().get_metadata_routing()
         for name in ("sensitive_features", "control_features"):
             if request.score.requests.get(name) is None:
                 request.score.add_request(param=name, alias=True)
@@ -313,6 +324,11 @@ def make_group_scorer(scoring: Any) -> GroupScorer:
     >>> scores.shape
     (5,)
     """
+    if isinstance(scoring, str) and scoring not in get_scorer_names():
+        raise ValueError(
+            "scoring must be a name that sklearn.metrics.get_scorer_names returns, got "
+            f"{scoring!r}.{did_you_mean(scoring, get_scorer_names())}"
+        )
     scorer = get_scorer(scoring) if isinstance(scoring, str) else scoring
     if not isinstance(scorer, _Scorer):
         raise ValueError(
@@ -325,8 +341,11 @@ def make_group_scorer(scoring: Any) -> GroupScorer:
         scorer._score_func, scorer._sign, scorer._kwargs, scorer._response_method
     )
     # Requests such as that for sample_weight hold for the new scorer, too.
-    if hasattr(scorer, "_metadata_request"):
-        made._metadata_request = deepcopy(scorer._metadata_request)
+    requests = scorer.get_metadata_routing().score.requests
+    decided = {name: alias for name, alias in requests.items() if alias is not None}
+    if decided:
+        with config_context(enable_metadata_routing=True):
+            made.set_score_request(**decided)
     return made
 
 

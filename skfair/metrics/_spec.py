@@ -48,8 +48,6 @@ class Specification:
     #: Numbers the cells of rows with similar scores, within which groups are permuted;
     #: None where scores do not matter.
     permuted_in: Callable[[Rows], Integers] | None = None
-    #: Evaluates several statistics at once, with the same options.
-    of_many: Callable[..., Any] | None = None
     #: Reads true labels and scores of rows of one stratum and class, with options.
     countable: Callable[..., Countable] | None = None
     #: Finds, of such a statistic and options, the `PairGaps` of which the metric is the
@@ -65,9 +63,9 @@ class Specification:
     #: A seminorm of the gap that is at least the measure; None if that is a seminorm.
     distance: Measure | None = None
     #: Makes, of the options, the function that bounds the metric of a difference of
-    #: CDFs known within a `Band`; by default the measure of the least and of the
-    #: largest absolute difference.
-    on_band: Callable[..., Callable[[Any], tuple[float, float]]] | None = None
+    #: CDFs between a least and a largest one; by default the measure of the least and
+    #: of the largest absolute difference.
+    on_band: Callable[..., Callable[..., tuple[float, float]]] | None = None
     #: Raises where the metric is not known exactly from a number of bins and options.
     check_bins: Callable[..., None] | None = None
     #: Bounds the metric of a `GroupedCalibration`, of scores and labels by bins.

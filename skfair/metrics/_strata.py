@@ -27,7 +27,7 @@ from skfair._utils._validation import (
     check_weights,
     distinct_labels,
 )
-from skfair._utils._warnings import warns_if_reordered
+from skfair._utils._warnings import rows_are_not_warned_of, warns_if_reordered
 from skfair.groups import (
     Groups,
     columns_of,
@@ -38,11 +38,11 @@ from skfair.groups import (
     resolve_strata,
     rows_by_code,
     sort_labels,
+    why_undefined,
     with_labels,
 )
 from skfair.metrics._inputs import (
     collected_reasons,
-    undefined_reason,
     warn_or_collect,
     warn_undefined,
 )
@@ -180,10 +180,11 @@ def evaluate_classes(specification: Specification, *args: Any, **kwargs: Any) ->
     n_samples = len(columns[0])
     groups = given.get("sensitive_features")
     given["sensitive_features"] = resolve_groups(groups, n_samples=n_samples)
-    largest = metric(None, columns[0], **given)
-    if math.isnan(largest):  # the groups cannot be compared in any class
-        return largest
-    return max(largest, *(metric(None, column, **given) for column in columns[1:]))
+    with rows_are_not_warned_of():
+        largest = metric(None, columns[0], **given)
+        if math.isnan(largest):  # the groups cannot be compared in any class
+            return largest
+        return max(largest, *(metric(None, column, **given) for column in columns[1:]))
 
 
 def split_classes(
@@ -345,7 +346,11 @@ def split_strata(
         )
         for label, part in zip(strata.labels, parts, strict=True)
     ]
-    return found, None if leaves_groups_out else undefined_reason(everyone)
+    if leaves_groups_out:
+        return found, None
+    return found, why_undefined(
+        everyone.labels, everyone.counts, everyone.min_group_size
+    )
 
 
 def _stratum(

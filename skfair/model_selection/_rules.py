@@ -16,9 +16,12 @@ from scipy.stats import sem
 from sklearn.exceptions import UndefinedMetricWarning
 
 from skfair._utils._arrays import Floats
+from skfair._utils._hints import did_you_mean
 from skfair._utils._text import shown
 from skfair._utils._validation import check_choice, check_real
 from skfair._utils._warnings import warn_user
+from skfair.groups import Selector
+from skfair.metrics import get_fairness_scorer, make_group_scorer
 
 #: The attribute ``cv_results_`` of a search, or a DataFrame made from it.
 CVResults: TypeAlias = Mapping[str, Any] | pd.DataFrame
@@ -111,6 +114,40 @@ class Rule(ABC):
             category,
         )
         return chosen
+
+    def scoring(
+        self, *, sensitive_features: Selector | None = None, **kwargs: Any
+    ) -> dict[str, Any]:
+        """Make the scorers whose names the rule has, before anything is fitted.
+
+        Parameters
+        ----------
+        sensitive_features : str, int, list of str, list of int, or callable, \
+default=None
+            Columns of X that hold the group, see
+            `skfair.metrics.get_fairness_scorer`; with None groups must be routed.
+        **kwargs : dict
+            Options of all its fairness scorers, such as ``threshold=0.5``.
+
+        Returns
+        -------
+        dict of scorers
+            For `scoring` of the search, made by `skfair.metrics.make_group_scorer` and
+            `skfair.metrics.get_fairness_scorer`.
+
+        Raises
+        ------
+        ValueError
+            If there is no scorer of a name.
+        """
+        scorers: dict[str, Any] = {
+            self.performance: make_group_scorer(self.performance)
+        }
+        for name in fairness_names(self):
+            scorers[name] = get_fairness_scorer(
+                name, sensitive_features=sensitive_features, **kwargs
+            )
+        return scorers
 
     @abstractmethod
     def _choose(self, cv_results: CVResults, means: pd.DataFrame) -> int:
@@ -228,8 +265,9 @@ def scores_of(cv_results: CVResults, metric: str, statistic: str) -> Floats:
     present = metrics_of(cv_results)
     if metric not in present:
         raise ValueError(
-            f"cv_results has no metric {metric!r}, it has {present}. Use the "
-            "names in the scoring of the search."
+            f"cv_results has no metric {metric!r}, it has {present}."
+            f"{did_you_mean(metric, present)} Names are those in the scoring of the "
+            "search; scoring=rule.scoring(sensitive_features=...) has those of a rule."
         )
     n_candidates = len(_numbers(cv_results, f"mean_test_{metric}"))
     return _numbers(cv_results, f"{statistic}_test_{metric}", n_candidates)
@@ -441,9 +479,10 @@ class FairestWithin(Rule):
     that fails by a warning at each score, and goes on; with ``error_score="raise"``
     the search stops at the first.
 
-    scikit-learn discards the results of a search if `refit` raises, so a rule that
-    cannot choose takes a candidate and warns. The results are kept: call another rule
-    on the ``cv_results_`` of the search.
+    scikit-learn calls `refit` after all fits, with their results alone, and discards
+    these if it raises. So a wrong name fails before the fits only where `scoring` is
+    made by ``rule.scoring``; else a rule that cannot choose takes a candidate and
+    warns. The results are kept: call another rule on the ``cv_results_`` of the search.
 
     Searches set `best_index_` and `best_params_` to the choice, but no `best_score_`,
     as with any function for `refit`. ``search.score(X, y)`` is the performance: a rule
@@ -465,19 +504,16 @@ class FairestWithin(Rule):
     >>> from sklearn.linear_model import LogisticRegression
     >>> from sklearn.model_selection import GridSearchCV
     >>> from skfair.datasets import make_biased_classification
-    >>> from skfair.metrics import get_fairness_scorer
     >>> from skfair.model_selection import FairestWithin
     >>> X, y = make_biased_classification(
     ...     group_sizes={"sex": {0: 0.4, 1: 0.6}}, random_state=0
     ... )
+    >>> rule = FairestWithin(tolerance=0.98)
     >>> search = GridSearchCV(
     ...     LogisticRegression(),
     ...     {"C": [0.0001, 0.01, 1]},
-    ...     scoring={
-    ...         "average_precision": "average_precision",
-    ...         "neg_mcdp": get_fairness_scorer("neg_mcdp", sensitive_features="sex"),
-    ...     },
-    ...     refit=FairestWithin(tolerance=0.98),
+    ...     scoring=rule.scoring(sensitive_features="sex"),
+    ...     refit=rule,
     ... ).fit(X, y)
     >>> search.best_params_
     {'C': 0.0001}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, TypeAlias
 
 import narwhals as nw
@@ -222,7 +223,7 @@ class GroupedHistogram(GroupedStatistic):
         """Number of rows of each group, of shape (n_groups,)."""
         return np.bincount(self.codes, self.rows, self.n_groups).astype(np.intp)
 
-    @property
+    @cached_property
     def totals(self) -> NDArray[Any]:
         """Total weight of each group, of shape (n_groups,)."""
         sums = np.bincount(self.codes, self.weights, self.n_groups)
@@ -290,9 +291,30 @@ class GroupedHistogram(GroupedStatistic):
             f"rows {self._rows_by_group()})"
         )
 
+    def _cells_of(self, group: int) -> tuple[Floats, Floats, NDArray[Any]]:
+        """Least scores, largest scores and weights of the cells of a group."""
+        cells = slice(*np.searchsorted(self.codes, [group, group + 1]))
+        return self.lows[cells], self.highs[cells], self.weights[cells]
+
+    @cached_property
+    def _of_everyone(self) -> tuple[Floats, NDArray[Any], NDArray[Any]]:
+        """Scores at which a CDF may rise, and bounds of everyone's sums of weights."""
+        scores = np.unique(np.concatenate([self.lows, self.highs]))
+        early = sums_up_to(self.lows, self.weights, scores)
+        return scores, early, sums_up_to(self.highs, self.weights, scores)
+
     def _sums(self) -> Sums:
         """Columns of the cells, without groups and bins."""
         return self.rows, self.weights, self.squares, self.lows, self.highs
+
+
+def sums_up_to(at: Floats, weights: NDArray[Any], scores: Floats) -> NDArray[Any]:
+    """Weight at or below each of sorted scores, which include all of `at`."""
+    order = np.argsort(at, kind="stable")
+    sums = np.concatenate([[0], np.cumsum(weights[order])])
+    steps = np.searchsorted(scores, at[order])
+    lengths = np.diff(np.concatenate([[0], steps, [len(scores)]]))
+    return np.repeat(sums, lengths)
 
 
 def count_rows(

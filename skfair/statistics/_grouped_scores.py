@@ -131,6 +131,17 @@ class GroupedScores(GroupedStatistic):
             wrong lengths, missing groups, negative weights, or a group whose rows all
             weigh zero.
         """
+        return cls._from_arrays(y_score, sensitive_features, sample_weight, scale)
+
+    @classmethod
+    def _from_arrays(
+        cls,
+        y_score: ArrayLike,
+        sensitive_features: Any,
+        sample_weight: ArrayLike | None,
+        scale: AnyScale,
+    ) -> GroupedScores:
+        """Collect scores of rows, of whose order no warning is due."""
         scores = scores_on(scale, y_score)
         groups = resolve_groups(sensitive_features, n_samples=len(scores))
         scores, codes, weights, counts = drop_weightless(scores, groups, sample_weight)

@@ -4,16 +4,12 @@ import pickle
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from skfair.metrics import (
     DCPResult,
     dcp,
     dcp_bounds,
 )
-from skfair.metrics._spec import specification_of
-from skfair.statistics import GroupedConfusion
 
 
 def test_metric_is_the_bound_of_the_counted_matrices(make_predictions):
@@ -80,28 +76,3 @@ def test_frame_says_who_and_how():
     assert (first["rate"], first["baseline_rate"]) == pytest.approx((0.4, 0.8))
     assert first["eta"] == pytest.approx(0.5)
     assert frame.iloc[1:]["too_rare"].isna().all()
-
-
-@pytest.mark.slow
-@given(st.integers(0, 10_000), st.integers(1, 12), st.integers(2, 3), st.booleans())
-@pytest.mark.filterwarnings("ignore:dcp is undefined")
-def test_several_statistics_have_the_values_of_each(
-    seed, n_groups, n_classes, weighted
-):
-    """Bit for bit, also where a group has no row of a class."""
-    rng = np.random.default_rng(seed)
-    statistics = []
-    for _ in range(3):
-        groups = np.append(np.arange(n_groups), rng.integers(0, n_groups, 40))
-        y_true, y_pred = rng.integers(0, n_classes, (2, len(groups)))
-        y_true[:n_classes] = np.arange(n_classes) if len(groups) > 3 else 0
-        statistics.append(
-            GroupedConfusion.from_predictions(
-                y_true,
-                y_pred,
-                sensitive_features=groups,
-                sample_weight=rng.random(len(groups)) if weighted else None,
-            )
-        )
-    found = specification_of(dcp)[0].of_many(statistics)
-    np.testing.assert_array_equal(found, [dcp(None, one) for one in statistics])

@@ -1,10 +1,70 @@
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.linear_model import LogisticRegression
 
-from skfair.metrics import demographic_parity_difference
+from skfair.datasets import make_biased_classification
+from skfair.metrics import (
+    bootstrap_interval,
+    certify,
+    confidence_interval,
+    demographic_parity_difference,
+    get_fairness_scorer,
+    group_metrics,
+    permutation_test,
+)
+from skfair.model_selection import cross_val_fairness
+
+MEANS = "y_pred holds numbers between 0 and 1.* threshold=0.5 compares decisions"
+
+
+@pytest.mark.promise(
+    "Means of probabilities are not taken for rates of decisions: a warning names "
+    "`threshold=0.5`, once a line"
+)
+def test_means_of_probabilities_are_told_apart_from_rates():
+    scores, sex = [0.2, 0.4, 0.9, 0.7], ["F", "F", "M", "M"]
+    rows = {"sensitive_features": sex}
+    with pytest.warns(UserWarning, match=MEANS):
+        means = demographic_parity_difference(None, scores, **rows)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        real = demographic_parity_difference(None, scores, **rows, scale="real")
+        demographic_parity_difference(None, scores, **rows, threshold=0.5)
+        demographic_parity_difference(None, [0.0, 1.0, 1.0, 1.0], **rows)
+        demographic_parity_difference(None, [3, 0.4, 9, 7], **rows, scale="real")
+    assert means == pytest.approx(real)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("default")
+        strata = [0, 1, 0, 1]
+        demographic_parity_difference(None, scores, **rows, control_features=strata)
+    assert len(caught) == 1
+
+
+def test_what_calls_the_metric_does_not_warn_of_means():
+    X, y = make_biased_classification(
+        200, group_sizes={"sex": {0: 0.4, 1: 0.6}}, random_state=0
+    )
+    metric, model = demographic_parity_difference, LogisticRegression().fit(X, y)
+    rows = {"sensitive_features": X["sex"]}
+    scores = model.predict_proba(X)[:, 1]
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", MEANS)
+        permutation_test(metric, None, scores, **rows, n_permutations=9)
+        bootstrap_interval(metric, None, scores, **rows, n_resamples=9)
+        of_classes = np.array([[0.2, 0.3, 0.5], [0.6, 0.2, 0.2]])
+        metric(None, of_classes, sensitive_features=["a", "b"])
+        confidence_interval(metric, None, scores, **rows)
+        certify(metric, None, scores, **rows, at_most=0.5)
+        group_metrics("selection_rate", y, scores >= 0.5, **rows)
+        name = "neg_demographic_parity_difference"
+        options = {"sensitive_features": "sex", "response_method": "predict_proba"}
+        get_fairness_scorer(name, **options)(model, X, y)
+        cross_val_fairness(metric, model, X, y, cv=2, sensitive_features="sex")
 
 
 @st.composite

@@ -167,6 +167,9 @@ def test_missing_metric_lists_those_present(rule):
     expected = re.escape("no metric 'fair', it has ['ap', 'accuracy']")
     with pytest.warns(UserWarning, match=expected + r".* the best by 'ap'"):
         assert rule(cv_results) == 1
+    near = "'acuracy'.*Did you mean 'accuracy'"
+    with pytest.raises(ValueError, match=near):
+        FairestWithin("acuracy").least_performance(cv_results)
     other = type(rule)(**{**asdict(rule), "performance": "f1"})
     with pytest.warns(UserWarning, match=r"no metric 'f1'.*KeyError.* best by 'ap'"):
         assert other(cv_results) == 1
@@ -290,8 +293,21 @@ def biased():
 
 @pytest.fixture(scope="module")
 def scoring():
-    fairness = get_fairness_scorer("neg_mcdp", sensitive_features="sex")
-    return {"average_precision": "average_precision", "neg_mcdp": fairness}
+    return FairestWithin().scoring(sensitive_features="sex")
+
+
+def test_a_wrong_name_fails_before_the_fits():
+    options = {"sensitive_features": "sex"}
+    with pytest.raises(ValueError, match=r"'neg_mcpd'.* Did you mean 'neg_mcdp'"):
+        FairestWithin("accuracy", "neg_mcpd").scoring(**options)
+    with pytest.raises(ValueError, match=r"'acuracy'\. Did you mean 'accuracy'"):
+        BestUnder("acuracy", limit=0.1).scoring(**options)
+    names = ["neg_abcc", "neg_mcdp"]
+    made = FairestWithin("accuracy", names).scoring(**options)
+    assert [*made] == ["accuracy", *names]
+    assert all(
+        repr(made[name]) == repr(get_fairness_scorer(name, **options)) for name in names
+    )
 
 
 @pytest.mark.slow

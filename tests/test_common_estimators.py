@@ -448,6 +448,15 @@ def test_bad_weights(model, change, match, people):
 # --- where the groups come from
 
 
+@every_classifier
+def test_groups_beside_the_rows_win_over_a_column(model, people):
+    X, y, sex = people
+    others = np.roll(sex, 1)
+    expected = fitted_scores(clone(model), (X, y, others))
+    model.set_params(sensitive_features="is_man")
+    assert_array_equal(fitted_scores(model, (X, y, others)), expected)
+
+
 @pytest.mark.slow
 @each_kind_of_classifier
 def test_column_of_text_that_is_a_feature(model, people):

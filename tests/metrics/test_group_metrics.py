@@ -103,6 +103,27 @@ def test_rates_by_name(rows):
     assert found["predictive_value"] == pytest.approx(precision)
 
 
+@pytest.mark.slow
+@pytest.mark.promise("Metrics by group are those of fairlearn's `MetricFrame`")
+def test_values_are_those_of_a_metric_frame(rows):
+    fairlearn = pytest.importorskip("fairlearn.metrics")
+    metrics = {"accuracy": accuracy_score, "recall": recall_score}
+    groups = {"sensitive_features": rows[["group", "region"]]}
+    labels = {"y_true": rows["y_true"], "y_pred": rows["y_pred"]}
+    frame = fairlearn.MetricFrame(metrics=metrics, **labels, **groups)
+    result = of(rows, metrics, **groups)
+    for name in metrics:
+        found = result.by_group[name].sort_index()
+        np.testing.assert_allclose(found, frame.by_group[name].sort_index())
+        assert result.overall[name] == pytest.approx(frame.overall[name])
+        for ours, theirs in {
+            "pairwise": "between_groups",
+            "pooled": "to_overall",
+        }.items():
+            value = result.difference(multigroup=ours).loc[name, "value"]
+            assert value == pytest.approx(frame.difference(method=theirs)[name])
+
+
 def test_sizes_are_rows_and_rows_of_each_label(rows):
     result = of(rows, "recall")
     counts = pd.crosstab(rows["group"], rows["y_true"])

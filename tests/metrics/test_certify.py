@@ -131,10 +131,9 @@ def test_statements_agree_where_bounds_are_hard_to_compute(seed):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("start", [0, 250])
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.UndefinedMetricWarning")
-def test_statements_about_many_layouts_agree(start):
-    for seed in range(start, start + 250):
+def test_statements_about_many_layouts_agree():
+    for seed in range(120):
         check_case(seed)
 
 

@@ -26,7 +26,6 @@ from skfair.metrics import (
 )
 from skfair.model_selection import cross_val_fairness
 from skfair.monitoring import FairnessMonitor
-from skfair.statistics import GroupedScores
 
 REAL = {"scale": "real"}
 BY_GROUP = {
@@ -163,14 +162,6 @@ def test_scorers_of_a_regressor(people):
     for name in ("abcc", "means", "errors", "absolute"):
         assert (found[f"test_{name}"] < -10).all()
     assert (found["test_high"] > -1).all()
-
-
-def test_statistics_in_place_of_rows(people):
-    _, salary, sex, _ = people
-    statistic = GroupedScores.from_scores(salary, sensitive_features=sex, **REAL)
-    for name in ("abcc", "means"):
-        expected = BY_GROUP[name](None, salary, sensitive_features=sex)
-        assert BY_GROUP[name](None, statistic) == pytest.approx(expected)
 
 
 def test_bad_input(people):

@@ -17,7 +17,6 @@ from sklearn.model_selection import (
     GridSearchCV,
     HalvingGridSearchCV,
     RandomizedSearchCV,
-    cross_val_score,
     cross_validate,
     learning_curve,
 )
@@ -30,7 +29,6 @@ from skfair.metrics import (
     get_fairness_scorer,
     get_fairness_scorer_names,
     group_metrics,
-    madd,
     make_fairness_scorer,
     max_gap,
     mcdp,
@@ -251,16 +249,6 @@ def test_decisions_of_several_classes_are_refused(biased, make_model):
 
 
 # --- in every scikit-learn function that takes one
-
-
-@pytest.mark.parametrize("metric", [mcdp, madd])
-def test_cross_val_score_by_column_equals_by_hand(biased, metric, make_model, by_hand):
-    X, y = biased
-    scorer = make_fairness_scorer(metric, sensitive_features="sex")
-    scores = cross_val_score(
-        make_model(), X, y, scoring=scorer, cv=2, error_score="raise"
-    )
-    assert scores.tolist() == by_hand(X, y, X["sex"], metric)
 
 
 @pytest.mark.parametrize("n_jobs", [None, pytest.param(2, marks=pytest.mark.slow)])

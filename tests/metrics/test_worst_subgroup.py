@@ -112,13 +112,6 @@ def test_equals_enumeration():
         check_against_enumeration(np.random.default_rng(seed), QUALITIES[seed % 6])
 
 
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.UndefinedMetricWarning")
-def test_equals_enumeration_in_many_cases():
-    for seed in range(1_000, 2_500):
-        check_against_enumeration(np.random.default_rng(seed), QUALITIES[seed % 6])
-
-
 @pytest.fixture(scope="module")
 def people():
     """A table of people, one subgroup of which has lower scores."""

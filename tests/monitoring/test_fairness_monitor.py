@@ -104,19 +104,6 @@ def test_pvalue_never_rises():
     assert monitor.alarm_
 
 
-def test_alarm_is_at_the_level_asked_for():
-    rows = batch(0, 2.0, 100)
-    monitor = FairnessMonitor(mcdp, at_most=0.05)
-    monitor.update(**rows)
-    pvalue = monitor.pvalue_
-    assert 0.001 < pvalue < 0.9
-    for level, alarm in ((1.01 * pvalue, True), (0.99 * pvalue, False)):
-        monitor = FairnessMonitor(mcdp, at_most=0.05, confidence_level=1 - level)
-        monitor.update(**rows)
-        assert monitor.pvalue_ == pvalue
-        assert monitor.alarm_ == alarm
-
-
 def test_statistics_of_batches():
     rows = batch(0)
     del rows["y_true"]

@@ -1,7 +1,6 @@
 """Decisions of any number of classes, with similar rates or errors in all groups."""
 
 import itertools
-import pickle
 import warnings
 
 import numpy as np
@@ -10,8 +9,6 @@ import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import make_scorer
-from sklearn.model_selection import GridSearchCV
 from sklearn.multiclass import OneVsRestClassifier
 
 from skfair.exceptions import MitigationWarning
@@ -316,23 +313,6 @@ def test_weights_count_rows():
     np.testing.assert_allclose(
         scaled.path_.drop(columns="params"), weighted.path_.drop(columns="params")
     )
-
-
-@pytest.mark.slow
-def test_searched_pickled_and_cloned():
-    X, y, groups = people(900)
-    search = GridSearchCV(
-        DecisionPostProcessor(LogisticRegression(), cv=2, sensitive_features=2),
-        {"max_difference": [0.05, 0.2]},
-        scoring=make_scorer(lambda y, decisions: np.mean(y == decisions)),
-        cv=2,
-        error_score="raise",
-    ).fit(np.column_stack([X, groups]), y)
-    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
-    model = search.best_estimator_
-    rows = np.column_stack([X, groups])
-    again = pickle.loads(pickle.dumps(model))
-    np.testing.assert_array_equal(again.predict(rows), model.predict(rows))
 
 
 @pytest.mark.parametrize(

@@ -378,34 +378,6 @@ def test_no_count_is_below_min_cell(light, tmp_path):
     assert not (tmp_path / "other").exists()
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(2))
-def test_min_cell_holds_for_any_scores(seed, make_report, tmp_path):
-    rng = np.random.default_rng(seed)
-    n = 400
-    y_true, group = rng.integers(0, 2, n), rng.choice(list("aaab"), n)
-    decided = rng.integers(0, 2, n)
-    report = make_report(
-        y_true,
-        rng.beta(0.3, 2, n),
-        y_pred=decided,
-        sensitive_features=group,
-        metrics=["mcdp"],
-    )
-    k = int(rng.integers(2, 25))
-    round_trip(report, tmp_path / "new", min_cell=k)
-    data = json.loads((tmp_path / "new" / "statistics.json").read_text())
-    model = data["models"][0]
-    assert min(model["n"]) >= k
-    # Intervals of a cell keep their rows.
-    cells = pd.DataFrame({name: model[name] for name in ("y_true", "y_pred", "n")})
-    cells["group"] = model["attributes"][0]["codes"]
-    codes = np.unique(group, return_inverse=True)[1]
-    for (true, predicted, code), n in cells.groupby(["y_true", "y_pred", "group"]).n:
-        rows = (codes == code) & (y_true == true) & (decided == predicted)
-        assert n.sum() == rows.sum()
-
-
 def cells_of(folder):
     """Number of rows of each cell of each model."""
     data = json.loads((folder / "statistics.json").read_text())

@@ -55,7 +55,9 @@ def joined(batches):
     return {key: np.concatenate([b[key] for b in batches]) for key in batches[0]}
 
 
-@pytest.mark.parametrize("name", METRICS)
+@pytest.mark.parametrize(
+    "name", [pytest.param("mcdp", marks=pytest.mark.slow), *[*METRICS][1:]]
+)
 def test_looks_are_those_of_all_rows_so_far(name):
     monitor = FairnessMonitor(METRICS[name])
     batches = [batch(seed, 2.0, name=name) for seed in range(3)]

@@ -2,7 +2,7 @@
 
 import json
 import math
-from functools import partial
+from functools import partial, reduce
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ from sklearn.exceptions import UndefinedMetricWarning
 from skfair.metrics import demographic_parity_difference, madd, mcdp
 from skfair.metrics._noise import Comparisons
 from skfair.monitoring import FairnessMonitor
-from skfair.monitoring._change import (
+from skfair.monitoring._fairness_monitor import (
     rounded,
     separation,
     share_of_look,
@@ -22,14 +22,6 @@ from skfair.monitoring._change import (
     with_look,
 )
 from skfair.statistics import GroupedScores
-
-
-def lengths_of(n_looks):
-    """Numbers of looks of the blocks after this number of looks."""
-    blocks = []
-    for _ in range(n_looks):
-        blocks = with_look(blocks, 0)
-    return [length for length, _ in blocks]
 
 
 def rows(gap, seed, n_rows=500):
@@ -120,7 +112,11 @@ def test_blocks(n_looks):
         blocks = with_look(blocks, 1 << look)
     lengths = [length for length, _ in blocks]
     assert sum(lengths) == n_looks
-    assert lengths == sorted(lengths, reverse=True) == lengths_of(n_looks)
+    assert (
+        lengths
+        == sorted(lengths, reverse=True)
+        == [n for n, _ in reduce(with_look, [0] * n_looks, [])]
+    )
     assert max(map(lengths.count, lengths)) <= 4
     end = 0
     for length, part in blocks:
@@ -189,7 +185,8 @@ def test_state_of_many_looks_is_small():
     batch = GroupedScores.from_scores(
         scores, sensitive_features=np.repeat(["first", "second"], 256)
     )
-    blocks = [[n, batch.to_dict()] for n in lengths_of(4000)]
+    blocks = reduce(with_look, [0] * 4000, [])
+    blocks = [[n, batch.to_dict()] for n, _ in blocks]
     assert len(json.dumps(blocks)) < 1_000_000
 
 

@@ -105,10 +105,6 @@ def test_hostile_page_is_silent(chromium, make_report, scored, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.xfail(
-    reason="tables of names with 40 letters are wider than their box, and pictures "
-    "of 30 of them have no room"
-)
 @pytest.mark.parametrize("n_groups", [3, 30])
 def test_nothing_scrolls_sideways(
     wider_than_their_place, make_report, scored, tmp_path, n_groups

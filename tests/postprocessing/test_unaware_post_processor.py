@@ -276,14 +276,15 @@ def test_path_is_measured_on_held_out_rows():
     whole, maps = fit_maps(rows, q, "average_precision")
     table = path_table(maps, rows, q, whole.strengths, "average_precision")
     for row, strength in enumerate(table["strength"]):
-        scores = held_out_scores(maps, rows, q, strength)
+        (scores,) = held_out_scores(maps, rows, q, [strength])
         assert_allclose(-table["mean_test_neg_mcdp"][row], gap_of(rows, scores))
         precision = average_precision_score(rows.y_true, scores)
         assert_allclose(table["mean_test_average_precision"][row], precision)
         part = rows.fold == 3
         gap = gap_of(rows[part], scores[part])
         assert_allclose(-table["split3_test_neg_mcdp"][row], gap)
-    assert_allclose(held_out_scores(maps, rows, q, 0.0), rows.y_pred)
+    (scores,) = held_out_scores(maps, rows, q, [0.0])
+    assert_allclose(scores, rows.y_pred)
     folds = table.filter(regex=r"split\d_test_neg_mcdp")
     assert folds.shape == (len(table), 5)
     assert_allclose(table["std_test_neg_mcdp"], folds.std(axis=1, ddof=0))

@@ -125,9 +125,7 @@ class GroupCurveDisplay(PredictionsDisplay):
         if self.kind != "precision_recall":
             text = "No skill" if self.kind == "roc" else "Calibrated"
             style = _drawing.mark_style(2, _drawing.SHADE, 1.5)
-            (self.reference_line_,) = self.ax_.plot(
-                [0, 1], [0, 1], **style, label=text
-            )
+            (self.reference_line_,) = self.ax_.plot([0, 1], [0, 1], **style, label=text)
         self.lines_ = _drawing.draw_group_lines(
             self.ax_,
             [(curve["x"], curve["y"]) for curve in self.curves],

@@ -123,6 +123,8 @@ class Rows:
 
     def __getitem__(self, index: Any) -> Self:
         """Entries at some positions, or where a mask is True."""
+        if isinstance(index, np.ndarray) and index.dtype == bool:
+            index = np.flatnonzero(index)  # a mask is read again for each column
         columns = {
             part.name: getattr(self, part.name)[index]
             for part in fields(self)
@@ -171,6 +173,11 @@ class Rows:
         if weight is not None:
             counts &= weight > 0
         return np.flatnonzero(counts)
+
+    def with_group(self) -> Self:
+        """Entries that have a group."""
+        counts = self.groups.codes >= 0
+        return self if counts.all() else self[counts]
 
     def grouped(self) -> Self:
         """Entries that have a group, and stand for somebody."""

@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 #: More groups than this are not named.
 _MAX_NAMED = 40
 #: Inches: height of a named group, of the rest of the axes, of axes without names.
-_ROW, _FRAME, _HEIGHT = 0.27, 1.3, 6.5
+_ROW, _FRAME, _HEIGHT = 0.27, 1.3, 5.2
+#: Letters of a line of a name, and height of a further line in rows.
+_LETTERS_OF_NAME, _LINE = 28, 0.6
 #: Least width and height in inches of axes in a figure of their own.
 _LEAST_SIZE = 4.5, 1.2
 #: Number of letters of a label on an inch.
@@ -118,8 +120,7 @@ class GroupGapDisplay(PredictionsDisplay):
             Without matplotlib.
         """
         n_groups, named = len(self.report), len(self.report) <= _MAX_NAMED
-        height = _FRAME + _ROW * n_groups if named else _HEIGHT
-        self._begin(ax, (7, height))
+        self._begin(ax, (7, _FRAME + self.rows_height(_ROW)))
         ranks = np.arange(1, n_groups + 1)
         in_tail = self.report["in_tail"].to_numpy(dtype=bool)
         self.tail_area_ = None
@@ -191,9 +192,20 @@ class GroupGapDisplay(PredictionsDisplay):
             ylim=(len(report) + 0.5, 0.5),
         )
         if len(report) <= _MAX_NAMED:
-            groups = zip(report.index, report["size"], strict=True)
-            texts = [_drawing.group_text(label, int(size)) for label, size in groups]
-            self.ax_.set_yticks(ranks, texts)
+            self.ax_.set_yticks(ranks, self._group_names())
+
+    def _group_names(self) -> list[str]:
+        """Names and sizes of the groups, long ones on several lines."""
+        groups = zip(self.report.index, self.report["size"], strict=True)
+        texts = [_drawing.group_text(label, int(size)) for label, size in groups]
+        return [_drawing.folded(text, _LETTERS_OF_NAME) for text in texts]
+
+    def rows_height(self, of_row: float) -> float:
+        """Height of the axes for groups whose names have lines of a height."""
+        if len(self.report) > _MAX_NAMED:
+            return _HEIGHT
+        lines = max(name.count("\n") + 1 for name in self._group_names())
+        return of_row * len(self.report) * (1 + _LINE * (lines - 1))
 
     def _name_columns(self) -> None:
         """Write the sensitive columns along the y-axis, in lines that fit beside it."""

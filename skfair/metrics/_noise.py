@@ -767,13 +767,11 @@ def _compare_stable(observed: Observed, multigroup: Multigroup) -> Comparisons:
     """Compare means over the stable interval of bandwidths of each comparison."""
     statistic = observed.statistic
     pairs = compared_pairs(statistic.n_groups, multigroup)
-    positions = {pair: i for i, pair in enumerate(pairs)}
     means = np.empty(len(pairs))
     chosen = np.empty((len(pairs), _MAX_HISTOGRAMS), dtype=np.int16)
-    for curve in gap_curves(statistic, pairs, N_BANDWIDTHS):
-        stable, i = stable_interval(curve.values, curve.totals), positions[curve.pair]
-        means[i] = stable.mean
-        chosen[i] = np.linspace(stable.first, stable.last, _MAX_HISTOGRAMS)
+    for i, (_, totals, curve) in enumerate(gap_curves(statistic, pairs, N_BANDWIDTHS)):
+        first, last, means[i] = stable_interval(curve, totals)
+        chosen[i] = np.linspace(first, last, _MAX_HISTOGRAMS)
     compare_bins, n_bins = _histograms(observed, multigroup), bin_numbers(N_BANDWIDTHS)
     histograms: Histograms = {}
     for bandwidth in np.unique(chosen):

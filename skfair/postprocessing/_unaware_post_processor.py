@@ -218,8 +218,8 @@ class GroupPredictor(MetaMitigator):
 
     def _use_map(self) -> None:
         """Compare the map at `strength_` with the plain model, on held-out rows."""
-        scores = held_out_scores(
-            self._maps_of_others, self._rows, self._q, self.strength_
+        (scores,) = held_out_scores(
+            self._maps_of_others, self._rows, self._q, [self.strength_]
         )
         self.comparison_ = self._compare(scores)
         self.comparison_.warn(self, "Lower strength, or use a better group_estimator")

@@ -154,7 +154,7 @@ def test_the_comparison_is_within_strata(rows):
     for row in range(0, 120, 17):
         moved = rows.weights + 1e-6 * (np.arange(120) == row)
         slope = (mean_mcdp(replace(rows, weight=moved)).value - gap.value) / 1e-6
-        assert_allclose(gap.derivative[row], slope, atol=1e-6)
+        assert_allclose(gap.slopes()[row], slope, atol=1e-6)
 
 
 # --- classifiers

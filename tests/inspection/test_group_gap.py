@@ -39,6 +39,7 @@ def test_shows_the_report(n_groups):
     assert display.tail_area_.get_height() == report["in_tail"].sum()
 
 
+@pytest.mark.slow
 def test_few_groups_are_named_and_many_are_not(legend_texts):
     y_pred, groups = rows_of(5)
     display = GroupGapDisplay.from_predictions(
@@ -96,6 +97,7 @@ def test_nothing_to_compare():
         GroupGapDisplay.from_predictions(None, [1, 0], sensitive_features=["a", "a"])
 
 
+@pytest.mark.slow
 def test_the_stratum_with_the_largest_tail_is_drawn():
     y_pred = [1, 1, 0, 0, 1, 0, 1, 0]
     groups, strata = list("aabbaabb"), list("xxxxyyyy")
@@ -107,3 +109,18 @@ def test_the_stratum_with_the_largest_tail_is_drawn():
     )
     pd.testing.assert_frame_equal(display.report, expected.report)
     assert display.name == "stratum x"
+
+
+def test_long_names_have_two_lines_and_more_height():
+    long = [f"{i} is a group with a name of forty letters."[:40] for i in range(30)]
+    heights = []
+    for names in ([name[:2] for name in long], long):
+        display = GroupGapDisplay.from_predictions(
+            None,
+            np.arange(600) % 7 == 0,
+            sensitive_features=np.array(names)[np.arange(600) % 30],
+        )
+        heights.append(display.figure_.get_figheight())
+        texts = [label.get_text() for label in display.ax_.get_yticklabels()]
+        assert max(map(len, "\n".join(texts).split("\n"))) <= 28
+    assert heights[1] > 1.4 * heights[0]

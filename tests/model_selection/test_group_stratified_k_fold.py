@@ -256,6 +256,7 @@ def test_in_searches_by_column_and_by_groups(biased):
     assert_array_equal(by_groups, by_column)
 
 
+@pytest.mark.slow
 def test_metadata_routing_asks_for_groups_by_default(biased):
     X, y = biased
     scorer = get_fairness_scorer("neg_mcdp", sensitive_features="sex")

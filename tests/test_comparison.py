@@ -268,6 +268,7 @@ def test_undefined_figures_show_no_gain():
 # --- the result
 
 
+@pytest.mark.slow
 def test_a_thousand_groups_of_text_labels():
     y, plain, fair, groups = draw(3000, n_groups=1000)
     labels = np.array([f"group {code}" for code in groups.codes])

@@ -301,10 +301,10 @@ class EveryPair(Sequence[Pair]):
 
 def compared_pairs(n_groups: int, multigroup: Multigroup) -> Sequence[Pair]:
     """Which groups a metric compares: every pair, or each group with everyone."""
+    if multigroup == "pairwise":
+        return EveryPair(range(n_groups))
     check_multigroup(multigroup)
-    if multigroup == "pooled":
-        return [(group, None) for group in range(n_groups)]
-    return EveryPair(range(n_groups))
+    return [(group, None) for group in range(n_groups)]
 
 
 def blocks_of(pairs: Sequence[Pair]) -> Iterator[tuple[int, Integers, Integers]]:

@@ -20,7 +20,7 @@ from skfair._utils._results import Result
 from skfair._utils._warnings import warn_user
 from skfair.exceptions import MitigationWarning
 from skfair.groups import count_codes, keep_labels
-from skfair.metrics._mcdp import locate_mcdp
+from skfair.metrics._mcdp import bound_pairs, locate_mcdp
 from skfair.metrics._pairs import EveryPair, largest_bounded
 from skfair.statistics import GroupedScores
 from skfair.statistics._grouped_scores import gap_between
@@ -498,11 +498,7 @@ def _largest_gap(rows: Rows, critical: float = 0.0) -> _Gap:
     firsts, seconds = pairs.at(np.arange(len(pairs)))
     noises = critical * np.sqrt(inverse_sizes[firsts] + inverse_sizes[seconds])
     lower_by = noises - noises.min()
-    bounds = np.full(len(pairs), np.inf)
-    if len(pairs) > 1:
-        from_everyone = statistic._from_everyone
-        bounds = from_everyone[firsts] + from_everyone[seconds] + 1e-12
-        bounds = bounds.clip(max=1) - lower_by
+    bounds = bound_pairs(statistic, 0.0)(firsts, seconds, -math.inf) - lower_by
 
     def adjusted(i: int) -> float:
         return gap_between(statistic, *pairs[i]).largest - float(lower_by[i])

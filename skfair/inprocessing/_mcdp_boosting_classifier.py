@@ -177,8 +177,8 @@ or Groups, default=None
                     f"{name} has the shape {values.shape}, expected ({n_samples},), a "
                     "number for each row of sensitive_features."
                 )
-        given = check_weights(sample_weight, n_samples)
-        weights = np.ones(n_samples) if given is None else given.astype(np.float64)
+        checked = check_weights(sample_weight, n_samples)
+        weights = np.ones(n_samples) if checked is None else checked.astype(np.float64)
         p = expit(log_odds)
         loss = self._loss.for_labels(y, weights)
         penalty = self._update_mean(loss, log_odds, weights)
@@ -188,7 +188,7 @@ or Groups, default=None
         np.maximum(hessian, _MIN_HESSIAN, out=hessian)
         gradient = p - y
         gradient += penalty
-        if given is None:
+        if checked is None:
             return gradient, hessian
         return weights * gradient, weights * hessian
 
@@ -531,8 +531,8 @@ class MCDPBoostingClassifier(
         find_library(self.estimator)
         loss = check_penalised_loss(self)
         check_validation_fraction(self, automatic="auto")
-        given = X, y, sensitive_features, control_features, sample_weight
-        features, rows = self._prepare(*given)
+        columns = X, y, sensitive_features, control_features, sample_weight
+        features, rows = self._prepare(*columns)
         params = route_fit_params(self, sensitive_features, fit_params).estimator.fit
         check_boosting(self.estimator, params)
         features = to_table(features)
@@ -721,7 +721,7 @@ def fit_penalised(
     """
     base_rate = float(np.average(rows.y_true, weights=rows.weights))
     model = clone(estimator).set_params(objective=objective)
-    given, params = params, _with_weights(params, rows)
+    unweighted, params = params, _with_weights(params, rows)
     if find_library(model) == "xgboost":
         if model.base_score is None:
             model.set_params(base_score=base_rate)
@@ -735,13 +735,13 @@ def fit_penalised(
         if "num_features" not in str(error):
             raise
         # No feature can be split, so scores are equal, and no gap is to be closed.
-        return fit_plain(estimator, X, rows, given)
+        return fit_plain(estimator, X, rows, unweighted)
 
 
 def _with_weights(params: dict[str, Any], rows: Rows) -> dict[str, Any]:
     """Parameters of `fit` with the weights of the rows, if there are any."""
-    given = rows.weight is not None
-    return params | ({"sample_weight": rows.weights} if given else {})
+    weighted = rows.weight is not None
+    return params | ({"sample_weight": rows.weights} if weighted else {})
 
 
 def _as_binary(model: Any, start: float) -> Any:
@@ -790,21 +790,21 @@ def group_probabilities(
     rows = replace(rows, weight=weights_in_rows(rows.weight))
     order = np.lexsort((rng.permutation(len(codes)), codes))
     halves = np.sort(order[::2]), np.sort(order[1::2])
-    found = np.zeros((len(codes), int(codes.max()) + 1))
+    probabilities = np.zeros((len(codes), int(codes.max()) + 1))
     for other, own in (halves, halves[::-1]):
-        known = other[codes[other] >= 0]
-        groups, labels = np.unique(codes[known], return_inverse=True)
+        grouped = other[codes[other] >= 0]
+        groups, labels = np.unique(codes[grouped], return_inverse=True)
         if len(groups) == 1:
-            found[np.ix_(own, groups)] = 1
+            probabilities[np.ix_(own, groups)] = 1
             continue
         model = fit_plain(
             _classifier_of_groups(estimator),
-            take_rows(X, known),
-            replace(rows[known], y_true=labels),
-            params_of_rows(params, known, len(codes)),
+            take_rows(X, grouped),
+            replace(rows[grouped], y_true=labels),
+            params_of_rows(params, grouped, len(codes)),
         )
-        found[np.ix_(own, groups)] = model.predict_proba(take_rows(X, own))
-    return _calibrate(found, codes, rows.weight)
+        probabilities[np.ix_(own, groups)] = model.predict_proba(take_rows(X, own))
+    return _calibrate(probabilities, codes, rows.weight)
 
 
 def with_own_group(probabilities: Floats, codes: NDArray[np.integer]) -> Floats:
@@ -817,8 +817,8 @@ def with_own_group(probabilities: Floats, codes: NDArray[np.integer]) -> Floats:
     by_stratum = probabilities.reshape(len(codes), -1, n_groups)
     own = (codes[:, None] == np.arange(n_groups))[:, None]
     shares = np.where(codes < 0, 0.0, _OWN_SHARE)[:, None, None]
-    known = by_stratum.sum(axis=2, keepdims=True) * own
-    mixed = by_stratum + shares * (known - by_stratum)
+    own_group = by_stratum.sum(axis=2, keepdims=True) * own
+    mixed = by_stratum + shares * (own_group - by_stratum)
     return np.asarray(mixed.reshape(probabilities.shape))
 
 
@@ -839,9 +839,9 @@ def joint_probabilities(
     cells[strata.codes < 0] = n_strata * n_groups
     present = np.unique(cells[cells >= 0])
     codes = np.where(cells < 0, -1, np.searchsorted(present, cells))
-    found = np.zeros((len(cells), n_strata * n_groups + 1))
-    found[:, present] = probabilities_of(codes)
-    return found[:, :-1].reshape(-1, n_strata, n_groups)
+    joint = np.zeros((len(cells), n_strata * n_groups + 1))
+    joint[:, present] = probabilities_of(codes)
+    return joint[:, :-1].reshape(-1, n_strata, n_groups)
 
 
 def _classifier_of_groups(estimator: Any) -> Any:
@@ -862,12 +862,14 @@ def _classifier_of_groups(estimator: Any) -> Any:
 
 
 def _calibrate(
-    found: Floats, codes: NDArray[np.integer], weights: Floats | None
+    probabilities: Floats, codes: NDArray[np.integer], weights: Floats | None
 ) -> Floats:
     """Calibrate probabilities, so that their sum is the weight of each group."""
-    known = codes >= 0
-    log_found = np.log(np.clip(found, _LEAST, 1))
-    given = None if weights is None else weights[known]
+    grouped = codes >= 0
+    log_probabilities = np.log(np.clip(probabilities, _LEAST, 1))
+    own_weights = None if weights is None else weights[grouped]
     calibration = LogisticRegression(max_iter=10_000)
-    calibration.fit(log_found[known], codes[known], sample_weight=given)
-    return np.asarray(calibration.predict_proba(log_found))
+    calibration.fit(
+        log_probabilities[grouped], codes[grouped], sample_weight=own_weights
+    )
+    return np.asarray(calibration.predict_proba(log_probabilities))

@@ -174,8 +174,8 @@ class GroupPredictor(MetaMitigator):
             and if a regressor misses `max_mcdp` by more than noise.
         """
         self._check_parameters()
-        given = X, y, sensitive_features, control_features, sample_weight
-        features, rows = self._prepare(*given)
+        columns = X, y, sensitive_features, control_features, sample_weight
+        features, rows = self._prepare(*columns)
         routed = self._route(sensitive_features, fit_params, rows.weight)
         target = rows.y_true
         if is_classifier(self):
@@ -197,9 +197,11 @@ class GroupPredictor(MetaMitigator):
     def _check_parameters(self) -> None:
         """Raise unless the parameters are valid."""
         self._check_estimator()
-        given = self.group_estimator
-        if given is not None and not hasattr(given, "predict_proba"):
-            raise TypeError(f"group_estimator must have predict_proba, got {given!r}.")
+        estimator = self.group_estimator
+        if estimator is not None and not hasattr(estimator, "predict_proba"):
+            raise TypeError(
+                f"group_estimator must have predict_proba, got {estimator!r}."
+            )
         if self.strength != "auto":
             limits: dict[str, Any] = {"closed": "left", "alternative": "'auto' or "}
             check_real("strength", self.strength, 0, math.inf, **limits)
@@ -311,7 +313,7 @@ class GroupPredictor(MetaMitigator):
         splits = make_splits(self, features, target, rows.groups.codes, for_split)
         classes = self.classes_.tolist() if is_classifier(self) else None
         both = self.estimator, self.group_estimator
-        n_fitted = sum(not isinstance(one, FrozenEstimator) for one in both)
+        n_fitted = sum(not isinstance(model, FrozenEstimator) for model in both)
         self._tasks.begin(n_fitted * len(splits) + self._n_last_fits)
         with self._tip_to_drop(X):
             models, held_out = predict_folds(
@@ -346,11 +348,11 @@ class GroupPredictor(MetaMitigator):
         self._group_classes: list[Any] = list(range(len(self.groups_)))
         if isinstance(estimator, FrozenEstimator):
             self._group_classes = list(self.groups_)
-            known = np.asarray(estimator.classes_).tolist()
-            if set(known) != set(self.groups_):
+            classes = np.asarray(estimator.classes_).tolist()
+            if set(classes) != set(self.groups_):
                 raise ValueError(
-                    f"group_estimator is frozen and has the classes {known}, expected "
-                    f"the groups {list(self.groups_)}."
+                    f"group_estimator is frozen and has the classes {classes}, "
+                    f"expected the groups {list(self.groups_)}."
                 )
         try:
             return predict_folds(
@@ -648,13 +650,13 @@ class UnawarePostProcessor(
         X = self._check_predict_input(X, "estimators_")
         labels, models = self.classes_.tolist(), self.estimators_
         p: list[NDArray[Any]] = [
-            label_probabilities(one, X, labels)[:, 1] for one in models
+            label_probabilities(model, X, labels)[:, 1] for model in models
         ]
         if self._map is not None:
             # The map was fitted to scores of single models. Those of an average have
             # another distribution.
             groups, models = self._group_classes, self.group_estimators_
-            q = [label_probabilities(one, X, groups) for one in models]
+            q = [label_probabilities(model, X, groups) for model in models]
             folds = range(max(len(p), len(q)))  # a frozen model goes with all others
             strength = self.strength_
             p = [self._map(p[i % len(p)], q[i % len(q)], strength) for i in folds]

@@ -149,14 +149,6 @@ def test_error_of_other_scores_says_how_to_pass_them(name):
         METRICS[name](None, [0.5, -4.0], sensitive_features=[0, 1])
 
 
-def test_targets_of_a_regression_are_ignored():
-    y_true, y_score, groups = [3.7, 250.1, -8.0], [5.0, 210.0, -2.0], [0, 1, 1]
-    options = {"sensitive_features": groups, "scale": "rank"}
-    assert mcdp(y_true, y_score, **options) == mcdp(None, y_score, **options)
-    with pytest.raises(ValueError, match=r"y_true must have shape \(3,\)"):
-        mcdp(y_true[:2], y_score, **options)
-
-
 def test_rows_that_do_not_count_have_no_rank():
     groups = encode_groups(["a", "b", None, None], missing="drop")
     options = {"epsilon": 0.24, "scale": "rank"}

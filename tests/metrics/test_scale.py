@@ -75,6 +75,7 @@ def test_metric_of_ranks(name, drawn):
         assert value == expected
 
 
+@pytest.mark.slow
 @given(st.sampled_from(sorted(METRICS)), rows(), st.integers(0, 4))
 def test_increasing_maps_of_the_scores_change_nothing(name, drawn, which):
     y_score, groups, _ = drawn

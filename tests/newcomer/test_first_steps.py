@@ -470,6 +470,7 @@ def test_what_an_error_says_to_type_in_place_of_a_name_works(people, fitted, nam
     assert np.isfinite(np.asarray(numbers)[..., :1].astype(float)).all()
 
 
+@pytest.mark.slow
 def test_missing_groups(people, fitted):
     """The error of labels, and of a named column of X, says what to type."""
     X, y, _ = people

@@ -10,21 +10,20 @@ from functools import partial
 from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import kolmogi
 from sklearn.metrics import r2_score
 
 from skfair._rows import Rows
+from skfair._utils._arrays import Floats
 from skfair._utils._results import Result
 from skfair._utils._warnings import warn_user
 from skfair.exceptions import MitigationWarning
 from skfair.groups import count_codes, keep_labels
-from skfair.metrics._mcdp import locate_mcdp
+from skfair.metrics._mcdp import bound_pairs, locate_mcdp
 from skfair.metrics._pairs import EveryPair, largest_bounded
 from skfair.statistics import GroupedScores
 from skfair.statistics._grouped_scores import gap_between
-
-Array: TypeAlias = NDArray[np.float64]
 
 #: Differences of more standard errors than this exceed noise: of two equally good
 #: models, one seems better by more in 2.3 % of samples.
@@ -348,7 +347,7 @@ def compare_regressors(
     )
 
 
-def r2(y: Array, predicted: Array, weights: Array) -> float:
+def r2(y: Floats, predicted: Floats, weights: Floats) -> float:
     """R2, nan of targets that are all equal."""
     if not np.ptp(y):
         return math.nan
@@ -357,19 +356,23 @@ def r2(y: Array, predicted: Array, weights: Array) -> float:
 
 def _compare_gaps(
     rows: Rows, plain_scores: ArrayLike, scores: ArrayLike, max_mcdp: Any
-) -> tuple[Array, Array, Array, Array, dict[str, Any]]:
+) -> tuple[Floats, Floats, Floats, Floats, dict[str, Any]]:
     """Return targets, plain and new scores, and weights of rows with weight, and gaps.
 
     The gaps are the fields of a comparison that do not depend on the target.
     """
     counts = rows.weights > 0
-    old, new = (np.asarray(scores, float)[counts] for scores in (plain_scores, scores))
+    old, new = (
+        np.asarray(plain_scores, float)[counts],
+        np.asarray(scores, float)[counts],
+    )
     rows = rows[counts]
     y, weights = np.asarray(rows.y_true, float), rows.weights
     sizes = rows.groups.sizes()
     if rows.strata is not None:
         sizes = count_codes(rows.groups.codes[rows.strata.codes >= 0], rows.n_groups)
-    plain_gap, gap = (mean_mcdp(replace(rows, y_pred=part)) for part in (old, new))
+    plain_gap = mean_mcdp(replace(rows, y_pred=old))
+    gap = mean_mcdp(replace(rows, y_pred=new))
     slopes = gap.slopes() - plain_gap.slopes()
     half_rows = {**plain_gap.half_rows, **gap.half_rows}.values()
     gaps = {
@@ -399,12 +402,12 @@ class _Gap(NamedTuple):
 
     value: float
     adjusted: float
-    slopes: Callable[[], Array]
+    slopes: Callable[[], Floats]
     half_rows: dict[tuple[int, int], float]
     noise: float
 
 
-def _error(value: float, slopes: Array, weights: Array) -> float:
+def _error(value: float, slopes: Floats, weights: Floats) -> float:
     """Return the standard error of a difference, by the infinitesimal jackknife.
 
     `slopes` are its derivatives in the weights of the rows.
@@ -412,7 +415,9 @@ def _error(value: float, slopes: Array, weights: Array) -> float:
     return math.nan if math.isnan(value) else float(np.linalg.norm(weights * slopes))
 
 
-def average_precision(y: Array, scores: Array, weights: Array) -> tuple[float, Array]:
+def average_precision(
+    y: Floats, scores: Floats, weights: Floats
+) -> tuple[float, Floats]:
     """Average precision, the mean precision at the positive rows, and its slopes.
 
     The slopes are the derivatives in the weights of the rows.
@@ -467,7 +472,7 @@ def mean_mcdp(rows: Rows) -> _Gap:
             half_rows[stratum, group] = share * half
         gaps.append((own, share, gap))
 
-    def slopes() -> Array:
+    def slopes() -> Floats:
         by_row = np.zeros(len(rows))
         for own, share, gap in gaps:
             by_row[own] = share * gap.slopes() + (gap.adjusted - adjusted) / total
@@ -493,18 +498,14 @@ def _largest_gap(rows: Rows, critical: float = 0.0) -> _Gap:
     firsts, seconds = pairs.at(np.arange(len(pairs)))
     noises = critical * np.sqrt(inverse_sizes[firsts] + inverse_sizes[seconds])
     lower_by = noises - noises.min()
-    bounds = np.full(len(pairs), np.inf)
-    if len(pairs) > 1:
-        from_everyone = statistic._from_everyone
-        bounds = from_everyone[firsts] + from_everyone[seconds] + 1e-12
-        bounds = bounds.clip(max=1) - lower_by
+    bounds = bound_pairs(statistic, 0.0)(firsts, seconds, -math.inf) - lower_by
 
     def adjusted(i: int) -> float:
         return gap_between(statistic, *pairs[i]).largest - float(lower_by[i])
 
     largest = largest_bounded(pairs, bounds, adjusted)
 
-    def slopes() -> Array:
+    def slopes() -> Floats:
         gap = gap_between(statistic, *largest.pair)
         best = int(np.abs(gap.signed).argmax())
         below, by_row = rows.y_pred <= gap.scores[best], np.zeros(len(rows))

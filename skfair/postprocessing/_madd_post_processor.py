@@ -6,6 +6,7 @@ from collections.abc import Callable, Hashable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
+from itertools import compress
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -25,7 +26,6 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from skfair._comparison import Comparison, PlainComparison, compare_with_plain
-from skfair._cross_fit import units_of
 from skfair._mitigation import (
     ROUTED,
     FittedTable,
@@ -39,7 +39,7 @@ from skfair._mitigation import (
     tenths_of,
     within_strata,
 )
-from skfair._rows import Rows
+from skfair._rows import Rows, units_of
 from skfair._utils._arrays import Bools, Floats, Integers
 from skfair._utils._progress import reports_tasks
 from skfair._utils._validation import (
@@ -54,7 +54,7 @@ from skfair.groups import Groups, Selector, rows_by_code
 from skfair.metrics._madd import locate_madd
 from skfair.metrics._mcdp import locate_mcdp
 from skfair.metrics._noise import supremum_quantile
-from skfair.model_selection._group_stratified_k_fold import assign_folds
+from skfair.model_selection._folds import assign_folds
 from skfair.postprocessing._score_repairer import (
     GroupCDFs,
     LinearCDF,
@@ -1178,10 +1178,9 @@ def _differing(rows: Rows, groups: GroupCDFs) -> Bools:
     """
     # With two groups both tests are the same.
     n_tests = 1 if len(groups.cdfs) == 2 else len(groups.cdfs)
-    sums, squares = (
-        np.bincount(rows.groups.codes, values, len(groups.cdfs))
-        for values in (rows.weights, rows.weights * units_of(rows.weights))
-    )
+    codes, weights = rows.groups.codes, rows.weights
+    sums = np.bincount(codes, weights, len(groups.cdfs))
+    squares = np.bincount(codes, weights * units_of(weights), len(groups.cdfs))
     own_rows = sums**2 / squares
     other_rows = (sums.sum() - sums) ** 2 / np.maximum(squares.sum() - squares, 1e-300)
     # Noise of each group's distance from everyone, in units of a Brownian bridge.
@@ -1203,11 +1202,11 @@ def _labelled(rows: Rows) -> dict[str, Any]:
 
 def rows_compared(rows: Rows, differing: Bools) -> Rows:
     """Keep the rows of groups that differ; of a single one also all others together."""
-    kept = np.flatnonzero(differing)
-    labels = tuple(rows.labels[group] for group in kept)
-    codes = np.full(len(differing), -1 if len(kept) > 1 else 1)
-    codes[kept] = np.arange(len(kept))
-    if len(kept) == 1:
+    if differing.all():
+        return rows
+    labels, codes = tuple(compress(rows.labels, differing)), np.cumsum(differing) - 1
+    codes[~differing] = -1 if len(labels) > 1 else 1
+    if len(labels) == 1:
         labels = (*labels, ("all others",))
     groups = replace(rows.groups, labels=labels, codes=codes[rows.groups.codes])
     return replace(rows, groups=groups)[groups.codes >= 0]

@@ -15,9 +15,8 @@ from scipy.optimize import minimize
 from scipy.special import expit, logit
 
 from skfair._comparison import average_precision, mean_mcdp, r2
-from skfair._cross_fit import Array, units_of
 from skfair._penalty import clip_scores
-from skfair._rows import Rows
+from skfair._rows import Rows, units_of
 from skfair._utils._arrays import Floats, Integers, quotients
 from skfair.model_selection._rules import standard_error
 
@@ -66,7 +65,7 @@ class Calibration(NamedTuple):
         if of_log_odds:
             log_odds, y = logit(clip_scores(rows.y_pred)), rows.y_true
 
-            def loss(line: Array) -> tuple[float, Array]:
+            def loss(line: Floats) -> tuple[float, Floats]:
                 found = line[0] + line[1] * log_odds
                 slopes = weights * (expit(found) - y)
                 value = weights @ (np.logaddexp(0, found) - y * found)
@@ -83,7 +82,7 @@ class Calibration(NamedTuple):
         slope = product / variance
         return cls(level - slope * center, slope, of_log_odds)
 
-    def __call__(self, scores: Array) -> Array:
+    def __call__(self, scores: Floats) -> Floats:
         """Return calibrated predictions."""
         if not self.of_log_odds:
             return np.asarray(self.intercept + self.slope * scores)
@@ -103,19 +102,19 @@ class ScoreMap:
     score is the highest threshold passed.
     """
 
-    thresholds: Array
-    shares: Array
+    thresholds: Floats
+    shares: Floats
     calibration: Calibration
     strengths: tuple[float, ...]
-    factors: Array
+    factors: Floats
 
-    def __call__(self, p: Array, q: Array, strength: float) -> Array:
+    def __call__(self, p: Floats, q: Floats, strength: float) -> Floats:
         """Return new scores at a strength."""
         return next(self.at_each(p, q, [strength]))
 
     def at_each(
-        self, p: Array, q: Array, strengths: Iterable[float]
-    ) -> Iterator[Array]:
+        self, p: Floats, q: Floats, strengths: Iterable[float]
+    ) -> Iterator[Floats]:
         """Yield new scores at one strength after the other."""
         scores, relatives = self.calibration(p), quotients(q, self.shares)
         n_rows = max(1, _BLOCK_SIZE // len(self.thresholds))
@@ -129,7 +128,7 @@ class ScoreMap:
                 [self._map(scores[b], relatives[b] @ factors) for b in blocks]
             )
 
-    def _factors_at(self, strength: float) -> Array:
+    def _factors_at(self, strength: float) -> Floats:
         """Return the factors at a strength."""
         after = bisect_left(self.strengths, strength)
         if after == 0 or after == len(self.strengths):
@@ -139,7 +138,7 @@ class ScoreMap:
         first, second = self.factors[after - 1 : after + 1]
         return np.asarray((1 - share) * first + share * second)
 
-    def _map(self, scores: Array, beyond: Array) -> Array:
+    def _map(self, scores: Floats, beyond: Floats) -> Floats:
         """Return new scores of calibrated ones, by what thresholds are raised by."""
         beyond += self.thresholds
         np.subtract(scores[:, None], beyond, out=beyond)
@@ -161,7 +160,7 @@ class ScoreMap:
 
 
 def fit_maps(
-    rows: Rows, q: Array, performance: Performance
+    rows: Rows, q: Floats, performance: Performance
 ) -> tuple[ScoreMap, list[ScoreMap]]:
     """Fit the map of all rows, and for each of their folds that of the other rows.
 
@@ -188,7 +187,7 @@ def folds_of_maps(rows: Rows) -> Integers:
 
 
 def held_out_scores(
-    maps: list[ScoreMap], rows: Rows, q: Array, strengths: Sequence[float]
+    maps: list[ScoreMap], rows: Rows, q: Floats, strengths: Sequence[float]
 ) -> Iterator[Floats]:
     """Yield new scores of rows at each strength, by maps fitted without their fold."""
     parts = [np.flatnonzero(rows.fold == fold) for fold in range(len(maps))]
@@ -203,7 +202,7 @@ def held_out_scores(
 
 
 def _fit_parts(
-    parts: list[tuple[Rows, Array]], performance: Performance
+    parts: list[tuple[Rows, Floats]], performance: Performance
 ) -> list[ScoreMap]:
     """Find, at each threshold, the factors that leave a gap and cost least.
 
@@ -239,8 +238,8 @@ def _fit_parts(
 
 
 def _plain_map(
-    rows: Rows, q: Array, performance: Performance
-) -> tuple[Rows, Array, ScoreMap]:
+    rows: Rows, q: Floats, performance: Performance
+) -> tuple[Rows, Floats, ScoreMap]:
     """Return the rows that have a group, and the map that changes nothing.
 
     Scores of the rows are calibrated and sorted, their weights add up to 1, and q is
@@ -262,7 +261,7 @@ def _plain_map(
     return rows, quotients(q[order], shares), plain
 
 
-def _allowances(rows: Rows) -> Array:
+def _allowances(rows: Rows) -> Floats:
     """How far the rate of each group may be beyond the limit: by a row of the group.
 
     It is 0 for the two largest groups. With the noise of a group in its place, groups
@@ -278,7 +277,7 @@ def _allowances(rows: Rows) -> Array:
     return np.where(present, np.maximum(inverse_sizes - second, 0), 0)
 
 
-def _costs(rows: Rows, thresholds: Array, performance: Performance) -> Array:
+def _costs(rows: Rows, thresholds: Floats, performance: Performance) -> Floats:
     """Cost of a unit of the factors at each threshold, in the unit of the strength."""
     if performance == "r2":
         mean = np.average(rows.y_pred, weights=rows.weights)
@@ -289,7 +288,7 @@ def _costs(rows: Rows, thresholds: Array, performance: Performance) -> Array:
     return np.asarray(1 / (unit * thresholds * (1 - thresholds)))
 
 
-def _thresholds(rows: Rows) -> Array:
+def _thresholds(rows: Rows) -> Floats:
     """Half way between quantiles of the scores and points at equal distances."""
     if not len(rows):
         return np.zeros(0)
@@ -299,14 +298,14 @@ def _thresholds(rows: Rows) -> Array:
     quantiles = rows.y_pred[np.minimum(np.searchsorted(places, levels), last)]
     quantiles = np.unique(quantiles)
     spread = np.linspace(quantiles[0], quantiles[-1], len(quantiles))
-    distinct: Array = np.unique((quantiles + spread) / 2)
+    distinct: Floats = np.unique((quantiles + spread) / 2)
     least = 1e-9 * max(abs(distinct[0]), abs(distinct[-1]))
     return distinct if distinct[-1] - distinct[0] > least else distinct[:1]
 
 
 def _close_gaps(
-    parts: list[tuple[Rows, Array, Array]], ridges: list[float], allowed: Array
-) -> Iterator[Array]:
+    parts: list[tuple[Rows, Floats, Floats]], ridges: list[float], allowed: Floats
+) -> Iterator[Floats]:
     """Yield factors at which the gap is at most 0.95, 0.9, ... 0 of the plain one.
 
     At each threshold, groups whose rate of passing is farthest from the others' get
@@ -323,7 +322,7 @@ def _close_gaps(
     least = (_LEAST_SLOPE * moment / deviation + ridge * np.eye(n_groups))[:, None]
     level = np.trace(least, axis1=2, axis2=3)[..., None, None] / n_groups
 
-    def size(factors: Array) -> Array:
+    def size(factors: Floats) -> Floats:
         """Root mean square of the change of scores, at each threshold."""
         squares = (factors * (moment @ factors)).sum(axis=1, keepdims=True)
         return np.asarray(np.sqrt(np.maximum(squares, 0)))
@@ -364,8 +363,8 @@ def _close_gaps(
 
 
 def _stack_parts(
-    parts: list[tuple[Rows, Array, Array]],
-) -> tuple[Array, Array, Array, Array]:
+    parts: list[tuple[Rows, Floats, Floats]],
+) -> tuple[Floats, Floats, Floats, Floats]:
     """Return thresholds, spacings, second moments of q, and deviations of scores.
 
     Copies of the last threshold fill parts that have fewer than others.
@@ -388,7 +387,7 @@ def _stack_parts(
     )
 
 
-def _centers(chosen: NDArray[np.bool_]) -> Array:
+def _centers(chosen: NDArray[np.bool_]) -> Floats:
     """For each part and threshold, the matrix that centres the groups chosen."""
     columns = chosen.swapaxes(1, 2)
     counts = np.maximum(columns.sum(axis=2), 1)[..., None, None]
@@ -397,8 +396,8 @@ def _centers(chosen: NDArray[np.bool_]) -> Array:
 
 
 def _rates_of_passing(
-    parts: list[tuple[Rows, Array]], thresholds: Array
-) -> Callable[[Array, Array], tuple[Array, Array]]:
+    parts: list[tuple[Rows, Floats]], thresholds: Floats
+) -> Callable[[Floats, Floats], tuple[Floats, Floats]]:
     """Prepare a function of factors and widths.
 
     It returns the excess of each group's rate of passing over the mean of the groups,
@@ -418,7 +417,7 @@ def _rates_of_passing(
     )
     shape = len(parts), n_cells, -1
 
-    def totals(values: Array) -> Array:
+    def totals(values: Floats) -> Floats:
         sums = [np.bincount(cell, column, shape[0] * n_cells) for column in values.T]
         return np.column_stack(sums)
 
@@ -442,7 +441,7 @@ def _rates_of_passing(
     ends = np.cumsum(total).reshape(shape)
     needed = (thresholds - lowest) / unit
 
-    def rates(factors: Array, width: Array) -> tuple[Array, Array]:
+    def rates(factors: Floats, width: Floats) -> tuple[Floats, Floats]:
         width = width / unit
         low = needed - width + relatives @ (factors / unit)
         places = np.stack([low, low + 2 * width])
@@ -456,7 +455,7 @@ def _rates_of_passing(
     return rates
 
 
-def _cells_of_alike(rows: Rows, q: Array) -> Integers:
+def _cells_of_alike(rows: Rows, q: Floats) -> Integers:
     """Return the cell of each row, of rows of a group and stratum with similar q.
 
     Cells are halved at their mean of the q that varies most.
@@ -478,7 +477,7 @@ def _cells_of_alike(rows: Rows, q: Array) -> Integers:
     return np.unique(cells, return_inverse=True)[1].astype(np.intp)
 
 
-def _contrasts(rows: Rows) -> Array:
+def _contrasts(rows: Rows) -> Floats:
     """Share of each row in the excess of each group, mean over strata by weight."""
     strata: Any = np.zeros(len(rows), np.intp)
     strata = strata if rows.strata is None else rows.strata.codes
@@ -499,7 +498,7 @@ def _contrasts(rows: Rows) -> Array:
 def path_table(
     maps: list[ScoreMap],
     rows: Rows,
-    q: Array,
+    q: Floats,
     strengths: Sequence[float],
     performance: Performance,
 ) -> pd.DataFrame:
@@ -514,7 +513,7 @@ def path_table(
     )
 
 
-def _merge_equal(rows: Rows, q: Array) -> tuple[Rows, Array]:
+def _merge_equal(rows: Rows, q: Floats) -> tuple[Rows, Floats]:
     """Sort rows, and merge equal ones, adding their weights.
 
     A fit is then the same to the last bit whatever the order of the rows, and whether

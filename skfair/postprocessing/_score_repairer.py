@@ -1112,19 +1112,21 @@ class GroupCDFs(NamedTuple):
         """CDFs of the groups, smoothed if that is asked for."""
         pooled = LinearCDF.of(statistic, None, ends)
         present = np.flatnonzero(statistic.counts)
-        own = cdfs = tuple(LinearCDF.of(statistic, g, ends) for g in present.tolist())
-        if smooth:
-            both = zip(own, present.tolist(), strict=True)
-            cdfs = tuple(cdf.smoothed(statistic, group) for cdf, group in both)
+        labels, own, cdfs = [], [], []
+        for group in present.tolist():
+            cdf = LinearCDF.of(statistic, group, ends)
+            labels.append(statistic.labels[group])
+            own.append(cdf)
+            cdfs.append(cdf.smoothed(statistic, group) if smooth else cdf)
         shares = statistic.totals[present] / statistic.totals.sum()
-        labels = tuple(statistic.labels[group] for group in present)
-        return cls(labels, cdfs, own, pooled, shares, row_counts(statistic)[present])
+        n_rows = row_counts(statistic)[present]
+        return cls(tuple(labels), tuple(cdfs), tuple(own), pooled, shares, n_rows)
 
     def distances(self) -> Floats:
         """Largest distance of each group's own CDF from that of everyone."""
-        ends = self.pooled.ends
-        heights = (cdf.at_knots_of(self.pooled) for cdf in self.own)
-        return np.array([np.abs(part - ends).max() for part in heights])
+        ends, pooled = self.pooled.ends, self.pooled
+        gaps = [np.abs(cdf.at_knots_of(pooled) - ends).max() for cdf in self.own]
+        return np.array(gaps)
 
     def heights(self) -> Iterator[Floats]:
         """Heights of one CDF after the other at the knots of the pooled one."""

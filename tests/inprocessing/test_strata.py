@@ -10,7 +10,6 @@ from scipy.special import expit
 from sklearn.metrics import average_precision_score
 
 from skfair._comparison import compare_with_plain, mean_mcdp
-from skfair._cross_fit import hold_out
 from skfair._penalty import OBJECTIVES, mean_over_strata, smooth_gap
 from skfair._rows import Rows
 from skfair.groups import Groups, encode_groups
@@ -19,6 +18,7 @@ from skfair.inprocessing import (
     MCDPObjective,
 )
 from skfair.metrics import mcdp
+from skfair.model_selection._folds import hold_out
 
 
 @pytest.fixture

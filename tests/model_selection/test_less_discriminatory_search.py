@@ -22,7 +22,6 @@ from sklearn.utils.estimator_checks import (
     check_set_params,
 )
 
-from skfair._cross_fit import hold_out
 from skfair._rows import Rows
 from skfair.groups import encode_groups
 from skfair.metrics import mcdp
@@ -32,6 +31,7 @@ from skfair.model_selection import (
     LessDiscriminatorySearchCV,
     compare_models,
 )
+from skfair.model_selection._folds import hold_out
 from skfair.postprocessing import MADDPostProcessor
 
 FEATURES = "columntransformer__transformers"

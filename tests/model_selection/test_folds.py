@@ -21,7 +21,7 @@ from skfair.datasets import make_biased_classification
 from skfair.groups import encode_groups
 from skfair.metrics import get_fairness_scorer
 from skfair.model_selection import GroupStratifiedKFold
-from skfair.model_selection._group_stratified_k_fold import assign_folds
+from skfair.model_selection._folds import assign_folds
 
 
 def spread(folds, chosen, n_folds):

@@ -34,6 +34,7 @@ from skfair.report._inputs import (
     blur_of,
     groups_compared,
     mid_ranks,
+    rows_of,
     sum_of_two_largest,
     with_intersection,
 )
@@ -144,7 +145,7 @@ def write_bundle(
 
 def _most_entries(audit: Audit, n_models: int) -> int:
     """How many cells a model of a bundle may have."""
-    weights = audit.weights
+    weights = audit.rows.totals
     long = audit.of_numbers or (weights is not None and weights.dtype.kind == "f")
     return _MOST_ENTRIES // n_models // (3 if long else 1)
 
@@ -489,13 +490,13 @@ def from_data(data: Data, options: Options, blur: tuple[float, float]) -> Audit:
     return Audit(
         models=(model,),
         attributes=with_intersection(each, n, options),
-        y_true=column("y_true", **({} if real else positions)),
-        classes=classes,
-        sample_weight=None,
+        rows=replace(
+            rows_of(None, len(n), classes, None, n),
+            y_true=column("y_true", **({} if real else positions)),
+            weight=column("weight", least=0),
+            squares=column("squares", least=0),
+        ),
         options=options,
-        n_alike=n,
-        totals=column("weight", least=0),
-        squared=column("squares", least=0),
         blur=blur,
         strata=None if data["strata"] is None else groups(data["strata"]),
     )
@@ -591,7 +592,8 @@ def _only(audit: Audit, kept: Bools) -> Audit:
         proxy = cells, {label: proxy[1][label] for label in cells.labels}
     return replace(
         rest,
-        attributes=with_intersection(each, rest.n_alike, rest.options),
+        rows=replace(rest.rows, position=None),
+        attributes=with_intersection(each, rest.rows.n, rest.options),
         strata=None if audit.strata is None else of(audit.strata),
         proxy=proxy,
     )
@@ -619,7 +621,7 @@ def joined(audit: Audit, min_cell: int | None, n_entries: int) -> Audit:
     if audit.of_numbers:
         return _with_joined_numbers(audit, cells, least, n_entries)
     if audit.options.scale == "rank":
-        scores = mid_ranks(scores, audit.weights)
+        scores = mid_ranks(scores, audit.rows.totals)
     lows, highs, middles = _in_intervals(audit, scores, cells, least, n_entries)
     of_scores, length = blur_of(audit, lows, highs)
     return replace(
@@ -717,7 +719,7 @@ def _with_joined_numbers(
     return replace(
         audit,
         models=(replace(model, y_score=found[:, 0]),),
-        y_true=true,
+        rows=replace(audit.rows, y_true=true),
         blur=(audit.blur[0] + of_scores, audit.blur[1] + moved),
     )
 

@@ -53,8 +53,8 @@ _MAX_PERMUTED = 2**23
 
 #: Numbers of a metric by name; None where one is undefined.
 Numbers = dict[str, Any]
-#: Position of a stratum's label, its entries, and their sample.
-Part = tuple[Hashable, Integers, Sample]
+#: Label and sample of a stratum.
+Part = tuple[Hashable, Sample]
 #: What is found on the rows of each sample.
 Found = list[tuple[Sample, dict[str, Located]]]
 
@@ -149,7 +149,7 @@ def gaps_beside_first(sample: Sample, first: Sample) -> dict[str, tuple[float, f
     gap of decisions, 0 or 1, is the difference of selection rates.
     """
     audit, model, other = sample.audit, sample.model, first.model
-    if model is other or audit.n_alike is not None or not sample.comparable:
+    if model is other or audit.rows.n is not None or not sample.comparable:
         return {}
     compared: dict[str, tuple[Any, Any]] = {
         "demographic_parity_difference": (model.y_pred, other.y_pred)
@@ -403,7 +403,7 @@ def _observe(sample: Sample, key: str) -> Observed:
     assert scores is not None
     statistic = count_outcomes(audit, scores, sample.groups)
     squares = GroupedOutcomes.from_outcomes(
-        scores**2, sensitive_features=sample.groups, sample_weight=audit.weights
+        scores**2, sensitive_features=sample.groups, sample_weight=audit.rows.totals
     )
     return Observed(statistic, statistic.effective_sizes, squares.means)
 
@@ -426,7 +426,7 @@ def _split_by_label(observed: Observed) -> Iterator[Observed]:
 def parts_by_stratum(sample: Sample) -> list[Part]:
     """Split the entries that have a group by stratum."""
     rows = replace(sample.rows, strata=sample.audit.strata)
-    return [(label, rows, sample.at(rows)) for label, rows in rows.by_stratum()]
+    return [(label, sample.at(entries)) for label, entries in rows.by_stratum()]
 
 
 def values_within_strata(
@@ -443,7 +443,7 @@ def values_within_strata(
         # The report says itself what is left out.
         warnings.simplefilter("ignore")
         for part in parts:
-            for key, one in compare_metrics(part[2], keys, sample):
+            for key, one in compare_metrics(part[1], keys, sample):
                 if not math.isnan(one.value):
                     compared[key].append((part, one))
         tests = _tests_within(sample, parts if tested else (), keys)
@@ -459,7 +459,7 @@ def _combine(sample: Sample, found: list[tuple[Part, Comparisons]]) -> Numbers:
     tail = (1 - sample.audit.options.confidence_level) / 2
     compared = join([one for _, one in found], None)
     values = np.array([one.value for _, one in found])
-    totals = [part.audit.entry_weights.sum() for (_, _, part), _ in found]
+    totals = [part.audit.entry_weights.sum() for (_, part), _ in found]
     weights = np.array(totals, float)
     return {
         "value": compared.value,
@@ -497,10 +497,4 @@ def _rows_in_strata(sample: Sample, parts: Sequence[Part], question: str) -> Dra
     codes = np.where(strata.codes < 0, -1, attribute.groups.codes)
     groups = set_aside("", replace(attribute.groups, codes=codes), None).groups
     rows = replace(sample.drawn_from(question).rows, groups=groups, strata=strata)
-    countable = []
-    for _, entries, part in parts:
-        read = part.countable(question)
-        inside = read.rows.position  # among the entries of the stratum
-        position = entries if inside is None else entries[inside]
-        countable.append(read._replace(rows=replace(read.rows, position=position)))
-    return Drawn(rows, tuple(countable))
+    return Drawn(rows, tuple(part.countable(question) for _, part in parts))

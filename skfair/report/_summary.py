@@ -397,29 +397,20 @@ def _impact_ratios(sample: Sample) -> list[dict[str, Any]] | None:
         values["scoring"] = model.y_score
     tables = []
     for kind, of_rows in values.items():
-        given: dict[str, Any] = {"sensitive_features": groups, "rate": kind}
-        given["sample_weight"] = audit.sample_weight
-        if audit.n_alike is not None:
-            chosen = are_selected(of_rows, kind, None, audit.weights)
-            of_rows, given = count_outcomes(audit, chosen, groups), {}
+        chosen = are_selected(of_rows, kind, None, audit.rows.totals)
         with ignore_undefined():
             # The report says itself that groups cannot be compared.
             table = impact_ratios(
                 None,
-                of_rows,
-                **given,
+                count_outcomes(audit, chosen, groups),
                 min_share=options.min_share,
                 confidence_level=options.confidence_level,
             )
-        names = [
-            *map(label_text, labels),
-            "unknown",
-        ]  # the last row is of those without a group
         rows = [
-            {"label": name, **{k: _plain(v) for k, v in row.items()}}
-            for name, row in zip(names, table.to_dict("records"), strict=False)
+            {"label": label_text(label), **{k: _plain(v) for k, v in row.items()}}
+            for label, row in zip(labels, table.to_dict("records"), strict=True)
         ]
-        if audit.n_alike is not None and sample.attribute.n_missing:
+        if sample.attribute.n_missing:
             unknown = {"n": sample.attribute.n_missing, "status": "unknown"}
             rows.append({"label": "unknown", **dict.fromkeys(table.columns)} | unknown)
         tables.append({"kind": kind, "rows": rows})
@@ -438,8 +429,8 @@ def _strata(sample: Sample, found: dict[str, Located], tested: bool) -> Summary 
         return None
     parts, least = parts_by_stratum(sample), strata.min_group_size
     compared = [
-        (label, entries, part)
-        for label, entries, part in parts
+        (label, part)
+        for label, part in parts
         if part.comparable and part.audit.n_rows >= least
     ]
     rows = values_within_strata(sample, compared, tested)
@@ -463,7 +454,7 @@ def _named(label: Hashable, metric: str | None = None, **why: Any) -> Summary:
 
 def _left_out(parts: Sequence[Part], least: int) -> Iterator[Summary]:
     """List strata of too few rows or groups, and groups that are left out within."""
-    for label, _, part in parts:
+    for label, part in parts:
         attribute = part.attribute
         if part.audit.n_rows < least:
             yield _named(label, n_rows=part.audit.n_rows)
@@ -476,7 +467,7 @@ def _left_out(parts: Sequence[Part], least: int) -> Iterator[Summary]:
 def _without_rates(parts: Sequence[Part], keys: Collection[str]) -> Iterator[Summary]:
     """List groups within strata that have few rows of a true label."""
     key = "equalized_odds_difference"
-    for label, _, part in parts if key in keys else ():
+    for label, part in parts if key in keys else ():
         if cells := _few_of_labels(part):
             yield _named(label, key, cells=cells)
 

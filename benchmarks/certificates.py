@@ -174,7 +174,7 @@ class Bandwidths:
         )
         self.pairs = compared_pairs(n_groups, "pairwise")
         curves = gap_curves(statistic, self.pairs, N_BANDWIDTHS)
-        self.curves = {curve.pair: curve.values for curve in curves}
+        self.curves = {pair: curve for pair, _, curve in curves}
 
     def truth(self, scores: NDArray[Any], groups: NDArray[Any], weights: Any) -> float:
         """Return the largest over pairs of groups, each at its own bandwidths."""
@@ -182,9 +182,9 @@ class Bandwidths:
             scores, sensitive_features=groups, sample_weight=weights
         )
         values = []
-        for curve in gap_curves(statistic, self.pairs, N_BANDWIDTHS):
-            found = stable_interval(curve.values, curve.totals)
-            values.append(self.curves[curve.pair][found.first : found.last + 1].mean())
+        for pair, totals, curve in gap_curves(statistic, self.pairs, N_BANDWIDTHS):
+            first, last, _ = stable_interval(curve, totals)
+            values.append(self.curves[pair][first : last + 1].mean())
         return max(values)
 
 

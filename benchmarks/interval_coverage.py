@@ -150,8 +150,8 @@ class Population(NamedTuple):
         truths["parity at .5"] = abs(
             np.mean(scores[0] >= 0.5) - np.mean(scores[1] >= 0.5)
         )
-        (curve,) = gap_curves(statistic, [(0, 1)], N_BANDWIDTHS)
-        return cls(shape, shift, truths, curve.values)
+        ((_, _, curve),) = gap_curves(statistic, [(0, 1)], N_BANDWIDTHS)
+        return cls(shape, shift, truths, curve)
 
     def draw(self, sizes: list[int], seed: int) -> NDArray[Any]:
         """Scores of rows, those of the shifted group first."""
@@ -169,9 +169,9 @@ class Population(NamedTuple):
         # All groups but the first have the same distribution.
         pairs = [(0, other) for other in range(1, statistic.n_groups)]
         values = []
-        for curve in gap_curves(statistic, pairs, N_BANDWIDTHS):
-            found = stable_interval(curve.values, curve.totals)
-            values.append(self.curve[found.first : found.last + 1].mean())
+        for _, totals, curve in gap_curves(statistic, pairs, N_BANDWIDTHS):
+            first, last, _ = stable_interval(curve, totals)
+            values.append(self.curve[first : last + 1].mean())
         return max(values)
 
 

@@ -15,6 +15,7 @@
 from __future__ import annotations
 
 import sys
+from functools import reduce
 from itertools import accumulate
 
 import numpy as np
@@ -23,7 +24,7 @@ from numpy.typing import NDArray
 from skfair.metrics import demographic_parity_difference, mcdp
 from skfair.metrics._noise import Comparisons, supremum_quantile
 from skfair.monitoring import FairnessMonitor
-from skfair.monitoring._change import (
+from skfair.monitoring._fairness_monitor import (
     N_SCORES,
     levels_of,
     separation,
@@ -33,14 +34,6 @@ from skfair.monitoring._change import (
 
 ALPHA, N_RUNS, N_LOOKS = 0.05, 1000, 500
 Floats = NDArray[np.float64]
-
-
-def lengths_of(n_looks):
-    """Numbers of looks of the blocks after this number of looks."""
-    blocks = []
-    for _ in range(n_looks):
-        blocks = with_look(blocks, 0)
-    return [length for length, _ in blocks]
 
 
 def below(metric: str, level: float, sizes: tuple[float, float]) -> float:
@@ -61,7 +54,9 @@ def thresholds(
     """At each look each start, and how much the disparity may rise and fall there."""
     found = []
     for look in range(1, n_looks + 1):
-        starts = list(accumulate(lengths_of(look)))[:-1]
+        starts = list(accumulate([n for n, _ in reduce(with_look, [0] * look, [])]))[
+            :-1
+        ]
         level = ALPHA * share_of_look(look)
         levels = levels_of(level / (4 * max(len(starts), 1)))
         entries = []
@@ -88,7 +83,7 @@ def check_threshold(metric: str, sizes: tuple[float, float], n_looks: int) -> No
         return
     monitor = FairnessMonitor(functions[metric])
     start, rise, fall = thresholds(metric, sizes, n_looks)[-1][-1]
-    n_starts = len(lengths_of(n_looks)) - 1
+    n_starts = len([n for n, _ in reduce(with_look, [0] * n_looks, [])]) - 1
     tail = ALPHA * share_of_look(n_looks) / (4 * n_starts)
     found = []
     for n in (start, n_looks - start):

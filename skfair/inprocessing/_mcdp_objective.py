@@ -8,10 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 
-from skfair._cross_fit import Array
 from skfair._mitigation import within_strata
 from skfair._penalty import Objective, PenalisedLoss, check_penalised_loss
-from skfair._utils._arrays import quotients
+from skfair._utils._arrays import Floats, quotients
 from skfair._utils._validation import check_weights
 from skfair.groups import Groups, encode_groups, resolve_strata
 
@@ -128,7 +127,7 @@ or Groups, default=None
         y_true: ArrayLike,
         y_pred: ArrayLike,
         sample_weight: ArrayLike | None = None,
-    ) -> tuple[Array, Array]:
+    ) -> tuple[Floats, Floats]:
         """Return the gradient and the Hessian, as scikit-learn's interfaces want them.
 
         Parameters
@@ -173,7 +172,7 @@ or Groups, default=None
             return gradient, hessian
         return weights * gradient, weights * hessian
 
-    def for_train(self, y_pred: Array, dataset: Any) -> tuple[Array, Array]:
+    def for_train(self, y_pred: Floats, dataset: Any) -> tuple[Floats, Floats]:
         """Return the same for `lightgbm.train` and `xgboost.train`.
 
         Parameters
@@ -192,8 +191,8 @@ or Groups, default=None
         return self(dataset.get_label(), y_pred, None if empty else weights)
 
     def _update_mean(
-        self, loss: PenalisedLoss, log_odds: Array, weights: Array
-    ) -> Array:
+        self, loss: PenalisedLoss, log_odds: Floats, weights: Floats
+    ) -> Floats:
         """Return the running mean of the penalty's gradient, with that of now."""
         if np.ptp(log_odds) == 0:  # a fit begins; equal scores have no gap
             self._mean_gradient, self._n_trees = np.zeros(len(log_odds)), 0
@@ -207,8 +206,8 @@ or Groups, default=None
         return self._mean_gradient
 
     def _penalty_gradient(
-        self, loss: PenalisedLoss, log_odds: Array, weights: Array
-    ) -> Array:
+        self, loss: PenalisedLoss, log_odds: Floats, weights: Floats
+    ) -> Floats:
         """Gradient of the penalty in the log-odds, for a weight of one."""
         rows, shares, strata, probabilities = self._parts
         part_weights = weights[rows] * shares
@@ -232,9 +231,9 @@ class _Parts(NamedTuple):
     """
 
     rows: NDArray[np.intp] | slice
-    shares: Array | float
+    shares: Floats | float
     strata: NDArray[np.integer] | None
-    probabilities: Array | None
+    probabilities: Floats | None
 
     @classmethod
     def of(
@@ -245,7 +244,7 @@ class _Parts(NamedTuple):
         codes = None if strata is None else strata.codes
         if probabilities is None:
             return cls(slice(None), 1.0, codes, None)
-        given: Array = np.asarray(probabilities, dtype=np.float64)
+        given: Floats = np.asarray(probabilities, dtype=np.float64)
         if strata is None or given.ndim != 3:
             checked = _check_probabilities(given, (n_samples, n_groups))
             return cls(slice(None), 1.0, codes, checked.T.copy())
@@ -261,7 +260,7 @@ class _Parts(NamedTuple):
         )
 
 
-def _check_probabilities(values: Array, shape: tuple[int, ...]) -> Array:
+def _check_probabilities(values: Floats, shape: tuple[int, ...]) -> Floats:
     """Return the probabilities of the groups, one for each row and group.
 
     Those of strata and groups may sum to less than 1.

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache, lru_cache, partial
+from functools import lru_cache, partial
 from itertools import compress
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -41,6 +41,7 @@ from skfair.metrics._pairs import (
     grouped_scores,
     largest_gap,
     rows_of_scores,
+    sums_of_distances,
 )
 from skfair.metrics._strata import Multistratum, combine_numbers, defined_results
 from skfair.statistics import GroupedScores
@@ -54,7 +55,7 @@ N_BANDWIDTHS = 500
 #: Products below this, and sums of two of them, need half the memory as integers.
 _MAX_SHORT = 2**30
 #: Groups whose bins are kept at a time, a megabyte each for 500 bandwidths.
-_BLOCK = 128
+_MAX_KEPT = 256
 #: Finer bins than this cannot tell more floats in [0, 1] apart.
 _MAX_BINS = 2**53
 
@@ -81,11 +82,17 @@ def locate_madd(
 ) -> Located:
     """Locate the largest distance between the histograms of two groups."""
     if is_automatic(bandwidth):
-        found = most_stable(statistic, multigroup, N_BANDWIDTHS, stable_interval)
-        curve, interval = found
-        return Located(interval.mean, curve.pair)
+        best, (_, _, mean) = most_stable(
+            statistic, multigroup, N_BANDWIDTHS, stable_interval
+        )
+        return Located(mean, best[0])
     measure = partial(histogram_distance, n_bins=number_of_bins(bandwidth))
-    return largest_gap(statistic, measure=measure, multigroup=multigroup)
+    return largest_gap(
+        statistic,
+        measure=measure,
+        multigroup=multigroup,
+        bounds_of=sums_of_distances(measure, 2.0),
+    )
 
 
 def pairs_of_madd(
@@ -105,11 +112,7 @@ def pairs_of_madd(
     pairs = [*zip(first.tolist(), others, strict=True)]
     if is_automatic(bandwidth):
         curves = gap_curves(statistic, [*compress(pairs, defined)], N_BANDWIDTHS)
-        means = {
-            curve.pair: stable_interval(curve.values, curve.totals).mean
-            for curve in curves
-        }
-        values = np.array([means.get(pair, math.nan) for pair in pairs])
+        values[defined] = [stable_interval(curve, sums)[2] for _, sums, curve in curves]
     else:
         shares = _shares_in_bins(statistic, number_of_bins(bandwidth))
         for i in np.flatnonzero(defined).tolist():
@@ -367,8 +370,8 @@ default=None
     if warn_if_undefined("madd_curve", statistic):
         return bandwidths, np.full(n_bandwidths, np.nan)
     values = np.zeros(n_bandwidths)
-    for curve in gap_curves(statistic, pairs, n_bandwidths):
-        np.maximum(values, curve.values, out=values)
+    for _, _, curve in gap_curves(statistic, pairs, n_bandwidths):
+        np.maximum(values, curve, out=values)
     return bandwidths, values
 
 
@@ -429,7 +432,7 @@ def bins_of(scores: Floats, n_bins: int) -> Floats:
 def histogram_distance(gap: Gap, n_bins: int) -> float:
     """Sum of the absolute differences between two histograms."""
     if n_bins <= len(gap.scores):
-        return float(histogram_distances(gap, Edges.of(np.array([n_bins])))[0])
+        return float(histogram_distances(gap, edges_of(np.array([n_bins])))[0])
     bins = bins_of(gap.scores, n_bins)
     last = np.append(bins[1:] != bins[:-1], True)
     changes = np.abs(np.diff(gap.signed[last], prepend=0))
@@ -634,17 +637,19 @@ def _find_interval(
     if warn_if_undefined("madd_optimal_bandwidth", statistic):
         return _undefined(n_bandwidths)
     bandwidths = bandwidths_to_one(n_bandwidths).copy()
-    curve, stable = most_stable(statistic, multigroup, n_bandwidths, search)
-    first, second = curve.pair
-    other = None if second is None else statistic.labels[second]
+    best, (first, last, mean) = most_stable(statistic, multigroup, n_bandwidths, search)
+    (group, other), totals, values = best
     return MADDBandwidthResult(
-        interval=(float(bandwidths[stable.first]), float(bandwidths[stable.last])),
-        value=stable.mean,
-        std=float(curve.values[stable.first : stable.last + 1].std()),
-        h_sup=float(optimal_order(curve.totals)),
-        groups=(statistic.labels[first], other),
+        interval=(float(bandwidths[first]), float(bandwidths[last])),
+        value=mean,
+        std=float(values[first : last + 1].std()),
+        h_sup=float(optimal_order(totals)),
+        groups=(
+            statistic.labels[group],
+            None if other is None else statistic.labels[other],
+        ),
         bandwidths=bandwidths,
-        values=curve.values,
+        values=values,
     )
 
 
@@ -659,46 +664,36 @@ def bin_numbers(n_bandwidths: int) -> Integers:
     return np.arange(n_bandwidths, 0, -1)
 
 
-class GapCurve(NamedTuple):
-    """MADD of one pair for n_bandwidths, ..., 2, 1 bins, and both total weights."""
-
-    pair: Pair
-    totals: tuple[float, float]
-    values: Floats
+#: A pair of groups, both total weights, and MADD for n_bandwidths, ..., 2, 1 bins.
+GapCurve: TypeAlias = tuple[Pair, tuple[float, float], Floats]
+#: Edges of the bins of several histograms, which share many of them: the distinct ones,
+#: increasing, the position among these of each edge of each histogram, and the position
+#: of the first edge of each histogram.
+Edges: TypeAlias = tuple[Floats, Integers, Integers]
 
 
 def gap_curves(
     statistic: GroupedScores, pairs: Sequence[Pair], n_bandwidths: int
 ) -> Iterator[GapCurve]:
-    """MADD of each pair; the pairs are in another order where groups are many."""
+    """MADD of each pair for all numbers of bins."""
     edges = edges_of_all(n_bandwidths)
     if len(pairs) == 1:
         gap = gap_between(statistic, *pairs[0])
-        yield GapCurve(pairs[0], gap.totals, histogram_distances(gap, edges))
+        yield pairs[0], gap.totals, histogram_distances(gap, edges)
         return
-    curve_of = _curves(statistic, edges)
-    yield from map(curve_of, sorted(pairs, key=_block) if _many(statistic) else pairs)
-
-
-def _curves(statistic: GroupedScores, edges: Edges) -> Callable[[Pair], GapCurve]:
-    """Return the function that computes MADD of a pair, by the bins of each group."""
     totals, everything = statistic.totals, statistic.totals.sum()
-    dtype, in_bins = _dtype(statistic), _in_bins(statistic, edges)
-    exact = dtype is not float
+    in_bins = _in_bins(statistic, edges)
+    dtype = _dtype(statistic)
     # Memory that is asked for once: a megabyte takes as long as a sum.
-    changes, lowered = np.empty((2, len(edges.places)), dtype)
-
-    def curve_of(pair: Pair) -> GapCurve:
+    changes, lowered = np.empty((2, len(edges[1])), dtype)
+    for pair in pairs:
         first, second = pair
         ours, theirs = totals[first], everything if second is None else totals[second]
-        up, down = (theirs, ours) if exact else (1, 1)
+        up, down = (1, 1) if dtype is float else (theirs, ours)
         np.multiply(in_bins(first), dtype(up), out=changes)
         np.multiply(in_bins(second), dtype(down), out=lowered)
         np.subtract(changes, lowered, out=changes)
-        values = bin_distances(changes, edges.starts, up * down)
-        return GapCurve(pair, (ours, theirs), values)
-
-    return curve_of
+        yield pair, (ours, theirs), bin_distances(changes, edges, up * down)
 
 
 def _dtype(statistic: GroupedScores) -> type[Any]:
@@ -717,10 +712,8 @@ def _in_bins(
     They are shares of the group where they are no integers.
     """
     dtype = _dtype(statistic)
-    n_kept = 0 if _many(statistic) else statistic.n_groups + 1
-    at_edges, *kept = np.empty((1 + n_kept, len(edges.places)), dtype)
 
-    @lru_cache(maxsize=2 * _BLOCK)
+    @lru_cache(maxsize=_MAX_KEPT)
     def in_bins(group: int | None) -> NDArray[Any]:
         scores, weights = statistic.scores, statistic.weights
         if group is not None:
@@ -729,113 +722,69 @@ def _in_bins(
         if dtype is float:
             # By the last height, not by the total, it ends at 1 without rounding.
             heights = heights / heights[-1]
-        out = kept[-1 if group is None else group] if kept else None
-        edges.at_edges(scores, heights, out=at_edges)
-        return bin_changes(at_edges, edges.starts, out=out)
+        return bin_changes(scores, heights, edges)
 
     return in_bins
 
 
-def _many(statistic: GroupedScores) -> bool:
-    """Whether the bins of all groups are too many to be kept."""
-    return statistic.n_groups > 2 * _BLOCK
+def edges_of(n_bins: Integers) -> Edges:
+    """Edges of histograms with these numbers of bins."""
+    starts = np.asarray(np.cumsum(n_bins + 1) - (n_bins + 1))
+    widths = np.repeat(n_bins, n_bins + 1)
+    edges = (np.arange(len(widths)) - np.repeat(starts, n_bins + 1)) / widths
+    order = np.argsort(edges, kind="stable")  # merges runs, which histograms are
+    distinct = edges[order]
+    new = np.diff(distinct, prepend=-1) > 0
+    places = np.empty(len(edges), dtype=np.intp)
+    places[order] = np.cumsum(new) - 1
+    distinct = distinct[new]
+    distinct[-1] = np.inf  # the last bin is closed
+    return distinct, places, starts
 
 
-def _block(pair: Pair) -> tuple[int, int]:
-    """Blocks of groups that the two groups of a pair are in."""
-    first, second = pair
-    return first // _BLOCK, 0 if second is None else second // _BLOCK
-
-
-class Edges(NamedTuple):
-    """Edges of the bins of several histograms, which share many of them.
-
-    They are the distinct ones, increasing, the position among these of each edge of
-    each histogram, and the position of the first edge of each histogram.
-    """
-
-    distinct: Floats
-    places: Integers
-    starts: Integers
-
-    @classmethod
-    def of(cls, n_bins: Integers) -> Edges:
-        """Edges of histograms with these numbers of bins."""
-        starts = np.asarray(np.cumsum(n_bins + 1) - (n_bins + 1))
-        widths = np.repeat(n_bins, n_bins + 1)
-        edges = (np.arange(len(widths)) - np.repeat(starts, n_bins + 1)) / widths
-        order = np.argsort(edges, kind="stable")  # merges runs, which histograms are
-        distinct = edges[order]
-        new = np.diff(distinct, prepend=-1) > 0
-        places = np.empty(len(edges), dtype=np.intp)
-        places[order] = np.cumsum(new) - 1
-        distinct = distinct[new]
-        distinct[-1] = np.inf  # the last bin is closed
-        return cls(distinct, places, starts)
-
-    def at_edges(
-        self, scores: Floats, sums: NDArray[Any], out: NDArray[Any] | None = None
-    ) -> NDArray[Any]:
-        """Look up running sums at the edges of all histograms.
-
-        `sums` has one entry more than the sorted `scores`: the sum before the first
-        score, and the sum after each score.
-        """
-        # Bins are closed on the left: an edge counts what lies strictly below it.
-        if len(scores) > len(self.distinct):
-            below = np.searchsorted(scores, self.distinct, side="left")
-            of_distinct = sums[below]
-        else:
-            first = np.searchsorted(self.distinct, scores, side="right")
-            lengths = np.diff(first, prepend=0, append=len(self.distinct))
-            of_distinct = np.repeat(sums, lengths)
-        return of_distinct.take(self.places, mode="clip", out=out)
-
-
-@cache
-def _edges_of_the_paper() -> Edges:
-    """Edges of the histograms of all bandwidths that the paper looks at."""
-    return Edges.of(bin_numbers(N_BANDWIDTHS))
-
-
+@lru_cache(maxsize=1)  # those of the paper take longer to find than small tables
 def edges_of_all(n_bandwidths: int) -> Edges:
     """Edges of histograms of n_bandwidths, ..., 2, 1 bins."""
-    if n_bandwidths == N_BANDWIDTHS:  # found once: it takes longer than small tables
-        return _edges_of_the_paper()
-    return Edges.of(bin_numbers(n_bandwidths))
+    return edges_of(bin_numbers(n_bandwidths))
 
 
 def histogram_distances(gap: Gap, edges: Edges) -> Floats:
     """Sum over bins of the absolute change of one gap, for each number of bins."""
     heights = np.concatenate([gap.signed[:1] * 0, gap.signed])
-    changes = bin_changes(edges.at_edges(gap.scores, heights), edges.starts)
-    return bin_distances(changes, edges.starts, gap.scale)
+    return bin_distances(bin_changes(gap.scores, heights, edges), edges, gap.scale)
 
 
-def bin_changes(
-    at_edges: NDArray[Any], starts: Integers, out: NDArray[Any] | None = None
-) -> NDArray[Any]:
-    """Change in the bin after each edge; 0 after the last edge of each histogram."""
-    changes = np.empty_like(at_edges) if out is None else out
+def bin_changes(scores: Floats, sums: NDArray[Any], edges: Edges) -> NDArray[Any]:
+    """Change of running sums in the bin after each edge; 0 after the last edges.
+
+    `sums` has one entry more than the sorted `scores`: the sum before the first score,
+    and the sum after each score.
+    """
+    distinct, places, starts = edges
+    # Bins are closed on the left: an edge counts what lies strictly below it.
+    if len(scores) > len(distinct):
+        of_distinct = sums[np.searchsorted(scores, distinct, side="left")]
+    else:
+        first = np.searchsorted(distinct, scores, side="right")
+        lengths = np.diff(first, prepend=0, append=len(distinct))
+        of_distinct = np.repeat(sums, lengths)
+    at_edges = of_distinct.take(places, mode="clip")
+    changes = np.empty_like(at_edges)
     np.subtract(at_edges[1:], at_edges[:-1], out=changes[:-1])
     changes[starts[1:] - 1] = 0
     changes[-1] = 0
     return changes
 
 
-def bin_distances(changes: NDArray[Any], starts: Integers, scale: float) -> Floats:
+def bin_distances(changes: NDArray[Any], edges: Edges, scale: float) -> Floats:
     """Sum of the absolute changes in each histogram, which are overwritten."""
     np.abs(changes, out=changes)
-    sums = np.add.reduceat(changes, starts, dtype=changes.dtype)
+    sums = np.add.reduceat(changes, edges[2], dtype=changes.dtype)
     return np.minimum(sums / scale, 2.0)  # rounding may exceed 2
 
 
-class StableInterval(NamedTuple):
-    """Positions of the first and the last bandwidth, and the mean of the values."""
-
-    first: int
-    last: int
-    mean: float
+#: Positions of the first and the last bandwidth of an interval, and the mean there.
+StableInterval: TypeAlias = tuple[int, int, float]
 
 
 def most_stable(
@@ -848,14 +797,15 @@ def most_stable(
     pairs = compared_pairs(statistic.n_groups, multigroup)
     curves = gap_curves(statistic, pairs, n_bandwidths)
     best = next(curves)
-    found = search(best.values, best.totals)
+    stable = search(best[2], best[1])
     for curve in curves:
-        if curve.values.max() <= found.mean:
+        _, totals, values = curve
+        if values.max() <= stable[2]:
             continue  # no mean over an interval is larger
-        interval = search(curve.values, curve.totals)
-        if interval.mean > found.mean:
-            best, found = curve, interval
-    return best, found
+        interval = search(values, totals)
+        if interval[2] > stable[2]:
+            best, stable = curve, interval
+    return best, stable
 
 
 def optimal_order(totals: tuple[Any, Any]) -> Any:
@@ -891,7 +841,7 @@ def stable_interval(
     variances[sizes == np.inf] = np.inf
     row, column = divmod(int(variances.argmin()), len(last))
     start, end = int(first[row, 0]), int(last[column])
-    return StableInterval(start, end, float(values[start : end + 1].mean()))
+    return start, end, float(values[start : end + 1].mean())
 
 
 @lru_cache(maxsize=1)

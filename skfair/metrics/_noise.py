@@ -574,7 +574,7 @@ def compare_abcc(
     inequality the area of the noise exceeds its mean by no more than a tangent does.
     """
     statistic, sizes, _ = observed
-    gaps = measured_gaps(statistic, multigroup, area, sums_of_distances(area))
+    gaps = measured_gaps(statistic, multigroup, area, sums_of_distances(area, 1.0))
     shares = shares_of_groups(statistic)
     above, below = distribution_free(sizes, shares, multigroup, method)
     if method == "band":
@@ -602,7 +602,8 @@ def compare_seminorm(
     """
     statistic, sizes, _ = observed
     shares = shares_of_groups(statistic)
-    gaps = measured_gaps(statistic, multigroup, measure, sums_of_distances(measure))
+    bounds_of = sums_of_distances(measure, maximum)
+    gaps = measured_gaps(statistic, multigroup, measure, bounds_of)
     _, noise = distribution_free(sizes, shares, multigroup, method)
     if method == "band":
         noise = supremum(np.sqrt(contrast(1 / sizes, shares, multigroup)), sides=2)
@@ -767,13 +768,11 @@ def _compare_stable(observed: Observed, multigroup: Multigroup) -> Comparisons:
     """Compare means over the stable interval of bandwidths of each comparison."""
     statistic = observed.statistic
     pairs = compared_pairs(statistic.n_groups, multigroup)
-    positions = {pair: i for i, pair in enumerate(pairs)}
     means = np.empty(len(pairs))
     chosen = np.empty((len(pairs), _MAX_HISTOGRAMS), dtype=np.int16)
-    for curve in gap_curves(statistic, pairs, N_BANDWIDTHS):
-        stable, i = stable_interval(curve.values, curve.totals), positions[curve.pair]
-        means[i] = stable.mean
-        chosen[i] = np.linspace(stable.first, stable.last, _MAX_HISTOGRAMS)
+    for i, (_, totals, curve) in enumerate(gap_curves(statistic, pairs, N_BANDWIDTHS)):
+        first, last, means[i] = stable_interval(curve, totals)
+        chosen[i] = np.linspace(first, last, _MAX_HISTOGRAMS)
     compare_bins, n_bins = _histograms(observed, multigroup), bin_numbers(N_BANDWIDTHS)
     histograms: Histograms = {}
     for bandwidth in np.unique(chosen):

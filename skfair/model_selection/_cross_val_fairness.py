@@ -24,8 +24,7 @@ from sklearn.utils.metadata_routing import (
 )
 from sklearn.utils.validation import has_fit_parameter
 
-from skfair._cross_fit import cross_fit, take_rows
-from skfair._rows import Countable, Rows
+from skfair._rows import Countable, Rows, take_rows
 from skfair._utils._arrays import Floats, Integers
 from skfair._utils._columns import Selector
 from skfair._utils._response import find_score_method, respond
@@ -65,7 +64,7 @@ from skfair.metrics._resampling import compares_pairs_of
 from skfair.metrics._scorer import positive_label, response_method_for
 from skfair.metrics._spec import Specification, check_metric, pick, specification_of
 from skfair.metrics._strata import over_strata
-from skfair.model_selection._group_stratified_k_fold import GroupStratifiedKFold
+from skfair.model_selection._folds import GroupStratifiedKFold, cross_fit
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -73,6 +73,7 @@ def pvalue_by_hand(scores, baseline, place, codes, weights):
     return max(pvalues)
 
 
+@pytest.mark.slow
 @given(st.integers(0, 10_000), st.integers(2, 4), st.booleans(), MULTIGROUP)
 def test_the_gap_test_is_its_definition(seed, n_groups, weighted, multigroup):
     rng = np.random.default_rng(seed)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Self
+from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import expit
 
 from skfair._mitigation import within_strata
@@ -119,7 +119,7 @@ or Groups, default=None
             strata = resolve_strata(control_features, n_samples=len(groups))
         groups, strata = within_strata(groups, strata)
         self._codes = groups.codes
-        self._parts = _Parts.of(groups, strata, group_probabilities)
+        self._parts = _parts_of(groups, strata, group_probabilities)
         self._mean_gradient, self._n_trees = np.zeros(len(self._codes)), 0
 
     def __call__(
@@ -223,41 +223,30 @@ or Groups, default=None
         return np.asarray(expected * (weights.sum() / part_weights.sum()))
 
 
-class _Parts(NamedTuple):
-    """Rows, each of which may be in several strata with some share.
+#: Rows, each of which may be in several strata with some share: positions (a slice if
+#: all rows are in one stratum each), shares, codes of strata, and probabilities of the
+#: groups of shape (n_groups, n_parts), None where each row belongs to its own group.
+_Parts: TypeAlias = tuple[Any, Floats | float, Any, Floats | None]
 
-    `rows` are a slice if all rows are in one stratum each. `probabilities` are those of
-    the groups, shape (n_groups, n_parts), None where each row belongs to its own group.
-    """
 
-    rows: NDArray[np.intp] | slice
-    shares: Floats | float
-    strata: NDArray[np.integer] | None
-    probabilities: Floats | None
-
-    @classmethod
-    def of(
-        cls, groups: Groups, strata: Groups | None, probabilities: ArrayLike | None
-    ) -> Self:
-        """Return all rows once, or once for each stratum they may be in."""
-        n_samples, n_groups = len(groups), len(groups.labels)
-        codes = None if strata is None else strata.codes
-        if probabilities is None:
-            return cls(slice(None), 1.0, codes, None)
-        given: Floats = np.asarray(probabilities, dtype=np.float64)
-        if strata is None or given.ndim != 3:
-            checked = _check_probabilities(given, (n_samples, n_groups))
-            return cls(slice(None), 1.0, codes, checked.T.copy())
-        n_strata = len(strata.labels)
-        given = _check_probabilities(given, (n_samples, n_strata, n_groups))
-        shares = given.sum(axis=2).T.ravel()
-        within = given.transpose(2, 1, 0).reshape(n_groups, -1)
-        return cls(
-            np.tile(np.arange(n_samples), n_strata),
-            shares,
-            np.repeat(np.arange(n_strata), n_samples),
-            quotients(within, shares),
-        )
+def _parts_of(
+    groups: Groups, strata: Groups | None, probabilities: ArrayLike | None
+) -> _Parts:
+    """Return all rows once, or once for each stratum they may be in."""
+    n_samples, n_groups = len(groups), len(groups.labels)
+    codes = None if strata is None else strata.codes
+    if probabilities is None:
+        return slice(None), 1.0, codes, None
+    of_groups: Floats = np.asarray(probabilities, dtype=np.float64)
+    if strata is None or of_groups.ndim != 3:
+        checked = _check_probabilities(of_groups, (n_samples, n_groups))
+        return slice(None), 1.0, codes, checked.T.copy()
+    n_strata = len(strata.labels)
+    joint = _check_probabilities(of_groups, (n_samples, n_strata, n_groups))
+    shares = joint.sum(axis=2).T.ravel()
+    rows = np.tile(np.arange(n_samples), n_strata)
+    within = quotients(joint.transpose(2, 1, 0).reshape(n_groups, -1), shares)
+    return rows, shares, np.repeat(np.arange(n_strata), n_samples), within
 
 
 def _check_probabilities(values: Floats, shape: tuple[int, ...]) -> Floats:

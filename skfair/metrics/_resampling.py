@@ -152,15 +152,9 @@ def _compared_in_strata(rows: Rows) -> Iterator[tuple[dict[str, Any], Rows]]:
     if rows.strata is None:
         yield {}, rows[rows.that_count()]
         return
-    found, _ = split_strata(
-        rows.groups,
-        rows.strata,
-        rows.weight,
-        n_samples=len(rows),
-        leaves_groups_out=False,
-    )
+    strata, _ = split_strata(rows, leaves_groups_out=False)
     rows = rows[rows.that_count()]
-    for stratum, (label, positions) in zip(found, rows.by_stratum(), strict=True):
+    for stratum, (label, positions) in zip(strata, rows.by_stratum(), strict=True):
         if stratum.groups is not None:
             part = rows[positions]
             groups = with_labels(part.groups, stratum.groups.labels)

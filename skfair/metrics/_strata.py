@@ -12,8 +12,9 @@ from typing import Any, Literal, NamedTuple, cast, get_args
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from skfair._rows import Rows
 from skfair._utils._arrays import Floats, Integers
 from skfair._utils._text import counted, listed
 from skfair._utils._validation import (
@@ -312,123 +313,67 @@ def largest_defined(values: list[Any], weights: Sequence[float] | None) -> Any:
 
 
 def split_strata(
-    sensitive_features: Any,
-    control_features: Any,
-    sample_weight: ArrayLike | None,
-    *,
-    n_samples: int,
-    leaves_groups_out: bool,
+    rows: Rows, *, leaves_groups_out: bool
 ) -> tuple[list[Stratum], str | None]:
     """Split rows by stratum, and say why no groups can be compared at all, if so.
 
     Rows without a group, without a stratum or of weight zero are in no stratum. A group
     whose rows all weigh zero is an error.
     """
-    groups = resolve_groups(sensitive_features, n_samples=n_samples)
-    strata = resolve_strata(control_features, n_samples=n_samples)
-    weights = check_weights(sample_weight, n_samples)
-    known = replace(groups, codes=np.where(strata.codes < 0, -1, groups.codes))
+    groups, strata = rows.groups, rows.strata
+    assert strata is not None
+    weights = check_weights(rows.weight, len(rows))
+    inside = replace(groups, codes=np.where(strata.codes < 0, -1, groups.codes))
     everyone = GroupedOutcomes.from_outcomes(
-        np.zeros(n_samples), sensitive_features=known, sample_weight=weights
+        np.zeros(len(rows)), sensitive_features=inside, sample_weight=weights
     )
-    weights = np.ones(n_samples, dtype=np.intp) if weights is None else weights
-    codes = np.where((known.codes >= 0) & (weights > 0), strata.codes, -1)
-    parts = rows_by_code(codes, len(strata.labels))
+    weights = np.ones(len(rows), dtype=np.intp) if weights is None else weights
+    codes = np.where((inside.codes >= 0) & (weights > 0), strata.codes, -1)
+    positions = rows_by_code(codes, len(strata.labels))
     smallest = max(strata.min_group_size, 1)
-    found = [
-        _stratum(
-            label,
-            part,
-            groups[part],
-            weights[part],
-            smallest,
-            leaves_groups_out=leaves_groups_out,
-        )
-        for label, part in zip(strata.labels, parts, strict=True)
-    ]
+    parts = []
+    for label, part in zip(strata.labels, positions, strict=True):
+        weight = float(weights[part].sum())
+        stratum = Stratum(label, part, groups[part], len(part), weight, "")
+        if len(part) < smallest:
+            few = f"it has {counted(len(part), 'row')}, at least {smallest} needed"
+            stratum = stratum._replace(groups=None, reason=few)
+        elif not leaves_groups_out:
+            stratum = _with_comparable_groups(stratum)
+        parts.append(stratum)
     if leaves_groups_out:
-        return found, None
-    return found, why_undefined(
-        everyone.labels, everyone.counts, everyone.min_group_size
-    )
+        return parts, None
+    smallest = everyone.min_group_size
+    return parts, why_undefined(everyone.labels, everyone.counts, smallest)
 
 
-def _stratum(
-    label: Hashable,
-    rows: Integers,
-    groups: Groups,
-    weights: NDArray[Any],
-    smallest: int,
-    *,
-    leaves_groups_out: bool,
-) -> Stratum:
-    """Find the groups of a stratum that can be compared, and name the others."""
-    found = Stratum(label, rows, None, len(weights), float(weights.sum()), "")
-    if len(rows) < smallest:
-        few = f"it has {counted(len(rows), 'row')}, at least {smallest} needed"
-        return found._replace(reason=few)
-    if leaves_groups_out:
-        return found._replace(groups=groups)
-    kept, reason = comparable_groups(
+def _with_comparable_groups(stratum: Stratum) -> Stratum:
+    """Leave out groups of a stratum that cannot be compared, and name them."""
+    rows, groups = stratum.rows, stratum.groups
+    assert groups is not None
+    comparable, reason = comparable_groups(
         groups.labels, groups.sizes(), groups.min_group_size
     )
-    if len(kept) and reason:
-        enough = np.isin(groups.codes, kept)
-        labels = tuple(groups.labels[i] for i in kept.tolist())
+    if len(comparable) and reason:
+        enough = np.isin(groups.codes, comparable)
+        labels = tuple(groups.labels[i] for i in comparable.tolist())
         rows, groups = rows[enough], with_labels(groups[enough], labels)
-    return found._replace(
-        rows=rows, groups=groups if len(kept) else None, reason=reason
+    return stratum._replace(
+        rows=rows, groups=groups if len(comparable) else None, reason=reason
     )
 
 
-def _evaluate_strata(
-    evaluate: Callable[..., Any],
-    y_true: ArrayLike | None,
-    y_score: ArrayLike,
-    strata: Sequence[Stratum],
-    sample_weight: ArrayLike | None,
-) -> list[Stratum]:
-    """Evaluate a metric, which knows no strata, in each, and collect reasons."""
-    n_samples = len(as_array(y_score, "y_score"))
-    true, scores, weights = (
-        _as_rows(values, name, n_samples)
-        for values, name in (
-            (y_true, "y_true"),
-            (y_score, "y_score"),
-            (sample_weight, "sample_weight"),
+def _evaluated(stratum: Stratum, rows: Rows, evaluate: Callable[..., Any]) -> Stratum:
+    """Evaluate a metric, which knows no strata, in one, and collect reasons."""
+    part = rows[stratum.rows]
+    weights = {} if part.weight is None else {"sample_weight": part.weight}
+    with collected_reasons() as reasons:
+        result = evaluate(
+            part.y_true, part.y_pred, sensitive_features=stratum.groups, **weights
         )
-    )
-    results = []
-    for stratum in strata:
-        if stratum.groups is None:
-            results.append(stratum)
-            continue
-        rows = stratum.rows
-        options: dict[str, Any] = {"sensitive_features": stratum.groups}
-        if weights is not None:
-            options["sample_weight"] = weights[rows]
-        with collected_reasons() as reasons:
-            own_true = None if true is None else true[rows]
-            result = evaluate(own_true, scores[rows], **options)
-        result = None if _is_undefined(result) else result
-        reasons = [stratum.reason, *reasons] if stratum.reason else reasons
-        results.append(stratum._replace(result=result, reason="; ".join(reasons)))
-    return results
-
-
-def _as_rows(values: Any, name: str, n_samples: int) -> Any:
-    """Values of rows as an array that can be indexed, or None."""
-    if values is None:
-        return None
-    array = as_array(values, name)
-    if len(array) != n_samples:
-        raise ValueError(
-            f"{name} must have shape ({n_samples},), one value for each row, got "
-            f"{array.shape}."
-        )
-    if array.dtype.kind in "US" and not isinstance(values, np.ndarray):
-        array = np.asarray(values, dtype=object)  # [1, "a"] would become text
-    return array
+    result = None if _is_undefined(result) else result
+    reasons = [stratum.reason, *reasons] if stratum.reason else reasons
+    return stratum._replace(result=result, reason="; ".join(reasons))
 
 
 def _is_undefined(result: Any) -> bool:
@@ -516,15 +461,18 @@ def results_by_stratum(
         # All arguments at once: messages have the positions of all rows, and labels
         # that occur in different strata are seen together.
         _of_one_group(plain, y_true, y_score, sensitive_features, sample_weight)
+    rows = Rows.from_arrays(
+        y_true, y_score, sensitive_features, sample_weight, control_features
+    )
     strata, reason = split_strata(
-        sensitive_features,
-        control_features,
-        sample_weight,
-        n_samples=len(as_array(y_score, "y_score")),
-        leaves_groups_out=specification.leaves_groups_out,
+        rows, leaves_groups_out=specification.leaves_groups_out
     )
     evaluate = plain if evaluate is None else evaluate
-    return _evaluate_strata(evaluate, y_true, y_score, strata, sample_weight), reason
+    results = [
+        stratum if stratum.groups is None else _evaluated(stratum, rows, evaluate)
+        for stratum in strata
+    ]
+    return results, reason
 
 
 def _of_one_group(

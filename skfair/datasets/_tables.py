@@ -68,11 +68,11 @@ def _existing(directory: Path, filename: str, advice: str) -> Path:
     path = directory / filename
     if not path.is_file():
         tables = sorted(file.name for file in directory.glob("*.csv.gz"))
-        found = f"has {', '.join(tables)}" if tables else "has no .csv.gz file"
+        contents = f"has {', '.join(tables)}" if tables else "has no .csv.gz file"
         if not directory.is_dir():
-            found = "does not exist"
+            contents = "does not exist"
         raise FileNotFoundError(
-            f"{str(path)!r} not found: the directory {found}. {advice}"
+            f"{str(path)!r} not found: the directory {contents}. {advice}"
         )
     return path
 

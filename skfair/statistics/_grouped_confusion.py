@@ -273,14 +273,14 @@ def _shares_of_sums(values: NDArray[Any]) -> Floats:
 
 
 def _given_labels(
-    name: str, given: Sequence[Hashable] | None, length: int
+    name: str, labels: Sequence[Hashable] | None, length: int
 ) -> tuple[Hashable, ...]:
     """Return labels as a tuple, positions where none are given."""
-    if isinstance(given, str) or not isinstance(given, Iterable | None):
-        raise TypeError(f"{name} must be a list of labels, got {shown(given)}.")
-    if given is not None:
-        check_hashable(given, name, "position")
-    names = tuple(range(length)) if given is None else tuple(given)
+    if isinstance(labels, str) or not isinstance(labels, Iterable | None):
+        raise TypeError(f"{name} must be a list of labels, got {shown(labels)}.")
+    if labels is not None:
+        check_hashable(labels, name, "position")
+    names = tuple(range(length)) if labels is None else tuple(labels)
     if len(names) != length or len(set(names)) != length:
         raise ValueError(
             f"{name} must be {length} distinct labels, got {shown(names)}."
@@ -312,8 +312,8 @@ def encode_classes(
     refuse_scores(np.array([v for v in classes if isinstance(v, float)]), name)
     present = pd.unique(codes)
     if len(present) < len(classes):  # categories without rows are no classes
-        kept = tuple(classes[i] for i in np.sort(present))
-        codes, classes = recode(codes, classes, kept), kept
+        occurring = tuple(classes[i] for i in np.sort(present))
+        codes, classes = recode(codes, classes, occurring), occurring
     return codes, classes
 
 

@@ -245,7 +245,7 @@ def gap_pvalue(
     ones = np.ones(len(group))
     place = largest_gap_place(first[finding], group[finding], ones[finding])
     args = place, group[rest], ones[rest], LEVEL
-    return gap_test(second[rest], first[rest], *args).pvalue
+    return gap_test(second[rest], first[rest], *args)[1]
 
 
 def real(name: str) -> None:

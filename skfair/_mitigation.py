@@ -44,7 +44,6 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from skfair._cross_fit import Split, cross_fit, hold_out
 from skfair._rows import Rows
 from skfair._utils._arrays import Floats, Integers, quotients
 from skfair._utils._columns import (
@@ -66,12 +65,11 @@ from skfair._utils._validation import (
 from skfair._utils._warnings import warn_user
 from skfair.groups import (
     Groups,
-    encode_groups,
     keep_labels,
     resolve_groups,
     resolve_strata,
 )
-from skfair.model_selection._group_stratified_k_fold import stratified_splits
+from skfair.model_selection._folds import Split, cross_fit, hold_out, stratified_splits
 
 #: With fewer rows than this, those held out would be too few to compare classifiers.
 MIN_ROWS = 200
@@ -435,12 +433,13 @@ def _find_classes(
 
 def groups_to_compare(groups: Groups) -> Groups:
     """Keep the labels of groups that have rows, of which there must be two."""
-    present = [groups.labels[group] for group in np.flatnonzero(groups.sizes())]
-    if len(present) < 2:
+    groups = keep_labels(groups, groups.sizes() > 0)
+    if len(groups.labels) < 2:
         raise ValueError(
-            f"sensitive_features has the groups {present}, expected at least two."
+            f"sensitive_features has the groups {[*groups.labels]}, expected at least "
+            "two."
         )
-    return encode_groups(groups, labels=present)
+    return groups
 
 
 def within_strata(
@@ -617,8 +616,9 @@ def predict_folds(
         predicted = [label_probabilities(estimator, X, labels)]
     else:
         usable = np.isin(target, labels) if labels else np.ones(len(target), bool)
-        splits = [(positions[train], positions[test]) for train, test in splits]
-        splits = [(train[usable[train]], test) for train, test in splits]
+        splits = [  # which may be masks
+            (positions[train][usable[train]], positions[test]) for train, test in splits
+        ]
         fitted = cross_fit(
             estimator,
             X,
@@ -629,9 +629,9 @@ def predict_folds(
             done,
             n_jobs=n_jobs,
         )
-        models, predicted = ([*part] for part in zip(*fitted, strict=True))
+        models, predicted = map(list, zip(*fitted, strict=True))
         parts = [test for _, test in splits]
-    fold = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
+    fold = np.repeat(np.arange(len(parts)), list(map(len, parts)))
     held_out = rows[np.concatenate(parts)]
     return models, replace(held_out, y_pred=np.concatenate(predicted), fold=fold)
 
@@ -664,8 +664,9 @@ def label_probabilities(model: Any, X: Any, labels: list[Any] | None) -> Floats:
             f"the classes {classes[:5]}, expected a column for each of at least two: "
             "every training part of cv needs rows of two classes and of two groups."
         )
+    if not np.isfinite(found).all():
+        check_numbers(found.ravel(), f"{type(model).__name__}.predict_proba")
     columns = [classes.index(label) if label in classes else -1 for label in labels]
-    check_numbers(found.ravel(), f"{type(model).__name__}.predict_proba")
     padded = np.column_stack([found, np.zeros(len(found))])
     return np.clip(padded[:, columns], 0, 1)
 

@@ -175,6 +175,7 @@ def test_missing_groups(audit, table):
     assert "(missing)" in audit(f"{NUMBERS} --missing group")[1]
 
 
+@pytest.mark.slow
 def test_rows_without_an_outcome_are_left_out_and_named(audit, table, tmp_path):
     table.loc[:19, "y"] = None
     table.to_csv("table.csv", index=False)
@@ -226,6 +227,7 @@ def test_rare_groups(audit, table):
     assert "--min-group-size must be above 1" in said.err
 
 
+@pytest.mark.slow
 def test_ranges_of_numbers(audit, table):
     """Also of strata, and of a column that is the score, too."""
     table["age"] = np.arange(200) % 72
@@ -250,6 +252,7 @@ def test_ranges_of_numbers(audit, table):
 PROXY = "table.csv --y-true y --y-score p --group-probability q --out out.html"
 
 
+@pytest.mark.slow
 def test_bounds_by_a_proxy_are_those_of_the_library(audit, table):
     """Without groups: of cells of two columns, one of them a number in ranges."""
     code, page, said = audit(
@@ -309,6 +312,7 @@ def test_labels_that_look_alike_are_told_and_mended(audit, table):
     assert labels == ["F", "M"]
 
 
+@pytest.mark.slow
 def test_numbers_that_may_be_missing_are_told_and_mended(audit, table):
     table["age"] = np.arange(200) % 60 + 20
     table.loc[:2, "age"] = [0, 999, 999]

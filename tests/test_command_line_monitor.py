@@ -137,6 +137,7 @@ def test_missing_groups(monitor, missing, labels):
     assert statistic.counts.sum() == (179 if missing == "drop" else 200)
 
 
+@pytest.mark.slow
 def test_ranges_are_those_of_the_first_batch(monitor):
     rest = ["--y-score", "p", "--sensitive", "age"]
     for day in range(2):
@@ -167,6 +168,7 @@ def test_bad_scores_name_their_line(monitor):
     assert monitor("day.csv", "--scale", "rank")[0] == 0
 
 
+@pytest.mark.slow
 def test_alarms_end_with_code_3(monitor):
     write_batch("day.csv", 0, shift=20.0, n_rows=2000)
     code, said = monitor("day.csv", "--limit", "0.1", "--out", "picture.png")

@@ -84,6 +84,7 @@ def test_integers_agree_with_numpy_unique(dtype, data):
     assert groups.codes.tolist() == inverse.tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_groups", [1, 2, 8, 9, 127, 128, 129, 255, 256, 40_000])
 def test_number_of_groups_never_overflows_the_codes(n_groups):
     numbers = np.arange(n_groups).repeat(2)

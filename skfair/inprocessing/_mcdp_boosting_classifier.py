@@ -18,12 +18,6 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from skfair._comparison import PlainComparison, compare_with_plain
-from skfair._cross_fit import (
-    Array,
-    params_of_rows,
-    take_rows,
-    weights_in_rows,
-)
 from skfair._mitigation import (
     MetaMitigator,
     check_validation_fraction,
@@ -32,11 +26,13 @@ from skfair._mitigation import (
     within_strata,
 )
 from skfair._penalty import Objective, check_penalised_loss
-from skfair._rows import Rows
+from skfair._rows import Rows, take_rows, weights_in_rows
+from skfair._utils._arrays import Floats
 from skfair._utils._progress import reports_tasks
 from skfair._utils._text import shown
 from skfair.groups import Groups, Selector
 from skfair.inprocessing._mcdp_objective import MCDPObjective
+from skfair.model_selection._folds import params_of_rows
 
 #: With more groups, or fewer rows, the gradient takes the groups themselves: a
 #: classifier of many groups has many trees, and half of few rows teach it nothing.
@@ -529,7 +525,7 @@ def group_probabilities(
     codes: NDArray[np.integer],
     params: dict[str, Any],
     rng: np.random.RandomState,
-) -> Array:
+) -> Floats:
     """Probability of each group given X, by a fit to the other half of the rows.
 
     The groups are the codes from 0 on. The halves have equally many rows of each group.
@@ -555,7 +551,7 @@ def group_probabilities(
     return _calibrate(found, codes, rows.weight)
 
 
-def with_own_group(probabilities: Array, codes: NDArray[np.integer]) -> Array:
+def with_own_group(probabilities: Floats, codes: NDArray[np.integer]) -> Floats:
     """Mean of the probabilities and of the group itself, which counts a tenth.
 
     Those of strata, shape (n_samples, n_strata, n_groups), stay as they are; rows
@@ -571,10 +567,10 @@ def with_own_group(probabilities: Array, codes: NDArray[np.integer]) -> Array:
 
 
 def joint_probabilities(
-    probabilities_of: Callable[[NDArray[np.integer]], Array],
+    probabilities_of: Callable[[NDArray[np.integer]], Floats],
     groups: Groups,
     strata: Groups,
-) -> Array:
+) -> Floats:
     """Probability of each stratum and group together, for each row.
 
     `probabilities_of` takes one code for each row and predicts the probability of each
@@ -610,8 +606,8 @@ def _classifier_of_groups(estimator: Any) -> Any:
 
 
 def _calibrate(
-    found: Array, codes: NDArray[np.integer], weights: Array | None
-) -> Array:
+    found: Floats, codes: NDArray[np.integer], weights: Floats | None
+) -> Floats:
     """Calibrate probabilities, so that their sum is the weight of each group."""
     known = codes >= 0
     log_found = np.log(np.clip(found, _LEAST, 1))

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Self
+from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import expit
 
-from skfair._cross_fit import Array
 from skfair._mitigation import within_strata
 from skfair._penalty import Objective, PenalisedLoss, check_penalised_loss
-from skfair._utils._arrays import quotients
+from skfair._utils._arrays import Floats, quotients
 from skfair._utils._validation import check_weights
 from skfair.groups import Groups, encode_groups, resolve_strata
 
@@ -120,7 +119,7 @@ or Groups, default=None
             strata = resolve_strata(control_features, n_samples=len(groups))
         groups, strata = within_strata(groups, strata)
         self._codes = groups.codes
-        self._parts = _Parts.of(groups, strata, group_probabilities)
+        self._parts = _parts_of(groups, strata, group_probabilities)
         self._mean_gradient, self._n_trees = np.zeros(len(self._codes)), 0
 
     def __call__(
@@ -128,7 +127,7 @@ or Groups, default=None
         y_true: ArrayLike,
         y_pred: ArrayLike,
         sample_weight: ArrayLike | None = None,
-    ) -> tuple[Array, Array]:
+    ) -> tuple[Floats, Floats]:
         """Return the gradient and the Hessian, as scikit-learn's interfaces want them.
 
         Parameters
@@ -173,7 +172,7 @@ or Groups, default=None
             return gradient, hessian
         return weights * gradient, weights * hessian
 
-    def for_train(self, y_pred: Array, dataset: Any) -> tuple[Array, Array]:
+    def for_train(self, y_pred: Floats, dataset: Any) -> tuple[Floats, Floats]:
         """Return the same for `lightgbm.train` and `xgboost.train`.
 
         Parameters
@@ -192,8 +191,8 @@ or Groups, default=None
         return self(dataset.get_label(), y_pred, None if empty else weights)
 
     def _update_mean(
-        self, loss: PenalisedLoss, log_odds: Array, weights: Array
-    ) -> Array:
+        self, loss: PenalisedLoss, log_odds: Floats, weights: Floats
+    ) -> Floats:
         """Return the running mean of the penalty's gradient, with that of now."""
         if np.ptp(log_odds) == 0:  # a fit begins; equal scores have no gap
             self._mean_gradient, self._n_trees = np.zeros(len(log_odds)), 0
@@ -207,8 +206,8 @@ or Groups, default=None
         return self._mean_gradient
 
     def _penalty_gradient(
-        self, loss: PenalisedLoss, log_odds: Array, weights: Array
-    ) -> Array:
+        self, loss: PenalisedLoss, log_odds: Floats, weights: Floats
+    ) -> Floats:
         """Gradient of the penalty in the log-odds, for a weight of one."""
         rows, shares, strata, probabilities = self._parts
         part_weights = weights[rows] * shares
@@ -224,44 +223,33 @@ or Groups, default=None
         return np.asarray(expected * (weights.sum() / part_weights.sum()))
 
 
-class _Parts(NamedTuple):
-    """Rows, each of which may be in several strata with some share.
-
-    `rows` are a slice if all rows are in one stratum each. `probabilities` are those of
-    the groups, shape (n_groups, n_parts), None where each row belongs to its own group.
-    """
-
-    rows: NDArray[np.intp] | slice
-    shares: Array | float
-    strata: NDArray[np.integer] | None
-    probabilities: Array | None
-
-    @classmethod
-    def of(
-        cls, groups: Groups, strata: Groups | None, probabilities: ArrayLike | None
-    ) -> Self:
-        """Return all rows once, or once for each stratum they may be in."""
-        n_samples, n_groups = len(groups), len(groups.labels)
-        codes = None if strata is None else strata.codes
-        if probabilities is None:
-            return cls(slice(None), 1.0, codes, None)
-        given: Array = np.asarray(probabilities, dtype=np.float64)
-        if strata is None or given.ndim != 3:
-            checked = _check_probabilities(given, (n_samples, n_groups))
-            return cls(slice(None), 1.0, codes, checked.T.copy())
-        n_strata = len(strata.labels)
-        given = _check_probabilities(given, (n_samples, n_strata, n_groups))
-        shares = given.sum(axis=2).T.ravel()
-        within = given.transpose(2, 1, 0).reshape(n_groups, -1)
-        return cls(
-            np.tile(np.arange(n_samples), n_strata),
-            shares,
-            np.repeat(np.arange(n_strata), n_samples),
-            quotients(within, shares),
-        )
+#: Rows, each of which may be in several strata with some share: positions (a slice if
+#: all rows are in one stratum each), shares, codes of strata, and probabilities of the
+#: groups of shape (n_groups, n_parts), None where each row belongs to its own group.
+_Parts: TypeAlias = tuple[Any, Floats | float, Any, Floats | None]
 
 
-def _check_probabilities(values: Array, shape: tuple[int, ...]) -> Array:
+def _parts_of(
+    groups: Groups, strata: Groups | None, probabilities: ArrayLike | None
+) -> _Parts:
+    """Return all rows once, or once for each stratum they may be in."""
+    n_samples, n_groups = len(groups), len(groups.labels)
+    codes = None if strata is None else strata.codes
+    if probabilities is None:
+        return slice(None), 1.0, codes, None
+    of_groups: Floats = np.asarray(probabilities, dtype=np.float64)
+    if strata is None or of_groups.ndim != 3:
+        checked = _check_probabilities(of_groups, (n_samples, n_groups))
+        return slice(None), 1.0, codes, checked.T.copy()
+    n_strata = len(strata.labels)
+    joint = _check_probabilities(of_groups, (n_samples, n_strata, n_groups))
+    shares = joint.sum(axis=2).T.ravel()
+    rows = np.tile(np.arange(n_samples), n_strata)
+    within = quotients(joint.transpose(2, 1, 0).reshape(n_groups, -1), shares)
+    return rows, shares, np.repeat(np.arange(n_strata), n_samples), within
+
+
+def _check_probabilities(values: Floats, shape: tuple[int, ...]) -> Floats:
     """Return the probabilities of the groups, one for each row and group.
 
     Those of strata and groups may sum to less than 1.

@@ -100,27 +100,13 @@ class GroupGapDisplay(PredictionsDisplay):
         parts = self.report["weight"] * self.report["gap"] * self.report["tail_share"]
         return float(parts.sum() / (1 - self.alpha))
 
-    def plot(self, ax: Axes | None = None, *, name: str | None = None) -> Self:
-        """Draw the display.
+    def _size(self) -> tuple[float, float]:
+        """Width and height of a new figure in inches."""
+        return 7, _FRAME + self.rows_height(_ROW)
 
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            Where to draw. None makes a new figure, as high as its groups need.
-        name : str, default=None
-            Title of the axes. None stands for the display's own.
-
-        Returns
-        -------
-        GroupGapDisplay
-
-        Raises
-        ------
-        ImportError
-            Without matplotlib.
-        """
+    def _draw(self) -> Axes:
+        """Draw the display on its axes."""
         n_groups, named = len(self.report), len(self.report) <= _MAX_NAMED
-        self._begin(ax, (7, _FRAME + self.rows_height(_ROW)))
         ranks = np.arange(1, n_groups + 1)
         in_tail = self.report["in_tail"].to_numpy(dtype=bool)
         self.tail_area_ = None
@@ -147,13 +133,14 @@ class GroupGapDisplay(PredictionsDisplay):
         )
         self.points_ = self._draw_points(ranks, in_tail)
         self._label_axes(ranks)
-        self._write_title(self.ax_, name)
-        if ax is None:
+        return self.ax_
+
+    def _draw_legend(self, *, may_grow: bool) -> None:
+        """Draw the legend outside the axes, since groups leave no corner free."""
+        if may_grow:
             _drawing.keep_size(self.ax_, _LEAST_SIZE)
         self._name_columns()
-        # Outside the axes, since groups leave no corner free.
-        _drawing.legend_outside(self.ax_, None, may_grow=ax is None)
-        return self
+        _drawing.legend_outside(self.ax_, None, may_grow=may_grow)
 
     def _draw_points(self, ranks: Integers, in_tail: Bools) -> list[Line2D]:
         """Mark each group; marks are filled in the tail and hollow outside it."""

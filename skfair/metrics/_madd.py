@@ -41,6 +41,7 @@ from skfair.metrics._pairs import (
     grouped_scores,
     largest_gap,
     rows_of_scores,
+    sums_of_distances,
 )
 from skfair.metrics._strata import Multistratum, combine_numbers, defined_results
 from skfair.statistics import GroupedScores
@@ -86,7 +87,12 @@ def locate_madd(
         )
         return Located(mean, best[0])
     measure = partial(histogram_distance, n_bins=number_of_bins(bandwidth))
-    return largest_gap(statistic, measure=measure, multigroup=multigroup)
+    return largest_gap(
+        statistic,
+        measure=measure,
+        multigroup=multigroup,
+        bounds_of=sums_of_distances(measure, 2.0),
+    )
 
 
 def pairs_of_madd(

@@ -58,10 +58,9 @@ def sustained_gap(gap: Gap, epsilon: float = 0.0) -> float:
     so a run of pieces contains a window only if it is longer; a window centred at 0 is
     cut to ``[0, epsilon]``. One that reaches 1 sees a gap of 0.
     """
-    heights = np.abs(gap.signed)
     if epsilon == 0:
-        return float(heights.max() / gap.scale)
-    return float(_sustained(gap.scores, heights, epsilon) / gap.scale)
+        return gap.largest
+    return float(_sustained(gap.scores, np.abs(gap.signed), epsilon) / gap.scale)
 
 
 def locate_mcdp(

@@ -565,7 +565,7 @@ def compare_abcc(
     inequality the area of the noise exceeds its mean by no more than a tangent does.
     """
     statistic, sizes, _ = observed
-    gaps = measured_gaps(statistic, multigroup, area, sums_of_distances(area))
+    gaps = measured_gaps(statistic, multigroup, area, sums_of_distances(area, 1.0))
     shares = shares_of_groups(statistic)
     above, below = distribution_free(sizes, shares, multigroup, method)
     if method == "band":
@@ -593,7 +593,8 @@ def compare_seminorm(
     """
     statistic, sizes, _ = observed
     shares = shares_of_groups(statistic)
-    gaps = measured_gaps(statistic, multigroup, measure, sums_of_distances(measure))
+    bounds_of = sums_of_distances(measure, maximum)
+    gaps = measured_gaps(statistic, multigroup, measure, bounds_of)
     _, noise = distribution_free(sizes, shares, multigroup, method)
     if method == "band":
         noise = supremum(np.sqrt(contrast(1 / sizes, shares, multigroup)), sides=2)

@@ -314,9 +314,8 @@ def parity_outcomes(
                 "pos_label must be None with a threshold of scores, got "
                 f"{shown(pos_label)}."
             )
-        threshold = check_real(
-            "threshold", threshold, -math.inf, math.inf, alternative="None or "
-        )
+        ends = (0, 1) if scale == "probability" else (-math.inf, math.inf)
+        threshold = check_real("threshold", threshold, *ends, alternative="None or ")
         array = as_array(values, name)
         if has_text(array):
             raise ValueError(

@@ -4,7 +4,7 @@ from skfair.model_selection._cross_val_fairness import (
     CrossValFairnessResult,
     cross_val_fairness,
 )
-from skfair.model_selection._group_stratified_k_fold import GroupStratifiedKFold
+from skfair.model_selection._folds import GroupStratifiedKFold
 from skfair.model_selection._less_discriminatory_search import (
     LessDiscriminatorySearchCV,
 )

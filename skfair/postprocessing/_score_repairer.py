@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, ClassVar, Literal, NamedTuple, Self, TypeAlias
 
@@ -447,10 +447,9 @@ GroupedScores or GroupedHistogram
     def _cdfs_after(self) -> Floats:
         """Heights of the CDFs of the repaired rows, one row a group, at many scores."""
         if self.ties == "random":
-            heights = self._learnt.heights()
-            targets = (self._path.target(row, i) for i, row in enumerate(heights))
-            return np.stack(list(thinned(targets)))
-        points = next(thinned([np.unique(np.concatenate(self.repaired_scores_))]))
+            targets = map(self._path.target, self._learnt.heights())
+            return np.stack([thinned(heights) for heights in targets])
+        points = thinned(np.unique(np.concatenate(self.repaired_scores_)))
         return np.stack(
             [
                 np.append(0.0, cdf.high)[np.searchsorted(repaired, points, "right")]
@@ -892,11 +891,10 @@ def check_repair_options(repair: Any, level: Any, default: Any) -> None:
         )
 
 
-def thinned(arrays: Iterable[Floats]) -> Iterator[Floats]:
-    """Yield 4,000 evenly spaced entries of each array, or all if it has fewer."""
-    for array in arrays:
-        places = np.linspace(0, len(array) - 1, min(len(array), _N_POINTS))
-        yield array[places.astype(np.intp)]
+def thinned(values: Floats) -> Floats:
+    """Return 4,000 evenly spaced entries of an array, or all if it has fewer."""
+    places = np.linspace(0, len(values) - 1, min(len(values), _N_POINTS))
+    return values[places.astype(np.intp)]
 
 
 def labels_by_column(groups: tuple[Hashable, ...]) -> list[tuple[Any, ...]]:
@@ -1036,7 +1034,7 @@ class LinearCDF(NamedTuple):
         """Scores at which the CDF has some heights."""
         return np.interp(heights, self.ends, np.repeat(self.scores, 2))
 
-    def heights_of(self, scores: Floats, draws: Floats | None) -> Floats:
+    def heights_of(self, scores: Floats, draws: Floats | float | None) -> Floats:
         """Heights of scores: within a step at a draw from [0, 1], or at its middle."""
         knots = np.searchsorted(self.scores, scores)
         low, high = self.low[knots], self.high[knots]
@@ -1114,19 +1112,21 @@ class GroupCDFs(NamedTuple):
         """CDFs of the groups, smoothed if that is asked for."""
         pooled = LinearCDF.of(statistic, None, ends)
         present = np.flatnonzero(statistic.counts)
-        own = cdfs = tuple(LinearCDF.of(statistic, g, ends) for g in present.tolist())
-        if smooth:
-            both = zip(own, present.tolist(), strict=True)
-            cdfs = tuple(cdf.smoothed(statistic, group) for cdf, group in both)
+        labels, own, cdfs = [], [], []
+        for group in present.tolist():
+            cdf = LinearCDF.of(statistic, group, ends)
+            labels.append(statistic.labels[group])
+            own.append(cdf)
+            cdfs.append(cdf.smoothed(statistic, group) if smooth else cdf)
         shares = statistic.totals[present] / statistic.totals.sum()
-        labels = tuple(statistic.labels[group] for group in present)
-        return cls(labels, cdfs, own, pooled, shares, row_counts(statistic)[present])
+        n_rows = row_counts(statistic)[present]
+        return cls(tuple(labels), tuple(cdfs), tuple(own), pooled, shares, n_rows)
 
     def distances(self) -> Floats:
         """Largest distance of each group's own CDF from that of everyone."""
-        ends = self.pooled.ends
-        heights = (cdf.at_knots_of(self.pooled) for cdf in self.own)
-        return np.array([np.abs(part - ends).max() for part in heights])
+        ends, pooled = self.pooled.ends, self.pooled
+        gaps = [np.abs(cdf.at_knots_of(pooled) - ends).max() for cdf in self.own]
+        return np.array(gaps)
 
     def heights(self) -> Iterator[Floats]:
         """Heights of one CDF after the other at the knots of the pooled one."""
@@ -1175,8 +1175,8 @@ class Mixture(NamedTuple):
     level: Any
     pooled: Any
 
-    def target(self, heights: Any, group: int) -> Any:
-        """Heights of the target where the CDF of the group has `heights`."""
+    def target(self, heights: Any) -> Any:
+        """Heights of a group's target where its CDF has `heights`."""
         return (1 - self.level) * heights + self.level * self.pooled
 
     @property
@@ -1230,8 +1230,8 @@ class TargetBand(NamedTuple):
         stays = np.abs(mean - scores) <= rounding
         return cls(lowest, max_mcdp, np.where(stays, scores, mean))
 
-    def target(self, heights: Any, group: int) -> Any:
-        """Heights of the target where the CDF of the group has `heights`."""
+    def target(self, heights: Any) -> Any:
+        """Heights of a group's target where its CDF has `heights`."""
         return np.clip(heights, self.lowest, self.lowest + self.width)
 
 
@@ -1262,7 +1262,7 @@ def repaired_at(groups: GroupCDFs, path: Path, group: int, heights: Floats) -> F
     if isinstance(path, Mixture) and path.level == 1:
         knots = path.pooled  # full repair, for which the group's own CDF is not needed
     else:
-        knots = path.target(groups.cdfs[group].at_knots_of(groups.pooled), group)
+        knots = path.target(groups.cdfs[group].at_knots_of(groups.pooled))
         # Rounding must not make the target fall.
         np.maximum.accumulate(knots, out=knots)
     scores: Floats = np.repeat(groups.pooled.scores, 2)

@@ -22,7 +22,6 @@ from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
 from skfair._comparison import PlainComparison, compare_with_plain
-from skfair._cross_fit import Split
 from skfair._mitigation import (
     FittedTable,
     MetaMitigator,
@@ -41,6 +40,7 @@ from skfair._utils._validation import check_real
 from skfair._utils._warnings import warn_user
 from skfair.exceptions import MitigationWarning
 from skfair.groups import Selector
+from skfair.model_selection._folds import Split
 from skfair.postprocessing._score_map import (
     KEPT,
     Performance,
@@ -218,8 +218,8 @@ class GroupPredictor(MetaMitigator):
 
     def _use_map(self) -> None:
         """Compare the map at `strength_` with the plain model, on held-out rows."""
-        scores = held_out_scores(
-            self._maps_of_others, self._rows, self._q, self.strength_
+        (scores,) = held_out_scores(
+            self._maps_of_others, self._rows, self._q, [self.strength_]
         )
         self.comparison_ = self._compare(scores)
         self.comparison_.warn(self, "Lower strength, or use a better group_estimator")

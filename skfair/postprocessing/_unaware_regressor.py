@@ -15,9 +15,8 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from skfair._comparison import RegressorComparison, compare_regressors
-from skfair._cross_fit import weights_in_rows
 from skfair._mitigation import RegressorMitigator, mean_probabilities
-from skfair._rows import Rows
+from skfair._rows import Rows, weights_in_rows
 from skfair._utils._arrays import Floats
 from skfair._utils._validation import ParameterError, check_real
 from skfair.groups import Selector

@@ -300,8 +300,8 @@ def _influences(audit: Audit, model: Model, found: Numbers) -> dict[str, Floats]
         return influences
     positive: Bools = true == 1
     if "average_precision" in values:
-        of_rows = average_precision(positive.astype(float), score, weights)
-        influences["average_precision"] = of_rows.derivative
+        _, slopes = average_precision(positive.astype(float), score, weights)
+        influences["average_precision"] = slopes
     if "log_loss" in values:
         influences["log_loss"] = (_log_losses(true, score) - values["log_loss"]) / total
         excess = score - positive

@@ -13,7 +13,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
-from skfair._cross_fit import take_rows
+from skfair._rows import take_rows
 from skfair._utils._arrays import Floats
 from skfair._utils._text import listed
 from skfair._utils._validation import check_integer, check_real, count_rows

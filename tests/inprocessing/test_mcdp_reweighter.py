@@ -96,6 +96,7 @@ class Counter(LogisticRegression):
         return super().fit(X, y, sample_weight)
 
 
+@pytest.mark.slow
 def test_costs(people):
     X, y, sex = (part[:500] for part in people)
     Counter.n_rows.clear()
@@ -117,6 +118,7 @@ def test_costs(people):
     assert not hasattr(model, "group_estimators_")
 
 
+@pytest.mark.slow
 def test_the_automatic_strength_is_that_of_the_unaware_map(people, gap):
     X, y, sex = (part[:600] for part in people)
     model = MCDPReweighter(LogisticRegression(), cv=2)
@@ -128,6 +130,7 @@ def test_the_automatic_strength_is_that_of_the_unaware_map(people, gap):
     assert gap(model, X, sex) < 0.6 * gap(model.with_strength(0, X), X, sex)
 
 
+@pytest.mark.slow
 def test_weights_are_counts(people):
     X, y, sex = (part[:600] for part in people)
     weights = np.arange(len(y)) % 3

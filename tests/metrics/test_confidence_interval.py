@@ -140,6 +140,7 @@ def test_noise_of_a_flat_gap(gap):
     assert flat_tail(1, gap, variances) < 1e-6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "sizes", [(3, 20), (5, 5), pytest.param((12, 60), marks=pytest.mark.slow)]
 )
@@ -173,6 +174,7 @@ def test_upper_ends_of_two_rates_are_too_low_in_five_percent(metric, sizes):
         assert chances[0][i] @ wrong @ chances[1][j] <= 0.05
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("metric", "sizes"),
     [
@@ -417,7 +419,7 @@ def test_coverage(shift, sizes):
     }
     covered = dict.fromkeys(truths, 0)
     certified = dict.fromkeys(truths, 0)
-    for seed in range(400):
+    for seed in range(200):
         rng = np.random.default_rng(seed)
         scores = rng.beta(np.where(groups == 0, 2 + shift, 2), 5)
         for metric, truth in truths.items():
@@ -427,8 +429,9 @@ def test_coverage(shift, sizes):
             limit = max(truth, 1e-6)
             result = certify(metric, None, scores, at_most=limit, **rows)
             certified[metric] += result.certified
-    assert min(covered.values()) >= 0.935 * 400
-    assert max(certified.values()) <= 0.075 * 400
+    # 190 and 10, and 1.6 standard errors.
+    assert min(covered.values()) >= 185
+    assert max(certified.values()) <= 15
 
 
 def gap_of_cdfs(first, second):

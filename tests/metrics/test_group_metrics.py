@@ -103,6 +103,27 @@ def test_rates_by_name(rows):
     assert found["predictive_value"] == pytest.approx(precision)
 
 
+@pytest.mark.slow
+@pytest.mark.promise("Metrics by group are those of fairlearn's `MetricFrame`")
+def test_values_are_those_of_a_metric_frame(rows):
+    fairlearn = pytest.importorskip("fairlearn.metrics")
+    metrics = {"accuracy": accuracy_score, "recall": recall_score}
+    groups = {"sensitive_features": rows[["group", "region"]]}
+    labels = {"y_true": rows["y_true"], "y_pred": rows["y_pred"]}
+    frame = fairlearn.MetricFrame(metrics=metrics, **labels, **groups)
+    result = of(rows, metrics, **groups)
+    for name in metrics:
+        found = result.by_group[name].sort_index()
+        np.testing.assert_allclose(found, frame.by_group[name].sort_index())
+        assert result.overall[name] == pytest.approx(frame.overall[name])
+        for ours, theirs in {
+            "pairwise": "between_groups",
+            "pooled": "to_overall",
+        }.items():
+            value = result.difference(multigroup=ours).loc[name, "value"]
+            assert value == pytest.approx(frame.difference(method=theirs)[name])
+
+
 def test_sizes_are_rows_and_rows_of_each_label(rows):
     result = of(rows, "recall")
     counts = pd.crosstab(rows["group"], rows["y_true"])
@@ -186,6 +207,7 @@ def test_intervals_cover():
     assert np.mean(covered, axis=0).min() >= 0.93
 
 
+@pytest.mark.slow
 def test_bootstrap_intervals_hold_the_value_and_are_reproduced(rows):
     first, again = (
         of(rows, "f1", confidence_level=0.9, n_resamples=9, random_state=3)
@@ -270,6 +292,7 @@ def test_metrics_by_name_function_partial_and_scorer(rows):
     assert of(rows, f1_score).by_group.columns.tolist() == ["f1_score"]
 
 
+@pytest.mark.slow
 def test_strata_have_tables_of_their_own(rows):
     result = of(
         rows,
@@ -406,6 +429,7 @@ def test_small_groups_are_undefined(rows):
         assert result.by_group[metric].isna().tolist() == [True, False]
 
 
+@pytest.mark.slow
 def test_a_bootstrap_of_few_rows_is_not_made(rows):
     groups = ["x"] * 9 + ["y"] * 291
     with pytest.warns(UndefinedMetricWarning, match="no interval for 'x'"):

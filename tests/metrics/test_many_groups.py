@@ -4,12 +4,14 @@ import ast
 import time
 import tracemalloc
 from functools import partial
+from itertools import combinations
 
 import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import wasserstein_distance
 from sklearn.exceptions import UndefinedMetricWarning
 
 from skfair.groups import encode_groups
@@ -20,7 +22,9 @@ from skfair.metrics import (
     mcdp,
 )
 from skfair.metrics._abcc import area, bound_areas
+from skfair.metrics._madd import histogram_distance
 from skfair.metrics._mcdp import bound_pairs, sustained_gap
+from skfair.metrics._pairs import largest_gap, sums_of_distances
 from skfair.statistics import GroupedScores
 from skfair.statistics._grouped_scores import gap_between
 
@@ -118,3 +122,31 @@ def test_bounds_by_few_scores_hold_for_every_pair(seed, n, decimals, n_rows, wei
         pairs = zip(first, second, strict=True)
         values = [measure(gap_between(statistic, *pair)) for pair in pairs]
         assert (bound(first, second, -np.inf) >= values).all()
+
+
+def test_areas_of_many_groups_of_real_numbers_are_not_bounded_by_1():
+    rng = np.random.default_rng(0)
+    groups = np.repeat([f"g{i}" for i in range(70)], 6)
+    numbers = np.repeat(rng.normal(0, 5, 70), 6) + rng.normal(size=len(groups))
+    parts = [numbers[groups == f"g{i}"] for i in range(70)]
+    largest = max(
+        wasserstein_distance(one, other) for one, other in combinations(parts, 2)
+    )
+    value = abcc(None, numbers, sensitive_features=groups, scale="real")
+    assert value == pytest.approx(largest)
+
+
+def test_of_tiny_groups_that_lie_apart_one_pair_is_evaluated():
+    statistic = GroupedScores.from_scores(
+        np.arange(80) / 80, sensitive_features=[f"g{i}" for i in range(80)]
+    )
+    evaluated = []
+
+    def measure(gap):
+        evaluated.append(gap)
+        return histogram_distance(gap, 128)
+
+    bounds_of = sums_of_distances(partial(histogram_distance, n_bins=128), 2.0)
+    found = largest_gap(statistic, measure=measure, bounds_of=bounds_of)
+    assert found.value == 2
+    assert len(evaluated) == 1

@@ -587,6 +587,7 @@ def test_margins_have_the_size_of_known_noise(missing):
     assert result.upper_confidence - result.upper == pytest.approx(width, rel=0.1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_rows", [400, 5000])
 def test_a_small_group_at_parity_is_seldom_said_to_differ(n_rows):
     """Exact probability over the counts of a group of 50 rows, all rates .05."""

@@ -91,6 +91,7 @@ def test_increasing_maps_of_the_scores_change_nothing(name, drawn, which):
     assert mapped == value
 
 
+@pytest.mark.slow
 @given(rows())
 def test_mcdp_without_a_window_is_that_of_the_scores(drawn):
     y_score, groups, weights = drawn
@@ -183,6 +184,7 @@ def test_scores_that_are_text_or_dates_or_too_large():
 # --- tests and intervals
 
 
+@pytest.mark.slow
 def test_permutations_keep_the_ranks():
     rng = np.random.default_rng(0)
     groups = rng.integers(0, 2, 200)

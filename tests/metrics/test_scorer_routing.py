@@ -133,6 +133,7 @@ def test_group_scorers_compute_the_score_by_name(biased, routing, name, make_mod
     assert_allclose(found, cross_val_score(plain, features, y, scoring=name))
 
 
+@pytest.mark.slow
 def test_default_scorer_of_a_classifier_that_needs_groups(biased, routing):
     X, y = biased
     model = MADDPostProcessor(LogisticRegression(), cv=2)

@@ -81,6 +81,7 @@ def test_interval_by_hand(metric):
     assert result.upper == pytest.approx(min(2 * observed - low, largest))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("function", [permutation_test, bootstrap_interval])
 def test_weights_and_labels_are_handed_on(function):
     scores, groups = draw(0.3, 50)
@@ -181,6 +182,7 @@ def test_bootstrap_leaves_undefined_resamples_out():
     assert math.isnan(result.upper)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unit", [2.0**-60, 2.0**60])
 @pytest.mark.parametrize("metric", [partial(abcc, scale="real"), mean_error_difference])
 def test_p_values_of_numbers_are_the_same_in_every_unit(metric, unit):

@@ -19,8 +19,6 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.metrics import (
     accuracy_score,
     make_scorer,
-    recall_score,
-    roc_auc_score,
 )
 from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
@@ -38,7 +36,6 @@ from skfair.inspection import (
     CalibrationGapDisplay,
     CDFGapDisplay,
     GroupGapDisplay,
-    GroupMetricsDisplay,
     explained_gap,
 )
 from skfair.metrics import (
@@ -169,28 +166,6 @@ def test_audit_of_predictions(people, fitted):
         lambda: GroupGapDisplay.from_predictions(y, y_pred, **groups, pos_label=">50K"),
         says="pos_label must say which",
     )
-
-
-@pytest.mark.slow
-def test_a_table_of_class_probabilities(people, fitted):
-    X, y, _ = people
-    groups = {"sensitive_features": X["sex"], "n_resamples": 2, "n_permutations": 59}
-    table = pd.DataFrame(fitted.predict_proba(X), columns=fitted.classes_)
-    report = typed(
-        lambda: FairnessReport.from_predictions(y, table, **groups),
-        lambda: FairnessReport.from_predictions(y, table, **groups, pos_label=">50K"),
-        says="pos_label must say which",
-    )
-    assert report.to_frame()["model"].unique().tolist() == [">50K"]
-    one = typed(
-        lambda: FairnessReport.from_predictions(None, table, **groups),
-        lambda: FairnessReport.from_predictions(None, table[">50K"], **groups),
-        says=r"two classes. Pass that of the positive one, as table\['>50K'\]",
-    )
-    assert one.to_frame()["model"].unique().tolist() == [">50K"]
-    two = pd.DataFrame({"a": table[">50K"], "b": table[">50K"] ** 2})
-    names = FairnessReport.from_predictions(None, two, **groups).to_frame()["model"]
-    assert names.unique().tolist() == ["a", "b"]
 
 
 def test_labels_in_place_of_scores(people, fitted):
@@ -365,16 +340,6 @@ def test_rows_in_another_order_of_any_function(name):
 # --- a cross-validated search with labels of text
 
 
-def test_scorers(people):
-    X, y, _ = people
-    scorer = typed(
-        lambda: get_fairness_scorer("neg_mcdp", sensitive_features=X["sex"]),
-        lambda: get_fairness_scorer("neg_mcdp", sensitive_features="sex"),
-        says="must name columns of X",
-    )
-    assert np.isfinite(cross_val_score(pipeline(), X, y, scoring=scorer)).all()
-
-
 def test_a_metric_in_place_of_a_scorer(people):
     X, y, _ = people
     score = partial(cross_val_score, pipeline(), X, y, error_score="raise")
@@ -445,24 +410,6 @@ def test_rows_in_duckdb():
     assert 0 <= value < 0.1
 
 
-def test_regression_by_rank(people):
-    X, _, ages = people
-    features = X.drop(columns="sex")
-    prices = LinearRegression().fit(features, ages).predict(features)
-    with pytest.raises(ValueError, match="with scale='rank' the ranks"):
-        FairnessReport.from_estimator(
-            LinearRegression().fit(features, ages),
-            features,
-            sensitive_features=X["sex"],
-        )
-    value = typed(
-        lambda: mcdp(ages, prices, sensitive_features=X["sex"]),
-        lambda: mcdp(ages, prices, sensitive_features=X["sex"], scale="rank"),
-        says="scale='rank'|pass None",
-    )
-    assert 0 <= value <= 1
-
-
 def test_a_column_of_numbers_as_groups(people, fitted):
     X, _, ages = people
     scores = fitted.predict_proba(X)[:, 1]
@@ -484,55 +431,6 @@ def test_a_column_of_numbers_as_groups(people, fitted):
 
 
 # --- what users of fairlearn look for
-
-
-def test_metric_frame(people, fitted):
-    X, y, _ = people
-    y_true, y_pred = y == ">50K", fitted.predict(X) == ">50K"
-    result = typed(
-        lambda: group_metrics(
-            {"accuracy": accuracy_score, "recall": recall_score},
-            y_true,
-            y_pred,
-            sensitive_features=X["sex"],
-        )
-    )
-    women = X["sex"] == "F"
-    by_group, overall = result.by_group, result.overall
-    expected = recall_score(y_true[women], y_pred[women])
-    assert by_group.loc["F", "recall"] == pytest.approx(expected)
-    assert overall["recall"] == pytest.approx(recall_score(y_true, y_pred))
-    difference = typed(
-        lambda: result.difference(multigroup="to_overall"),
-        lambda: result.difference(multigroup="pooled"),
-        says="'pairwise' or 'pooled'",
-    )
-    farthest = abs(by_group["recall"] - overall["recall"]).max()
-    assert difference.loc["recall", "value"] == pytest.approx(farthest)
-
-
-def test_metrics_of_scores_by_group(people, fitted):
-    X, y, _ = people
-    y_pred, scores = fitted.predict(X), fitted.predict_proba(X)[:, 1]
-    options = {"sensitive_features": X["sex"], "confidence_level": None}
-    measure = partial(group_metrics, ["recall", "roc_auc"], y, y_pred, **options)
-    result = typed(
-        partial(measure, pos_label=">50K"),
-        partial(measure, pos_label=">50K", y_score=scores),
-        says="pass y_score=",
-    )
-    assert result.overall["roc_auc"] == roc_auc_score(y, scores)
-    display = typed(
-        lambda: GroupMetricsDisplay.from_estimator(
-            fitted,
-            X,
-            y,
-            metrics=["recall", "roc_auc"],
-            sensitive_features="sex",
-            confidence_level=None,
-        )
-    )
-    pd.testing.assert_frame_equal(display.result.by_group, result.by_group)
 
 
 @pytest.mark.parametrize(

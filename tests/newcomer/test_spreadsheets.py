@@ -92,6 +92,7 @@ def test_grouped_integers_are_no_decimal_numbers():
 # --- numbers with a decimal comma
 
 
+@pytest.mark.slow
 def test_numbers_with_a_decimal_comma(run, rows):
     german = text(rows, ";", ",")
     code, found, said = run(AUDIT, german, "table.csv", "--sep", ";")

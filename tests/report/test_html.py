@@ -237,6 +237,7 @@ def test_written_file(small_report, small_page, page, tmp_path):
     assert len(page.encode("utf-8")) < 1_000_000
 
 
+@pytest.mark.slow
 def test_frame_for_notebooks_isolates_the_page(small_report, small_page):
     markup = small_report._repr_html_()
     fragment = html5lib.HTMLParser(strict=True).parseFragment(markup)
@@ -336,6 +337,7 @@ def test_missing_extra_is_named(report, monkeypatch):
         report.to_html()
 
 
+@pytest.mark.slow
 def test_drawing_leaves_matplotlib_alone(small_report):
     import matplotlib
     import matplotlib.pyplot as plt

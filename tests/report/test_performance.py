@@ -98,7 +98,7 @@ def test_intervals_of_performances_and_their_differences_keep_their_level():
     many = audit_of(rng, 1_000_000)
     truth, of_first = (performance(many, model) for model in many.models[::-1])
     missed, apart = dict.fromkeys(truth, 0), {}
-    for _ in range(300):
+    for _ in range(150):
         audit = audit_of(rng, 400)
         found, beside = performances(audit)[1]
         for name, value in truth.items():
@@ -109,14 +109,14 @@ def test_intervals_of_performances_and_their_differences_keep_their_level():
             difference = truth[name] - of_first[name]
             outside = not one["lower"] <= difference <= one["upper"]
             apart[name] = apart.get(name, 0) + outside
-    # 30 are expected of each; so many by chance in one of 200.
+    # 15 are expected of each; so many by chance in one of 200.
     del missed["calibration_error"]  # of other bins
-    assert max(missed.values()) <= 44, missed
-    assert max(apart.values()) <= 44, apart
-    assert min(missed.values()) >= 15, missed
+    assert max(missed.values()) <= 25, missed
+    assert max(apart.values()) <= 25, apart
+    assert min(missed.values()) >= 6, missed
     # One more row may move an average precision by more than its noise.
-    assert min(apart[name] for name in ("accuracy", "score_excess")) >= 15, apart
-    assert min(apart.values()) >= 4, apart
+    assert min(apart[name] for name in ("accuracy", "score_excess")) >= 6, apart
+    assert min(apart.values()) >= 1, apart
 
 
 @pytest.mark.parametrize("weight", [1.0, 1e-9])
@@ -133,6 +133,7 @@ def test_two_identical_models_may_differ_in_other_rows(weight):
         assert found["lower"] < 0 < found["upper"]
 
 
+@pytest.mark.slow
 def test_rows_are_paired(make_report, scored):
     """Intervals of differences are shorter than those of models with other mistakes."""
     y_true, y_score, people = scored

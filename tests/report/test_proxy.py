@@ -51,6 +51,7 @@ def by_proxy(make_report, rows):
     )
 
 
+@pytest.mark.slow
 def test_numbers_are_those_of_proxy_bounds(by_proxy, rows):
     y_true, y_score, street, _ = rows
     decisions = (y_score >= 0.5).astype(int)
@@ -159,6 +160,7 @@ def test_the_lead_says_what_is_certain_and_what_cannot_be_told(
     assert text in repr(report)
 
 
+@pytest.mark.slow
 def test_known_groups_and_a_proxy_are_reported_side_by_side(make_report, rows):
     """Weights, ranks, and rows of like probability in place of cells."""
     y_true, y_score, street, weights = rows

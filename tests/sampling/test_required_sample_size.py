@@ -132,6 +132,7 @@ def test_rate_and_rows_of_other_exponents():
     assert (best.exponent, population.exponent) == (2 / 3, 1)
 
 
+@pytest.mark.slow
 def test_no_test_of_the_largest_gap_needs_fewer_rows():
     """Equation 66 with an error of .01, which CVaR fairness gets below."""
     options = {**EASY, "level": 0.01, "power": 0.99, "n_simulations": 60}
@@ -143,6 +144,7 @@ def test_no_test_of_the_largest_gap_needs_fewer_rows():
     assert math.isnan(unequal.max_gap_bound)
 
 
+@pytest.mark.slow
 def test_more_power_needs_more_rows_and_the_seed_decides():
     options = {**EASY, "method": "weighted"}
     low = required_sample_size(uniform(64), power=0.6, **options)

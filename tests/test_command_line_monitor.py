@@ -68,6 +68,7 @@ def test_batches_are_added(monitor):
     assert len(state()["batches"]) == 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "metric", "smallest"),
     [
@@ -89,6 +90,7 @@ def test_options_are_those_of_the_monitor(monitor, arguments, metric, smallest):
     assert state()["monitor"] == state_of(ours)
 
 
+@pytest.mark.slow
 def test_decisions_are_read_as_in_an_audit(monitor):
     """Labels of text, a threshold in the unit of the score, rows without a label."""
     rng = np.random.default_rng(0)

@@ -31,6 +31,7 @@ def evidence(rates, hits, sizes):
     return found.sum()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("sizes", "hits"),
     [
@@ -74,6 +75,7 @@ def test_ends_of_rates_are_where_the_product_ends(sizes, hits, level):
         assert low <= 0
 
 
+@pytest.mark.slow
 @given(
     sizes=st.lists(st.integers(1, 3000), min_size=2, max_size=4),
     seed=st.integers(0, 10**6),

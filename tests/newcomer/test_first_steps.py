@@ -410,26 +410,6 @@ def test_rows_in_duckdb():
     assert 0 <= value < 0.1
 
 
-def test_a_column_of_numbers_as_groups(people, fitted):
-    X, _, ages = people
-    scores = fitted.predict_proba(X)[:, 1]
-    with pytest.warns(UserWarning, match="bins=") as seen:
-        mcdp(None, scores, sensitive_features=ages)
-    said = str(seen[0].message)
-    edges = [float(edge) for edge in re.findall(r"bins=\[(.*?)\]", said)[0].split(",")]
-    with pytest.warns(UserWarning, match="age has 78 groups.*bins="):
-        FairnessReport.from_predictions(
-            None,
-            scores,
-            sensitive_features=ages,
-            metrics=["mcdp"],
-            n_resamples=2,
-            n_permutations=59,
-        )
-    by_range = encode_groups(ages, bins=edges)
-    assert 0 < mcdp(None, scores, sensitive_features=by_range) < 1
-
-
 # --- what users of fairlearn look for
 
 
@@ -490,6 +470,7 @@ def test_what_an_error_says_to_type_in_place_of_a_name_works(people, fitted, nam
     assert np.isfinite(np.asarray(numbers)[..., :1].astype(float)).all()
 
 
+@pytest.mark.slow
 def test_missing_groups(people, fitted):
     """The error of labels, and of a named column of X, says what to type."""
     X, y, _ = people

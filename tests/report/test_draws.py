@@ -186,6 +186,7 @@ def test_permutations_are_those_that_are_drawn_again(make_report, scored, monkey
     assert make_report(y_true, y_score, **options).summary == kept
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weights", [None, np.arange(400) % 3 * 1.5])
 def test_resamples_are_those_of_the_bootstrap(people, weights):
     """Rows of weight zero are not drawn."""

@@ -211,6 +211,10 @@ default=None
     metric is undefined altogether does not count. No formula is assumed, and the
     p-value is exact.
 
+    A group of a few rows that alone differs is so found less often than by the largest
+    gap itself, and any other group far more often. A function of your own that returns
+    the metric is ordered by its value.
+
     The p-value of a pair is the share of permutations in which any standardised gap is
     as large as that of the pair [2]_. If no groups differ, the probability that any is
     at most alpha is at most alpha. Where some do, those of the others are approximate.

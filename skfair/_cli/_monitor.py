@@ -2,7 +2,7 @@
 
 Decisions, or scores:
   python -m skfair monitor state.json monday.csv --y-pred decision \\
-      --pos-label approved --sensitive sex --limit 0.1
+      --pos-label approved --sensitive sex --at-most 0.1
   python -m skfair monitor state.json monday.csv --y-score p --sensitive sex
 
 The first batch makes state.json, later ones are added to it. Options of later batches
@@ -61,7 +61,7 @@ from skfair.statistics._statistic import check_sealed, sealed
 _NAMES = (
     *("--y-pred", "--y-score", "--y-true", "--sensitive", "--control-features"),
     *("--pos-label", "--scale", "--threshold", "--bins", "--min-group-size"),
-    *("--replace", "--missing", "--drop-repeated", "--limit", *OF_MONITOR),
+    *("--replace", "--missing", "--drop-repeated", *OF_MONITOR),
 )
 #: Type of a state, and its entries.
 _KIND = "skfair monitor"
@@ -83,7 +83,6 @@ def add_monitor(commands: Any) -> None:
     add("state", type=Path, help="a JSON file, which the first batch makes")
     add("table", type=Path, help="the batch: .csv, .tsv, .csv.gz, .parquet or .xlsx")
     changed: dict[str, tuple[str, dict[str, Any]]] = {
-        "--limit": ("largest disparity without an alarm (default: 0)", {"type": float}),
         "--min-group-size": (
             "groups with fewer rows so far are left out and named",
             {"type": int, "default": 1},
@@ -130,7 +129,7 @@ def _add_batch(given: argparse.Namespace) -> FairnessMonitor:
     if state is None:
         monitor = FairnessMonitor(
             metric,
-            at_most=given.limit or 0.0,
+            at_most=given.at_most or 0.0,
             confidence_level=given.confidence_level,
         )
     else:

@@ -83,8 +83,8 @@ def smooth_gap_on_grid(
     present = np.flatnonzero(totals.any(axis=1))
     if len(present) < 2:
         return _no_gap(totals.shape)
-    found = totals[present]
-    grid = _Grid(found / found.sum(axis=1, keepdims=True), temperature)
+    weights = totals[present]
+    grid = _Grid(weights / weights.sum(axis=1, keepdims=True), temperature)
     gap = _with_codes(_gap_of(grid, objective, sharpness), present)
     gradient = np.zeros(totals.shape)
     gradient[present] = gap.gradient
@@ -353,26 +353,25 @@ _SHARPNESS = 100.0
 _MIN_INTERVALS, _INTERVALS_PER_TEMPERATURE, _MAX_INTERVALS = 500, 10, 5000
 
 
-class Scale(NamedTuple):
-    """Center and width of log-odds."""
+#: Center and width of log-odds.
+Scale: TypeAlias = tuple[float, float]
+#: Log-odds as they are.
+_AS_THEY_ARE: Scale = (0.0, 1.0)
 
-    center: float = 0.0
-    width: float = 1.0
 
-    @classmethod
-    def of(cls, log_odds: Floats, weights: Floats) -> Self:
-        """Return the scale on which log-odds are as those of uniform scores."""
-        if not weights.any():
-            return cls()
-        even = np.ptp(weights) == 0
-        low, center, high = np.quantile(
-            log_odds,
-            [0.25, 0.5, 0.75],
-            weights=None if even else weights,  # which takes a sort of all rows
-            method="inverted_cdf",
-        )
-        # Quartiles of the logistic distribution lie log(3) from its median.
-        return cls(float(center), float(high - low) / (2 * math.log(3)) or 1.0)
+def scale_of(log_odds: Floats, weights: Floats) -> Scale:
+    """Return the scale on which log-odds are as those of uniform scores."""
+    if not weights.any():
+        return _AS_THEY_ARE
+    even = np.ptp(weights) == 0
+    low, center, high = np.quantile(
+        log_odds,
+        [0.25, 0.5, 0.75],
+        weights=None if even else weights,  # which takes a sort of all rows
+        method="inverted_cdf",
+    )
+    # Quartiles of the logistic distribution lie log(3) from its median.
+    return float(center), float(high - low) / (2 * math.log(3)) or 1.0
 
 
 def clip_scores(scores: Floats) -> Floats:
@@ -391,7 +390,7 @@ class PenalisedLoss:
     strength: float
     temperature: float
     objective: Objective
-    scales: tuple[Scale, ...] = (Scale(),)
+    scales: tuple[Scale, ...] = (_AS_THEY_ARE,)
 
     def for_labels(self, y: NDArray[Any], weights: Floats) -> Self:
         """Return the loss whose strength suits the share of labels that are 1.
@@ -419,7 +418,7 @@ class PenalisedLoss:
             return self
         log_odds = np.clip(log_odds, -_MOST, _MOST)
         parts = [slice(None)] if strata is None else rows_by_code(strata)
-        scales = [Scale.of(log_odds[rows], weights[rows]) for rows in parts]
+        scales = [scale_of(log_odds[rows], weights[rows]) for rows in parts]
         return replace(self, scales=tuple(scales))
 
     def penalty_gradient(
@@ -483,8 +482,8 @@ class PenalisedLoss:
         log_odds = np.clip(log_odds, -_MOST, _MOST)
 
         def rescaled_gap(rows: Any, stratum: int) -> SmoothGap:
-            known = stratum < len(self.scales)
-            center, width = self.scales[stratum] if known else Scale()
+            has_scale = stratum < len(self.scales)
+            center, width = self.scales[stratum] if has_scale else _AS_THEY_ARE
             rescaled = expit((log_odds[rows] - center) / width)
             gap, slopes = gap_of(rescaled, rows)
             threshold = float(expit(center + width * logit(gap.threshold)))

@@ -393,11 +393,11 @@ def take_rows(values: Any, rows: NDArray[np.intp]) -> Any:
 
 def _distinct(columns: Sequence[Any]) -> tuple[Integers, Integers]:
     """First entry of each combination of values, in their order, and that of each."""
-    known = [column for column in columns if column is not None]
-    order = np.lexsort(known[::-1])
+    present = [column for column in columns if column is not None]
+    order = np.lexsort(present[::-1])
     new = np.zeros(len(order), dtype=bool)
     new[:1] = True
-    for column in known:
+    for column in present:
         ordered = column[order]
         new[1:] |= ordered[1:] != ordered[:-1]
     cells = np.empty(len(order), dtype=np.intp)

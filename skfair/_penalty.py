@@ -83,8 +83,8 @@ def smooth_gap_on_grid(
     present = np.flatnonzero(totals.any(axis=1))
     if len(present) < 2:
         return _no_gap(totals.shape)
-    found = totals[present]
-    grid = _Grid(found / found.sum(axis=1, keepdims=True), temperature)
+    weights = totals[present]
+    grid = _Grid(weights / weights.sum(axis=1, keepdims=True), temperature)
     gap = _with_codes(_gap_of(grid, objective, sharpness), present)
     gradient = np.zeros(totals.shape)
     gradient[present] = gap.gradient

@@ -68,22 +68,6 @@ def test_integers_of_any_span_keep_their_values(values, dtype):
     assert groups.codes.tolist() == by_hashing.codes.tolist()
 
 
-@given(
-    st.sampled_from([np.int8, np.uint8, np.int16, np.int64, np.uint64]),
-    st.data(),
-)
-def test_integers_agree_with_numpy_unique(dtype, data):
-    low, high = np.iinfo(dtype).min, np.iinfo(dtype).max
-    start = data.draw(st.integers(int(low), int(high)))
-    near = st.integers(start, min(start + 300, int(high)))
-    values = data.draw(st.lists(st.one_of(near), min_size=1, max_size=40))
-    column = np.array(values, dtype=dtype)
-    groups = encode_groups(column)
-    unique, inverse = np.unique(column, return_inverse=True)
-    assert groups.labels == tuple(unique.tolist())
-    assert groups.codes.tolist() == inverse.tolist()
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("n_groups", [1, 2, 8, 9, 127, 128, 129, 255, 256, 40_000])
 def test_number_of_groups_never_overflows_the_codes(n_groups):

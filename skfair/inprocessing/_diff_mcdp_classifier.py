@@ -306,8 +306,8 @@ class DiffMCDPClassifier(
         check_training(self)
         loss = check_penalised_loss(self)
         rng = check_random_state(self.random_state)
-        given = X, y, sensitive_features, control_features, sample_weight
-        features, rows = self._prepare(*given)
+        columns = X, y, sensitive_features, control_features, sample_weight
+        features, rows = self._prepare(*columns)
         features = self._features(features)
         if rows.weight is not None:  # only rows with weight, 1 in the mean
             weighted = np.flatnonzero(rows.weight)
@@ -608,10 +608,10 @@ def mini_batches(
         everyone = np.arange(n_samples), np.ones(n_samples)
         while True:
             yield everyone
-    found = np.unique(cells)
-    if len(found) > batch_size:  # some cells would never be in a batch
-        cells, found = np.zeros(n_samples, dtype=np.intp), found[:1] * 0
-    members = [np.flatnonzero(cells == cell) for cell in found]
+    distinct = np.unique(cells)
+    if len(distinct) > batch_size:  # some cells would never be in a batch
+        cells, distinct = np.zeros(n_samples, dtype=np.intp), distinct[:1] * 0
+    members = [np.flatnonzero(cells == cell) for cell in distinct]
     available = np.array([len(rows) for rows in members])
     sizes = even_sizes(available, batch_size)
     draws = [_draws(rows, size, rng) for rows, size in zip(members, sizes, strict=True)]
@@ -672,8 +672,8 @@ def forward(
         if layer < len(parameters) - 2:
             np.maximum(units, 0, out=units)
             if dropout and rng is not None:
-                kept = rng.random_sample(units.shape) >= dropout
-                units *= kept.astype(units.dtype) / units.dtype.type(1 - dropout)
+                active = rng.random_sample(units.shape) >= dropout
+                units *= active.astype(units.dtype) / units.dtype.type(1 - dropout)
         activations.append(units)
     return activations
 

@@ -102,7 +102,7 @@ class GroupGapDisplay(PredictionsDisplay):
 
     def _size(self) -> tuple[float, float]:
         """Width and height of a new figure in inches."""
-        return 7, _FRAME + self.rows_height(_ROW)
+        return 7, _FRAME + rows_height(self.report, _ROW)
 
     def _draw(self) -> Axes:
         """Draw the display on its axes."""
@@ -179,20 +179,7 @@ class GroupGapDisplay(PredictionsDisplay):
             ylim=(len(report) + 0.5, 0.5),
         )
         if len(report) <= _MAX_NAMED:
-            self.ax_.set_yticks(ranks, self._group_names())
-
-    def _group_names(self) -> list[str]:
-        """Names and sizes of the groups, long ones on several lines."""
-        groups = zip(self.report.index, self.report["size"], strict=True)
-        texts = [_drawing.group_text(label, int(size)) for label, size in groups]
-        return [_drawing.folded(text, _LETTERS_OF_NAME) for text in texts]
-
-    def rows_height(self, of_row: float) -> float:
-        """Height of the axes for groups whose names have lines of a height."""
-        if len(self.report) > _MAX_NAMED:
-            return _HEIGHT
-        lines = max(name.count("\n") + 1 for name in self._group_names())
-        return of_row * len(self.report) * (1 + _LINE * (lines - 1))
+            self.ax_.set_yticks(ranks, _group_names(report))
 
     def _name_columns(self) -> None:
         """Write the sensitive columns along the y-axis, in lines that fit beside it."""
@@ -317,3 +304,18 @@ array-like of shape (n_groups,), default="uniform"
             name=name,
         )
         return display.plot(ax)
+
+
+def _group_names(report: pd.DataFrame) -> list[str]:
+    """Names and sizes of the groups, long ones on several lines."""
+    groups = zip(report.index, report["size"], strict=True)
+    texts = [_drawing.group_text(label, int(size)) for label, size in groups]
+    return [_drawing.folded(text, _LETTERS_OF_NAME) for text in texts]
+
+
+def rows_height(report: pd.DataFrame, of_row: float) -> float:
+    """Height of axes for groups whose names have lines of a height."""
+    if len(report) > _MAX_NAMED:
+        return _HEIGHT
+    lines = max(name.count("\n") + 1 for name in _group_names(report))
+    return of_row * len(report) * (1 + _LINE * (lines - 1))

@@ -365,7 +365,7 @@ def largest_gap(
     *,
     measure: Measure,
     multigroup: Multigroup = "pairwise",
-    bounds_of: Callable[[GroupedScores], BoundPairs],
+    bounds_of: Callable[[GroupedScores], BoundPairs] | None = None,
 ) -> Located:
     """Largest measure of a gap, as `measured_gaps` takes them, and the pair."""
     if len(statistic.labels) == 2 and multigroup == "pairwise":
@@ -375,7 +375,7 @@ def largest_gap(
     def value_of(i: int) -> float:
         return measure(gap_between(statistic, *pairs[i]))
 
-    if len(pairs) <= statistic.n_groups:
+    if bounds_of is None or len(pairs) <= statistic.n_groups:
         return largest_bounded(pairs, np.full(len(pairs), np.inf), value_of)
     bound_pairs, found = bounds_of(statistic), _NOTHING
     for start, first, second in blocks_of(pairs):

@@ -51,8 +51,7 @@ from skfair.model_selection._model_comparison import (
     largest_gap_place,
     models_table,
 )
-from skfair.model_selection._pareto_front import non_dominated
-from skfair.model_selection._rules import folds_of
+from skfair.model_selection._rules import folds_of, non_dominated
 
 #: Disparities that can be confirmed.
 _DISPARITIES = ("mcdp", "demographic_parity_difference")

@@ -175,8 +175,8 @@ class GroupRepairer(MetaMitigator):
         """
         self._check_estimator()
         self._check_parameters()
-        given = X, y, sensitive_features, control_features, sample_weight
-        features, rows = self._prepare(*given, all_strata=True)
+        columns = X, y, sensitive_features, control_features, sample_weight
+        features, rows = self._prepare(*columns, all_strata=True)
         routed = route_fit_params(self, sensitive_features, fit_params, rows.weight)
         target = self.classes_[rows.y_true] if is_classifier(self) else rows.y_true
         self.repairer_ = self.comparison_ = None
@@ -314,14 +314,14 @@ class GroupRepairer(MetaMitigator):
         repairer = self.repairer_
         if repairer is None:
             return predicted[0]
-        given = self._groups_to_repair(X, sensitive_features, control_features)
+        labels = self._groups_to_repair(X, sensitive_features, control_features)
         if self._scales is None:
-            return repairer._repair(predicted[0], *given)
+            return repairer._repair(predicted[0], *labels)
         everyone, by_model = self._scales
         draws, repaired = self._draws(len(predicted[0])), []
         for scores, cdf in zip(predicted, by_model, strict=True):
             before = _rescale(scores, cdf, everyone, draws)
-            after = repairer._repair(before, *given)
+            after = repairer._repair(before, *labels)
             # Scores that stay are not spread.
             own = np.where(after == before, scores, _rescale(after, everyone, cdf))
             repaired.append(own)
@@ -353,12 +353,12 @@ class GroupRepairer(MetaMitigator):
         -------
         float
         """
-        given = {
+        labels = {
             "sensitive_features": sensitive_features,
             "control_features": control_features,
         }
         metric = accuracy_score if is_classifier(self) else r2_score
-        predicted = self.predict(X, **given)
+        predicted = self.predict(X, **labels)
         return float(metric(y, predicted, sample_weight=sample_weight))
 
     def _groups_to_repair(

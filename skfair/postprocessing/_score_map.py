@@ -66,9 +66,9 @@ class Calibration(NamedTuple):
             log_odds, y = logit(clip_scores(rows.y_pred)), rows.y_true
 
             def loss(line: Floats) -> tuple[float, Floats]:
-                found = line[0] + line[1] * log_odds
-                slopes = weights * (expit(found) - y)
-                value = weights @ (np.logaddexp(0, found) - y * found)
+                fitted = line[0] + line[1] * log_odds
+                slopes = weights * (expit(fitted) - y)
+                value = weights @ (np.logaddexp(0, fitted) - y * fitted)
                 return float(value), np.array([slopes.sum(), slopes @ log_odds])
 
             best = minimize(loss, (0.0, 1.0), jac=True, bounds=_LINES).x
@@ -223,8 +223,8 @@ def _fit_parts(
             ridges.append(_RIDGE_BY_ROW / n_rows)
             allowed.append(_allowances(rows))
     changing = [i for i, plain in enumerate(maps) if len(plain.thresholds) > 1]
-    for found in _close_gaps(grouped, ridges, np.array(allowed)) if grouped else ():
-        for i, factors, cost in zip(changing, found, costs, strict=True):
+    for of_limit in _close_gaps(grouped, ridges, np.array(allowed)) if grouped else ():
+        for i, factors, cost in zip(changing, of_limit, costs, strict=True):
             factors = factors[:, : len(cost)]
             prices = np.abs(factors).sum(axis=0) / 2 * cost
             strength = float(np.trapezoid(prices, maps[i].thresholds))
@@ -327,7 +327,7 @@ def _close_gaps(
         squares = (factors * (moment @ factors)).sum(axis=1, keepdims=True)
         return np.asarray(np.sqrt(np.maximum(squares, 0)))
 
-    kept = factors = np.zeros((len(parts), n_groups, _N_THRESHOLDS))
+    best = factors = np.zeros((len(parts), n_groups, _N_THRESHOLDS))
     width = smoothing
     rate, slopes = rates(factors, width)
     highest, lowest = (rate - allowed).max(axis=1), (rate + allowed).min(axis=1)
@@ -358,8 +358,8 @@ def _close_gaps(
             highest, lowest = (rate - allowed).max(axis=1), (rate + allowed).min(axis=1)
         gap = (highest - lowest)[:, None]
         falls = gap <= np.maximum(limit, kept_gap)
-        kept, kept_gap = np.where(falls, factors, kept), np.where(falls, gap, kept_gap)
-        yield kept
+        best, kept_gap = np.where(falls, factors, best), np.where(falls, gap, kept_gap)
+        yield best
 
 
 def _stack_parts(
@@ -445,8 +445,8 @@ def _rates_of_passing(
         width = width / unit
         low = needed - width + relatives @ (factors / unit)
         places = np.stack([low, low + 2 * width])
-        found = np.searchsorted(keys, starts + np.clip(places, -0.2, 0.7))
-        (first, last), (first_sum, last_sum) = count[found], summed[found]
+        ends_inside = np.searchsorted(keys, starts + np.clip(places, -0.2, 0.7))
+        (first, last), (first_sum, last_sum) = count[ends_inside], summed[ends_inside]
         inside = last - first
         passed = ends - last + (last_sum - first_sum - low * inside) / (2 * width)
         slopes = (inside / (2 * width * unit)).swapaxes(1, 2) @ products
@@ -481,18 +481,18 @@ def _contrasts(rows: Rows) -> Floats:
     """Share of each row in the excess of each group, mean over strata by weight."""
     strata: Any = np.zeros(len(rows), np.intp)
     strata = strata if rows.strata is None else rows.strata.codes
-    found = np.zeros((len(rows), rows.n_groups))
+    contrasts = np.zeros((len(rows), rows.n_groups))
     everyone = rows.weights.sum()
     for stratum in np.unique(strata):
         chosen = np.flatnonzero(strata == stratum)
         weights, codes = rows.weights[chosen], rows.groups.codes[chosen]
-        totals = np.bincount(codes, weights, found.shape[1])
+        totals = np.bincount(codes, weights, contrasts.shape[1])
         present = totals > 0
         mean = present / present.sum()
         own = (codes[:, None] == np.arange(len(totals))) - mean
         share = weights.sum() / everyone
-        found[chosen] = share * (weights / totals[codes])[:, None] * own
-    return found
+        contrasts[chosen] = share * (weights / totals[codes])[:, None] * own
+    return contrasts
 
 
 def path_table(
@@ -589,8 +589,8 @@ def choose_strength(
         small = gap <= max_mcdp
         return int(small.argmax() if small.any() else np.nanargmin(gap))
     reached = table[f"mean_test_{performance}"].to_numpy(dtype=np.float64)
-    kept = reached >= KEPT[performance] * reached[0]
-    fairest = int(np.where(kept, gap, np.inf).argmin())
+    performs = reached >= KEPT[performance] * reached[0]
+    fairest = int(np.where(performs, gap, np.inf).argmin())
     folds = table.filter(regex=rf"^split\d+_test_{name}$").shape[1]
     error = standard_error(table, name, fairest) if folds > 1 else 0.0
-    return int((kept & (gap <= gap[fairest] + np.nan_to_num(error))).argmax())
+    return int((performs & (gap <= gap[fairest] + np.nan_to_num(error))).argmax())

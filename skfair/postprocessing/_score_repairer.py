@@ -331,14 +331,14 @@ GroupedScores or GroupedHistogram
         """
         self._check_parameters()
         if isinstance(scores, GroupedScores | GroupedHistogram):
-            given = in_place_of_rows(
+            statistic = in_place_of_rows(
                 scores,
                 y=y,
                 sensitive_features=sensitive_features,
                 control_features=control_features,
                 sample_weight=sample_weight,
             )
-            self._learn_statistic(self._check_statistic(given))
+            self._learn_statistic(self._check_statistic(statistic))
         else:
             values = self._check_scores(self._scores_in(scores, reset=True))
             groups = resolve_groups(
@@ -380,14 +380,16 @@ GroupedScores or GroupedHistogram
         if strata is None:
             self._learn_statistic(distributions(rows))
         else:
-            groups, kept = within_strata(rows.groups, strata, rows.weight, warn)
-            assert kept is not None
+            groups, compared = within_strata(rows.groups, strata, rows.weight, warn)
+            assert compared is not None
             rows = replace(rows, groups=groups)
-            found = [distributions(rows[own]) for own in rows_by_code(kept.codes)]
+            statistics = [
+                distributions(rows[own]) for own in rows_by_code(compared.codes)
+            ]
             if len(strata.labels) == 1:
-                self._learn_statistic(found[0]).strata_ = kept.labels
+                self._learn_statistic(statistics[0]).strata_ = compared.labels
             else:
-                self._learn_strata(groups.labels, kept.labels, found)
+                self._learn_strata(groups.labels, compared.labels, statistics)
             present = {strata.labels[code] for code in np.flatnonzero(strata.sizes())}
             self._left_out: set[Hashable] = present.difference(self.strata_)
         self._left_rows_out = left_rows_out
@@ -602,8 +604,8 @@ GroupedScores or GroupedHistogram
             "sensitive_features", "groups", groups, unknown, self.groups_
         )
         if strata is not None and self.stratum_repairers_:
-            known = (*self.strata_, *self._left_out)
-            unknown = recode(strata.codes, strata.labels, known) < 0
+            fitted = (*self.strata_, *self._left_out)
+            unknown = recode(strata.codes, strata.labels, fitted) < 0
             check_known_groups(
                 "control_features", "strata", strata, unknown, self.strata_
             )
@@ -633,10 +635,10 @@ GroupedScores or GroupedHistogram
             seen = np.clip(values[rows], cdf.scores[0], cdf.scores[-1])
             if self.ties == "random":
                 heights = cdf.heights_of(seen, random.uniform(size=len(seen)))
-                found = repaired_at(self._learnt, self._path, group, heights)
+                moved = repaired_at(self._learnt, self._path, group, heights)
             else:
-                found = interpolate(seen, cdf.scores, self.repaired_scores_[group])
-            repaired[rows] = found + (values[rows] - seen)
+                moved = interpolate(seen, cdf.scores, self.repaired_scores_[group])
+            repaired[rows] = moved + (values[rows] - seen)
         if self.scale == "probability":
             np.clip(repaired, 0, 1, out=repaired)
         return repaired
@@ -736,12 +738,12 @@ GroupedScores or GroupedHistogram
         heights = self._cdfs_after()
         steps = np.diff(heights, axis=1, prepend=0.0, append=1.0).clip(0)
         scale = np.sqrt(1 / self._learnt.n_rows + 1 / sizes)
-        random, found = np.random.default_rng(0), []
+        random, gaps = np.random.default_rng(0), []
         for _ in range(_N_DRAWS):
             walk = np.cumsum(np.sqrt(steps) * random.standard_normal(steps.shape), 1)
             bridge = walk[:, :-1] - heights * walk[:, -1:]
-            found.append(np.ptp(heights + scale[:, None] * bridge, axis=0).max())
-        return float(min(1.0, np.mean(found)))
+            gaps.append(np.ptp(heights + scale[:, None] * bridge, axis=0).max())
+        return float(min(1.0, np.mean(gaps)))
 
     def _sizes_of(self, n_samples: Any) -> Floats:
         """Check how many new rows each group has."""
@@ -912,7 +914,7 @@ def thin_knots(scores: Floats, repaired: Floats, tol: float) -> Knots:
     if not tol:
         return scores, repaired
     x, y = scores.tolist(), repaired.tolist()
-    kept, start, last = [0], 0, len(x) - 1
+    knots_left, start, last = [0], 0, len(x) - 1
     while start < last:
         # Slopes of the lines from the start that miss no knot so far by more than tol.
         least, largest = -math.inf, math.inf
@@ -924,9 +926,9 @@ def thin_knots(scores: Floats, repaired: Floats, tol: float) -> Knots:
             least = max(least, (rise - tol) / width)
             largest = min(largest, (rise + tol) / width)
             knot += 1
-        kept.append(end)
+        knots_left.append(end)
         start = end
-    return scores[kept], repaired[kept]
+    return scores[knots_left], repaired[knots_left]
 
 
 def strata_to_repair(
@@ -948,7 +950,7 @@ def check_known_groups(
     what: str,
     groups: Groups,
     unknown: NDArray[np.bool_],
-    known: tuple[Hashable, ...],
+    fitted: tuple[Hashable, ...],
 ) -> None:
     """Raise if the groups or strata of some rows were absent in `fit`."""
     if unknown.any():
@@ -958,7 +960,7 @@ def check_known_groups(
         raise ValueError(
             f"{argument} has {what} {[labels[code] for code in named]} in {len(rows)} "
             f"rows ({', '.join(map(str, rows[:5]))}{more}), expected those seen in "
-            f"fit, {list(known)}. After set_params(unknown_groups='pooled') such rows "
+            f"fit, {list(fitted)}. After set_params(unknown_groups='pooled') such rows "
             "keep their scores."
         )
 
@@ -1299,9 +1301,9 @@ def spread_in_bins(histogram: GroupedHistogram) -> GroupedScores:
     weights = np.concatenate([low, middle, weights - low - middle])
     scores = np.concatenate([lows, (lows + highs) / 2, highs])
     codes = np.tile(histogram.codes, 3)
-    kept = weights > 0
+    filled = weights > 0
     sorted_entries = sort_scores(
-        scores[kept], codes[kept], weights[kept], n_groups=histogram.n_groups
+        scores[filled], codes[filled], weights[filled], n_groups=histogram.n_groups
     )
     return GroupedScores(
         *sorted_entries,

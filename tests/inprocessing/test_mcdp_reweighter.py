@@ -53,7 +53,9 @@ def test_stronger_is_fairer(people, fitted, gap):
     assert gaps[-1] < gaps[0] / 2
 
 
-@pytest.mark.parametrize("inner", [LogisticRegression(), TREES])
+@pytest.mark.parametrize(
+    "inner", [LogisticRegression(), pytest.param(TREES, marks=pytest.mark.slow)]
+)
 def test_strength_0_is_the_plain_classifier(people, inner):
     X, y, sex = people
     weights = np.arange(len(y)) % 3
@@ -69,6 +71,7 @@ def test_strength_0_is_the_plain_classifier(people, inner):
         assert model.comparison_.mcdp == model.comparison_.plain_mcdp
 
 
+@pytest.mark.slow
 def test_it_is_fitted_to_the_fair_scores_of_held_out_rows(people, fitted):
     X, y, sex = people
     unaware = UnawarePostProcessor(LogisticRegression(), strength=0.5)

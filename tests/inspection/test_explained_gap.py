@@ -143,6 +143,7 @@ def test_scores_that_depend_on_the_columns_alone_leave_nothing(berkeley):
         assert line["explained"] == pytest.approx(METRICS[metric](None, score, **rows))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("metric", METRICS)
 def test_columns_that_say_nothing_explain_nothing(people, metric):
     _, sex, score = people

@@ -40,7 +40,9 @@ def draw(y_true, y_score, groups, **options):
     )
 
 
-@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(
+    "weighted", [pytest.param(False, marks=pytest.mark.slow), True]
+)
 def test_curves_and_areas_are_those_of_scikit_learn(weighted):
     y_true, y_score, groups = rows()
     weights = np.arange(len(groups)) % 3 if weighted else None
@@ -100,6 +102,7 @@ def test_areas_have_the_intervals_of_group_metrics(legend_texts):
     assert display.ax_.get_title() == "credit"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_bands_contain_their_curves(kind):
     display = draw(*rows(), kind=kind)

@@ -21,6 +21,7 @@ def monitor(shift, n_looks=3):
     return found
 
 
+@pytest.mark.slow
 def test_marks_are_those_of_the_history():
     display = MonitorDisplay.from_monitor(monitor(3.0), name="credit")
     history = monitor(3.0).history_

@@ -31,7 +31,7 @@ from skfair.metrics._noise import (
     flat_tail,
 )
 from skfair.metrics._spec import specification_of
-from skfair.statistics import GroupedConfusion, GroupedOutcomes, GroupedScores
+from skfair.statistics import GroupedOutcomes, GroupedScores
 
 METRICS = {
     "mcdp": mcdp,
@@ -258,23 +258,6 @@ def test_many_groups_are_the_extremes_over_comparisons(metric, multigroup):
     tolerance = 1e-9 if multigroup == "pairwise" else 0.01
     assert many.lower == pytest.approx(max(lows), abs=tolerance)
     assert many.upper == pytest.approx(max(highs), abs=tolerance)
-
-
-@pytest.mark.parametrize("name", METRICS)
-def test_statistics_stand_for_rows(name):
-    y_true, scores, groups = draw()
-    y_score, rows = response(name, scores), {"sensitive_features": groups}
-    if name == "odds":
-        statistic = GroupedConfusion.from_predictions(y_true, y_score, **rows)
-    elif name in ("max_gap", "cvar"):
-        statistic = GroupedOutcomes.from_outcomes(y_score, **rows)
-    elif name == "parity":
-        y_score = (scores > 0.3).astype(int)
-        statistic = GroupedOutcomes.from_outcomes(y_score, **rows)
-    else:
-        statistic = GroupedScores.from_scores(scores, **rows)
-    by_rows = confidence_interval(METRICS[name], y_true, y_score, **rows)
-    assert confidence_interval(METRICS[name], None, statistic) == by_rows
 
 
 @pytest.mark.parametrize("name", FINITE)  # weights change the bandwidths of the other
@@ -516,25 +499,6 @@ def test_ends_from_the_intervals_of_single_strata(name, multistratum):
         )
         assert found.upper >= shares @ [part.value for part in parts]
     assert found.lower <= found.value <= found.upper
-
-
-@pytest.mark.parametrize("method", ["band", "finite_sample", "anytime"])
-def test_one_stratum_is_the_interval_itself(method):
-    _, y_score, groups, _ = draw_strata(np.random.default_rng(1))
-    options = {"sensitive_features": groups, "method": method}
-    found = confidence_interval(
-        mcdp, None, y_score, **options, control_features=["all"] * len(groups)
-    )
-    assert found == confidence_interval(mcdp, None, y_score, **options)
-    certificate = certify(
-        mcdp,
-        None,
-        y_score,
-        at_most=0.2,
-        **options,
-        control_features=["all"] * len(groups),
-    )
-    assert certificate == certify(mcdp, None, y_score, at_most=0.2, **options)
 
 
 def test_strata_that_cannot_be_compared_are_named():

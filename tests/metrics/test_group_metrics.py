@@ -68,7 +68,9 @@ def of(rows, metrics, **options):
     return group_metrics(metrics, rows["y_true"], rows["y_pred"], **options)
 
 
-@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(
+    "weighted", [pytest.param(False, marks=pytest.mark.slow), True]
+)
 @pytest.mark.promise("Metrics by group are scikit-learn's on the group's rows")
 def test_values_are_those_of_scikit_learn_on_the_rows_of_each_group(rows, weighted):
     options = {"sample_weight": rows["weight"]} if weighted else {}
@@ -220,6 +222,7 @@ def test_bootstrap_intervals_hold_the_value_and_are_reproduced(rows):
     assert (first.groups["value"] < first.groups["upper"]).all()
 
 
+@pytest.mark.slow
 def test_scores_and_labels_side_by_side(rows):
     part = rows[rows.group == "a"]
     result = of(rows, ["roc_auc", "log_loss", "recall"], y_score=rows["y_score"])
@@ -364,6 +367,7 @@ def test_undefined_is_nan_with_a_warning_that_names_the_group():
         assert result.by_group.loc["a", metric] == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("confidence_level", [None, 0.9])
 def test_a_part_that_scikit_learn_sets_to_0_is_said(confidence_level):
     """Nobody in a is truly 2: the mean over classes has a 0 there."""
@@ -500,7 +504,9 @@ def share_of_sets(y_true, y_pred):
     return y_pred[np.arange(len(y_true)), y_true].mean()
 
 
-@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(
+    "weighted", [False, pytest.param(True, marks=pytest.mark.slow)]
+)
 @pytest.mark.parametrize(
     ("metric", "y_true", "columns"),
     [

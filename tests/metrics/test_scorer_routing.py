@@ -175,7 +175,9 @@ def test_group_scorers_keep_requests_options_and_print(routing):
         make_group_scorer("no_such_scorer")
 
 
-@pytest.mark.parametrize("name", ["average_precision", "f1", "neg_brier_score"])
+@pytest.mark.parametrize(
+    "name", [pytest.param("average_precision", marks=pytest.mark.slow), "f1"]
+)
 def test_the_second_of_two_text_labels_is_positive(biased, name):
     X, y = biased
     words, sex = np.where(y == 1, "yes", "no"), X["sex"]

@@ -61,6 +61,7 @@ def test_permutations_by_hand(metric):
     assert len(np.unique(null)) > 5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("metric", METRICS)
 def test_interval_by_hand(metric):
     scores, groups = draw(0.6, 200)

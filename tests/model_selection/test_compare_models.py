@@ -65,6 +65,7 @@ def test_only_the_order_of_scores_counts(result):
     assert_frame_equal(polars, result)
 
 
+@pytest.mark.slow
 def test_others_must_be_more_certain_the_more_there_are(result):
     y, scores, groups = scored()
     more = {**scores, "again": scores["new"]}

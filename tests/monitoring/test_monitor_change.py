@@ -90,6 +90,7 @@ def test_stable_rows_above_the_limit_are_no_change():
     assert monitor.change_time_ is None
 
 
+@pytest.mark.slow
 def test_new_strata_and_undefined_looks():
     monitor = FairnessMonitor(mcdp, at_most=0.9)
     for seed in range(6):

@@ -88,6 +88,7 @@ def test_what_appears_later_has_a_share_of_the_level_of_its_own(kind):
         np.testing.assert_allclose(found, astuple(expected)[:3], rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_alarm_is_for_all_strata_at_once():
     monitor = FairnessMonitor(mcdp, at_most=0.1)
     for seed in range(4):

@@ -238,6 +238,7 @@ def test_a_row_is_decided_by_itself():
     np.testing.assert_array_equal(scores.argmax(axis=1), decisions)
 
 
+@pytest.mark.slow
 def test_rare_labels_are_named_and_an_absent_one_is_left_out():
     X, y, groups = people(800, shift=0.5)
     y[(groups == 1) & (y == 2)] = 1
@@ -253,6 +254,7 @@ def test_rare_labels_are_named_and_an_absent_one_is_left_out():
     assert np.isfinite(model.decision_function(X)).all()
 
 
+@pytest.mark.slow
 def test_a_limit_that_is_missed_is_said():
     rng = np.random.default_rng(0)
     groups = rng.integers(0, 2, 2_000)

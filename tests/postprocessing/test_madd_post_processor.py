@@ -265,6 +265,7 @@ def two_alike(n_samples, rare=0):
     return X, y, groups
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [{"max_mcdp": 0.0}, {"repair_level": 1.0}], ids=str)
 @pytest.mark.parametrize("rare", [0, 20])
 def test_a_repair_without_a_gain_is_returned_with_a_warning(options, rare):

@@ -127,6 +127,7 @@ def test_zero_one_loss_counts_rows_that_no_cdf_was_learnt_from(ties):
         assert loss == pytest.approx(np.mean((moved >= 0.5) != y))
 
 
+@pytest.mark.slow
 def test_zero_one_loss_with_spread_ties_is_the_expected_one():
     generator = np.random.default_rng(0)
     groups = generator.integers(0, 2, 4000)

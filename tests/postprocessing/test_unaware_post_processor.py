@@ -79,6 +79,7 @@ def fit_map(rows, q, performance="average_precision"):
     return fit_maps(rows, q, performance)[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_groups", [2, 3])
 def test_map_closes_the_gap_on_new_rows(n_groups):
     new, new_q = make_rows(6000, n_groups, seed=1)

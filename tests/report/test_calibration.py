@@ -59,6 +59,7 @@ def test_no_zero_is_negative(make_report):
     assert text in measure["finding"]
 
 
+@pytest.mark.slow
 def test_when_there_is_a_row(make_report):
     y_true, scores, groups = people(100)
     who = {"sensitive_features": groups}

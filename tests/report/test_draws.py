@@ -169,7 +169,6 @@ def test_progress(make_report, people, many, capsys, monkeypatch):
     assert "1 of 59 draws" in said
     assert "left" not in said  # of the first seconds nobody can tell
     monkeypatch.setattr(_draws, "_KNOWN_AFTER", 0.0)
-    monkeypatch.setattr(_draws, "_KNOWN_SHARE", 0.0)
     make_report(y_true, y_score, verbose=1, **options, make=many)
     said = capsys.readouterr().err
     assert re.search(r"1 of 59 draws, about \d+ s left", said)
@@ -187,6 +186,7 @@ def test_permutations_are_those_that_are_drawn_again(make_report, scored, monkey
     assert make_report(y_true, y_score, **options).summary == kept
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weights", [None, np.arange(400) % 3 * 1.5])
 def test_resamples_are_those_of_the_bootstrap(people, weights):
     """Rows of weight zero are not drawn."""

@@ -224,6 +224,7 @@ def test_hostile_texts_are_inert(make_report, hostile_root):
     assert not any("\\frac" in text and "$" not in text for text in drawn)
 
 
+@pytest.mark.slow
 @pytest.mark.promise("The same rows and seed give the same page")
 def test_same_seed_same_bytes(make_small_report, small_page):
     assert make_small_report().to_html() == small_page
@@ -279,7 +280,7 @@ def test_three_hundred_groups_show_the_tail_and_fold_the_rest(make_report):
     "kind",
     [
         "one group",
-        "no labels",
+        pytest.param("no labels", marks=pytest.mark.slow),
         pytest.param("no group", marks=pytest.mark.slow),
         pytest.param("three classes", marks=pytest.mark.slow),
     ],

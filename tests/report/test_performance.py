@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose
 from scipy.stats import binomtest
 
 from skfair.report import FairnessReport
-from skfair.report._inputs import Audit, Model, Options
+from skfair.report._inputs import Audit, Model, Options, rows_of
 from skfair.report._performance import _influences, performance, performances
 
 SHARES = ["demographic_parity_difference", "mcdp"]
@@ -27,7 +27,7 @@ def audit_of(rng, n_rows, weights=None, scale="probability"):
         for name, one in zip("ab", scores, strict=True)
     )
     options = Options(random_state=0, scale=scale, confidence_level=0.9)
-    return Audit(models, (), true, (0, 1), weights, options)
+    return Audit(models, (), rows_of(true, n_rows, (0, 1), weights), options)
 
 
 @pytest.mark.parametrize("scale", ["probability", "rank", "real"])
@@ -43,9 +43,8 @@ def test_influences_are_derivatives_by_the_weight_of_each_row(scale):
         moved = {}
         for step in (-1e-5, 1e-5):
             near = weights + step * (np.arange(40) == row)
-            one = audit_of(np.random.default_rng(0), 40, near, scale)
             moved[step] = performance(
-                Audit(audit.models, (), audit.y_true, (0, 1), near, one.options), model
+                replace(audit, rows=rows_of(audit.y_true, 40, (0, 1), near)), model
             )
         for name, influence in found.items():
             slope = (moved[1e-5][name] - moved[-1e-5][name]) / 2e-5

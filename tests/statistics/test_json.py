@@ -77,6 +77,7 @@ ATOMS = (
 LABELS = ATOMS | st.lists(ATOMS, min_size=1, max_size=3).map(tuple)
 
 
+@pytest.mark.slow
 @given(
     labels=st.lists(LABELS, min_size=1, max_size=4, unique=True),
     weights=st.sampled_from([None, "whole", "fractions"]),

@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from skfair._rows import distinct
 from skfair._utils._arrays import Bools, Floats, Integers, quotients
 from skfair._utils._files import write_together
 from skfair._utils._text import visible_text
@@ -424,14 +425,11 @@ def to_data(audit: Audit) -> Data:
     (model,) = audit.models
     both: dict[str, Any] = {"y_score": model.y_score, "y_true": audit.y_true}
     numbers = {name: values for name, values in both.items() if values is not None}
-    columns = [codes for codes, _ in _columns(audit)]
-    order = np.lexsort([*columns, *numbers.values()])
-    moved = [np.diff(one[order]) != 0 for one in (*columns, *numbers.values())]
-    first = np.flatnonzero(np.append(True, np.logical_or.reduce(moved)))
-    entries = order[first]
+    columns = [*(codes for codes, _ in _columns(audit)), *numbers.values()]
+    entries, cells = distinct(columns[::-1])
 
     def total(values: NDArray[Any]) -> list[Any]:
-        return list(np.add.reduceat(values[order], first).tolist())
+        return list(np.bincount(cells, values).astype(values.dtype).tolist())
 
     def groups(one: Groups) -> Data:
         labels = [label_to_json(label) for label in one.labels]
@@ -636,9 +634,7 @@ def _n_distinct(cells: Integers, scores: Floats, audit: Audit) -> int:
     columns = [cells, scores]
     if audit.of_numbers and audit.y_true is not None:
         columns.append(audit.y_true)
-    order = np.lexsort(columns)
-    moved = [np.diff(column[order]) != 0 for column in columns]
-    return 1 + int(np.count_nonzero(np.logical_or.reduce(moved)))
+    return len(distinct(columns)[0])
 
 
 def _in_intervals(

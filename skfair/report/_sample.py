@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -45,6 +45,10 @@ class Sample:
     model: Model
     attribute: Attribute
     keys: tuple[str, ...]
+    #: What metrics compare, by key, of those for which it was asked.
+    comparisons: dict[str, Comparisons] = field(default_factory=dict, init=False)
+    #: Statistics by question, of those for which it was asked.
+    _statistics: dict[str, Any] = field(default_factory=dict, init=False)
 
     @property
     def groups(self) -> Groups:
@@ -97,11 +101,6 @@ class Sample:
         errors = self.audit.errors_of(self.model)
         return errors if question == "mean errors" else np.abs(errors)
 
-    @cached_property
-    def _statistics(self) -> dict[str, Any]:
-        """Statistics by question, of those for which it was asked."""
-        return {}
-
     def statistic(self, question: str) -> Any:
         """Return the statistic that metrics of a question read."""
         if question not in self._statistics:
@@ -117,19 +116,6 @@ class Sample:
         )
         bounds = None if searched.optimal else [searched.lower, searched.upper]
         return searched.upper, bounds
-
-    @property
-    def few_of_labels(self) -> list[tuple[int, int, int]]:
-        """Group, true class and rows of what equalized odds leaves out."""
-        errors = self.statistic("errors")
-        counts = errors.label_counts
-        few = (counts < errors.min_group_size) & counts.any(axis=0)
-        return [(int(i), int(j), int(counts[i, j])) for i, j in np.argwhere(few)]
-
-    @cached_property
-    def comparisons(self) -> dict[str, Comparisons]:
-        """What metrics compare, by key, of those for which it was asked."""
-        return {}
 
     def effective_sizes(self, codes: Any = 0, n_codes: int = 1) -> Floats:
         """Kish's effective number of rows of each group, and of each code in it."""

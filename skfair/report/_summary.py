@@ -22,20 +22,22 @@ from skfair.metrics import cvar_fairness_report, impact_ratios, top_groups
 from skfair.metrics._impact_ratios import are_selected
 from skfair.metrics._inputs import ignore_undefined
 from skfair.metrics._pairs import Located
-from skfair.report._draws import (
+from skfair.report._inputs import Attribute, Audit, Model
+from skfair.report._metrics import MEASURES, Measure, keys_of, locate_all, make_samples
+from skfair.report._numbers import (
     DRAWN,
     DRAWN_ENDS,
     OF_TESTS,
+    Numbers,
     Part,
     bounds,
     gaps_beside_first,
     parts_by_stratum,
+    performance,
+    performances,
     uncertainties,
     values_within_strata,
 )
-from skfair.report._inputs import Attribute, Audit, Model
-from skfair.report._metrics import MEASURES, Measure, keys_of, locate_all, make_samples
-from skfair.report._performance import Numbers, performance, performances
 from skfair.report._proxy import KEYS as KEYS_BY_PROXY
 from skfair.report._proxy import by_proxy
 from skfair.report._sample import Sample, count_outcomes
@@ -298,10 +300,19 @@ def _n_in_tail(sample: Sample) -> int:
 
 def _few_of_labels(sample: Sample) -> list[Summary]:
     """List groups and true labels that are left out of error rates, and their rows."""
+    if not sample.comparable:
+        return []
     labels, classes = sample.attribute.groups.labels, sample.audit.classes
+    errors = sample.statistic("errors")
+    counts = errors.label_counts
+    few = (counts < errors.min_group_size) & counts.any(axis=0)
     return [
-        {"group": label_text(labels[i]), "true_label": label_text(classes[j]), "n": n}
-        for i, j, n in (sample.few_of_labels if sample.comparable else ())
+        {
+            "group": label_text(labels[i]),
+            "true_label": label_text(classes[j]),
+            "n": int(counts[i, j]),
+        }
+        for i, j in np.argwhere(few)
     ]
 
 

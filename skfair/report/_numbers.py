@@ -122,12 +122,12 @@ def duration(seconds: float) -> str:
     return f"{seconds / 3600:.1f} h"
 
 
-def _drawn_keys(sample: Sample, found: Mapping[str, Located]) -> dict[str, list[str]]:
+def _drawn_keys(sample: Sample, located: Mapping[str, Located]) -> dict[str, list[str]]:
     """Metrics by question that are computed in draws, where DCP is found fast."""
     n_groups, n_classes = len(sample.groups.labels), len(sample.audit.classes) or 2
     few = comb(n_groups + n_classes - 2, n_classes - 1) <= _FEW_VERTICES
     keys: dict[str, list[str]] = {}
-    for key, one in found.items():
+    for key, one in located.items():
         if not math.isnan(one.value) and (few or key != "dcp"):
             keys.setdefault(MEASURES[key].question, []).append(key)
     return keys
@@ -140,11 +140,11 @@ def _count_draws(sample: Sample, keys: Mapping[str, list[str]]) -> int:
     return len(keys) * options.n_permutations + len(resampled) * options.n_resamples
 
 
-def bounds(sample: Sample, found: Mapping[str, Located]) -> dict[str, Numbers]:
+def bounds(sample: Sample, located: Mapping[str, Located]) -> dict[str, Numbers]:
     """Find the intervals of the metrics whose noise has a bound."""
     tail = (1 - sample.audit.options.confidence_level) / 2
-    values = {key: one.value for key, one in found.items()}
-    results = {key: dict(NOTHING) for key in found}
+    values = {key: one.value for key, one in located.items()}
+    results = {key: dict(NOTHING) for key in located}
     defined = [key for key, value in values.items() if not math.isnan(value)]
     with ignore_undefined():
         # The report says itself why a metric is undefined.
@@ -179,7 +179,7 @@ def gaps_beside_first(sample: Sample, first: Sample) -> dict[str, tuple[float, f
     tail = (1 - audit.options.confidence_level) / 2
     given = sample.groups.codes[rows], weights.astype(float), 1 - tail
     own, others = (dict(compare_metrics(one, keys)) for one in (sample, first))
-    found = {}
+    intervals = {}
     for key in keys:
         of_model, of_first = (values[rows] for values in compared[key])
         low, high = gap_interval(
@@ -190,35 +190,35 @@ def gaps_beside_first(sample: Sample, first: Sample) -> dict[str, tuple[float, f
             for one in (own, others)
             for bound in (lower_bound, upper_bound)
         ]
-        found[key] = max(low, ends[0] - ends[3]), min(high, ends[1] - ends[2])
-    return found
+        intervals[key] = max(low, ends[0] - ends[3]), min(high, ends[1] - ends[2])
+    return intervals
 
 
-def uncertainties(found: Found) -> list[dict[str, Numbers]]:
+def uncertainties(samples_located: Found) -> list[dict[str, Numbers]]:
     """Find intervals and p-values of the metrics of samples of the same rows.
 
     Undefined metrics have none.
     """
-    keys = [_drawn_keys(*one) for one in found]
-    samples = [sample for sample, _ in found]
+    keys = [_drawn_keys(*one) for one in samples_located]
+    samples = [sample for sample, _ in samples_located]
     total = sum(map(_count_draws, samples, keys))
     done = DrawsDone(total, samples[0].audit.options.verbose if samples else 0)
     permuted: dict[Any, list[Integers]] = {}
     return [
         _uncertainty(sample, values, of_sample, done, permuted)
-        for (sample, values), of_sample in zip(found, keys, strict=True)
+        for (sample, values), of_sample in zip(samples_located, keys, strict=True)
     ]
 
 
 def _uncertainty(
     sample: Sample,
-    found: Mapping[str, Located],
+    located: Mapping[str, Located],
     keys: Mapping[str, list[str]],
     done: DrawsDone,
     permuted: dict[Any, list[Integers]],
 ) -> dict[str, Numbers]:
     """Find intervals and p-values of the metrics of a sample, by question."""
-    results = bounds(sample, found)
+    results = bounds(sample, located)
     with ignore_undefined():
         # The report says itself why a metric is undefined.
         resampled: dict[str, Drawn] = {}
@@ -229,7 +229,7 @@ def _uncertainty(
                 results[key] |= _test_of(test, sample)
             resampled |= {k: rows for k in of_question if not MEASURES[k].bounded}
         for key, values in _resample(sample, resampled, done).items():
-            rows, value = resampled[key], found[key].value
+            rows, value = resampled[key], located[key].value
             # Joined weights move the draws of a metric as they move its value.
             moved = value - rows.evaluate(MEASURES[key].drawn(sample))
             results[key] |= _ends(sample, value, values, moved)
@@ -317,10 +317,10 @@ def _pairs_beyond_chance(
 
     Of two classes, either predicted one has the same gaps.
     """
-    classes, found = sample.audit.classes, dict[Any, dict[str, Any]]()
+    classes, pairs = sample.audit.classes, dict[Any, dict[str, Any]]()
 
     for row in test.pairs.to_dict("records"):
-        if found and row["pvalue"] > LEVEL * (1 + 1e-9):
+        if pairs and row["pvalue"] > LEVEL * (1 + 1e-9):
             break
         cell = None
         if "label" in row:
@@ -330,7 +330,7 @@ def _pairs_beyond_chance(
             None if row[name] is None else label_text(row[name])
             for name in ("group", "other")
         ]
-        found.setdefault(
+        pairs.setdefault(
             (*names, str(cell), row.get("stratum")),
             {
                 "pair": names,
@@ -340,7 +340,7 @@ def _pairs_beyond_chance(
                 "pvalue": float(row["pvalue"]),
             },
         )
-    return [*found.values()]
+    return [*pairs.values()]
 
 
 def _resample(
@@ -379,13 +379,13 @@ def compare_metrics(
 
     Options of metrics are those of everyone, where the sample is a part of it.
     """
-    known = sample.comparisons
+    comparisons = sample.comparisons
     for key in keys:
         if MEASURES[key].bounded:
-            if key not in known:
+            if key not in comparisons:
                 metric = MEASURES[key].metric_of(everyone or sample)
-                known[key] = _compare(sample, key, metric)
-            yield key, known[key]
+                comparisons[key] = _compare(sample, key, metric)
+            yield key, comparisons[key]
 
 
 def _compare(sample: Sample, key: str, metric: Metric) -> Comparisons:
@@ -428,16 +428,16 @@ def _observe(sample: Sample, key: str) -> Observed:
 def _split_by_label(observed: Observed) -> Iterator[Observed]:
     """Rates of errors of each true label, of the groups with enough rows of it."""
     statistic = observed.statistic
-    for label, kept in enumerate(comparable_cells(statistic).T):
-        if kept.any():
+    for label, enough in enumerate(comparable_cells(statistic).T):
+        if enough.any():
             own = np.arange(len(statistic.classes)) == label
             of_label = replace(
                 statistic,
-                matrices=statistic.matrices[kept] * own[:, np.newaxis],
-                label_counts=statistic.label_counts[kept] * own,
-                labels=tuple(compress(statistic.labels, kept)),
+                matrices=statistic.matrices[enough] * own[:, np.newaxis],
+                label_counts=statistic.label_counts[enough] * own,
+                labels=tuple(compress(statistic.labels, enough)),
             )
-            yield observed._replace(statistic=of_label, sizes=observed.sizes[kept])
+            yield observed._replace(statistic=of_label, sizes=observed.sizes[enough])
 
 
 def parts_by_stratum(sample: Sample) -> list[Part]:
@@ -469,18 +469,18 @@ def values_within_strata(
     ]
 
 
-def _combine(sample: Sample, found: list[tuple[Part, Comparisons]]) -> Numbers:
+def _combine(sample: Sample, of_parts: list[tuple[Part, Comparisons]]) -> Numbers:
     """Largest value, its stratum and interval, and the mean; None without a stratum."""
-    if not found:
+    if not of_parts:
         return dict.fromkeys(("value", "stratum", "mean", "lower", "upper"))
     tail = (1 - sample.audit.options.confidence_level) / 2
-    compared = join([one for _, one in found], None)
-    values = np.array([one.value for _, one in found])
-    totals = [part.audit.entry_weights.sum() for (_, part), _ in found]
+    compared = join([one for _, one in of_parts], None)
+    values = np.array([one.value for _, one in of_parts])
+    totals = [part.audit.entry_weights.sum() for (_, part), _ in of_parts]
     weights = np.array(totals, float)
     return {
         "value": compared.value,
-        "stratum": label_text(found[int(values.argmax())][0][0]),
+        "stratum": label_text(of_parts[int(values.argmax())][0][0]),
         "mean": float(weights / weights.sum() @ values),
         "lower": lower_bound(compared, tail),
         "upper": upper_bound(compared, tail),
@@ -527,15 +527,15 @@ def performance(audit: Audit, model: Model, rows: Any = slice(None)) -> Numbers:
         return _performance_of_numbers(audit, model, rows)
     names = ["accuracy", "balanced_accuracy", "average_precision", "log_loss"]
     names += ["score_excess", "calibration_error"]
-    found: Numbers = dict.fromkeys(names)
+    numbers: Numbers = dict.fromkeys(names)
     if audit.y_true is None:
-        return found
+        return numbers
     true, weights = audit.y_true[rows], audit.entry_weights[rows]
-    found |= _figures(audit, model, true, rows, weights)
+    numbers |= _figures(audit, model, true, rows, weights)
     if model.y_score is not None and audit.options.scale == "probability":
         given = true == 1, model.y_score[rows], weights, audit.count(rows)
-        found["calibration_error"] = _calibration_error(*given)
-    return found
+        numbers["calibration_error"] = _calibration_error(*given)
+    return numbers
 
 
 def _figures(
@@ -545,7 +545,7 @@ def _figures(
 
     Each has an influence of each row.
     """
-    found: Numbers = {}
+    figures: Numbers = {}
     if audit.of_numbers:
         assert model.y_score is not None
         squares = (true - np.average(true, weights=weights)) ** 2
@@ -554,20 +554,22 @@ def _figures(
     hits, n_classes = weights * (true == model.y_pred[rows]), len(audit.classes)
     sizes = np.bincount(true, weights, n_classes)
     if model.decides:
-        found["accuracy"] = float(hits.sum() / weights.sum())
+        figures["accuracy"] = float(hits.sum() / weights.sum())
     if model.decides and sizes.all():
         recalls = np.bincount(true, hits, n_classes) / sizes
-        found["balanced_accuracy"] = float(recalls.mean())
+        figures["balanced_accuracy"] = float(recalls.mean())
     if model.y_score is None:
-        return found
+        return figures
     score = model.y_score[rows]
     if audit.options.scale == "probability":
-        found["log_loss"] = float(np.average(_log_losses(true, score), weights=weights))
-        found["score_excess"] = float(weights @ (score - (true == 1)) / weights.sum())
+        figures["log_loss"] = float(
+            np.average(_log_losses(true, score), weights=weights)
+        )
+        figures["score_excess"] = float(weights @ (score - (true == 1)) / weights.sum())
     if sizes[1] > 0:
         precision = average_precision_score(true, score, sample_weight=weights)
-        found["average_precision"] = float(precision)
-    return found
+        figures["average_precision"] = float(precision)
+    return figures
 
 
 def _performance_of_numbers(audit: Audit, model: Model, rows: Any) -> Numbers:
@@ -575,16 +577,16 @@ def _performance_of_numbers(audit: Audit, model: Model, rows: Any) -> Numbers:
     assert model.y_score is not None
     predicted, weights = model.y_score[rows], audit.entry_weights[rows]
     given = weights, audit.entry_squares[rows].sum(), audit.options.confidence_level
-    found = _mean_of("mean_prediction", predicted, *given)
+    numbers = _mean_of("mean_prediction", predicted, *given)
     if audit.y_true is None:
-        return found
+        return numbers
     true = audit.y_true[rows]
     errors = audit.errors_of(model)[rows]
-    found |= _mean_of("mean_error", errors, *given)
-    found |= _mean_of("mean_absolute_error", np.abs(errors), *given)
+    numbers |= _mean_of("mean_error", errors, *given)
+    numbers |= _mean_of("mean_absolute_error", np.abs(errors), *given)
     spread = weights @ (true - np.average(true, weights=weights)) ** 2
-    found["r2"] = float(1 - weights @ errors**2 / spread) if spread > 0 else None
-    return found
+    numbers["r2"] = float(1 - weights @ errors**2 / spread) if spread > 0 else None
+    return numbers
 
 
 def _mean_of(
@@ -661,9 +663,9 @@ def _with_intervals(
     Shares have Wilson's interval of as many rows as have their variance. The interval
     of the calibration error bounds the noise of its bins; all others are normal.
     """
-    found = dict(numbers)
+    with_ends = dict(numbers)
     for name, influence in influences.items():
-        value, error = found[name], _error(audit, influence)
+        value, error = with_ends[name], _error(audit, influence)
         assert value is not None
         low, high = value - quantile * error, value + quantile * error
         if name in _SHARES:
@@ -673,12 +675,12 @@ def _with_intervals(
             level = audit.options.confidence_level
             rate, sizes = np.array([value]), np.array([size])
             (low,), (high,) = wilson_interval(rate, sizes, level)
-        found[f"{name}_lower"], found[f"{name}_upper"] = float(low), float(high)
-    if found.get("calibration_error") is not None:
+        with_ends[f"{name}_lower"], with_ends[f"{name}_upper"] = float(low), float(high)
+    if with_ends.get("calibration_error") is not None:
         low, high = _ends_of_calibration(audit, model, quantile)
-        found["calibration_error_lower"] = low
-        found["calibration_error_upper"] = high
-    return found
+        with_ends["calibration_error_lower"] = low
+        with_ends["calibration_error_upper"] = high
+    return with_ends
 
 
 def _ends_of_calibration(audit: Audit, model: Model, z: float) -> tuple[float, float]:
@@ -709,7 +711,7 @@ def _beside(
     Rows are paired: what both models find difficult cancels. Each end is the bound of
     `compare_models`, for models may differ in more rows than these.
     """
-    found: dict[str, Numbers] = {}
+    differences: dict[str, Numbers] = {}
     level, squares = (1 + audit.options.confidence_level) / 2, audit.entry_squares
     cubes = squares**2 / np.maximum(audit.entry_weights, np.finfo(float).tiny)
     for name in (name for name in own[1] if name in first[1]):
@@ -724,8 +726,8 @@ def _beside(
         fall, rise = float(worst_loss(*both)), float(worst_loss(*both[::-1]))
         low = -loss_moments(value, variance, -third, fall).upper_bound(level)
         high = loss_moments(-value, variance, third, rise).upper_bound(level)
-        found[name] = {"value": value, "lower": float(low), "upper": float(high)}
-    return found or None
+        differences[name] = {"value": value, "lower": float(low), "upper": float(high)}
+    return differences or None
 
 
 def _changes(audit: Audit, model: Model, names: list[str]) -> dict[str, Floats]:
@@ -740,8 +742,8 @@ def _changes(audit: Audit, model: Model, names: list[str]) -> dict[str, Floats]:
     def figures(labelled: Integers, chosen: Integers) -> Floats:
         of_rows = weights[labelled].astype(float)
         of_rows[len(rows) :] = one_row
-        found = _figures(audit, model, true[labelled], chosen, of_rows)
-        return np.array([found[name] for name in names], dtype=float)
+        moved = _figures(audit, model, true[labelled], chosen, of_rows)
+        return np.array([moved[name] for name in names], dtype=float)
 
     responses = model.y_pred if model.y_score is None else model.y_score
     order = np.asarray(responses, dtype=float)
@@ -751,16 +753,16 @@ def _changes(audit: Audit, model: Model, names: list[str]) -> dict[str, Floats]:
     return dict(zip(names, np.moveaxis(changes, -1, 0), strict=True))
 
 
-def _influences(audit: Audit, model: Model, found: Numbers) -> dict[str, Floats]:
+def _influences(audit: Audit, model: Model, numbers: Numbers) -> dict[str, Floats]:
     """How far each figure moves by the weight of each row: its derivative."""
     if audit.y_true is None:
         return {}
     weights = audit.entry_weights
-    values = {name: one for name, one in found.items() if one is not None}
+    values = {name: one for name, one in numbers.items() if one is not None}
     total = weights.sum()
     if audit.of_numbers:
-        known = "r2" in values
-        return _influences_of_r2(audit.y_true, model, weights) if known else {}
+        defined = "r2" in values
+        return _influences_of_r2(audit.y_true, model, weights) if defined else {}
     true, score = audit.y_true, model.y_score
     hits = (true == model.y_pred).astype(float)
     influences = {}

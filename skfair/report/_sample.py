@@ -119,10 +119,10 @@ class Sample:
 
     def effective_sizes(self, codes: Any = 0, n_codes: int = 1) -> Floats:
         """Kish's effective number of rows of each group, and of each code in it."""
-        known, audit = self.groups.codes >= 0, self.audit
-        cells = (self.groups.codes.astype(np.intp) * n_codes + codes)[known]
+        grouped, audit = self.groups.codes >= 0, self.audit
+        cells = (self.groups.codes.astype(np.intp) * n_codes + codes)[grouped]
         totals, squares = (
-            np.bincount(cells, values[known], len(self.groups.labels) * n_codes)
+            np.bincount(cells, values[grouped], len(self.groups.labels) * n_codes)
             for values in (audit.entry_weights, audit.entry_squares)
         )
         return quotients(totals**2, squares)
@@ -164,11 +164,11 @@ class Sample:
             assert self.audit.y_true is not None
             cells, n_cells = 2 * cells + self.audit.y_true, 2 * len(scores)
             true, predicted = np.tile([0, 1], len(scores)), np.repeat(scores, 2)
-        known = np.flatnonzero(self.groups.codes >= 0)
+        grouped = np.flatnonzero(self.groups.codes >= 0)
         shape = len(self.groups.labels), n_cells * len(weights)
-        places = self.groups.codes[known].astype(np.intp) * n_cells + cells[known]
-        places = places * len(weights) + levels[known]
-        numbers = _count_rows_in_cells(places, math.prod(shape), self.audit, known)
+        places = self.groups.codes[grouped].astype(np.intp) * n_cells + cells[grouped]
+        places = places * len(weights) + levels[grouped]
+        numbers = _count_rows_in_cells(places, math.prod(shape), self.audit, grouped)
         of_cells = Rows(
             self.groups[np.zeros(shape[1], np.intp)],
             y_true=None if true is None else np.repeat(true, len(weights)),
@@ -187,13 +187,13 @@ class Sample:
 
         Cells hold about as many rows each. Rows without a group are in any cell.
         """
-        known = np.flatnonzero(self.groups.codes >= 0)
-        values = self._numbers(question)[known]
+        grouped = np.flatnonzero(self.groups.codes >= 0)
+        values = self._numbers(question)[grouped]
         if self.audit.options.scale == "rank":
             weights = self.audit.rows.totals
-            values = mid_ranks(values, None if weights is None else weights[known])
+            values = mid_ranks(values, None if weights is None else weights[grouped])
         distinct, positions = np.unique(values, return_inverse=True)
-        totals = _count_rows_in_cells(positions, len(distinct), self.audit, known)
+        totals = _count_rows_in_cells(positions, len(distinct), self.audit, grouped)
         starts = np.arange(len(distinct))
         if len(starts) > _MAX_SCORES // n_weights:
             n_cells = _MAX_SCORES // n_weights
@@ -205,7 +205,7 @@ class Sample:
         last = np.append(starts[1:], len(totals)) - 1
         means = np.clip(means, distinct[starts], distinct[last])
         cells = np.zeros(len(self.groups), dtype=np.intp)
-        cells[known] = np.searchsorted(starts, positions, side="right") - 1
+        cells[grouped] = np.searchsorted(starts, positions, side="right") - 1
         return means, cells
 
 

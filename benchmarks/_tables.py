@@ -9,9 +9,8 @@ from functools import cache, partial
 
 import numpy as np
 import pandas as pd
+from _files import find_table
 from _paper_protocol import Rows, Split, Task, load_task, split
-
-from skfair.datasets._tables import find_table
 
 TABLES = ("adult", "bank", "census", "nist", "diabetes", "oulad")
 #: Others, of `split_table`.

@@ -46,6 +46,7 @@ from typing import Any
 import fair_models
 import numpy as np
 import pandas as pd
+from _files import find_table
 from _paper_protocol import Rows, Split, Task, split
 from _peer_mitigation import Models, decided, thresholds_fairlearn, wasserstein
 from _tables import load_table
@@ -56,7 +57,6 @@ from repair_areas import SHARES_LEFT, WAYS
 
 from skfair._comparison import compare_with_plain
 from skfair._rows import Rows as Table
-from skfair.datasets._tables import find_table
 from skfair.groups import encode_groups
 
 #: Most rows of a part, most categories of a feature, and least rows of a group.

@@ -86,7 +86,7 @@ def accuracy_pvalue(sums: Any, sizes: Any, margin: float) -> float:
     n_rows, total = sizes.sum(), sums.sum()
     values = np.append(total / n_rows, (total - sums) / (n_rows - sizes))
     worst = (1 + values[0]) / (n_rows + 1)
-    return performance_test(values, 0 * values, worst, margin, LEVEL).pvalue
+    return performance_test(values, 0 * values, worst, margin, LEVEL)[1]
 
 
 def average_precision(y: Any, scores: Any) -> float:
@@ -144,7 +144,7 @@ def precision_pvalue(y: Any, old: Any, new: Any, margin: float) -> float:
     values = [np.array([one.performance(i, i) for i in rows]) for one in models]
     changes = [changes_by_a_row(one, y, np.ones(len(y)), rows[0]) for one in models]
     worst = float(worst_loss(*changes)[0])
-    return performance_test(*values, worst, margin, LEVEL).pvalue
+    return performance_test(*values, worst, margin, LEVEL)[1]
 
 
 def decisions(n_samples: int = 10_000) -> None:
@@ -245,7 +245,7 @@ def gap_pvalue(
     ones = np.ones(len(group))
     place = largest_gap_place(first[finding], group[finding], ones[finding])
     args = place, group[rest], ones[rest], LEVEL
-    return gap_test(second[rest], first[rest], *args).pvalue
+    return gap_test(second[rest], first[rest], *args)[1]
 
 
 def real(name: str) -> None:

@@ -17,8 +17,8 @@ import json
 from typing import Any
 
 import pandas as pd
+from _files import find_table
 
-from skfair.datasets._tables import find_table
 from skfair.metrics import min_dcp_bounds
 
 NAMES = "group_weights", "label_frequencies", "prediction_frequencies"

@@ -54,9 +54,8 @@ def thresholds(
     """At each look each start, and how much the disparity may rise and fall there."""
     found = []
     for look in range(1, n_looks + 1):
-        starts = list(accumulate([n for n, _ in reduce(with_look, [0] * look, [])]))[
-            :-1
-        ]
+        blocks = reduce(with_look, [0] * look, [])
+        starts = [*accumulate(n for n, _ in blocks)][:-1]
         level = ALPHA * share_of_look(look)
         levels = levels_of(level / (4 * max(len(starts), 1)))
         entries = []
@@ -83,7 +82,7 @@ def check_threshold(metric: str, sizes: tuple[float, float], n_looks: int) -> No
         return
     monitor = FairnessMonitor(functions[metric])
     start, rise, fall = thresholds(metric, sizes, n_looks)[-1][-1]
-    n_starts = len([n for n, _ in reduce(with_look, [0] * n_looks, [])]) - 1
+    n_starts = len(reduce(with_look, [0] * n_looks, [])) - 1
     tail = ALPHA * share_of_look(n_looks) / (4 * n_starts)
     found = []
     for n in (start, n_looks - start):

@@ -4,26 +4,26 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import kolmogi
 from sklearn.metrics import r2_score
 
 from skfair._rows import Rows
+from skfair._utils._arrays import Floats
 from skfair._utils._results import Result
 from skfair._utils._warnings import warn_user
 from skfair.exceptions import MitigationWarning
-from skfair.groups import Groups, count_codes
-from skfair.metrics._mcdp import locate_mcdp, sustained_gap
+from skfair.groups import count_codes, keep_labels
+from skfair.metrics._mcdp import bound_pairs, locate_mcdp
 from skfair.metrics._pairs import EveryPair, largest_bounded
 from skfair.statistics import GroupedScores
 from skfair.statistics._grouped_scores import gap_between
-
-Array: TypeAlias = NDArray[np.float64]
 
 #: Differences of more standard errors than this exceed noise: of two equally good
 #: models, one seems better by more in 2.3 % of samples.
@@ -38,6 +38,7 @@ _FEWEST_RARE, _FEWEST_ROWS = 10, 100
 _LEVEL = 0.05
 
 
+@dataclass(frozen=True, repr=False, kw_only=True)
 class _BesidePlain(Result, ABC):
     """What both comparisons say of the gap, and of what is to be done about it."""
 
@@ -51,21 +52,41 @@ class _BesidePlain(Result, ABC):
     noise: float
     max_mcdp: float | None
     n_samples: int
+    group_sizes: dict[Hashable, int] = field(repr=False)
 
     @property
     @abstractmethod
-    def problems(self) -> list[str]:
-        """What is worse than it should be by more than noise, one sentence for each."""
-
-    @property
-    @abstractmethod
-    def _qualities(self) -> tuple[float, float]:
-        """How well the mitigated and the plain model predict."""
+    def _loss(self) -> tuple[float, float]:
+        """How much worse the mitigated model predicts, and the standard error."""
 
     @property
     @abstractmethod
     def _figures(self) -> str:
         """All numbers of both models, in words."""
+
+    @property
+    def _too_few(self) -> str:
+        """Why the rows are too few to tell what is lost; empty if they are enough."""
+        return ""
+
+    @property
+    def problems(self) -> list[str]:
+        """What is worse than it should be by more than noise, one sentence for each."""
+        loss, error = self._loss
+        gap, plain = self.adjusted_mcdp, self.plain_adjusted_mcdp
+        less_fair = gap - plain > _N_ERRORS * self.mcdp_error
+        problems = []
+        if less_fair or (loss > _N_ERRORS * error and gap >= plain):
+            problems.append(self._figures)
+        elif self._too_few:
+            problems.append(f"no gain is shown, and {self._too_few}: {self._figures}")
+        if self.max_mcdp is not None and gap > self.max_mcdp + self.noise:
+            problems.append(
+                f"MCDP(0) is {gap:.3f}, above the largest gap asked for, "
+                f"{self.max_mcdp:g}, by more than sampling noise ({self.noise:.3f}); "
+                f"the plain {self._model}'s is {plain:.3f}"
+            )
+        return problems
 
     @property
     def beyond_noise(self) -> bool:
@@ -76,10 +97,12 @@ class _BesidePlain(Result, ABC):
     def shows_gain(self) -> bool:
         """Whether MCDP(0) is below the plain one by half a standard error or more.
 
-        It is adjusted for the sizes of the groups.
+        It is adjusted for the sizes of the groups. Where rows are too few to tell what
+        is lost, a gain is a whole standard error.
         """
         gain = self.plain_adjusted_mcdp - self.adjusted_mcdp
-        return gain > 0 and gain >= _GAIN_ERRORS * self.mcdp_error
+        enough = gain > 0 and gain >= _GAIN_ERRORS * self.mcdp_error
+        return enough and not self._too_few
 
     @property
     def _gaps(self) -> str:
@@ -92,18 +115,6 @@ class _BesidePlain(Result, ABC):
                 f"{self.plain_adjusted_mcdp:.3f}"
             )
         return f"{gaps} (standard error of the difference {self.mcdp_error:.3f})"
-
-    @property
-    def _beyond_limit(self) -> list[str]:
-        """Sentence on a gap that exceeds `max_mcdp` by more than noise."""
-        gap = self.adjusted_mcdp
-        if self.max_mcdp is None or not gap > self.max_mcdp + self.noise:
-            return []
-        return [
-            f"MCDP(0) is {gap:.3f}, above the largest gap asked for, "
-            f"{self.max_mcdp:g}, by more than sampling noise ({self.noise:.3f}); "
-            f"the plain {self._model}'s is {self.plain_adjusted_mcdp:.3f}"
-        ]
 
     def warn(self, mitigator: object, remedy: str) -> None:
         """Warn the user of problems, or that no gain is shown.
@@ -121,8 +132,7 @@ class _BesidePlain(Result, ABC):
         -----
         MitigationWarning
         """
-        quality, plain_quality = self._qualities
-        same = self.mcdp == self.plain_mcdp and quality == plain_quality
+        same = self.mcdp == self.plain_mcdp and self._loss[0] == 0
         problems = self.problems
         if not (problems or same or self.shows_gain):
             problems = [f"no gain is shown: {self._figures}"]
@@ -134,7 +144,7 @@ class _BesidePlain(Result, ABC):
             )
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, kw_only=True)
 class PlainComparison(_BesidePlain):
     """A mitigated classifier beside the plain one, on rows that neither was fitted to.
 
@@ -189,60 +199,28 @@ class PlainComparison(_BesidePlain):
     average_precision: float
     plain_average_precision: float
     average_precision_error: float
-    mcdp: float
-    plain_mcdp: float
-    adjusted_mcdp: float
-    plain_adjusted_mcdp: float
-    mcdp_error: float
-    noise: float
-    max_mcdp: float | None
-    n_samples: int
     n_rarer: int
-    group_sizes: dict[Hashable, int] = field(repr=False)
 
     @property
-    def problems(self) -> list[str]:
-        """What is worse than it should be by more than noise, one sentence for each.
+    def _too_few(self) -> str:
+        """Why average precision may have been lost for a gap that may be noise.
 
         With fewer than ten rows of the rarer class a lower average precision is enough
-        where the gap is above noise and not lower by a standard error; the sentence
-        then says that rows are too few to tell.
+        where the gap is above noise and not lower by a standard error.
         """
-        loss = self.plain_average_precision - self.average_precision
-        increase = self.adjusted_mcdp - self.plain_adjusted_mcdp
-        less_precise = loss > _N_ERRORS * self.average_precision_error
-        less_fair = increase > _N_ERRORS * self.mcdp_error
-        found = []
-        if less_fair or (less_precise and increase >= 0):
-            found.append(self._figures)
-        elif self._untold:
-            found.append(
-                f"no gain is shown, and {self.n_rarer} rows of the rarer class are too "
-                f"few to tell what is lost: {self._figures}"
-            )
-        return [*found, *self._beyond_limit]
-
-    @property
-    def shows_gain(self) -> bool:
-        """Whether MCDP(0) is below the plain one by half a standard error or more.
-
-        By a whole one where rows are too few to tell what is lost, see `problems`.
-        """
-        return super().shows_gain and not self._untold
-
-    @property
-    def _untold(self) -> bool:
-        """Whether average precision may have been lost for a gap that may be noise."""
         few = self.n_rarer < _FEWEST_RARE and self.n_samples >= _FEWEST_ROWS
-        less_precise = self.average_precision < self.plain_average_precision
         least = max(self.noise, self.plain_adjusted_mcdp - self.mcdp_error)
-        no_fairer = self.adjusted_mcdp > least
-        return few and less_precise and no_fairer
+        if not (few and self._loss[0] > 0 and self.adjusted_mcdp > least):
+            return ""
+        return (
+            f"{self.n_rarer} rows of the rarer class are too few to tell what is lost"
+        )
 
     @property
-    def _qualities(self) -> tuple[float, float]:
-        """Average precision of both."""
-        return self.average_precision, self.plain_average_precision
+    def _loss(self) -> tuple[float, float]:
+        """Loss of average precision, and its standard error."""
+        loss = self.plain_average_precision - self.average_precision
+        return loss, self.average_precision_error
 
     @property
     def _figures(self) -> str:
@@ -253,7 +231,7 @@ class PlainComparison(_BesidePlain):
         )
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, kw_only=True)
 class RegressorComparison(_BesidePlain):
     """A mitigated regressor beside the plain one, on rows that neither was fitted to.
 
@@ -294,31 +272,12 @@ class RegressorComparison(_BesidePlain):
     squared_error_error: float
     r2: float
     plain_r2: float
-    mcdp: float
-    plain_mcdp: float
-    adjusted_mcdp: float
-    plain_adjusted_mcdp: float
-    mcdp_error: float
-    noise: float
-    max_mcdp: float | None
-    n_samples: int
-    group_sizes: dict[Hashable, int] = field(repr=False)
 
     @property
-    def problems(self) -> list[str]:
-        """What is worse than it should be by more than noise, one sentence for each."""
+    def _loss(self) -> tuple[float, float]:
+        """Increase of the squared error, and its standard error."""
         loss = self.squared_error - self.plain_squared_error
-        increase = self.adjusted_mcdp - self.plain_adjusted_mcdp
-        less_precise = loss > _N_ERRORS * self.squared_error_error
-        found = []
-        if increase > _N_ERRORS * self.mcdp_error or (less_precise and increase >= 0):
-            found.append(self._figures)
-        return [*found, *self._beyond_limit]
-
-    @property
-    def _qualities(self) -> tuple[float, float]:
-        """Squared error of both."""
-        return self.squared_error, self.plain_squared_error
+        return loss, self.squared_error_error
 
     @property
     def _figures(self) -> str:
@@ -347,12 +306,12 @@ def compare_with_plain(
     average precision only.
     """
     y, old, new, weights, gaps = _compare_gaps(rows, plain_scores, scores, max_mcdp)
-    plain_precision = average_precision(y, old, weights)
-    precision = average_precision(y, new, weights)
+    plain_precision, plain_slopes = average_precision(y, old, weights)
+    precision, slopes = average_precision(y, new, weights)
     return PlainComparison(
-        average_precision=precision.value,
-        plain_average_precision=plain_precision.value,
-        average_precision_error=_error(precision, plain_precision, weights),
+        average_precision=precision,
+        plain_average_precision=plain_precision,
+        average_precision_error=_error(precision, slopes - plain_slopes, weights),
         n_rarer=int(min(y.sum(), len(y) - y.sum())),
         **gaps,
     )
@@ -371,25 +330,24 @@ def compare_regressors(
     squared error only.
     """
     y, old, new, weights, gaps = _compare_gaps(rows, plain_scores, scores, max_mcdp)
-    plain_error, error = (_squared_error(y, one, weights) for one in (old, new))
+    errors, plain_errors = (y - new) ** 2, (y - old) ** 2
+    error, plain_error = (
+        float(np.average(values, weights=weights)) for values in (errors, plain_errors)
+    )
+    slopes = (errors - error) / weights.sum() - (
+        plain_errors - plain_error
+    ) / weights.sum()
     return RegressorComparison(
-        squared_error=error.value,
-        plain_squared_error=plain_error.value,
-        squared_error_error=_error(error, plain_error, weights),
+        squared_error=error,
+        plain_squared_error=plain_error,
+        squared_error_error=_error(error, slopes, weights),
         r2=r2(y, new, weights),
         plain_r2=r2(y, old, weights),
         **gaps,
     )
 
 
-def _squared_error(y: Array, predicted: Array, weights: Array) -> _Estimate:
-    """Mean squared error."""
-    errors = (y - predicted) ** 2
-    value = float(np.average(errors, weights=weights))
-    return _Estimate(value, (errors - value) / weights.sum())
-
-
-def r2(y: Array, predicted: Array, weights: Array) -> float:
+def r2(y: Floats, predicted: Floats, weights: Floats) -> float:
     """R2, nan of targets that are all equal."""
     if not np.ptp(y):
         return math.nan
@@ -398,26 +356,31 @@ def r2(y: Array, predicted: Array, weights: Array) -> float:
 
 def _compare_gaps(
     rows: Rows, plain_scores: ArrayLike, scores: ArrayLike, max_mcdp: Any
-) -> tuple[Array, Array, Array, Array, dict[str, Any]]:
+) -> tuple[Floats, Floats, Floats, Floats, dict[str, Any]]:
     """Return targets, plain and new scores, and weights of rows with weight, and gaps.
 
     The gaps are the fields of a comparison that do not depend on the target.
     """
     counts = rows.weights > 0
-    old, new = (np.asarray(scores, float)[counts] for scores in (plain_scores, scores))
+    old, new = (
+        np.asarray(plain_scores, float)[counts],
+        np.asarray(scores, float)[counts],
+    )
     rows = rows[counts]
     y, weights = np.asarray(rows.y_true, float), rows.weights
     sizes = rows.groups.sizes()
     if rows.strata is not None:
         sizes = count_codes(rows.groups.codes[rows.strata.codes >= 0], rows.n_groups)
-    plain_gap, gap = (mean_mcdp(replace(rows, y_pred=part)) for part in (old, new))
+    plain_gap = mean_mcdp(replace(rows, y_pred=old))
+    gap = mean_mcdp(replace(rows, y_pred=new))
+    slopes = gap.slopes() - plain_gap.slopes()
     half_rows = {**plain_gap.half_rows, **gap.half_rows}.values()
     gaps = {
         "mcdp": gap.value,
         "plain_mcdp": plain_gap.value,
         "adjusted_mcdp": gap.adjusted,
         "plain_adjusted_mcdp": plain_gap.adjusted,
-        "mcdp_error": math.hypot(_error(gap, plain_gap, weights), *half_rows),
+        "mcdp_error": math.hypot(_error(gap.value, slopes, weights), *half_rows),
         "noise": gap.noise,
         "max_mcdp": max_mcdp,
         "n_samples": len(y),
@@ -428,51 +391,53 @@ def _compare_gaps(
     return y, old, new, weights, gaps
 
 
-class _Estimate(NamedTuple):
-    """An estimate, and its derivative in the weight of each row."""
-
-    value: float
-    derivative: Array
-
-
 class _Gap(NamedTuple):
     """MCDP(0), and that adjusted for the sizes of groups.
 
-    The derivative in the weight of each row is that of the adjusted gap. `half_rows` is
-    half a row as a share of each group that it compares, by stratum and group. `noise`
-    is the gap that the pair of groups with the least noise exceeds by chance.
+    `slopes` computes the derivative of the adjusted gap in the weight of each row.
+    `half_rows` is half a row as a share of each group that it compares, by stratum and
+    group. `noise` is the gap that the pair of groups with the least noise exceeds by
+    chance.
     """
 
     value: float
     adjusted: float
-    derivative: Array
+    slopes: Callable[[], Floats]
     half_rows: dict[tuple[int, int], float]
     noise: float
 
 
-def _error(first: _Estimate | _Gap, second: _Estimate | _Gap, weights: Array) -> float:
-    """Return the standard error of a difference, by the infinitesimal jackknife."""
-    if math.isnan(first.value):
-        return math.nan
-    return float(np.linalg.norm(weights * (first.derivative - second.derivative)))
+def _error(value: float, slopes: Floats, weights: Floats) -> float:
+    """Return the standard error of a difference, by the infinitesimal jackknife.
+
+    `slopes` are its derivatives in the weights of the rows.
+    """
+    return math.nan if math.isnan(value) else float(np.linalg.norm(weights * slopes))
 
 
-def average_precision(y: Array, scores: Array, weights: Array) -> _Estimate:
-    """Average precision, the mean precision at the positive rows."""
+def average_precision(
+    y: Floats, scores: Floats, weights: Floats
+) -> tuple[float, Floats]:
+    """Average precision, the mean precision at the positive rows, and its slopes.
+
+    The slopes are the derivatives in the weights of the rows.
+    """
     # Levels are the distinct scores from the largest on.
-    _, level = np.unique(-scores, return_inverse=True)
+    order = np.argsort(-scores, kind="stable")
+    level = np.empty(len(scores), dtype=np.intp)
+    level[order] = np.append(0, np.cumsum(np.diff(scores[order]) < 0))[: len(scores)]
     total, positive = np.bincount(level, weights), np.bincount(level, weights * y)
     selected, hits = np.cumsum(total), np.cumsum(positive)
     if not len(y) or hits[-1] == 0:
-        return _Estimate(math.nan, np.zeros(len(y)))
+        return math.nan, np.zeros(len(y))
     precision = hits / selected
     value = float(positive @ precision / hits[-1])
     # A row is selected at its own level and at all later ones: there its weight adds
     # to the rows selected, and if it is positive to the hits.
     per_hit = np.cumsum((positive / selected)[::-1])[::-1]
     per_row = np.cumsum((positive * precision / selected)[::-1])[::-1]
-    derivative = y * (precision - value + per_hit)[level] - per_row[level]
-    return _Estimate(value, derivative / hits[-1])
+    slopes = y * (precision - value + per_hit)[level] - per_row[level]
+    return value, slopes / hits[-1]
 
 
 def mean_mcdp(rows: Rows) -> _Gap:
@@ -480,77 +445,77 @@ def mean_mcdp(rows: Rows) -> _Gap:
 
     Rows with the code -1 are in no stratum.
     """
-    weights, compared, present = rows.weights, {}, set()
-    for stratum, (_, own) in enumerate(rows.by_stratum()):
-        groups = np.unique(rows.groups.codes[own]).tolist()
-        if len(groups) > 1:
-            compared[stratum] = own
-        present.update(groups)
-    derivative = np.zeros(len(rows))
-    if not compared:
-        return _Gap(math.nan, math.nan, derivative, {}, math.nan)
-    n_tests = len(present) * (len(present) - 1) // 2 * len(compared)
+    cells, n_groups = rows.cells, rows.n_groups
+    n_strata = 1 if rows.strata is None else len(rows.strata.labels)
+    sizes = np.bincount(cells[cells >= 0], minlength=n_strata * n_groups)
+    sizes = sizes.reshape(n_strata, n_groups)
+    compared = (sizes > 0).sum(axis=1) > 1
+    if not compared.any():
+        return _Gap(math.nan, math.nan, partial(np.zeros, len(rows)), {}, math.nan)
+    n_tests = math.comb(int(sizes.any(axis=0).sum()), 2) * int(compared.sum())
     critical = float(kolmogi(_LEVEL / n_tests))
-    gaps = {
-        stratum: _largest_gap(rows[own], critical) for stratum, own in compared.items()
-    }
-    total = sum(weights[own].sum() for own in compared.values())
-    shares = {s: float(weights[own].sum() / total) for s, own in compared.items()}
-    value, adjusted, noise = (
-        float(sum(shares[s] * getattr(gap, name) for s, gap in gaps.items()))
-        for name in ("value", "adjusted", "noise")
-    )
-    half_rows = {}
-    for stratum, gap in gaps.items():
-        derivative[compared[stratum]] = (
-            shares[stratum] * gap.derivative + (gap.adjusted - adjusted) / total
-        )
+    weights = rows.weights
+    parts = [
+        own
+        for (_, own), several in zip(rows.by_stratum(), compared, strict=True)
+        if several
+    ]
+    total = sum(weights[own].sum() for own in parts)
+    value, adjusted, noise, half_rows, gaps = 0.0, 0.0, 0.0, {}, []
+    for stratum, own in zip(np.flatnonzero(compared).tolist(), parts, strict=True):
+        gap = _largest_gap(rows if len(own) == len(rows) else rows[own], critical)
+        share = float(weights[own].sum() / total)
+        value += share * gap.value
+        adjusted += share * gap.adjusted
+        noise += share * gap.noise
         for (_, group), half in gap.half_rows.items():
-            half_rows[stratum, group] = shares[stratum] * half
-    return _Gap(value, adjusted, derivative, half_rows, min(1.0, noise))
+            half_rows[stratum, group] = share * half
+        gaps.append((own, share, gap))
+
+    def slopes() -> Floats:
+        by_row = np.zeros(len(rows))
+        for own, share, gap in gaps:
+            by_row[own] = share * gap.slopes() + (gap.adjusted - adjusted) / total
+        return by_row
+
+    return _Gap(value, adjusted, slopes, half_rows, min(1.0, noise))
 
 
 def _largest_gap(rows: Rows, critical: float = 0.0) -> _Gap:
     """MCDP(0), and the gap of the pair that is largest when adjusted for sizes.
 
     The noise of a pair is `critical` times the square root of the sum of its inverse
-    sizes. The derivative is that of the gap at the threshold that attains it.
+    sizes. The slopes are those of the gap at the threshold that attains it.
     """
-    present, codes = np.unique(rows.groups.codes, return_inverse=True)
-    rows = replace(rows, groups=Groups(codes, tuple(present.tolist())))
-    statistic, weights = rows.statistic(GroupedScores), rows.weights
+    sizes = rows.groups.sizes()
+    groups, present = keep_labels(rows.groups, sizes > 0), np.flatnonzero(sizes)
+    statistic = replace(rows, groups=groups).statistic(GroupedScores)
+    codes = groups.codes
+    weights = rows.weights
     totals = np.bincount(codes, weights)
     inverse_sizes = np.bincount(codes, weights**2) / totals**2
     pairs = EveryPair(range(len(present)))
     firsts, seconds = pairs.at(np.arange(len(pairs)))
     noises = critical * np.sqrt(inverse_sizes[firsts] + inverse_sizes[seconds])
     lower_by = noises - noises.min()
-    bounds = np.full(len(pairs), np.inf)
-    if len(pairs) > 1:
-        from_everyone = statistic._from_everyone
-        bounds = from_everyone[firsts] + from_everyone[seconds] + 1e-12
-        bounds = bounds.clip(max=1) - lower_by
+    bounds = bound_pairs(statistic, 0.0)(firsts, seconds, -math.inf) - lower_by
 
     def adjusted(i: int) -> float:
-        return sustained_gap(gap_between(statistic, *pairs[i])) - float(lower_by[i])
+        return gap_between(statistic, *pairs[i]).largest - float(lower_by[i])
 
     largest = largest_bounded(pairs, bounds, adjusted)
-    gap = gap_between(statistic, *largest.pair)
-    best = int(np.abs(gap.signed).argmax())
-    below = rows.y_pred <= gap.scores[best]
-    derivative = np.zeros(len(rows))
-    pair = largest.pair if gap.signed[best] >= 0 else largest.pair[::-1]
-    for group, sign in zip(pair, (1, -1), strict=True):
-        own = codes == group
-        share = weights[own] @ below[own] / totals[group]
-        derivative[own] = sign * (below[own] - share) / totals[group]
-    value = largest.value
-    if len(pairs) > 1:
-        value = locate_mcdp(statistic).value
-    return _Gap(
-        value,
-        largest.value,
-        derivative,
-        {(0, int(present[group])): float(inverse_sizes[group]) / 2 for group in pair},
-        float(noises.min()),
-    )
+
+    def slopes() -> Floats:
+        gap = gap_between(statistic, *largest.pair)
+        best = int(np.abs(gap.signed).argmax())
+        below, by_row = rows.y_pred <= gap.scores[best], np.zeros(len(rows))
+        signs = (1, -1) if gap.signed[best] >= 0 else (-1, 1)
+        for group, sign in zip(largest.pair, signs, strict=True):
+            own = codes == group
+            share = weights[own] @ below[own] / totals[group]
+            by_row[own] = sign * (below[own] - share) / totals[group]
+        return by_row
+
+    halves = {(0, int(present[g])): float(inverse_sizes[g]) / 2 for g in largest.pair}
+    value = largest.value if len(pairs) == 1 else locate_mcdp(statistic).value
+    return _Gap(value, largest.value, slopes, halves, float(noises.min()))

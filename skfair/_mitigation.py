@@ -44,7 +44,6 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from skfair._cross_fit import Split, cross_fit, hold_out
 from skfair._rows import Rows
 from skfair._utils._arrays import Floats, Integers, quotients
 from skfair._utils._columns import (
@@ -66,12 +65,11 @@ from skfair._utils._validation import (
 from skfair._utils._warnings import warn_user
 from skfair.groups import (
     Groups,
-    encode_groups,
     keep_labels,
     resolve_groups,
     resolve_strata,
 )
-from skfair.model_selection._group_stratified_k_fold import stratified_splits
+from skfair.model_selection._folds import Split, cross_fit, hold_out, stratified_splits
 
 #: With fewer rows than this, those held out would be too few to compare classifiers.
 MIN_ROWS = 200
@@ -245,8 +243,8 @@ class Mitigator(LinkedToSite, CallbackSupportMixin):  # type: ignore[misc]
         if names is not None:
             expected.feature_names_in_ = np.delete(names, absent)
         validate_data(expected, X, reset=False, skip_check_array=True)
-        kept = np.delete(np.arange(n_features), absent)
-        return drop_columns(X, np.flatnonzero(np.isin(kept, self._dropped)).tolist())
+        columns = np.delete(np.arange(n_features), absent)
+        return drop_columns(X, np.flatnonzero(np.isin(columns, self._dropped)).tolist())
 
     def _second_class_where(self, chosen: NDArray[np.bool_]) -> NDArray[Any]:
         """Return the second class in the rows chosen, else the first."""
@@ -277,9 +275,9 @@ class Mitigator(LinkedToSite, CallbackSupportMixin):  # type: ignore[misc]
                 raise
             names = named if isinstance(named, (list, tuple)) else [named]
             fitted = getattr(self, "estimator", None)
-            known = set(getattr(fitted, "feature_names_in_", names)) >= set(names)
+            as_fitted = set(getattr(fitted, "feature_names_in_", names)) >= set(names)
             is_text = np.asarray(select_columns(X, named)).dtype.kind in "OUS"
-            if known and not is_text:
+            if as_fitted and not is_text:
                 raise
             raise ValueError(
                 f"{error}\nThe sensitive columns of X, {named!r}, are features unless "
@@ -322,16 +320,16 @@ class MetaMitigator(Mitigator):
 
     def _check_estimator(self) -> None:
         """Raise unless the estimator predicts probabilities."""
-        given = self.estimator
-        if not hasattr(given, "predict_proba"):
+        estimator = self.estimator
+        if not hasattr(estimator, "predict_proba"):
             advice = "Wrap it in sklearn.calibration.CalibratedClassifierCV."
-            if hasattr(given, "get_params") and is_regressor(given):
+            if hasattr(estimator, "get_params") and is_regressor(estimator):
                 advice = (
                     "RepairedRegressor and UnawareRegressor of skfair.postprocessing "
                     "take regressors."
                 )
             raise TypeError(
-                f"estimator must have predict_proba, got {shown(given)}. {advice}"
+                f"estimator must have predict_proba, got {shown(estimator)}. {advice}"
             )
 
     def _groups_to_predict(self, X: Any, sensitive_features: Any) -> Any:
@@ -377,10 +375,10 @@ def _indexable(X: Any) -> Any:
     """Return X in a container whose rows can be indexed; numbers must be 2-D."""
     is_row = isinstance(X, Mapping) and not hasattr(X, "shape")  # no sparse matrix
     if is_row or isinstance(X, pd.Series):
-        one = "pandas.DataFrame([row])" if is_row else "X.iloc[[0]]"
+        row = "pandas.DataFrame([row])" if is_row else "X.iloc[[0]]"
         raise ValueError(
             f"X must be a table with a row for each person, got a {type(X).__name__}. "
-            f"Pass one row as {one}."
+            f"Pass one row as {row}."
         )
     X = indexable(X)[0]
     empty = isinstance(X, list) and not X  # of which nobody can count the columns
@@ -405,7 +403,7 @@ def _find_classes(
     several: bool,
 ) -> NDArray[Any]:
     """Return the classes, two unless there may be several: of y or a frozen model."""
-    classes = found = weighted = np.unique(y)
+    classes = seen = weighted = np.unique(y)
     if isinstance(estimator, FrozenEstimator):
         check_is_fitted(estimator)
         classes = np.asarray(estimator.classes_)
@@ -424,7 +422,7 @@ def _find_classes(
         raise ValueError(
             f"y must have {least} classes, got 1 class: {weighted.tolist()}."
         )
-    unknown = np.setdiff1d(found, classes)
+    unknown = np.setdiff1d(seen, classes)
     if len(unknown):
         raise ValueError(
             f"y has the classes {unknown.tolist()}, expected those of the fitted "
@@ -435,12 +433,13 @@ def _find_classes(
 
 def groups_to_compare(groups: Groups) -> Groups:
     """Keep the labels of groups that have rows, of which there must be two."""
-    present = [groups.labels[group] for group in np.flatnonzero(groups.sizes())]
-    if len(present) < 2:
+    groups = keep_labels(groups, groups.sizes() > 0)
+    if len(groups.labels) < 2:
         raise ValueError(
-            f"sensitive_features has the groups {present}, expected at least two."
+            f"sensitive_features has the groups {[*groups.labels]}, expected at least "
+            "two."
         )
-    return encode_groups(groups, labels=present)
+    return groups
 
 
 def within_strata(
@@ -457,10 +456,10 @@ def within_strata(
     """
     weighted = np.ones(len(groups), dtype=bool) if weights is None else weights > 0
     weighted_sizes = groups[weighted].sizes()
-    kept = groups_to_compare(keep_labels(groups, weighted_sizes > 0))
+    present = groups_to_compare(keep_labels(groups, weighted_sizes > 0))
     if strata is None:
-        return kept, None
-    groups, n_groups, n_strata = kept, len(kept.labels), len(strata.labels)
+        return present, None
+    groups, n_groups, n_strata = present, len(present.labels), len(strata.labels)
     used = weighted & (groups.codes >= 0) & (strata.codes >= 0)
     cells = strata.codes[used].astype(np.int64) * n_groups + groups.codes[used]
     sizes = np.bincount(cells, minlength=n_strata * n_groups)
@@ -472,11 +471,11 @@ def within_strata(
             f"control_features has no stratum with rows of two groups, of "
             f"{labels_text(strata.labels)}."
         )
-    found = (sizes[several] > 0).any(axis=0)
+    compared = (sizes[several] > 0).any(axis=0)
     if warn:
         _warn_left_out("strata", strata, ~several & (strata.sizes() > 0))
-        _warn_left_out("groups", groups, ~found)
-    return keep_labels(groups, found), keep_labels(strata, several)
+        _warn_left_out("groups", groups, ~compared)
+    return keep_labels(groups, compared), keep_labels(strata, several)
 
 
 def _warn_left_out(what: str, groups: Groups, left_out: NDArray[np.bool_]) -> None:
@@ -617,8 +616,9 @@ def predict_folds(
         predicted = [label_probabilities(estimator, X, labels)]
     else:
         usable = np.isin(target, labels) if labels else np.ones(len(target), bool)
-        splits = [(positions[train], positions[test]) for train, test in splits]
-        splits = [(train[usable[train]], test) for train, test in splits]
+        splits = [  # which may be masks
+            (positions[train][usable[train]], positions[test]) for train, test in splits
+        ]
         fitted = cross_fit(
             estimator,
             X,
@@ -629,9 +629,9 @@ def predict_folds(
             done,
             n_jobs=n_jobs,
         )
-        models, predicted = ([*part] for part in zip(*fitted, strict=True))
+        models, predicted = map(list, zip(*fitted, strict=True))
         parts = [test for _, test in splits]
-    fold = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
+    fold = np.repeat(np.arange(len(parts)), list(map(len, parts)))
     held_out = rows[np.concatenate(parts)]
     return models, replace(held_out, y_pred=np.concatenate(predicted), fold=fold)
 
@@ -656,17 +656,19 @@ def label_probabilities(model: Any, X: Any, labels: list[Any] | None) -> Floats:
         digits, exponents = np.frexp(predicted)
         rounded = np.ldexp(np.rint(np.ldexp(digits, 40)), exponents - 40)
         return np.asarray(rounded[:, None])
-    found = np.asarray(model.predict_proba(X), dtype=np.float64)
+    probabilities = np.asarray(model.predict_proba(X), dtype=np.float64)
     classes = np.asarray(model.classes_).tolist()
-    if found.ndim != 2 or found.shape[1] != len(classes) or len(classes) < 2:
+    shape = probabilities.shape
+    if len(shape) != 2 or shape[1] != len(classes) or len(classes) < 2:
         raise ValueError(
-            f"{type(model).__name__} gives probabilities of shape {found.shape} for "
+            f"{type(model).__name__} gives probabilities of shape {shape} for "
             f"the classes {classes[:5]}, expected a column for each of at least two: "
             "every training part of cv needs rows of two classes and of two groups."
         )
+    if not np.isfinite(probabilities).all():
+        check_numbers(probabilities.ravel(), f"{type(model).__name__}.predict_proba")
     columns = [classes.index(label) if label in classes else -1 for label in labels]
-    check_numbers(found.ravel(), f"{type(model).__name__}.predict_proba")
-    padded = np.column_stack([found, np.zeros(len(found))])
+    padded = np.column_stack([probabilities, np.zeros(len(probabilities))])
     return np.clip(padded[:, columns], 0, 1)
 
 

@@ -14,8 +14,7 @@ from scipy.sparse import csc_array
 from scipy.spatial.distance import pdist
 from scipy.special import expit, logit
 
-from skfair._cross_fit import Array
-from skfair._utils._arrays import quotients
+from skfair._utils._arrays import Floats, quotients
 from skfair._utils._validation import check_choice, check_real
 from skfair.groups import rows_by_code
 
@@ -40,15 +39,15 @@ class SmoothGap:
     """
 
     value: float
-    gradient: Array
+    gradient: Floats
     threshold: float
     pair: tuple[int, int]
 
 
 def smooth_gap(
-    scores: Array,
+    scores: Floats,
     codes: NDArray[np.integer],
-    sample_weight: Array | None,
+    sample_weight: Floats | None,
     temperature: float,
     objective: Objective = "mcdp",
     sharpness: float = math.inf,
@@ -74,7 +73,7 @@ def smooth_gap(
 
 
 def smooth_gap_on_grid(
-    totals: Array, temperature: float, objective: Objective, sharpness: float
+    totals: Floats, temperature: float, objective: Objective, sharpness: float
 ) -> SmoothGap:
     """Smooth gap between groups whose scores are equally spaced from 0 to 1.
 
@@ -84,8 +83,8 @@ def smooth_gap_on_grid(
     present = np.flatnonzero(totals.any(axis=1))
     if len(present) < 2:
         return _no_gap(totals.shape)
-    found = totals[present]
-    grid = _Grid(found / found.sum(axis=1, keepdims=True), temperature)
+    weights = totals[present]
+    grid = _Grid(weights / weights.sum(axis=1, keepdims=True), temperature)
     gap = _with_codes(_gap_of(grid, objective, sharpness), present)
     gradient = np.zeros(totals.shape)
     gradient[present] = gap.gradient
@@ -94,7 +93,7 @@ def smooth_gap_on_grid(
 
 def mean_over_strata(
     strata: NDArray[np.integer] | None,
-    weights: Array,
+    weights: Floats,
     gap_of: Callable[[Any, int], SmoothGap],
 ) -> SmoothGap:
     """Mean of the gaps within strata, by the weight of those that have two groups.
@@ -124,15 +123,15 @@ def mean_over_strata(
     return replace(largest, value=value, gradient=gradient)
 
 
-def threshold_grid(temperature: float) -> Array:
+def threshold_grid(temperature: float) -> Floats:
     """Thresholds from 0 to 1, closer than the sigmoids are wide up to a limit."""
     low, high = _INTERVALS
     return np.linspace(0, 1, int(min(max(2 * temperature, low), high)) + 1)
 
 
 def _shares_of_rows(
-    codes: NDArray[np.integer], sample_weight: Array | None
-) -> tuple[Array, NDArray[np.integer], NDArray[np.intp]]:
+    codes: NDArray[np.integer], sample_weight: Floats | None
+) -> tuple[Floats, NDArray[np.integer], NDArray[np.intp]]:
     """Share of each row in its group's weight, new codes, and the old code of each.
 
     The new codes number only the groups that have weight.
@@ -152,19 +151,19 @@ def _shares_of_rows(
 class _Rows(NamedTuple):
     """Scores, group codes without gaps (-1 for none), and shares of the group."""
 
-    scores: Array
+    scores: Floats
     codes: NDArray[np.integer]
-    shares: Array
+    shares: Floats
     temperature: float
 
-    def sigmoids(self, thresholds: Array) -> Iterator[tuple[slice, Array]]:
+    def sigmoids(self, thresholds: Floats) -> Iterator[tuple[slice, Floats]]:
         """Yield blocks of rows with their sigmoids, shape (n_rows, n_thresholds)."""
         for start in range(0, len(self.scores), _BLOCK_SIZE):
             block = slice(start, start + _BLOCK_SIZE)
             distances = thresholds - self.scores[block, None]
             yield block, expit(self.temperature * distances)
 
-    def cdfs(self) -> tuple[Array, Array]:
+    def cdfs(self) -> tuple[Floats, Floats]:
         """Thresholds of the grid, and smooth CDFs, (n_groups, n_thresholds)."""
         thresholds = threshold_grid(self.temperature)
         n_groups = int(self.codes.max()) + 1
@@ -178,7 +177,7 @@ class _Rows(NamedTuple):
             total += members @ below
         return thresholds, total
 
-    def gradient(self, thresholds: Array, slopes: Array) -> Array:
+    def gradient(self, thresholds: Floats, slopes: Floats) -> Floats:
         """Gradient in the scores, from the slopes in the CDFs by the chain rule."""
         used = np.flatnonzero(slopes.any(axis=0))
         gradient = np.empty(len(self.scores))
@@ -189,13 +188,13 @@ class _Rows(NamedTuple):
             gradient[block] = -self.temperature * self.shares[block] * total
         return gradient
 
-    def means(self) -> Array:
+    def means(self) -> Floats:
         """Mean score of each group."""
         grouped = self.codes >= 0
         weighted = (self.shares * self.scores)[grouped]
         return np.bincount(self.codes[grouped], weighted).astype(np.float64)
 
-    def signed_shares(self, pair: tuple[int, int]) -> Array:
+    def signed_shares(self, pair: tuple[int, int]) -> Floats:
         """Shares in the pair's first group, minus those in its second, else 0."""
         signs = (self.codes == pair[0]).astype(np.float64) - (self.codes == pair[1])
         return np.asarray(signs * self.shares)
@@ -207,24 +206,24 @@ class _Grid(NamedTuple):
     It has the methods of `_Rows`; gradients have the shape of the shares.
     """
 
-    shares: Array
+    shares: Floats
     temperature: float
 
-    def cdfs(self) -> tuple[Array, Array]:
+    def cdfs(self) -> tuple[Floats, Floats]:
         """Thresholds of the grid, and smooth CDFs, (n_groups, n_thresholds)."""
         below, _ = _sigmoids_on_grid(self.temperature, self.shares.shape[1])
         return threshold_grid(self.temperature), self.shares @ below
 
-    def gradient(self, thresholds: Array, slopes: Array) -> Array:
+    def gradient(self, thresholds: Floats, slopes: Floats) -> Floats:
         """Gradient in the scores, from the slopes in the CDFs at all thresholds."""
         _, density = _sigmoids_on_grid(self.temperature, self.shares.shape[1])
         return -self.temperature * self.shares * (slopes @ density.T)
 
-    def means(self) -> Array:
+    def means(self) -> Floats:
         """Mean score of each group."""
         return self.shares @ np.linspace(0, 1, self.shares.shape[1])
 
-    def signed_shares(self, pair: tuple[int, int]) -> Array:
+    def signed_shares(self, pair: tuple[int, int]) -> Floats:
         """Shares in the pair's first group, minus those in its second, else 0."""
         signed = np.zeros_like(self.shares)
         signed[pair[0]], signed[pair[1]] = self.shares[pair[0]], -self.shares[pair[1]]
@@ -232,7 +231,7 @@ class _Grid(NamedTuple):
 
 
 @lru_cache(maxsize=1)
-def _sigmoids_on_grid(temperature: float, n_scores: int) -> tuple[Array, Array]:
+def _sigmoids_on_grid(temperature: float, n_scores: int) -> tuple[Floats, Floats]:
     """Sigmoids of thresholds minus scores, and their slopes, by score and threshold."""
     distances = threshold_grid(temperature) - np.linspace(0, 1, n_scores)[:, None]
     below = expit(temperature * distances)
@@ -287,7 +286,7 @@ def _maximum(rows: _Rows) -> SmoothGap:
     return SmoothGap(value, gradient, threshold, pair)
 
 
-def _refine_threshold(rows: _Rows, signed: Array, threshold: float) -> float:
+def _refine_threshold(rows: _Rows, signed: Floats, threshold: float) -> float:
     """Threshold of the largest gap near a point of the grid, by Newton steps."""
     used = signed != 0
     scores, signed, temperature = rows.scores[used], signed[used], rows.temperature
@@ -354,29 +353,28 @@ _SHARPNESS = 100.0
 _MIN_INTERVALS, _INTERVALS_PER_TEMPERATURE, _MAX_INTERVALS = 500, 10, 5000
 
 
-class Scale(NamedTuple):
-    """Center and width of log-odds."""
-
-    center: float = 0.0
-    width: float = 1.0
-
-    @classmethod
-    def of(cls, log_odds: Array, weights: Array) -> Self:
-        """Return the scale on which log-odds are as those of uniform scores."""
-        if not weights.any():
-            return cls()
-        even = np.ptp(weights) == 0
-        low, center, high = np.quantile(
-            log_odds,
-            [0.25, 0.5, 0.75],
-            weights=None if even else weights,  # which takes a sort of all rows
-            method="inverted_cdf",
-        )
-        # Quartiles of the logistic distribution lie log(3) from its median.
-        return cls(float(center), float(high - low) / (2 * math.log(3)) or 1.0)
+#: Center and width of log-odds.
+Scale: TypeAlias = tuple[float, float]
+#: Log-odds as they are.
+_AS_THEY_ARE: Scale = (0.0, 1.0)
 
 
-def clip_scores(scores: Array) -> Array:
+def scale_of(log_odds: Floats, weights: Floats) -> Scale:
+    """Return the scale on which log-odds are as those of uniform scores."""
+    if not weights.any():
+        return _AS_THEY_ARE
+    even = np.ptp(weights) == 0
+    low, center, high = np.quantile(
+        log_odds,
+        [0.25, 0.5, 0.75],
+        weights=None if even else weights,  # which takes a sort of all rows
+        method="inverted_cdf",
+    )
+    # Quartiles of the logistic distribution lie log(3) from its median.
+    return float(center), float(high - low) / (2 * math.log(3)) or 1.0
+
+
+def clip_scores(scores: Floats) -> Floats:
     """Clip scores to the inside of (0, 1)."""
     return np.clip(scores, _MARGIN, 1 - _MARGIN)
 
@@ -392,9 +390,9 @@ class PenalisedLoss:
     strength: float
     temperature: float
     objective: Objective
-    scales: tuple[Scale, ...] = (Scale(),)
+    scales: tuple[Scale, ...] = (_AS_THEY_ARE,)
 
-    def for_labels(self, y: NDArray[Any], weights: Array) -> Self:
+    def for_labels(self, y: NDArray[Any], weights: Floats) -> Self:
         """Return the loss whose strength suits the share of labels that are 1.
 
         The log-loss of rare positives is small, and so is what it loses as a gap is
@@ -406,8 +404,8 @@ class PenalisedLoss:
 
     def rescaled(
         self,
-        log_odds: Array,
-        weights: Array,
+        log_odds: Floats,
+        weights: Floats,
         strata: NDArray[np.integer] | None = None,
     ) -> Self:
         """Return the loss with scales that make the scores of each stratum uniform.
@@ -420,16 +418,16 @@ class PenalisedLoss:
             return self
         log_odds = np.clip(log_odds, -_MOST, _MOST)
         parts = [slice(None)] if strata is None else rows_by_code(strata)
-        scales = [Scale.of(log_odds[rows], weights[rows]) for rows in parts]
+        scales = [scale_of(log_odds[rows], weights[rows]) for rows in parts]
         return replace(self, scales=tuple(scales))
 
     def penalty_gradient(
         self,
-        log_odds: Array,
+        log_odds: Floats,
         codes: NDArray[np.integer],
-        weights: Array,
+        weights: Floats,
         strata: NDArray[np.integer] | None = None,
-    ) -> Array:
+    ) -> Floats:
         """Differentiate the penalty in the log-odds of each row.
 
         The derivative is divided by the row's share of the total weight.
@@ -439,17 +437,17 @@ class PenalisedLoss:
 
     def expected_gradient(
         self,
-        log_odds: Array,
-        probabilities: Array,
-        weights: Array,
+        log_odds: Floats,
+        probabilities: Floats,
+        weights: Floats,
         strata: NDArray[np.integer] | None = None,
-    ) -> Array:
+    ) -> Floats:
         """Differentiate the penalty with soft group membership.
 
         `probabilities` of the groups have shape (n_groups, n_samples).
         """
 
-        def gap_of(rescaled: Array, rows: Any) -> tuple[SmoothGap, Array]:
+        def gap_of(rescaled: Floats, rows: Any) -> tuple[SmoothGap, Floats]:
             return self._expected_gap(rescaled, probabilities[:, rows], weights[rows])
 
         gap = self._within_strata(log_odds, weights, strata, gap_of)
@@ -457,24 +455,24 @@ class PenalisedLoss:
 
     def gap(
         self,
-        log_odds: Array,
+        log_odds: Floats,
         codes: NDArray[np.integer],
-        weights: Array,
+        weights: Floats,
         strata: NDArray[np.integer] | None,
     ) -> SmoothGap:
         """Gap of the rescaled scores, with the gradient of `_within_strata`."""
 
-        def gap_of(rescaled: Array, rows: Any) -> tuple[SmoothGap, Array]:
+        def gap_of(rescaled: Floats, rows: Any) -> tuple[SmoothGap, Floats]:
             return self.gap_on_grid(rescaled, codes[rows], weights[rows])
 
         return self._within_strata(log_odds, weights, strata, gap_of)
 
     def _within_strata(
         self,
-        log_odds: Array,
-        weights: Array,
+        log_odds: Floats,
+        weights: Floats,
         strata: NDArray[np.integer] | None,
-        gap_of: Callable[[Array, Any], tuple[SmoothGap, Array]],
+        gap_of: Callable[[Floats, Any], tuple[SmoothGap, Floats]],
     ) -> SmoothGap:
         """Mean of the gaps of rescaled scores, which `gap_of` takes by stratum.
 
@@ -484,8 +482,8 @@ class PenalisedLoss:
         log_odds = np.clip(log_odds, -_MOST, _MOST)
 
         def rescaled_gap(rows: Any, stratum: int) -> SmoothGap:
-            known = stratum < len(self.scales)
-            center, width = self.scales[stratum] if known else Scale()
+            has_scale = stratum < len(self.scales)
+            center, width = self.scales[stratum] if has_scale else _AS_THEY_ARE
             rescaled = expit((log_odds[rows] - center) / width)
             gap, slopes = gap_of(rescaled, rows)
             threshold = float(expit(center + width * logit(gap.threshold)))
@@ -495,8 +493,8 @@ class PenalisedLoss:
         return mean_over_strata(strata, weights, rescaled_gap)
 
     def _expected_gap(
-        self, scores: Array, probabilities: Array, weights: Array
-    ) -> tuple[SmoothGap, Array]:
+        self, scores: Floats, probabilities: Floats, weights: Floats
+    ) -> tuple[SmoothGap, Floats]:
         """Compute the gap as `gap_on_grid` does, but with soft group membership."""
         below, above = self._places(scores)
         n_points = self._n_steps + 1
@@ -516,8 +514,8 @@ class PenalisedLoss:
         return gap, expected
 
     def gap_on_grid(
-        self, scores: Array, codes: NDArray[np.integer], weights: Array
-    ) -> tuple[SmoothGap, Array]:
+        self, scores: Floats, codes: NDArray[np.integer], weights: Floats
+    ) -> tuple[SmoothGap, Floats]:
         """Soft maximum of the gap, and its derivative in each score per unit of weight.
 
         Unless rows are few beside the points of a grid, each row is split between the
@@ -551,7 +549,7 @@ class PenalisedLoss:
         n_steps = int(_INTERVALS_PER_TEMPERATURE * self.temperature)
         return min(max(_MIN_INTERVALS, n_steps), _MAX_INTERVALS)
 
-    def _places(self, scores: Array) -> tuple[NDArray[np.intp], Array]:
+    def _places(self, scores: Floats) -> tuple[NDArray[np.intp], Floats]:
         """Points of the grid below the scores, and shares of the points above."""
         place = scores * self._n_steps
         below = np.minimum(place.astype(np.intp), self._n_steps - 1)

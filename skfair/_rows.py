@@ -24,6 +24,7 @@ from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any, NamedTuple, Protocol, Self, TypeVar
 
+import narwhals as nw
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -355,13 +356,48 @@ class Countable(NamedTuple):
         )
 
 
+def units_of(weights: Floats) -> Floats:
+    """Return the weight of one row: 1 where all weights are whole, else each its own.
+
+    Weighted rows have the information of ``sum(weights)**2 / sum(weights * units)``
+    rows of equal weight: a whole weight of two is two rows.
+    """
+    return weights if (weights % 1).any() else np.ones(len(weights))
+
+
+def weights_in_rows(weights: Floats | None) -> Floats | None:
+    """Scale weights so that they add up to the effective number of rows.
+
+    Whole weights stay as they are. A fit with a penalty of its own then does not depend
+    on the unit of the weights.
+    """
+    if weights is None:
+        return None
+    floats = weights.astype(np.float64)
+    return np.asarray(floats * (floats.sum() / (floats @ units_of(floats))))
+
+
+def take_rows(values: Any, rows: NDArray[np.intp]) -> Any:
+    """Take rows by position from a list, array, sparse matrix, series or dataframe."""
+    if isinstance(values, np.ndarray | Groups):
+        return values[rows]
+    if hasattr(values, "iloc"):  # narwhals rejects columns of the same name
+        return values.iloc[rows]
+    native = nw.from_native(
+        values, eager_only=True, allow_series=True, pass_through=True
+    )
+    if isinstance(native, nw.DataFrame | nw.Series):
+        return native[rows].to_native()
+    return values[rows] if hasattr(values, "shape") else [values[row] for row in rows]
+
+
 def _distinct(columns: Sequence[Any]) -> tuple[Integers, Integers]:
     """First entry of each combination of values, in their order, and that of each."""
-    known = [column for column in columns if column is not None]
-    order = np.lexsort(known[::-1])
+    present = [column for column in columns if column is not None]
+    order = np.lexsort(present[::-1])
     new = np.zeros(len(order), dtype=bool)
     new[:1] = True
-    for column in known:
+    for column in present:
         ordered = column[order]
         new[1:] |= ordered[1:] != ordered[:-1]
     cells = np.empty(len(order), dtype=np.intp)

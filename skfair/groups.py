@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from functools import partial
-from itertools import compress, pairwise, repeat
+from itertools import chain, compress, pairwise, repeat
 from numbers import Number
 from typing import Any, Literal
 
@@ -182,7 +182,7 @@ or Groups
     UserWarning
         If labels look alike but are not the same: the number 1 and the text "1", or
         texts that differ in spaces around them, in the encoding of an accent, or, as
-        "1" and "1.0", in how they write a number.
+        "1" and "1.0", in how they write a number. If a label is empty or "nan".
 
     See Also
     --------
@@ -316,18 +316,22 @@ def _tip_about_names(data: Any) -> str:
 
 
 def labels_and_groups(
-    resolve: Callable[..., Groups], given: Any, X: Any
+    resolve: Callable[..., Groups], data: Any, X: Any
 ) -> tuple[Any, Selector | None, Groups]:
     """Return labels given beside X, or the columns of X that are named, and groups.
 
     One of the first two is None. `resolve` finds the groups, or the strata, of both.
     """
     n_samples = count_rows(X)
-    labels, selector = given, None
-    if names_columns(given, n_samples):
-        labels, selector = None, given
-    found = resolve(labels, n_samples=n_samples, X=X, selector=selector)
-    return labels, selector, found
+    labels, selector = data, None
+    if names_columns(data, n_samples):
+        labels, selector = None, data
+    groups = resolve(labels, n_samples=n_samples, X=X, selector=selector)
+    return labels, selector, groups
+
+
+#: Texts that containers make of a missing value.
+_LIKE_MISSING = {"", "nan", "NaN", "NaT", "<NA>"}
 
 
 def _encode(data: Any, missing: str, argument: str, bins: Any = None) -> Groups:
@@ -335,15 +339,18 @@ def _encode(data: Any, missing: str, argument: str, bins: Any = None) -> Groups:
     names, columns = columns_of(data, argument)
     if bins is not None:
         columns = _into_ranges(names, columns, bins)
-    if len(columns) == 1:
-        codes, labels = encode_column(columns[0], missing, names[0], argument)
-    else:
+    if len(columns) > 1:
         check_no_probabilities(columns, argument)
-        encoded = [
-            encode_column(column, missing, name, argument)
-            for name, column in zip(names, columns, strict=True)
-        ]
-        codes, labels = intersect(encoded, argument)
+    encoded = [
+        encode_column(column, missing, name, argument)
+        for name, column in zip(names, columns, strict=True)
+    ]
+    for text in _LIKE_MISSING.intersection(chain(*(labels for _, labels in encoded))):
+        warn_user(
+            f"{argument} has the label {text!r}, which looks like a missing value: put "
+            "None in its place if it is, and see `missing` of encode_groups."
+        )
+    codes, labels = encoded[0] if len(encoded) == 1 else intersect(encoded, argument)
     return Groups(codes, labels, tuple(filter(None, names)))
 
 
@@ -445,19 +452,19 @@ def suggest_edges(values: Iterable[Any], counts: ArrayLike) -> list[float]:
 def _without_rare(groups: Groups, rare: str, min_group_size: int) -> Groups:
     """Leave out groups with too few rows, or merge them into one, which is last."""
     few = groups.sizes() < min_group_size
-    kept = keep_labels(groups, ~few)
-    check_rare(rare, min_group_size, kept.labels)
+    frequent = keep_labels(groups, ~few)
+    check_rare(rare, min_group_size, frequent.labels)
     if not few.any():
         return groups
     if rare == "drop":
-        return kept
-    labels = (*kept.labels, OTHER_LABEL)
-    other = (kept.codes < 0) & (groups.codes >= 0)
-    codes = np.where(other, len(kept.labels), kept.codes)
+        return frequent
+    labels = (*frequent.labels, OTHER_LABEL)
+    other = (frequent.codes < 0) & (groups.codes >= 0)
+    codes = np.where(other, len(frequent.labels), frequent.codes)
     return replace(groups, codes=_smallest(codes, len(labels)), labels=labels)
 
 
-def check_rare(rare: str, min_group_size: int, kept: Iterable[Hashable]) -> None:
+def check_rare(rare: str, min_group_size: int, labels: Iterable[Hashable]) -> None:
     """Raise where no group is rare, or a group has the name of those merged."""
     if min_group_size < 2:
         raise ParameterError(
@@ -465,7 +472,7 @@ def check_rare(rare: str, min_group_size: int, kept: Iterable[Hashable]) -> None
             f"must be above 1 with rare={rare!r}, since groups with fewer rows are "
             f"rare, got {min_group_size}.",
         )
-    if rare == "merge" and OTHER_LABEL in kept:
+    if rare == "merge" and OTHER_LABEL in labels:
         raise ParameterError(
             "rare", f"must not be 'merge' where a group is {OTHER_LABEL!r}."
         )
@@ -585,11 +592,11 @@ def _factorize(column: Any, argument: str) -> tuple[Codes, Labels]:
     if column.dtype.kind in "mM":  # NumPy's dates become integers in a list
         column = pd.Series(column)
     try:
-        codes, found = pd.factorize(column)
+        codes, values = pd.factorize(column)
     except (TypeError, NotImplementedError):
         check_hashable(column, argument)
         raise
-    return _with_plain_labels(codes, found.tolist(), in_order=False)
+    return _with_plain_labels(codes, values.tolist(), in_order=False)
 
 
 def _to_pandas_or_numpy(column: Any) -> Any:
@@ -631,19 +638,19 @@ def decode_dictionary(column: Any) -> pd.Categorical:
 
 
 def _with_plain_labels(
-    codes: NDArray[Any], found: list[Any], in_order: bool
+    codes: NDArray[Any], values: list[Any], in_order: bool
 ) -> tuple[Codes, Labels]:
     """Encode by plain labels, which are sorted unless they are in order.
 
     NaN is missing, also where pandas tells it from NA, and so is a label of several
     columns with a missing value among them.
     """
-    if not {*map(type, found)} <= _NEVER_MISSING:
-        found = [None if _is_missing(one) else plain_label(one) for one in found]
-    distinct = dict.fromkeys(found)
+    if not {*map(type, values)} <= _NEVER_MISSING:
+        values = [None if _is_missing(v) else plain_label(v) for v in values]
+    distinct = dict.fromkeys(values)
     distinct.pop(None, None)
     labels = [*distinct] if in_order else sort_labels(distinct)
-    return recode(codes, found, tuple(labels)), tuple(labels)
+    return recode(codes, values, tuple(labels)), tuple(labels)
 
 
 def _is_missing(label: Any) -> bool:
@@ -682,15 +689,15 @@ def plain_label(label: Any) -> Any:
 
 
 def by_plain_label(
-    name: str, given: Mapping[Any, Any] | pd.Series[Any]
+    name: str, by_label: Mapping[Any, Any] | pd.Series[Any]
 ) -> dict[Hashable, Any]:
     """Return what is given for each label, by the label that groups have."""
-    items = [(plain_label(label), value) for label, value in given.items()]
-    found = dict(items)
-    if len(found) < len(items):
+    items = [(plain_label(label), value) for label, value in by_label.items()]
+    by_plain = dict(items)
+    if len(by_plain) < len(items):
         label, _ = Counter(label for label, _ in items).most_common(1)[0]
         raise ValueError(f"{name} must name each group once, got {label!r} repeatedly.")
-    return found
+    return by_plain
 
 
 def check_kinds_of_labels(
@@ -759,8 +766,8 @@ def check_no_probabilities(columns: Sequence[Any], argument: str) -> None:
         return
     arrays = []
     for column in columns:
-        known = isinstance(column, (pd.Series, pd.Categorical, np.ndarray))
-        arrays.append(np.asarray(column if known else _to_pandas_or_numpy(column)))
+        readable = isinstance(column, (pd.Series, pd.Categorical, np.ndarray))
+        arrays.append(np.asarray(column if readable else _to_pandas_or_numpy(column)))
         if arrays[-1].dtype.kind != "f":
             return
     table = np.column_stack(arrays)
@@ -824,15 +831,15 @@ def intersect(
 
 def _relabel(groups: Groups, labels: Labels) -> Groups:
     """Express groups by other labels, among which are all that have rows."""
-    known = set(labels)
-    if len(known) < len(labels):
+    expected = set(labels)
+    if len(expected) < len(labels):
         repeated = [label for label, count in Counter(labels).items() if count > 1]
         raise ValueError(f"labels must be distinct, got {repeated} repeatedly.")
     present = set(np.unique(groups.codes).tolist())
     unknown = [
         label
         for i, label in enumerate(groups.labels)
-        if i in present and label not in known
+        if i in present and label not in expected
     ]
     if unknown:
         raise ValueError(
@@ -848,16 +855,16 @@ def with_labels(groups: Groups, labels: Labels) -> Groups:
     return replace(groups, codes=codes, labels=labels)
 
 
-def keep_labels(groups: Groups, kept: Iterable[Any]) -> Groups:
-    """Keep some labels, of which `kept` says for each whether it is one."""
-    return with_labels(groups, tuple(compress(groups.labels, kept)))
+def keep_labels(groups: Groups, mask: Iterable[Any]) -> Groups:
+    """Keep some labels, of which `mask` says for each whether it is one."""
+    return with_labels(groups, tuple(compress(groups.labels, mask)))
 
 
-def recode(codes: NDArray[Any], found: Sequence[Hashable], labels: Labels) -> Codes:
-    """Turn positions in `found` into positions in `labels`, -1 where there is none."""
+def recode(codes: NDArray[Any], before: Sequence[Hashable], labels: Labels) -> Codes:
+    """Turn positions in `before` into positions in `labels`, -1 where there is none."""
     position = dict(zip(labels, range(len(labels)), strict=True))
     # The last entry serves the rows left out, whose code is -1.
-    lookup = np.array([*map(position.get, found, repeat(-1)), -1])
+    lookup = np.array([*map(position.get, before, repeat(-1)), -1])
     return _smallest(lookup[codes], len(labels))
 
 
@@ -881,8 +888,8 @@ def count_codes(codes: Codes, n_labels: int) -> Integers:
 
 def sum_by_code(codes: Codes, values: NDArray[Any], n_labels: int) -> NDArray[Any]:
     """Sum a number of the rows of each code, those left out (-1) excepted."""
-    known = codes >= 0
-    return np.bincount(codes[known], values[known], n_labels)
+    coded = codes >= 0
+    return np.bincount(codes[coded], values[coded], n_labels)
 
 
 def rows_by_code(
@@ -931,7 +938,7 @@ def join_groups(first: Any, second: Any) -> tuple[Labels, tuple[str, ...], int]:
     """
     names = first.names if first.names == second.names else ()
     if first.names and second.names and not names:
-        ours, theirs = (CROSS.join(one.names) for one in (first, second))
+        ours, theirs = (CROSS.join(statistic.names) for statistic in (first, second))
         warn_user(
             f"statistics of the columns {ours!r} and {theirs!r} are added: their "
             "groups count as those of one attribute. If the columns are the same, give "
@@ -944,10 +951,10 @@ def join_groups(first: Any, second: Any) -> tuple[Labels, tuple[str, ...], int]:
     )
 
 
-def positions_in(labels: Labels, found: Labels) -> Integers:
-    """Where each of the labels `found` stands in `labels`."""
+def positions_in(labels: Labels, sought: Labels) -> Integers:
+    """Where each of the labels `sought` stands in `labels`."""
     position = {label: i for i, label in enumerate(labels)}
-    return np.array([position[label] for label in found], dtype=np.intp)
+    return np.array([position[label] for label in sought], dtype=np.intp)
 
 
 def drop_weightless(
@@ -963,12 +970,12 @@ def drop_weightless(
     """
     weights = check_weights(sample_weight, len(values))
     codes, counts = groups.codes, count_codes(groups.codes, len(groups.labels))
-    kept = None if counts.sum() == len(codes) else codes >= 0
+    inside = None if counts.sum() == len(codes) else codes >= 0
     if weights is not None and not weights.all():
-        kept = (codes >= 0) & (weights > 0)
-    if kept is None and mask is None:
+        inside = (codes >= 0) & (weights > 0)
+    if inside is None and mask is None:
         return values, codes, weights, counts
-    n_kept = counts if kept is None else count_codes(codes[kept], len(counts))
+    n_kept = counts if inside is None else count_codes(codes[inside], len(counts))
     empty = [groups.labels[i] for i in np.flatnonzero((counts > 0) & (n_kept == 0))]
     if empty:
         raise ValueError(
@@ -976,10 +983,10 @@ def drop_weightless(
             "positive weight in each group."
         )
     if mask is not None:
-        kept = mask & (codes >= 0 if kept is None else kept)
-        n_kept = count_codes(codes[kept], len(counts))
-    weights = None if weights is None else weights[kept]
-    return values[kept], codes[kept], weights, n_kept
+        inside = mask & (codes >= 0 if inside is None else inside)
+        n_kept = count_codes(codes[inside], len(counts))
+    weights = None if weights is None else weights[inside]
+    return values[inside], codes[inside], weights, n_kept
 
 
 def why_undefined(
@@ -1002,14 +1009,14 @@ def comparable_groups(
 ) -> tuple[Integers, str]:
     """Positions of groups with enough rows, none if fewer than two; why others lack."""
     least = max(smallest, 1)
-    kept, small = np.flatnonzero(sizes >= least), np.flatnonzero(sizes < least)
-    if len(kept) < 2:
-        one = [f"only the group {labels[i]!r}" for i in kept.tolist()]
-        whose = "".join(one) or "no group"
+    large, small = np.flatnonzero(sizes >= least), np.flatnonzero(sizes < least)
+    if len(large) < 2:
+        single = [f"only the group {labels[i]!r}" for i in large.tolist()]
+        whose = "".join(single) or "no group"
         rows = "rows" if least == 1 else f"at least {least} rows"
-        return kept[:0], f"{whose} has {rows}"
+        return large[:0], f"{whose} has {rows}"
     few = listed([f"{labels[i]!r}: {counted(sizes[i], 'row')}" for i in small.tolist()])
-    return kept, f"without {few}" if few else ""
+    return large, f"without {few}" if few else ""
 
 
 def n_columns_of(labels: Sequence[Any]) -> int:

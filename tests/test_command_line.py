@@ -175,6 +175,7 @@ def test_missing_groups(audit, table):
     assert "(missing)" in audit(f"{NUMBERS} --missing group")[1]
 
 
+@pytest.mark.slow
 def test_rows_without_an_outcome_are_left_out_and_named(audit, table, tmp_path):
     table.loc[:19, "y"] = None
     table.to_csv("table.csv", index=False)
@@ -196,6 +197,7 @@ def test_rows_without_an_outcome_are_left_out_and_named(audit, table, tmp_path):
     assert audit(f"{GOOD} --missing group")[0] == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("column", ["y", "p"])
 def test_rows_that_are_alike(audit, table, column):
     table[column] = 1
@@ -206,6 +208,7 @@ def test_rows_that_are_alike(audit, table, column):
     assert code == (4 if column == "p" else 0)
 
 
+@pytest.mark.slow
 def test_rare_groups(audit, table):
     table["sex"] = np.where(np.arange(200) % 50 == 0, "X", table["sex"])
     table.loc[:2, "sex"] = "Y"
@@ -226,6 +229,7 @@ def test_rare_groups(audit, table):
     assert "--min-group-size must be above 1" in said.err
 
 
+@pytest.mark.slow
 def test_ranges_of_numbers(audit, table):
     """Also of strata, and of a column that is the score, too."""
     table["age"] = np.arange(200) % 72
@@ -250,6 +254,7 @@ def test_ranges_of_numbers(audit, table):
 PROXY = "table.csv --y-true y --y-score p --group-probability q --out out.html"
 
 
+@pytest.mark.slow
 def test_bounds_by_a_proxy_are_those_of_the_library(audit, table):
     """Without groups: of cells of two columns, one of them a number in ranges."""
     code, page, said = audit(
@@ -309,6 +314,7 @@ def test_labels_that_look_alike_are_told_and_mended(audit, table):
     assert labels == ["F", "M"]
 
 
+@pytest.mark.slow
 def test_numbers_that_may_be_missing_are_told_and_mended(audit, table):
     table["age"] = np.arange(200) % 60 + 20
     table.loc[:2, "age"] = [0, 999, 999]
@@ -323,6 +329,7 @@ def test_numbers_that_may_be_missing_are_told_and_mended(audit, table):
     assert json.loads(page)["attributes"][0]["n_missing"] == 3
 
 
+@pytest.mark.slow
 def test_repeated_identifiers_are_told_and_left_out(audit, table):
     table["person_id"] = np.arange(200) // 1 - 10 * (np.arange(200) >= 190)
     table.to_csv("table.csv", index=False)
@@ -343,6 +350,7 @@ def test_columns_that_may_not_be_meant(audit, table):
     assert "column 'born' has 200 groups, each a date" in said
 
 
+@pytest.mark.slow
 def test_labels_without_one_in_common(audit, table):
     """What stands together more often may mean the same, also of some rows."""
     table["truth"] = np.where(table["y"] == 1, "repaid", "default")
@@ -505,6 +513,7 @@ def test_console_that_is_not_utf8(audit, table, monkeypatch):
 # --- what is written
 
 
+@pytest.mark.slow
 @pytest.mark.promise("Exit code 3 says that a limit is exceeded")
 def test_limits(audit):
     code, page, said = audit(f"{NUMBERS} --limit mcdp=0.001")
@@ -519,7 +528,8 @@ def test_limits(audit):
 
 
 @pytest.mark.parametrize(
-    "form", [pytest.param("html", marks=pytest.mark.slow), "md", "json"]
+    "form",
+    [*(pytest.param(form, marks=pytest.mark.slow) for form in ("html", "md")), "json"],
 )
 def test_record_of_input_and_date(audit, tmp_path, form):
     (tmp_path / "folder").mkdir()
@@ -600,7 +610,7 @@ PUBLIC = "table.csv --pos-label yes --sensitive sex,code --public-summary public
     ("columns", "rate"),
     [
         (["--y-pred", "label"], "selection"),
-        (["--y-score", "p"], "scoring"),
+        pytest.param(["--y-score", "p"], "scoring", marks=pytest.mark.slow),
     ],
 )
 def test_public_summary_is_that_of_the_function(audit, table, columns, rate):

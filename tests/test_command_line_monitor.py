@@ -59,7 +59,7 @@ def test_batches_are_added(monitor):
     ours = FairnessMonitor(mcdp, at_most=0.3)
     for day in range(3):
         table = write_batch("day.csv", day)
-        options = [*SCORES, "--limit", "0.3"] if day == 0 else []
+        options = [*SCORES, "--at-most", "0.3"] if day == 0 else []
         code, said = monitor("day.csv", options=options)
         assert code == 0
         assert "alarm: none" in said.out
@@ -68,6 +68,7 @@ def test_batches_are_added(monitor):
     assert len(state()["batches"]) == 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "metric", "smallest"),
     [
@@ -89,6 +90,7 @@ def test_options_are_those_of_the_monitor(monitor, arguments, metric, smallest):
     assert state()["monitor"] == state_of(ours)
 
 
+@pytest.mark.slow
 def test_decisions_are_read_as_in_an_audit(monitor):
     """Labels of text, a threshold in the unit of the score, rows without a label."""
     rng = np.random.default_rng(0)
@@ -137,6 +139,7 @@ def test_missing_groups(monitor, missing, labels):
     assert statistic.counts.sum() == (179 if missing == "drop" else 200)
 
 
+@pytest.mark.slow
 def test_ranges_are_those_of_the_first_batch(monitor):
     rest = ["--y-score", "p", "--sensitive", "age"]
     for day in range(2):
@@ -167,9 +170,10 @@ def test_bad_scores_name_their_line(monitor):
     assert monitor("day.csv", "--scale", "rank")[0] == 0
 
 
+@pytest.mark.slow
 def test_alarms_end_with_code_3(monitor):
     write_batch("day.csv", 0, shift=20.0, n_rows=2000)
-    code, said = monitor("day.csv", "--limit", "0.1", "--out", "picture.png")
+    code, said = monitor("day.csv", "--at-most", "0.1", "--out", "picture.png")
     assert code == 3
     assert "alarm: disparity above the limit" in said.out
     assert len(said.out.splitlines()) == 1
@@ -178,7 +182,7 @@ def test_alarms_end_with_code_3(monitor):
 
 def test_a_batch_counts_once(monitor):
     write_batch("day.csv", 0)
-    assert monitor("day.csv", "--limit", "0.5")[0] == 0
+    assert monitor("day.csv", "--at-most", "0.5")[0] == 0
     before = Path("state.json").read_bytes()
     code, said = monitor("day.csv")
     assert code == 0
@@ -192,7 +196,7 @@ def test_groups_that_cannot_be_compared(monitor):
 
 
 BAD_ARGUMENTS = [
-    (["--limit", "0.2"], "--limit must be 0.5, as in state.json"),
+    (["--at-most", "0.2"], "--at-most must be 0.5, as in state.json"),
     (["--metric", "abcc"], "--metric must be left out, as in state.json, got abcc"),
     (["--confidence-level", "0.9"], "--confidence-level must be 0.95"),
     (["--min-group-size", "5"], "--min-group-size must be 1, as in"),
@@ -209,7 +213,7 @@ BAD_ARGUMENTS = [
 def test_bad_arguments_leave_the_state(monitor):
     """Women and men would be compared with districts, scores with decisions."""
     write_batch("first.csv", 0)
-    monitor("first.csv", "--limit", "0.5")
+    monitor("first.csv", "--at-most", "0.5")
     before = Path("state.json").read_bytes()
     write_batch("day.csv", 1).assign(q=0.5, place="a").to_csv("day.csv")
     for arguments, problem in BAD_ARGUMENTS:
@@ -274,7 +278,7 @@ def test_a_cut_write_loses_and_doubles_nothing(monitor, monkeypatch, where):
 
     write_batch("first.csv", 0)
     write_batch("second.csv", 1)
-    monitor("first.csv", "--limit", "0.5")
+    monitor("first.csv", "--at-most", "0.5")
     with monkeypatch.context() as patch:
         patch.setattr(Path, "replace", stopped)
         assert monitor("second.csv")[0] == 130

@@ -486,12 +486,6 @@ FUNCTIONS = {
         mask=lambda rng, n: rng.random(n) < 0.7,
     ),
     "GroupedConfusion": call(GroupedConfusion.from_predictions, OF_CLASSES),
-    "GroupedConfusion.from_matrices": call(
-        GroupedConfusion.from_matrices,
-        matrices=confusion,
-        classes=[None, ["x", "y"]],
-        labels=[None, ["a", "b", "c"]],
-    ),
     "sum of statistics": call(add, scores=scores, sensitive_features=groups),
     "weighted_sampling": call(weighted_sampling, PLAN, exponent=[0.5]),
     "attribute_specific_sampling": call(

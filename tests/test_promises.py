@@ -3,6 +3,8 @@
 import runpy
 from pathlib import Path
 
+import pytest
+
 DOCS = Path(__file__).parents[1] / "docs"
 TABLES = runpy.run_path(str(DOCS / "_tables.py"))
 
@@ -19,6 +21,7 @@ def test_promises_are_read_from_marks():
     assert by_test["`metrics/test_confidence_interval.py::test_coverage`"] == "slow"
 
 
+@pytest.mark.slow
 def test_tables_stand_in_the_pages():
     for page, place in {
         "promises.md": "% table of promises",

@@ -6,12 +6,14 @@ import inspect
 import math
 import pkgutil
 import re
+import sys
 from functools import cached_property
 from pathlib import Path
 
 import pytest
 
 import skfair
+from skfair.metrics._spec import known_metrics
 
 PROPERTY = property | cached_property
 FILE = Path(__file__).with_name("public_names.txt")
@@ -73,6 +75,17 @@ def test_public_names_are_those_of_the_file():
         f"Public names or signatures differ from {FILE.name}:\n{found}\n"
         f"If that is meant, write the file again by '{WRITE}'."
     )
+
+
+def test_docstrings_are_short_enough_to_be_read():
+    numbers = known_metrics()
+    for line in public_lines():
+        package, _, name = line.partition("(")[0].rpartition(".")
+        value = getattr(sys.modules.get(package), name, None)
+        if not callable(value):
+            continue
+        most = 120 if value in numbers else 200 if inspect.isclass(value) else 150
+        assert len((inspect.getdoc(value) or "").splitlines()) <= most, line
 
 
 def test_packages_are_attributes_as_those_of_scikit_learn_are():

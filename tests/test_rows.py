@@ -197,11 +197,3 @@ def assert_multinomial(counts, n_draws, seed):
 @pytest.mark.parametrize("counts", [[1], [2, 1], [0, 3, 2, 0], [4, 0, 1, 3, 1]])
 def test_draws_are_multinomial(counts):
     assert_multinomial(counts, 2000, seed=0)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "counts", [[3, 2], [40, 2], [1] * 5, [2, 0, 9, 1], [1, 300], [5, 5, 5]]
-)
-def test_many_draws_are_multinomial(counts):
-    assert_multinomial(counts, 15_000, seed=1)

@@ -42,7 +42,9 @@ import pandas as pd
 from skfair._cli._groups import (
     check_labels_in_common,
     drop_missing,
+    encode_strata,
     group_columns,
+    kinds_of,
     note_odd_values,
     positive_label,
 )
@@ -233,17 +235,12 @@ def _read_limits(given: list[str]) -> tuple[dict[str, float], float | None]:
 
 
 def _kinds(given: argparse.Namespace) -> dict[str, str]:
-    """Name columns, and say what they are read as: a number, a label, or a group."""
+    """Name columns, and say what they are read as."""
     numbers = [*given.y_score, *given.group_probability, given.sample_weight]
     labels = [*given.y_pred, given.y_true]
     if given.scale == "real":
         numbers, labels = [*numbers, *labels], []
-    kinds = dict.fromkeys(numbers, "number")
-    # A column of several uses is a number, or else a label.
-    kinds |= {name: "label" for name in labels if name not in kinds}
-    groups = [*_group_columns(given), given.drop_repeated]
-    kinds |= {name: "group" for name in groups if name not in kinds}
-    return {name: kind for name, kind in kinds.items() if name is not None}
+    return kinds_of(numbers, labels, [*_group_columns(given), given.drop_repeated])
 
 
 def _group_columns(given: argparse.Namespace) -> list[str]:
@@ -320,15 +317,15 @@ def _report_of_rows(
         predicted = dict(zip(scores, predicted.values(), strict=True))
     if given.scale == "rank" and given.threshold is not None and not predicted:
         predicted = {n: (s >= given.threshold).astype(int) for n, s in scores.items()}
-    missing: Literal["drop", "group"] = "group" if given.missing == "group" else "drop"
-    size = given.min_group_size
     sensitive = {
         name: encode_groups(
-            people[name], missing=missing, rare=given.rare, min_group_size=size
+            people[name],
+            missing=given.missing,
+            rare=given.rare,
+            min_group_size=given.min_group_size,
         )
         for name in given.sensitive
     }
-    strata = pd.DataFrame({name: people[name] for name in given.control_features})
     cells = pd.DataFrame({name: people[name] for name in given.proxy}, dtype=object)
     shares, weight = given.group_probability, given.sample_weight
     return FairnessReport.from_predictions(
@@ -336,9 +333,7 @@ def _report_of_rows(
         scores or None,
         y_pred=predicted or None,
         sensitive_features=sensitive or None,
-        control_features=encode_groups(strata, missing=missing)
-        if len(strata)
-        else None,
+        control_features=encode_strata(given, people),
         group_probabilities=frame[shares] if shares else None,
         cells=cells.fillna(MISSING_LABEL) if len(cells) else None,
         sample_weight=None if weight is None else frame[weight],

@@ -13,11 +13,14 @@ from skfair._cli._options import warn
 from skfair._cli._read import Format, as_values
 from skfair._utils._text import all_digits, counted, listed
 from skfair.groups import (
+    encode_groups,
     into_ranges,
     look_of,
     sort_labels,
     suggest_edges,
 )
+
+Names = Iterable[str | None]
 
 #: From so many groups of numbers on, ranges are suggested.
 _MANY_NUMBERS = 20
@@ -76,6 +79,22 @@ def group_columns(
         which = f" of column {name!r}"
         columns[name] = into_ranges(columns[name], bins[name], which)
     return columns
+
+
+def kinds_of(numbers: Names, labels: Names, groups: Names) -> dict[str, str]:
+    """Say what columns are read as: a number or a label if that is one of the uses."""
+    kinds: dict[str, str] = {}
+    for kind, names in ("number", numbers), ("label", labels), ("group", groups):
+        for name in names:
+            if name is not None:
+                kinds.setdefault(name, kind)
+    return kinds
+
+
+def encode_strata(given: argparse.Namespace, people: Mapping[str, Any]) -> Any:
+    """Strata that an option names, None if there are none."""
+    columns = pd.DataFrame({name: people[name] for name in given.control_features})
+    return encode_groups(columns, missing=given.missing) if len(columns) else None
 
 
 def note_odd_values(given: argparse.Namespace, rows: Any, names: Sequence[str]) -> None:

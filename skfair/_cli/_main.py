@@ -10,14 +10,15 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import skfair
 from skfair._cli._audit import add_audit
 from skfair._cli._monitor import add_monitor
 from skfair._cli._options import option_of, say, warn
-from skfair._cli._verify import add_verify
+from skfair._utils._text import counted
 from skfair._utils._validation import ParameterError
+from skfair.report import verify_bundle
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -73,7 +74,7 @@ def make_parser() -> argparse.ArgumentParser:
         "--version", action="version", version=f"skfair {skfair.__version__}"
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for add in add_audit, add_monitor, add_verify:
+    for add in add_audit, add_monitor, _add_verify:
         add(commands)
     for command in commands.choices.values():
         command.set_defaults(parser=command)
@@ -99,3 +100,34 @@ class _Parser(argparse.ArgumentParser):
         if not any(text.startswith("-") for text in unknown):
             hint += " Columns have commas and no spaces between them: --sensitive a,b."
         self.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
+
+
+def _add_verify(commands: Any) -> None:
+    """Describe the command."""
+    parser = commands.add_parser(
+        "verify",
+        help="compute the numbers of a bundle again, without the rows",
+        description="Compute the numbers of a bundle that `audit --bundle` has written "
+        "again.",
+        epilog="exit codes: 0, they agree; 1, they do not, or it is no bundle; 2, it "
+        "cannot be read.",
+    )
+    parser.add_argument("directory", type=Path, help="the bundle")
+    parser.set_defaults(run=_run_verify)
+
+
+def _run_verify(given: argparse.Namespace) -> int:
+    """Verify a bundle; say what was not verified, and at last whether it agrees."""
+    if not given.directory.is_dir():
+        raise NotADirectoryError(
+            f"{given.directory} is no directory, as `skfair audit --bundle` writes."
+        )
+    check = verify_bundle(given.directory)
+    say(f"{counted(check.n_verified, 'number')} computed again from the statistics")
+    for text in check.not_verified:
+        say(f"not verified: {text}")
+    for text in check.problems:
+        warn(given, f"differs: {text}")
+    if check.ok:
+        say("agrees: page, summary and statistics")
+    return 0 if check.ok else 1

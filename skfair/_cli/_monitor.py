@@ -2,7 +2,7 @@
 
 Decisions, or scores:
   python -m skfair monitor state.json monday.csv --y-pred decision \\
-      --pos-label approved --sensitive sex --limit 0.1
+      --pos-label approved --sensitive sex --at-most 0.1
   python -m skfair monitor state.json monday.csv --y-score p --sensitive sex
 
 The first batch makes state.json, later ones are added to it. Options of later batches
@@ -22,13 +22,15 @@ import json
 import math
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import pandas as pd
 
 from skfair._cli._groups import (
     drop_missing,
+    encode_strata,
     group_columns,
+    kinds_of,
     note_odd_values,
     positive_label,
 )
@@ -59,7 +61,7 @@ from skfair.statistics._statistic import check_sealed, sealed
 _NAMES = (
     *("--y-pred", "--y-score", "--y-true", "--sensitive", "--control-features"),
     *("--pos-label", "--scale", "--threshold", "--bins", "--min-group-size"),
-    *("--replace", "--missing", "--drop-repeated", "--limit", *OF_MONITOR),
+    *("--replace", "--missing", "--drop-repeated", *OF_MONITOR),
 )
 #: Type of a state, and its entries.
 _KIND = "skfair monitor"
@@ -81,7 +83,6 @@ def add_monitor(commands: Any) -> None:
     add("state", type=Path, help="a JSON file, which the first batch makes")
     add("table", type=Path, help="the batch: .csv, .tsv, .csv.gz, .parquet or .xlsx")
     changed: dict[str, tuple[str, dict[str, Any]]] = {
-        "--limit": ("largest disparity without an alarm (default: 0)", {"type": float}),
         "--min-group-size": (
             "groups with fewer rows so far are left out and named",
             {"type": int, "default": 1},
@@ -128,7 +129,7 @@ def _add_batch(given: argparse.Namespace) -> FairnessMonitor:
     if state is None:
         monitor = FairnessMonitor(
             metric,
-            at_most=given.limit or 0.0,
+            at_most=given.at_most or 0.0,
             confidence_level=given.confidence_level,
         )
     else:
@@ -214,14 +215,12 @@ def _load(path: Path) -> dict[str, Any]:
 
 def _read(given: argparse.Namespace) -> PandasRows:
     """Read the batch, without the rows that are left out."""
-    labels = [*given.y_pred, *([] if given.y_true is None else [given.y_true])]
-    values = dict.fromkeys(labels, "label") | dict.fromkeys(given.y_score, "number")
-    groups = [*given.sensitive, *given.control_features]
-    groups += [] if given.drop_repeated is None else [given.drop_repeated]
-    kinds = dict.fromkeys(groups, "group") | values
+    groups = [*given.sensitive, *given.control_features, given.drop_repeated]
+    kinds = kinds_of(given.y_score, [*given.y_pred, given.y_true], groups)
     rows = PandasRows(given.table, kinds, format_of(given))
     rows.drop_repeated(given.drop_repeated)
-    drop_missing(given, rows, [*values])
+    values = [name for name, kind in kinds.items() if kind != "group"]
+    drop_missing(given, rows, values)
     return rows
 
 
@@ -229,7 +228,7 @@ def _update(
     monitor: FairnessMonitor, given: argparse.Namespace, rows: PandasRows
 ) -> None:
     """Add the rows of a batch; labels count as 1 if they are the positive one."""
-    frame, true, strata = rows.frame, None, None
+    frame, true = rows.frame, None
     if given.y_pred:
         values = _is_positive(given, frame[given.y_pred[0]])
     else:
@@ -239,15 +238,13 @@ def _update(
     if given.y_true is not None:
         true = _is_positive(given, frame[given.y_true])
     names = [*given.sensitive, *given.control_features]
-    people = pd.DataFrame(
-        group_columns(given, rows, names, read_bins(given.bins, names))
-    )
-    missing: Literal["drop", "group"] = "group" if given.missing == "group" else "drop"
+    people = group_columns(given, rows, names, read_bins(given.bins, names))
     groups = encode_groups(
-        people[given.sensitive], missing=missing, min_group_size=given.min_group_size
+        pd.DataFrame(people)[given.sensitive],
+        missing=given.missing,
+        min_group_size=given.min_group_size,
     )
-    if given.control_features:
-        strata = encode_groups(people[given.control_features], missing=missing)
+    strata = encode_strata(given, people)
     with collected_reasons(), rows.problems():
         monitor.update(true, values, sensitive_features=groups, control_features=strata)
 

@@ -156,6 +156,7 @@ _TABLE: dict[str, dict[str, tuple[str, dict[str, Any]]]] = {
             "demographic_parity_difference",
             {"metavar": "NAME[,OPTION=VALUE]"},
         ),
+        "--at-most": ("largest disparity without an alarm (default: 0)", _NUMBER),
         "--confidence-level": (
             "probability of no false alarm, ever",
             {**_NUMBER, "default": 0.95},
@@ -229,7 +230,6 @@ def parameter_of(option: str) -> str:
 def option_of(parameter: str) -> str:
     """Name the option of a parameter."""
     named = {parameter_of(option): option for option in _OPTIONS}
-    named["at_most"] = "--limit"
     return named.get(parameter, f"--{parameter.replace('_', '-')}")
 
 

@@ -92,9 +92,9 @@ def _unknown_columns(estimator: Any, X: Any, named: Any) -> list[Any]:
     the estimator was fitted on.
     """
     named = list(named) if isinstance(named, (list, tuple)) else [named]
-    known = getattr(estimator, "feature_names_in_", None)
+    names = getattr(estimator, "feature_names_in_", None)
     if all(isinstance(column, str) for column in named):
-        return [] if known is None else [name for name in named if name not in known]
+        return [] if names is None else [name for name in named if name not in names]
     n_known = getattr(estimator, "n_features_in_", -1)
     shape: tuple[int, ...] = getattr(X, "shape", ())
     are_positions = all(isinstance(column, numbers.Integral) for column in named)

@@ -173,13 +173,13 @@ def _in_order_of_labels(
     """Values in the order of the labels, for each attribute of the setting."""
     values: Values = {}
     _check_nested(argument, {} if setting is None else setting)
-    for name, given in (setting or {}).items():
+    for name, numbers in (setting or {}).items():
         if name not in group_sizes:
             raise ValueError(
                 f"{argument} has the unknown attribute {name!r}, expected one of "
                 f"{list(group_sizes)}, the attributes of group_sizes."
             )
-        for label, value in given.items():
+        for label, value in numbers.items():
             if label not in group_sizes[name]:
                 raise ValueError(
                     f"{argument}[{name!r}] has the unknown label {label!r}, expected "
@@ -188,7 +188,7 @@ def _in_order_of_labels(
             where = f"{argument}[{name!r}][{label!r}]"
             check_real(where, value, *limits, closed="neither")
         values[name] = np.array(
-            [given.get(label, default) for label in group_sizes[name]], dtype=float
+            [numbers.get(label, default) for label in group_sizes[name]], dtype=float
         )
     return values
 
@@ -200,11 +200,11 @@ def _check_nested(argument: str, setting: Any) -> None:
             f"{argument} must be a mapping of attribute to a mapping of label to "
             f"number, got {type(setting).__name__}."
         )
-    for name, given in setting.items():
-        if not isinstance(given, Mapping):
+    for name, numbers in setting.items():
+        if not isinstance(numbers, Mapping):
             raise TypeError(
                 f"{argument}[{name!r}] must be a mapping of label to number, got "
-                f"{type(given).__name__}."
+                f"{type(numbers).__name__}."
             )
 
 

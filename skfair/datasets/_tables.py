@@ -25,61 +25,23 @@ def data_directory() -> Path | None:
     return Path(directory) if directory else None
 
 
-def find_table(filename: str, *, source: str) -> Path:
-    """Find a file in the directory that the environment variable SKFAIR_DATA names.
-
-    For tables that have no loader of their own.
-
-    Parameters
-    ----------
-    filename : str
-        Name of the file.
-    source : str
-        Where to get the file: the error says so if it is missing.
-
-    Returns
-    -------
-    path : pathlib.Path
-        Path of the file.
-
-    Raises
-    ------
-    FileNotFoundError
-        If ``SKFAIR_DATA`` is not set, or its directory does not have the file.
-
-    Examples
-    --------
-    >>> from skfair.datasets._tables import find_table
-    >>> find_table("german.csv.gz", source="UCI")  # doctest: +SKIP
-    PosixPath('tables/german.csv.gz')
-    """
-    advice = f"Get it from {source}, and save it there under this name."
-    directory = data_directory()
-    if directory is None:
-        raise FileNotFoundError(
-            f"{filename!r} not found: set the environment variable SKFAIR_DATA to a "
-            f"directory of tables. {advice}"
-        )
-    return _existing(directory, filename, advice)
-
-
-def _existing(directory: Path, filename: str, advice: str) -> Path:
+def existing(directory: Path, filename: str, advice: str) -> Path:
     """Path of a file; `advice` ends the message if it is missing."""
     path = directory / filename
     if not path.is_file():
         tables = sorted(file.name for file in directory.glob("*.csv.gz"))
-        found = f"has {', '.join(tables)}" if tables else "has no .csv.gz file"
+        contents = f"has {', '.join(tables)}" if tables else "has no .csv.gz file"
         if not directory.is_dir():
-            found = "does not exist"
+            contents = "does not exist"
         raise FileNotFoundError(
-            f"{str(path)!r} not found: the directory {found}. {advice}"
+            f"{str(path)!r} not found: the directory {contents}. {advice}"
         )
     return path
 
 
 def read_table(directory: Path, filename: str, advice: str) -> pd.DataFrame:
     """Read a gzip-compressed CSV file; `advice` ends the message if it is missing."""
-    path = _existing(directory, filename, advice)
+    path = existing(directory, filename, advice)
     # "None" and "NA" are ordinary categories in tables like these: only an empty
     # cell is missing.
     return pd.read_csv(path, keep_default_na=False, na_values=[""])

@@ -161,18 +161,18 @@ def _check_labels(table: Any, argument: str, name: str, dtype: Any) -> None:
         check_hashable(table[name].to_list(), f"{argument}={name!r}")
 
 
-def names_of(given: Any, argument: str = "sensitive_features") -> list[str]:
+def names_of(names: Any, argument: str = "sensitive_features") -> list[str]:
     """Names of the columns of groups, or of strata."""
-    if isinstance(given, str):
-        return [given]
-    if not isinstance(given, (list, tuple)) or not given:
+    if isinstance(names, str):
+        return [names]
+    if not isinstance(names, (list, tuple)) or not names:
         raise TypeError(
             f"{argument} must be the name of a column or a list of names, got "
-            f"{shown(given)}."
+            f"{shown(names)}."
         )
-    if len(set(given)) < len(given):
-        raise ValueError(f"{argument} must be distinct columns, got {given!r}.")
-    return list(given)
+    if len(set(names)) < len(names):
+        raise ValueError(f"{argument} must be distinct columns, got {names!r}.")
+    return list(names)
 
 
 def control_names(control_features: Any) -> list[str]:
@@ -256,20 +256,20 @@ def _check_cells(cells: nw.DataFrame[Any], table: Table, n_bins: int | None) -> 
     """Raise where rows could not be counted, and leave those of weight zero out."""
     if not len(cells):
         raise ValueError("frame has 0 rows, expected at least one.")
-    found: dict[str, Floats] = {
+    columns: dict[str, Floats] = {
         name: cells[name].cast(nw.Float64()).to_numpy().astype(np.float64)
         for name in _NUMBERS
         if name in cells.columns
     }
-    keys, rows = found["key"], found["n_rows"]
-    faults = found.pop("fault", keys)
-    _check_keys(found, faults, table)
+    keys, rows = columns["key"], columns["n_rows"]
+    faults = columns.pop("fault", keys)
+    _check_keys(columns, faults, table)
     attributes = _encode_groups(cells, "group", table.sensitive, rows)
     groups, strata = join_attributes(attributes), None
     if table.control:
         strata = join_attributes(_encode_groups(cells, "stratum", table.control, rows))
-    kept = faults != _WEIGHTLESS
-    lost = (groups.sizes() > 0) & (groups[kept].sizes() == 0)
+    some = faults != _WEIGHTLESS
+    lost = (groups.sizes() > 0) & (groups[some].sizes() == 0)
     if lost.any():
         empty = [groups.labels[i] for i in np.flatnonzero(lost)]
         raise ValueError(
@@ -282,32 +282,32 @@ def _check_cells(cells: nw.DataFrame[Any], table: Table, n_bins: int | None) -> 
         return (values if table.scale == "rank" else np.clip(values, 0, largest)) + 0.0
 
     return Counted(
-        groups[kept],
-        [attribute[kept] for attribute in attributes],
-        [_read_labels(cells, table, i, rows)[kept] for i in range(len(table.classes))],
-        clip(keys[kept], 1 if n_bins is None else n_bins - 1),
-        rows[kept].astype(np.int64),
-        whole_if_exact(found.get("weight", rows)[kept]),
-        whole_if_exact(found.get("weight_squared", rows)[kept]),
-        clip(found.get("low", keys)[kept], 1),
-        clip(found.get("high", keys)[kept], 1),
-        None if strata is None else strata[kept],
+        groups[some],
+        [attribute[some] for attribute in attributes],
+        [_read_labels(cells, table, i, rows)[some] for i in range(len(table.classes))],
+        clip(keys[some], 1 if n_bins is None else n_bins - 1),
+        rows[some].astype(np.int64),
+        whole_if_exact(columns.get("weight", rows)[some]),
+        whole_if_exact(columns.get("weight_squared", rows)[some]),
+        clip(columns.get("low", keys)[some], 1),
+        clip(columns.get("high", keys)[some], 1),
+        None if strata is None else strata[some],
         n_bins,
     )
 
 
-def _check_keys(found: dict[str, Floats], keys: Floats, table: Table) -> None:
+def _check_keys(columns: dict[str, Floats], keys: Floats, table: Table) -> None:
     """Raise if rows could not be counted, and say how many."""
     faults = []
     allowed = "[0, 1]" if table.scale == "probability" else "the finite numbers"
     for fault, text in _FAULTS.items():
         at = keys == fault
         if at.any():
-            rows = int(found["n_rows"][at].sum())
+            rows = int(columns["n_rows"][at].sum())
             scores: dict[str, Any] = {"allowed": allowed}
-            if "low" in found:
-                scores["low"] = found["low"][at].min()
-                scores["high"] = found["high"][at].max()
+            if "low" in columns:
+                scores["low"] = columns["low"][at].min()
+                scores["high"] = columns["high"][at].max()
             names = {"score": table.score, "weight": table.weight}
             faults.append(text.format(n=f"{rows:,}", **names, **scores))
     if faults:
@@ -328,12 +328,12 @@ def _read_labels(
 ) -> NDArray[Any]:
     """Read true or predicted labels of aggregated rows."""
     labels, name = cells[f"class_{position}"], table.classes[position]
-    codes, found = encode_column(labels.to_native(), "drop", None, name)
+    codes, classes = encode_column(labels.to_native(), "drop", None, name)
     if (codes < 0).any():
         raise ValueError(
             f"{name!r} has {int(rows[codes < 0].sum()):,} missing "
             "labels, expected none."
         )
-    return np.array(found, dtype=None if len({*map(type, found)}) < 2 else object)[
+    return np.array(classes, dtype=None if len({*map(type, classes)}) < 2 else object)[
         codes
     ]

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 
 from skfair._utils._hints import other_names
 from skfair.inprocessing._diff_mcdp_classifier import DiffMCDPClassifier
-from skfair.inprocessing._mcdp_boosting_classifier import MCDPBoostingClassifier
-from skfair.inprocessing._mcdp_objective import MCDPObjective
+from skfair.inprocessing._mcdp_boosting_classifier import (
+    MCDPBoostingClassifier,
+    MCDPObjective,
+)
 from skfair.inprocessing._mcdp_reweighter import MCDPReweighter
 
 __all__ = [

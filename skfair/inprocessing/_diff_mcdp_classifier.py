@@ -16,10 +16,6 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags, check_array, check_random_state
 
 from skfair._comparison import PlainComparison, compare_with_plain
-from skfair._cross_fit import (
-    Array,
-    hold_out,
-)
 from skfair._mitigation import (
     FittedTable,
     Mitigator,
@@ -35,7 +31,7 @@ from skfair._penalty import (
     smooth_gap,
 )
 from skfair._rows import Rows
-from skfair._utils._arrays import Integers
+from skfair._utils._arrays import Floats, Integers
 from skfair._utils._progress import reports_tasks
 from skfair._utils._validation import (
     check_flag,
@@ -43,6 +39,7 @@ from skfair._utils._validation import (
     check_real,
 )
 from skfair.groups import Selector
+from skfair.model_selection._folds import hold_out
 
 _REMEDY = (
     "Choose a smaller strength, or more steps and larger mini-batches, with "
@@ -309,8 +306,8 @@ class DiffMCDPClassifier(
         check_training(self)
         loss = check_penalised_loss(self)
         rng = check_random_state(self.random_state)
-        given = X, y, sensitive_features, control_features, sample_weight
-        features, rows = self._prepare(*given)
+        columns = X, y, sensitive_features, control_features, sample_weight
+        features, rows = self._prepare(*columns)
         features = self._features(features)
         if rows.weight is not None:  # only rows with weight, 1 in the mean
             weighted = np.flatnonzero(rows.weight)
@@ -509,7 +506,7 @@ def batch_gradients(
     parameters: Parameters,
     X: Any,
     rows: Rows,
-    factors: Array,
+    factors: Floats,
     loss: PenalisedLoss,
     network: Any,
     rng: np.random.RandomState | None = None,
@@ -543,7 +540,7 @@ def batch_gradients(
     return record, gradients
 
 
-def _penalised_gap(scores: Array, rows: Rows, loss: PenalisedLoss) -> SmoothGap | None:
+def _penalised_gap(scores: Floats, rows: Rows, loss: PenalisedLoss) -> SmoothGap | None:
     """Gap of the scores of some rows, None where nothing is penalised."""
     codes, weights = rows.groups.codes, rows.weights
     if not loss.strength or codes.max() < 0:
@@ -597,7 +594,7 @@ def even_sizes(available: NDArray[np.intp], total: int) -> NDArray[np.intp]:
 
 def mini_batches(
     cells: NDArray[np.integer], batch_size: int, rng: np.random.RandomState
-) -> Iterator[tuple[Integers, Array]]:
+) -> Iterator[tuple[Integers, Floats]]:
     """Yield mini-batches without end: positions of rows, and factors with mean 1.
 
     Every cell has the same number of rows in a batch, unless it has fewer in all.
@@ -611,10 +608,10 @@ def mini_batches(
         everyone = np.arange(n_samples), np.ones(n_samples)
         while True:
             yield everyone
-    found = np.unique(cells)
-    if len(found) > batch_size:  # some cells would never be in a batch
-        cells, found = np.zeros(n_samples, dtype=np.intp), found[:1] * 0
-    members = [np.flatnonzero(cells == cell) for cell in found]
+    distinct = np.unique(cells)
+    if len(distinct) > batch_size:  # some cells would never be in a batch
+        cells, distinct = np.zeros(n_samples, dtype=np.intp), distinct[:1] * 0
+    members = [np.flatnonzero(cells == cell) for cell in distinct]
     available = np.array([len(rows) for rows in members])
     sizes = even_sizes(available, batch_size)
     draws = [_draws(rows, size, rng) for rows, size in zip(members, sizes, strict=True)]
@@ -632,7 +629,7 @@ def _draws(rows: Integers, size: int, rng: np.random.RandomState) -> Iterator[In
 
 
 #: Coefficients (n_in, n_out) and intercepts (n_out,) of each layer in turn.
-Parameters: TypeAlias = list[Array]
+Parameters: TypeAlias = list[Floats]
 
 #: Adam's decay rates of both moments, and the term that keeps its denominator above 0
 #: (Kingma and Ba 2015).
@@ -675,14 +672,14 @@ def forward(
         if layer < len(parameters) - 2:
             np.maximum(units, 0, out=units)
             if dropout and rng is not None:
-                kept = rng.random_sample(units.shape) >= dropout
-                units *= kept.astype(units.dtype) / units.dtype.type(1 - dropout)
+                active = rng.random_sample(units.shape) >= dropout
+                units *= active.astype(units.dtype) / units.dtype.type(1 - dropout)
         activations.append(units)
     return activations
 
 
 def backward(
-    activations: list[Any], parameters: Parameters, slopes: Array, dropout: float = 0.0
+    activations: list[Any], parameters: Parameters, slopes: Floats, dropout: float = 0.0
 ) -> Parameters:
     """Return the gradient of a loss, given its derivatives in the logits (`slopes`)."""
     gradients: Parameters = [np.empty(0)] * len(parameters)
@@ -699,7 +696,7 @@ def backward(
     return gradients
 
 
-def log_losses(logits: Array, y: NDArray[Any]) -> Array:
+def log_losses(logits: Floats, y: NDArray[Any]) -> Floats:
     """Log-loss of each row, for labels 0 and 1."""
     return np.logaddexp(0, logits) - y * logits
 

@@ -11,11 +11,11 @@ from sklearn.utils import Bunch
 from sklearn.utils.metaestimators import available_if
 
 from skfair._comparison import PlainComparison, compare_with_plain
-from skfair._cross_fit import params_of_rows, take_rows
 from skfair._mitigation import fit_all, route_fit_params, weight_keyword
-from skfair._rows import Rows
+from skfair._rows import Rows, take_rows
 from skfair._utils._arrays import Floats, Integers
 from skfair._utils._validation import count_rows
+from skfair.model_selection._folds import params_of_rows
 from skfair.postprocessing._score_map import Performance
 from skfair.postprocessing._unaware_post_processor import GroupPredictor
 

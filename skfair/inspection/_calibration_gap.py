@@ -83,26 +83,8 @@ class CalibrationGapDisplay(PredictionsDisplay):
     sensitive_names: Sequence[str] = ()
     name: str | None = None
 
-    def plot(self, ax: Axes | None = None, *, name: str | None = None) -> Self:
-        """Draw the display.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            Where to draw. None makes a new figure.
-        name : str, default=None
-            Title of the axes. None stands for the display's own.
-
-        Returns
-        -------
-        CalibrationGapDisplay
-
-        Raises
-        ------
-        ImportError
-            If matplotlib is not installed.
-        """
-        self._begin(ax)
+    def _draw(self) -> Axes:
+        """Draw the display on its axes."""
         at = self.curves[:, self.scores == self.score]
         pair = [] if not at.size else [int(at.argmin()), int(at.argmax())]
         few = len(self.labels) <= _drawing.MAX_GROUPS
@@ -136,11 +118,13 @@ class CalibrationGapDisplay(PredictionsDisplay):
             ylabel="Outcomes minus scores, up to the score",
             xlim=(0, 1),
         )
-        self._write_title(self.ax_, name)
+        return self.ax_
+
+    def _draw_legend(self, *, may_grow: bool) -> None:
+        """Draw the legend in a corner without curves."""
         heading = _drawing.names_text(self.sensitive_names)
         corners = ["upper left", "lower left", "upper right", "lower right"]
-        _drawing.legend_in_corner(self.ax_, heading, corners, may_grow=ax is None)
-        return self
+        _drawing.legend_in_corner(self.ax_, heading, corners, may_grow=may_grow)
 
     @classmethod
     @warns_if_reordered

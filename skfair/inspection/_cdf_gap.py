@@ -233,9 +233,7 @@ class CDFGapDisplay(PredictionsDisplay):
                 self.scores[i],
                 *bounds[i],
                 step="post",
-                color=_drawing.group_style(position)["color"],
-                alpha=0.25,
-                linewidth=0,
+                **_drawing.band_style(position, 0.25),
                 zorder=2,
                 label=None if position else text,
             )

@@ -68,42 +68,29 @@ class DCPDisplay(PredictionsDisplay):
     max_groups: int = 20
     name: str | None = None
 
-    def plot(self, ax: Axes | None = None, *, name: str | None = None) -> Self:
-        """Draw the display.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            Where to draw; the interval is drawn above it. None makes a new figure.
-        name : str, default=None
-            Title of the axes. None stands for the display's own.
-
-        Returns
-        -------
-        DCPDisplay
-
-        Raises
-        ------
-        ImportError
-            Without matplotlib.
-        ValueError
-            If DCP is undefined, or `max_groups` is no positive integer.
-        """
+    def _size(self) -> tuple[float, float]:
+        """Check what is drawn, and return the size of the figure."""
         max_groups = check_integer("max_groups", self.max_groups, 1)
         if np.isnan(self.result.upper):
             raise ValueError(
                 "result must be defined, got nan bounds: a group is absent or too "
                 "small."
             )
-        n_shown = min(len(self.result.groups), max_groups)
-        size = max(4.5, 0.8 * len(self.result.classes)), 0.3 * n_shown
-        self._begin(ax, (size[0] + 1.5, 2.2 + size[1]))
+        width = max(4.5, 0.8 * len(self.result.classes))
+        self._least_size = width, 0.3 * min(len(self.result.groups), max_groups)
+        return width + 1.5, 2.2 + self._least_size[1]
+
+    def _draw(self) -> Axes:
+        """Draw the cells, and the interval above them, which has the title."""
+        n_shown = min(len(self.result.groups), self.max_groups)
         self.cells_ = self._draw_cells(n_shown)
         self.interval_ax_, self.interval_line_ = self._draw_interval()
-        self._write_title(self.interval_ax_, name)
-        if ax is None:
-            _drawing.keep_size(self.ax_, size)
-        return self
+        return self.interval_ax_
+
+    def _draw_legend(self, *, may_grow: bool) -> None:
+        """Enlarge a new figure until cells have their size; there is no legend."""
+        if may_grow:
+            _drawing.keep_size(self.ax_, self._least_size)
 
     def _draw_cells(self, n_shown: int) -> QuadMesh:
         """Draw one cell for each group and true class, shaded and labelled by eta."""

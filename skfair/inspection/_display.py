@@ -84,6 +84,44 @@ class Display(MadeByClassMethods):
             plt.close(figure)
         return buffer.getvalue()
 
+    def plot(self, ax: Any = None, *, name: str | None = None) -> Self:
+        """Draw the display.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw. None makes a new figure, as large as the display needs.
+        name : str, default=None
+            Title of the axes. None stands for the display's own.
+
+        Returns
+        -------
+        Display
+            This display.
+
+        Raises
+        ------
+        ImportError
+            Without matplotlib.
+        ValueError
+            If there is nothing to draw.
+        """
+        self._begin(ax, self._size())
+        self._write_title(self._draw(), name)
+        self._draw_legend(may_grow=ax is None)
+        return self
+
+    def _size(self) -> tuple[float, float] | None:
+        """Width and height of a new figure in inches, None for matplotlib's own."""
+        return None
+
+    def _draw(self) -> Axes:
+        """Draw the display on its axes, and return those that have the title."""
+        raise NotImplementedError
+
+    def _draw_legend(self, *, may_grow: bool) -> None:
+        """Draw the legend, for which the figure may grow."""
+
     def _begin(
         self, ax: Axes | None, figsize: tuple[float, float] | None = None
     ) -> None:

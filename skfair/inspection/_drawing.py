@@ -85,6 +85,18 @@ def group_style(position: int) -> dict[str, Any]:
     }
 
 
+def mark_style(style: int, color: str = INK, linewidth: float = 1.2) -> dict[str, Any]:
+    """Keywords of a line that marks a value, with the line style at a position."""
+    linestyle = LINE_STYLES[style]
+    return {"color": color, "linestyle": linestyle, "linewidth": linewidth}
+
+
+def band_style(position: int, alpha: float) -> dict[str, Any]:
+    """Keywords of the band of the group or curve at a position."""
+    color = COLORS[position % MAX_GROUPS]
+    return {"color": color, "alpha": alpha, "linewidth": 0}
+
+
 def plain_text(value: Any, max_length: int | None = None) -> str:
     """Text on one line that matplotlib shows as it is, never as mathematics.
 

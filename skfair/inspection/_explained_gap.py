@@ -16,7 +16,6 @@ from scipy.sparse import csr_array
 from sklearn.model_selection import StratifiedKFold
 from sklearn.utils import check_random_state
 
-from skfair._cross_fit import cross_fit
 from skfair._rows import Rows
 from skfair._utils._arrays import Bools, Floats, Integers, quotients
 from skfair._utils._results import TableResult
@@ -33,6 +32,7 @@ from skfair.inspection import _drawing
 from skfair.inspection._display import Display
 from skfair.metrics import abcc, demographic_parity_difference, mcdp
 from skfair.metrics._resampling import check_seed, evaluate
+from skfair.model_selection._folds import cross_fit
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

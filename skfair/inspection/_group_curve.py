@@ -115,39 +115,17 @@ class GroupCurveDisplay(PredictionsDisplay):
     sensitive_names: Sequence[str] = ()
     name: str | None = None
 
-    def plot(self, ax: Axes | None = None, *, name: str | None = None) -> Self:
-        """Draw the display.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            Where to draw. None makes a new figure.
-        name : str, default=None
-            Title of the axes. None stands for the display's own.
-
-        Returns
-        -------
-        GroupCurveDisplay
-
-        Raises
-        ------
-        ImportError
-            Without matplotlib.
-        """
-        self._begin(ax)
+    def _draw(self) -> Axes:
+        """Draw the display on its axes."""
         values = self.areas["value"].to_numpy()
         coloured = list(range(len(values)))
         if len(values) > _drawing.MAX_GROUPS:
             coloured = [int(np.nanargmin(values)), int(np.nanargmax(values))]
         self.reference_line_ = None
         if self.kind != "precision_recall":
-            (self.reference_line_,) = self.ax_.plot(
-                [0, 1],
-                [0, 1],
-                color=_drawing.SHADE,
-                linestyle=_drawing.LINE_STYLES[2],
-                label="No skill" if self.kind == "roc" else "Calibrated",
-            )
+            text = "No skill" if self.kind == "roc" else "Calibrated"
+            style = _drawing.mark_style(2, _drawing.SHADE, 1.5)
+            (self.reference_line_,) = self.ax_.plot([0, 1], [0, 1], **style, label=text)
         self.lines_ = _drawing.draw_group_lines(
             self.ax_,
             [(curve["x"], curve["y"]) for curve in self.curves],
@@ -161,28 +139,22 @@ class GroupCurveDisplay(PredictionsDisplay):
         self.bands_ = []
         for position, group in enumerate(coloured if self.bands is not None else []):
             band = self.bands[group]  # type: ignore[index]
-            self.bands_.append(
-                self.ax_.fill_between(
-                    band["x"],
-                    band["lower"],
-                    band["upper"],
-                    color=_drawing.group_style(position)["color"],
-                    alpha=0.15,
-                    linewidth=0,
-                    label=None
-                    if position
-                    else f"{self.confidence_level:.4g} band, each group alone",
-                )
-            )
-        xlabel, ylabel, what = _TEXTS[self.kind]
+            text = f"{self.confidence_level:.4g} band, each group alone"
+            ends = band["x"], band["lower"], band["upper"]
+            style = _drawing.band_style(position, 0.15)
+            look = style | {"label": None if position else text}
+            self.bands_.append(self.ax_.fill_between(*ends, **look))
+        xlabel, ylabel, _ = _TEXTS[self.kind]
         self.ax_.set(xlabel=xlabel, ylabel=ylabel, xlim=(0, 1), ylim=(0, 1.01))
-        self._write_title(self.ax_, name)
-        heading = [_drawing.names_text(self.sensitive_names), what]
+        return self.ax_
+
+    def _draw_legend(self, *, may_grow: bool) -> None:
+        """Draw the legend with the areas."""
+        heading = [_drawing.names_text(self.sensitive_names), _TEXTS[self.kind][2]]
         if self.confidence_level is not None:
-            heading[1] = f"{what}, {self.confidence_level:.4g} interval"
+            heading[1] = f"{heading[1]}, {self.confidence_level:.4g} interval"
         text = "\n".join(line for line in heading if line)
-        _drawing.legend_outside(self.ax_, text, may_grow=ax is None)
-        return self
+        _drawing.legend_outside(self.ax_, text, may_grow=may_grow)
 
     def _text_of(self, group: int) -> str:
         """Legend entry of a group: its rows, and its area with the interval."""

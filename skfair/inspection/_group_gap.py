@@ -100,27 +100,13 @@ class GroupGapDisplay(PredictionsDisplay):
         parts = self.report["weight"] * self.report["gap"] * self.report["tail_share"]
         return float(parts.sum() / (1 - self.alpha))
 
-    def plot(self, ax: Axes | None = None, *, name: str | None = None) -> Self:
-        """Draw the display.
+    def _size(self) -> tuple[float, float]:
+        """Width and height of a new figure in inches."""
+        return 7, _FRAME + rows_height(self.report, _ROW)
 
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            Where to draw. None makes a new figure, as high as its groups need.
-        name : str, default=None
-            Title of the axes. None stands for the display's own.
-
-        Returns
-        -------
-        GroupGapDisplay
-
-        Raises
-        ------
-        ImportError
-            Without matplotlib.
-        """
+    def _draw(self) -> Axes:
+        """Draw the display on its axes."""
         n_groups, named = len(self.report), len(self.report) <= _MAX_NAMED
-        self._begin(ax, (7, _FRAME + self.rows_height(_ROW)))
         ranks = np.arange(1, n_groups + 1)
         in_tail = self.report["in_tail"].to_numpy(dtype=bool)
         self.tail_area_ = None
@@ -147,13 +133,14 @@ class GroupGapDisplay(PredictionsDisplay):
         )
         self.points_ = self._draw_points(ranks, in_tail)
         self._label_axes(ranks)
-        self._write_title(self.ax_, name)
-        if ax is None:
+        return self.ax_
+
+    def _draw_legend(self, *, may_grow: bool) -> None:
+        """Draw the legend outside the axes, since groups leave no corner free."""
+        if may_grow:
             _drawing.keep_size(self.ax_, _LEAST_SIZE)
         self._name_columns()
-        # Outside the axes, since groups leave no corner free.
-        _drawing.legend_outside(self.ax_, None, may_grow=ax is None)
-        return self
+        _drawing.legend_outside(self.ax_, None, may_grow=may_grow)
 
     def _draw_points(self, ranks: Integers, in_tail: Bools) -> list[Line2D]:
         """Mark each group; marks are filled in the tail and hollow outside it."""
@@ -192,20 +179,7 @@ class GroupGapDisplay(PredictionsDisplay):
             ylim=(len(report) + 0.5, 0.5),
         )
         if len(report) <= _MAX_NAMED:
-            self.ax_.set_yticks(ranks, self._group_names())
-
-    def _group_names(self) -> list[str]:
-        """Names and sizes of the groups, long ones on several lines."""
-        groups = zip(self.report.index, self.report["size"], strict=True)
-        texts = [_drawing.group_text(label, int(size)) for label, size in groups]
-        return [_drawing.folded(text, _LETTERS_OF_NAME) for text in texts]
-
-    def rows_height(self, of_row: float) -> float:
-        """Height of the axes for groups whose names have lines of a height."""
-        if len(self.report) > _MAX_NAMED:
-            return _HEIGHT
-        lines = max(name.count("\n") + 1 for name in self._group_names())
-        return of_row * len(self.report) * (1 + _LINE * (lines - 1))
+            self.ax_.set_yticks(ranks, _group_names(report))
 
     def _name_columns(self) -> None:
         """Write the sensitive columns along the y-axis, in lines that fit beside it."""
@@ -330,3 +304,18 @@ array-like of shape (n_groups,), default="uniform"
             name=name,
         )
         return display.plot(ax)
+
+
+def _group_names(report: pd.DataFrame) -> list[str]:
+    """Names and sizes of the groups, long ones on several lines."""
+    groups = zip(report.index, report["size"], strict=True)
+    texts = [_drawing.group_text(label, int(size)) for label, size in groups]
+    return [_drawing.folded(text, _LETTERS_OF_NAME) for text in texts]
+
+
+def rows_height(report: pd.DataFrame, of_row: float) -> float:
+    """Height of axes for groups whose names have lines of a height."""
+    if len(report) > _MAX_NAMED:
+        return _HEIGHT
+    lines = max(name.count("\n") + 1 for name in _group_names(report))
+    return of_row * len(report) * (1 + _LINE * (lines - 1))

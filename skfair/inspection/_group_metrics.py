@@ -106,12 +106,12 @@ class GroupMetricsDisplay(PredictionsDisplay):
         self.intervals_: list[Any] = []
         self.everyone_: list[Any] = []
         for panel, (metric, table) in zip(self.axes_, tables.items(), strict=True):
-            self._draw(panel, metric, table)
+            self._draw_metric(panel, metric, table)
         self._write_title(self.axes_[0], name)
         _drawing.legend_outside(self.axes_[-1], None, may_grow=ax is None)
         return self
 
-    def _draw(self, ax: Axes, metric: str, table: pd.DataFrame) -> None:
+    def _draw_metric(self, ax: Axes, metric: str, table: pd.DataFrame) -> None:
         """Draw the groups of one metric."""
         ranks = np.arange(len(table))
         everyone = ax.vlines(

@@ -178,18 +178,11 @@ class MADDDisplay(PredictionsDisplay):
             linewidth=0,
             label=f"Most stable from {low:.3g} to {high:.3g}",
         )
-        self.h_sup_line_ = ax.axvline(
-            result.h_sup,
-            color=_drawing.INK,
-            linestyle=_drawing.LINE_STYLES[2],
-            label=f"Best order of magnitude, h_sup = {result.h_sup:.3g}",
-        )
-        self.madd_line_ = ax.axhline(
-            result.value,
-            color=_drawing.INK,
-            linewidth=1.5,
-            label=f"MADD = {result.value:.3f} (mean of the interval)",
-        )
+        text = f"Best order of magnitude, h_sup = {result.h_sup:.3g}"
+        dotted, plain = (_drawing.mark_style(n, linewidth=1.5) for n in (2, 0))
+        self.h_sup_line_ = ax.axvline(result.h_sup, **dotted, label=text)
+        text = f"MADD = {result.value:.3f} (mean of the interval)"
+        self.madd_line_ = ax.axhline(result.value, **plain, label=text)
 
     def _draw_null(self, ax: Axes) -> list[Any]:
         """Draw the mean and the 95 % quantile of the null distribution, if any."""
@@ -197,19 +190,14 @@ class MADDDisplay(PredictionsDisplay):
         if null is None:
             return []
         times = f"Groups permuted {len(null):,} times"
-        drawn = (
-            ("mean", null.mean(), _drawing.LINE_STYLES[1]),
-            ("0.95 quantile", np.quantile(null, 0.95), _drawing.LINE_STYLES[3]),
-        )
+        drawn = ("mean", null.mean(), 1), ("0.95 quantile", np.quantile(null, 0.95), 3)
         return [
             ax.axhline(
                 value,
-                color=_drawing.COLORS[4],
-                linestyle=line_style,
-                linewidth=1.5,
+                **_drawing.mark_style(style, _drawing.COLORS[4], 1.5),
                 label=f"{times}: {text} {value:.3f}",
             )
-            for text, value, line_style in drawn
+            for text, value, style in drawn
         ]
 
     def _scale_search(self, ax: Axes) -> None:

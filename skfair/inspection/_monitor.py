@@ -88,26 +88,8 @@ class MonitorDisplay(Display):
     change_time: ConfidenceInterval | None = None
     name: str | None = None
 
-    def plot(self, ax: Axes | None = None, *, name: str | None = None) -> Self:
-        """Draw the display.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            Where to draw. None makes a new figure.
-        name : str, default=None
-            Title of the axes. None stands for the display's own.
-
-        Returns
-        -------
-        MonitorDisplay
-
-        Raises
-        ------
-        ImportError
-            If matplotlib is not installed.
-        """
-        self._begin(ax)
+    def _draw(self) -> Axes:
+        """Draw the display on its axes."""
         level = f"{self.confidence_level:.4g} interval at all looks"
         self.recent_line_, self.recent_band_ = self._draw_looks(
             "recent", "recent_lower", "recent_upper", 2, "Recent rows", None
@@ -115,24 +97,22 @@ class MonitorDisplay(Display):
         self.line_, self.band_ = self._draw_looks(
             "value", "lower", "upper", 0, "All rows so far", level
         )
-        self.limit_line_ = self.ax_.axhline(
-            self.at_most,
-            color=_drawing.INK,
-            linestyle=_drawing.LINE_STYLES[1],
-            linewidth=1.2,
-            label=f"At most {self.at_most:.4g} allowed",
-        )
+        text = f"At most {self.at_most:.4g} allowed"
+        style = _drawing.mark_style(1)
+        self.limit_line_ = self.ax_.axhline(self.at_most, **style, label=text)
         self.alarm_line_ = self._draw_alarm("alarm", "Alarm", 1, 0)
         self.change_line_ = self._draw_alarm("change_alarm", "Alarm of a change", 2, 2)
         self.change_span_ = self._draw_change()
         self.ax_.set(xlabel="Rows so far", ylabel=_drawing.metric_text(self.metric))
-        self._write_title(self.ax_, name)
+        return self.ax_
+
+    def _draw_legend(self, *, may_grow: bool) -> None:
+        """Draw the legend above the curves."""
         ends = self.history[["upper", "recent_upper"]].astype(float)
         highest = max(self.at_most, float(ends.max().max()))
         if not highest > 0:  # nan, while the metric is undefined
             highest = 1.0
         _drawing.legend_above_data(self.ax_, None, highest, 1.05)
-        return self
 
     def _draw_looks(
         self, value: str, low: str, high: str, color: int, label: str, interval: Any
@@ -148,16 +128,9 @@ class MonitorDisplay(Display):
             markersize=4,
             label=label,
         )
-        band = self.ax_.fill_between(
-            looks["n_rows"],
-            looks[low],
-            looks[high],
-            color=_drawing.COLORS[color],
-            alpha=0.15,
-            linewidth=0,
-            label=interval,
-        )
-        return line, band
+        style = _drawing.band_style(color, 0.15)
+        ends = looks["n_rows"], looks[low], looks[high]
+        return line, self.ax_.fill_between(*ends, **style, label=interval)
 
     def _draw_change(self) -> Any:
         """Mark the rows with which the change may have begun, if there was one."""
@@ -179,13 +152,9 @@ class MonitorDisplay(Display):
         first = alarms.iloc[0]
         stratum = first.get("stratum") if column == "alarm" else None
         where = "" if stratum is None else f", in {label_text(stratum)}"
-        return self.ax_.axvline(
-            first["n_rows"],
-            color=_drawing.COLORS[color],
-            linestyle=_drawing.LINE_STYLES[style],
-            linewidth=1.2,
-            label=f"{name}, after {first['n_rows']:,} rows{where}",
-        )
+        text = f"{name}, after {first['n_rows']:,} rows{where}"
+        look = _drawing.mark_style(style, _drawing.COLORS[color])
+        return self.ax_.axvline(first["n_rows"], **look, label=text)
 
     @classmethod
     def from_monitor(

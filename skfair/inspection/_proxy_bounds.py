@@ -81,26 +81,8 @@ class ProxyBoundsDisplay(Display):
     metric: str
     name: str | None = None
 
-    def plot(self, ax: Axes | None = None, *, name: str | None = None) -> Self:
-        """Draw the display.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            Where to draw. None makes a new figure.
-        name : str, default=None
-            Title of the axes. None stands for the display's own.
-
-        Returns
-        -------
-        ProxyBoundsDisplay
-
-        Raises
-        ------
-        ImportError
-            If matplotlib is not installed.
-        """
-        self._begin(ax)
+    def _draw(self) -> Axes:
+        """Draw the display on its axes."""
         low, high = self.unbounded
         self.band_ = self.ax_.fill_between(
             self.odds_ratio,
@@ -113,30 +95,18 @@ class ProxyBoundsDisplay(Display):
         unbounded = f"Any odds ratio: {number(low)} to {number(high)}"
         self.unbounded_lines_ = [
             self.ax_.axhline(
-                end,
-                color=_drawing.COLORS[0],
-                linestyle=_drawing.LINE_STYLES[2],
-                label=label,
+                end, **_drawing.mark_style(2, _drawing.COLORS[0], 1.5), label=label
             )
             for end, label in ((low, unbounded), (high, None))
         ]
-        limit = f"{self.limit:.4g}"
         self.limit_line_ = self.ax_.axhline(
-            self.limit,
-            color=_drawing.INK,
-            linestyle=_drawing.LINE_STYLES[1],
-            linewidth=1.2,
-            label=f"Limit {limit}",
+            self.limit, **_drawing.mark_style(1), label=f"Limit {self.limit:.4g}"
         )
         self.tipping_line_ = None
         if self.tipping <= self.odds_ratio[-1]:
-            ratio = f"{self.tipping:.3g}"
-            self.tipping_line_ = self.ax_.axvline(
-                self.tipping,
-                color=_drawing.COLORS[1],
-                linewidth=1.2,
-                label=f"The limit is possible from {ratio} on",
-            )
+            text = f"The limit is possible from {self.tipping:.3g} on"
+            style = _drawing.mark_style(0, _drawing.COLORS[1])
+            self.tipping_line_ = self.ax_.axvline(self.tipping, **style, label=text)
         self.ax_.set(
             xscale="log",
             xlim=(1, self.odds_ratio[-1]),
@@ -148,9 +118,12 @@ class ProxyBoundsDisplay(Display):
         ]
         self.ax_.set_xticks(ticks, [f"{tick:g}" for tick in ticks], minor=False)
         self.ax_.set_xticks([], minor=True)
-        self._write_title(self.ax_, name)
-        _drawing.legend_above_data(self.ax_, None, max(high, self.limit), 1.05)
-        return self
+        return self.ax_
+
+    def _draw_legend(self, *, may_grow: bool) -> None:
+        """Draw the legend above the bounds."""
+        highest = max(self.unbounded[1], self.limit)
+        _drawing.legend_above_data(self.ax_, None, highest, 1.05)
 
     @classmethod
     def from_result(

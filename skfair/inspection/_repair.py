@@ -168,11 +168,7 @@ class RepairDisplay(Display):
             for i, (column, label) in enumerate(_CURVES.items())
         ]
         self.level_line_ = ax.axvline(
-            amount,
-            color=_drawing.INK,
-            linewidth=1.2,
-            linestyle=_drawing.LINE_STYLES[3],
-            label=f"{name_of_x} = {amount:.3g}",
+            amount, **_drawing.mark_style(3), label=f"{name_of_x} = {amount:.3g}"
         )
         self.error_band_ = None
         if self.standard_error is not None:

@@ -111,26 +111,11 @@ class TradeOffDisplay(Display):
     n_hidden: int = 0
     name: str | None = None
 
-    def plot(self, ax: Axes | None = None, *, name: str | None = None) -> Self:
-        """Draw the display.
+    def _size(self) -> tuple[float, float]:
+        return 6, 4.8
 
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            Where to draw. None makes a new figure.
-        name : str, default=None
-            Title of the axes. None stands for the display's own.
-
-        Returns
-        -------
-        TradeOffDisplay
-
-        Raises
-        ------
-        ImportError
-            Without matplotlib.
-        """
-        self._begin(ax, figsize=(6, 4.8))
+    def _draw(self) -> Axes:
+        """Draw the display on its axes."""
         points = self.candidates[["fairness", "performance"]].set_axis(
             ["x", "y"], axis=1
         )
@@ -139,9 +124,8 @@ class TradeOffDisplay(Display):
         self._draw_candidates(points)
         self.tolerance_line_, self.limit_line_ = self._draw_thresholds()
         self.chosen_point_ = self._draw_chosen(points)
-        self._write_title(self.ax_, name)
-        self._label_axes(may_grow=ax is None)
-        return self
+        self._label_axes()
+        return self.ax_
 
     @property
     def _negated(self) -> bool:
@@ -199,12 +183,7 @@ class TradeOffDisplay(Display):
     def _draw_thresholds(self) -> tuple[Line2D | None, Line2D | None]:
         """Mark the least performance and the largest disparity that were allowed."""
         tolerance_line = limit_line = None
-        style: dict[str, Any] = {
-            "color": _drawing.INK,
-            "linestyle": _drawing.LINE_STYLES[1],
-            "linewidth": 1.2,
-            "zorder": 1.8,
-        }
+        style = _drawing.mark_style(1) | {"zorder": 1.8}
         least = self.least_performance
         if least is not None and np.isfinite(least):
             text = f"Within the tolerance: at least {least:.4g}"
@@ -234,8 +213,8 @@ class TradeOffDisplay(Display):
         )
         return mark
 
-    def _label_axes(self, *, may_grow: bool) -> None:
-        """Label the axes, and draw the legend outside them."""
+    def _label_axes(self) -> None:
+        """Label the axes; fairer is further to the left."""
         fairness = _drawing.metric_text(self.fairness.removeprefix("neg_"))
         direction = "smaller" if self._negated else "larger"
         self.ax_.set(
@@ -244,10 +223,12 @@ class TradeOffDisplay(Display):
         )
         if not self._negated:
             self.ax_.xaxis.set_inverted(True)
+
+    def _draw_legend(self, *, may_grow: bool) -> None:
+        """Draw the legend outside the axes, since candidates leave no corner free."""
         heading = f"{len(self.candidates):,} candidates"
         if self.n_hidden:
             heading += f", {self.n_hidden:,} not drawn"
-        # Outside the axes, since candidates leave no corner free.
         _drawing.legend_outside(self.ax_, heading, may_grow=may_grow)
 
     @classmethod

@@ -40,14 +40,15 @@ def area(gap: Gap, largest: float = 1.0) -> float:
     return min(largest, area)  # rounding may exceed 1, the largest of probabilities
 
 
-def bound_areas(statistic: GroupedScores) -> BoundPairs:
+def bound_areas(statistic: GroupedScores, largest: float = 1.0) -> BoundPairs:
     """Bound the area of pairs of groups by their CDFs at some of the scores.
 
     Between two of these a CDF lies between its values before the first and before the
     second one. Pairs of many groups are bounded by distances from everyone.
     """
     if statistic.n_groups > MANY_GROUPS:
-        return sums_of_distances(area)(statistic)
+        measure = partial(area, largest=largest)
+        return sums_of_distances(measure, largest)(statistic)
     scores, before, after = statistic._shares_between
     widths = np.diff(scores)
 
@@ -65,9 +66,12 @@ def locate_abcc(
     scale: AnyScale = "probability",
 ) -> Located:
     """Locate the largest area between two CDFs."""
-    measure = partial(area, largest=math.inf) if scale == "real" else area
+    largest = math.inf if scale == "real" else 1.0
     return largest_gap(
-        statistic, measure=measure, multigroup=multigroup, bounds_of=bound_areas
+        statistic,
+        measure=partial(area, largest=largest),
+        multigroup=multigroup,
+        bounds_of=partial(bound_areas, largest=largest),
     )
 
 
@@ -79,10 +83,10 @@ def pairs_of_abcc(
     scale: AnyScale = "probability",
 ) -> PairGaps:
     """Areas between the cumulative curves of all pairs of groups."""
-    measure = partial(area, largest=math.inf) if scale == "real" else area
-    return pairs_of_gaps(
-        statistic, multigroup, among, measure, _areas_apart, bound_areas
-    )
+    largest = math.inf if scale == "real" else 1.0
+    measure = partial(area, largest=largest)
+    bounds_of = partial(bound_areas, largest=largest)
+    return pairs_of_gaps(statistic, multigroup, among, measure, _areas_apart, bounds_of)
 
 
 def _areas_apart(scores: Floats, cdfs: Floats, multigroup: Multigroup) -> Floats:

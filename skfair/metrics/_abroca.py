@@ -252,8 +252,8 @@ def _lacks_rows(
     if len(classes) < 2:
         warn_undefined("abroca", f"all rows have the true label {classes[0]!r}")
         return True
-    kept, codes, _, sizes = drop_weightless(positive, groups, sample_weight)
-    cells = codes * np.intp(2) + kept
+    positive_rows, codes, _, sizes = drop_weightless(positive, groups, sample_weight)
+    cells = codes * np.intp(2) + positive_rows
     counts = np.bincount(cells, minlength=2 * len(sizes)).reshape(-1, 2)
     return warn_if_labels_are_few(
         "abroca", groups.labels, classes, counts, groups.min_group_size

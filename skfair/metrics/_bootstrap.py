@@ -191,8 +191,8 @@ def resamples(rows: Drawn, generator: np.random.Generator) -> Callable[[], Drawn
     if rows.parts:
         return partial(rows.resampled, generator)
     # A resample of weight zero has no value.
-    kept = rows.rows[rows.rows.that_count()]
-    return lambda: Drawn(kept[kept.draw(generator)])
+    counting = rows.rows[rows.rows.that_count()]
+    return lambda: Drawn(counting[counting.draw(generator)])
 
 
 def resamples_of_all(rows: Sequence[Drawn], seed: Any) -> Callable[[], list[Drawn]]:
@@ -202,15 +202,15 @@ def resamples_of_all(rows: Sequence[Drawn], seed: Any) -> Callable[[], list[Draw
     """
     first = rows[0].rows
     if first.n is not None:
-        draws = [resamples(one, check_seed(seed)) for one in rows]
+        draws = [resamples(part, check_seed(seed)) for part in rows]
         return lambda: [draw() for draw in draws]
-    kept, generator = first[first.that_count()], check_seed(seed)
+    counting, generator = first[first.that_count()], check_seed(seed)
 
     def draw_all() -> list[Drawn]:
-        assert kept.position is not None
-        drawn = kept.position[kept.draw(generator)]
+        assert counting.position is not None
+        drawn = counting.position[counting.draw(generator)]
         n = np.bincount(drawn, minlength=len(first))
-        return [replace(one, rows=one.rows.times(n)) for one in rows]
+        return [replace(part, rows=part.rows.times(n)) for part in rows]
 
     return draw_all
 

@@ -127,12 +127,12 @@ def locate_curves(statistic: Steps, *, multigroup: Multigroup = "pairwise") -> L
     """Locate the largest difference of two curves C, and both curves there."""
     value, score, heights = largest_curve_gap(statistic, multigroup)
     everyone = float(statistic.shares @ heights)
-    found = locate_largest(value, heights, everyone, multigroup)
-    if found.pair[0] == found.pair[1]:
-        found = found._replace(pair=(0, 1), figures=(heights[0], heights[1]))
+    located = locate_largest(value, heights, everyone, multigroup)
+    if located.pair[0] == located.pair[1]:
+        located = located._replace(pair=(0, 1), figures=(heights[0], heights[1]))
     if math.isnan(score):
         score = float(statistic.scores[0])
-    return found._replace(score=score)
+    return located._replace(score=score)
 
 
 def pairs_of_curves(

@@ -13,12 +13,18 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 
-from skfair._utils._arrays import Floats
+from skfair._utils._arrays import Floats, quotients
 from skfair._utils._results import Result
 from skfair._utils._text import shown
-from skfair._utils._validation import AnyScale, Scale, check_choice, check_real
+from skfair._utils._validation import (
+    AnyScale,
+    Scale,
+    check_choice,
+    check_real,
+    check_weights,
+)
 from skfair._utils._warnings import warns_if_reordered
-from skfair.groups import Codes, positions_in, resolve_groups
+from skfair.groups import positions_in, resolve_groups, sum_by_code
 from skfair.metrics._abcc import abcc
 from skfair.metrics._cvar_fairness import cvar_fairness
 from skfair.metrics._evaluate import check_shared
@@ -93,9 +99,6 @@ from skfair.statistics import (
 )
 from skfair.statistics._grouped_confusion import encode_classes
 from skfair.statistics._grouped_scores import pooled_ranks
-
-#: Groups up to which a product with each group is faster than counting.
-_FEW_GROUPS = 4
 
 
 def observe(
@@ -346,19 +349,11 @@ def observe_outcomes(
     groups = resolve_groups(sensitive_features, n_samples=len(outcomes))
     rows = {"sensitive_features": groups, "sample_weight": sample_weight}
     statistic = GroupedOutcomes.from_outcomes(outcomes, **rows)
-    if sample_weight is None and statistic.counts.sum() == len(groups):
-        sums = _sums_of_squares(outcomes, groups.codes, len(statistic.counts))
-        squares = sums / np.maximum(statistic.counts, 1)
-    else:
-        squares = GroupedOutcomes.from_outcomes(outcomes**2, **rows).means
+    weights = check_weights(sample_weight, len(outcomes))
+    products = outcomes**2 if weights is None else weights * outcomes**2
+    sums = sum_by_code(groups.codes, products, len(groups.labels))
+    squares = quotients(sums, statistic.totals, np.nan)
     return Observed(statistic, statistic.effective_sizes, squares)
-
-
-def _sums_of_squares(outcomes: Floats, codes: Codes, n_groups: int) -> Floats:
-    """Sum the squares of each group; few groups are faster one by one."""
-    if n_groups > _FEW_GROUPS:
-        return np.asarray(np.bincount(codes, outcomes**2, n_groups))
-    return np.array([(outcomes * (codes == g)) @ outcomes for g in range(n_groups)])
 
 
 def observe_confusion(*rows: Any) -> Observed:

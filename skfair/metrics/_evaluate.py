@@ -75,11 +75,11 @@ def refuse_sorted_rows(name: str) -> None:
 
 
 def specify(
-    *, compares_errors: Callable[..., bool], **known: Any
+    *, compares_errors: Callable[..., bool], **parts: Any
 ) -> Callable[[Metric], Metric]:
     """Make a metric of a function of rows of one stratum and one class.
 
-    `known` are further fields of its `Specification`. A function with the parameters
+    `parts` are further fields of its `Specification`. A function with the parameters
     `control_features` and `multistratum` is evaluated within strata, and never reads
     them.
     """
@@ -91,7 +91,7 @@ def specify(
             function,
             takes_strata=takes_strata,
             compares_errors=compares_errors,
-            **known,
+            **parts,
         )
 
         @wraps(function)
@@ -115,9 +115,9 @@ def specify(
             if not kwargs.keys().isdisjoint(_SHARED):
                 check_shared(kwargs)
             if kwargs.get("control_features") is not None:
-                given = signature(function).bind(*args, **kwargs).arguments
+                arguments = signature(function).bind(*args, **kwargs).arguments
                 combine = specification.combine or combine_numbers
-                return evaluate_strata(metric, combine, given)
+                return evaluate_strata(metric, combine, arguments)
             if statistic or (len(args) == 2 and getattr(args[1], "ndim", 0) == 1):
                 return function(*args, **kwargs)
             return evaluate_classes(specification, *args, **kwargs)
@@ -141,22 +141,22 @@ def _check_call(
         f"call {specification.name}({labels}, {values}, sensitive_features=groups), "
         f"with None as {labels} if there are no true labels."
     )
-    given = dict(zip((labels, values), args, strict=False)) | kwargs
+    arguments = dict(zip((labels, values), args, strict=False)) | kwargs
     if args and hasattr(args[0], "fit") and specification.combine is None:
         raise TypeError(
             f"{specification.name} is no scorer: pass scoring=skfair.metrics."
             f"get_fairness_scorer('neg_{specification.name}', sensitive_features="
             "<column of X>)."
         )
-    if len(args) > 2 or labels not in given or values not in given:
+    if len(args) > 2 or labels not in arguments or values not in arguments:
         raise TypeError(
             f"{specification.name} must be given {labels} and {values} in this order, "
             f"and everything else by name: {call}"
         )
-    rows = not isinstance(given[values], GroupedStatistic)
-    if rows and given.get("sensitive_features") is None:
-        known = signature(specification.function).parameters
-        other = next((name for name in kwargs if name not in known), None)
+    rows = not isinstance(arguments[values], GroupedStatistic)
+    if rows and arguments.get("sensitive_features") is None:
+        parameters = signature(specification.function).parameters
+        other = next((name for name in kwargs if name not in parameters), None)
         instead = "" if other is None else f", and {other!r} is no option"
         raise ValueError(
             f"sensitive_features is None{instead}, expected the group of each row: "

@@ -20,6 +20,7 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from skfair._rows import Rows
 from skfair._utils._arrays import Floats, Integers
+from skfair._utils._hints import did_you_mean
 from skfair._utils._results import TableResult
 from skfair._utils._text import listed
 from skfair._utils._validation import (
@@ -211,7 +212,7 @@ def _find(name: str) -> Any:
     raise ValueError(
         "metrics must name a function of sklearn.metrics such as 'recall_score', a "
         f"scorer such as 'roc_auc', or one of {', '.join(map(repr, RATES))}, got "
-        f"{name!r}."
+        f"{name!r}.{did_you_mean(name, [*RATES, *dir(sklearn.metrics)])}"
     )
 
 

@@ -152,28 +152,30 @@ def count_hits(
 
 def in_place_of_rows(statistic: Statistic, **rows: Any) -> Statistic:
     """Return a statistic; raise if any argument by row is given beside it."""
-    given = [name for name, values in rows.items() if values is not None]
-    if given:
+    names = [name for name, values in rows.items() if values is not None]
+    if names:
         raise ValueError(
-            f"{given[0]} must be None where a statistic takes the place of the rows."
+            f"{names[0]} must be None where a statistic takes the place of the rows."
         )
     return statistic
 
 
-def refuse_statistics(given: Any, name: str, expected: type | None = None) -> None:
+def refuse_statistics(values: Any, name: str, expected: type | None = None) -> None:
     """Raise if another statistic than expected, or a table, is given for the rows."""
-    refuse_tables_elsewhere(given, name)
-    if isinstance(given, GroupedStatistic):
+    refuse_tables_elsewhere(values, name)
+    if isinstance(values, GroupedStatistic):
         tip = (
             " From a histogram metrics are known within bounds: see "
             "skfair.metrics.metric_bounds."
-            if isinstance(given, (GroupedHistogram, GroupedCalibration))
+            if isinstance(values, (GroupedHistogram, GroupedCalibration))
             and "score" in name
             else ""
         )
         of_rows = "the values of rows"
         of_rows += "" if expected is None else f" or a {expected.__name__}"
-        raise TypeError(f"{name} must be {of_rows}, got a {type(given).__name__}.{tip}")
+        raise TypeError(
+            f"{name} must be {of_rows}, got a {type(values).__name__}.{tip}"
+        )
 
 
 def labelled_scores(

@@ -58,10 +58,9 @@ def sustained_gap(gap: Gap, epsilon: float = 0.0) -> float:
     so a run of pieces contains a window only if it is longer; a window centred at 0 is
     cut to ``[0, epsilon]``. One that reaches 1 sees a gap of 0.
     """
-    heights = np.abs(gap.signed)
     if epsilon == 0:
-        return float(heights.max() / gap.scale)
-    return float(_sustained(gap.scores, heights, epsilon) / gap.scale)
+        return gap.largest
+    return float(_sustained(gap.scores, np.abs(gap.signed), epsilon) / gap.scale)
 
 
 def locate_mcdp(
@@ -71,35 +70,37 @@ def locate_mcdp(
     epsilon: float = 0.0,
 ) -> Located:
     """Locate MCDP(epsilon): a score and a window with the gap, and both CDFs there."""
-    found = largest_gap(
+    located = largest_gap(
         statistic,
         measure=mcdp_measure(epsilon=epsilon),
         multigroup=multigroup,
         bounds_of=partial(bound_pairs, epsilon=epsilon),
     )
-    if found.value == 0:
+    if located.value == 0:
         score = float(statistic.scores[0])
-        return _with_cdfs(statistic, found._replace(score=score))
-    gap = gap_between(statistic, *found.pair)
+        return _with_cdfs(statistic, located._replace(score=score))
+    gap = gap_between(statistic, *located.pair)
     heights = np.abs(gap.signed) / gap.scale
     if epsilon == 0:
         score = float(gap.scores[heights.argmax()])
-        found = found._replace(score=score, window=(score, score))
-        return _with_cdfs(statistic, found)
-    window = _roomiest_window(gap.scores, heights >= found.value, epsilon)
+        located = located._replace(score=score, window=(score, score))
+        return _with_cdfs(statistic, located)
+    window = _roomiest_window(gap.scores, heights >= located.value, epsilon)
     # Each window of the run has a score at which the gap is the value: otherwise
     # MCDP would be larger.
     seen = np.searchsorted(gap.scores, window, side="right") - 1
     pieces = np.arange(max(seen[0], 0), seen[1] + 1)
-    nearest = pieces[np.abs(heights[pieces] - found.value).argmin()]
+    nearest = pieces[np.abs(heights[pieces] - located.value).argmin()]
     score = max(float(gap.scores[nearest]), window[0])
-    return _with_cdfs(statistic, found._replace(score=score, window=window))
+    return _with_cdfs(statistic, located._replace(score=score, window=window))
 
 
-def _with_cdfs(statistic: GroupedScores, found: Located) -> Located:
+def _with_cdfs(statistic: GroupedScores, located: Located) -> Located:
     """Add the CDFs of both groups at the score."""
-    first, second = (statistic._share_below(group, found.score) for group in found.pair)
-    return found._replace(figures=(first, second))
+    first, second = (
+        statistic._share_below(group, located.score) for group in located.pair
+    )
+    return located._replace(figures=(first, second))
 
 
 def pairs_of_mcdp(
@@ -473,14 +474,14 @@ def bound_pairs(statistic: GroupedScores, epsilon: float) -> BoundPairs:
     shares = cdfs_at(groups)(np.arange(0, 1, step))
 
     def bounds(i: Integers, j: Integers, least: float) -> Floats:
-        found = of_zero(i, j, least)
-        high = np.flatnonzero(found >= least)
+        upper = of_zero(i, j, least)
+        high = np.flatnonzero(upper >= least)
         for part in np.split(high, range(_PAIRS, len(high), _PAIRS)):
             gaps = np.abs(shares[i[part]] - shares[j[part]])
             # Shares are rounded.
             inside = _least_inside(gaps, n_inside) + ROUNDING
-            found[part] = np.minimum(found[part], inside)
-        return np.asarray(found)
+            upper[part] = np.minimum(upper[part], inside)
+        return np.asarray(upper)
 
     return bounds
 
@@ -554,10 +555,10 @@ def _sustained(scores: Floats, heights: NDArray[Any], epsilon: float) -> Any:
         return lower
     first, last = _runs_of_true(heights > lower)
     fits = _fits_window(scores, first, last, epsilon)
-    kept = _ranges(first[fits], last[fits] + 1)
-    if not len(kept):
+    pieces = _ranges(first[fits], last[fits] + 1)
+    if not len(pieces):
         return lower
-    return max(lower, _highest(scores[kept], heights[kept], epsilon, lower, upper))
+    return max(lower, _highest(scores[pieces], heights[pieces], epsilon, lower, upper))
 
 
 def _highest(
@@ -677,7 +678,7 @@ def _previous_lower(heights: NDArray[Any]) -> NDArray[np.integer]:
         level = minima[-1]
         pairs = np.minimum(level[: len(level) // 2 * 2 : 2], level[1::2])
         minima.append(pairs if len(level) % 2 == 0 else np.append(pairs, level[-1]))
-    found: list[tuple[NDArray[Any], NDArray[Any]]] = []
+    reached: list[tuple[NDArray[Any], NDArray[Any]]] = []
     small = np.int32 if len(heights) < 2**31 else np.int64
     rows: NDArray[Any] = np.arange(len(heights), dtype=small)
     ends = rows  # blocks before this one are not searched yet
@@ -685,13 +686,13 @@ def _previous_lower(heights: NDArray[Any]) -> NDArray[np.integer]:
         odd = (ends & 1).astype(bool)
         blocks = ends - odd
         lower = odd & (level[blocks] < heights[rows])
-        found.append((rows[lower], blocks[lower]))
+        reached.append((rows[lower], blocks[lower]))
         going = ~lower & (blocks > 0)
         rows, ends = rows[going], ends[going] >> 1
     result: NDArray[Any] = np.full(len(heights), -1, dtype=small)
-    rows, blocks = found[-1]
+    rows, blocks = reached[-1]
     for level, (more_rows, more_blocks) in zip(
-        minima[-2::-1], found[-2::-1], strict=True
+        minima[-2::-1], reached[-2::-1], strict=True
     ):
         blocks = 2 * blocks + 1
         blocks -= ~(level[blocks] < heights[rows])

@@ -143,8 +143,8 @@ def metric_bounds(
     0.0
     """
     check_metric(metric)
-    specification, given = specification_of(metric)
-    given |= options
+    specification, settings = specification_of(metric)
+    settings |= options
     by_label = specification.bounds_by_label
     expected = GroupedHistogram if by_label is None else GroupedCalibration
     if not isinstance(histogram, expected):
@@ -152,23 +152,23 @@ def metric_bounds(
             f"histogram must be a {expected.__name__}, got a "
             f"{type(histogram).__name__}; {expected.__name__}.from_scores makes one."
         )
-    multigroup = given.get("multigroup", "pairwise")
+    multigroup = settings.get("multigroup", "pairwise")
     check_multigroup(multigroup)
     if by_label is not None:
-        check_known(specification, given, by_label, what="bounds")
+        check_known(specification, settings, by_label, what="bounds")
         if warn_if_undefined(specification.name, histogram):
             return MetricBounds(math.nan, math.nan)
-        lower, upper = by_label(histogram, **given)
+        lower, upper = by_label(histogram, **settings)
         # By rounding an upper bound may be below.
         return MetricBounds(lower, max(lower, min(upper, specification.maximum)))
     assert isinstance(histogram, GroupedHistogram)
     if specification.check_bins is not None:
         check_bins = specification.check_bins
-        own = check_known(specification, given, check_bins, what="bounds")
+        own = check_known(specification, settings, check_bins, what="bounds")
         check_bins(histogram.n_bins, **own)
         value = metric(None, histogram.at_edges(), **options)
         return MetricBounds(value, value)
-    on_band, limit = _bounds_of_gap(specification, given)
+    on_band, limit = _bounds_of_gap(specification, settings)
     if warn_if_undefined(specification.name, histogram):
         return MetricBounds(math.nan, math.nan)
     pairs: Sequence[Pair] = compared_pairs(histogram.n_groups, multigroup)

@@ -20,16 +20,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from functools import cache, lru_cache, partial
+from functools import cache, partial
 from itertools import combinations
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.polynomial.legendre import leggauss
 from scipy.optimize import brentq, minimize_scalar
-from scipy.special import betainccinv, erfcx, log_ndtr, ndtr, ndtri, stdtrit
+from scipy.special import erfcx, log_ndtr, ndtr, ndtri, stdtrit
 
-from skfair._utils._arrays import Floats, Integers, quotients
+from skfair._utils._arrays import Floats, quotients
 from skfair._utils._validation import check_real
 from skfair.metrics._abcc import area
 from skfair.metrics._anytime import (
@@ -59,10 +59,12 @@ from skfair.metrics._pairs import (
     Measure,
     MeasuredGaps,
     cdfs_at,
+    compared_groups,
     compared_pairs,
     measured_gaps,
     sums_of_distances,
 )
+from skfair.metrics._rate_intervals import clopper_pearson
 from skfair.metrics._rates import (
     demographic_parity_difference,
     difference_of_means,
@@ -158,17 +160,11 @@ def with_values(
 
 def differences(by_group: Floats, shares: Any, multigroup: Multigroup) -> Floats:
     """Difference of two groups, or of a group and everyone, in each comparison."""
-    if multigroup == "pairwise":
-        i, j = _every_pair(len(by_group))
-        return np.asarray(by_group[i] - by_group[j])
+    first, second = compared_groups(len(by_group), multigroup)
+    if second is not None:
+        return np.asarray(by_group[first] - by_group[second])
     shares = _aligned(shares, by_group)
     return np.asarray(by_group - (shares * by_group).sum(axis=0))
-
-
-@lru_cache(maxsize=1)
-def _every_pair(n_groups: int) -> tuple[Integers, Integers]:
-    """Find the positions of both groups of each pair, which many bins ask for."""
-    return np.triu_indices(n_groups, 1)
 
 
 def _aligned(shares: Any, by_group: Floats) -> Any:
@@ -190,9 +186,9 @@ def contrast(
     and the shares of the others. Groups with a negative coefficient may have `others`.
     """
     others = by_group if others is None else others
-    if multigroup == "pairwise":
-        i, j = _every_pair(len(by_group))
-        return np.asarray(by_group[i] + others[j])
+    first, second = compared_groups(len(by_group), multigroup)
+    if second is not None:
+        return np.asarray(by_group[first] + others[second])
     shares = _aligned(shares, by_group)
     everyone = shares**power * others
     return np.asarray(
@@ -258,12 +254,7 @@ def variances_of_means(first: Floats, second: Floats, sizes: Floats) -> Floats:
 
 def exact_distance(rates: Floats, sizes: Floats, level: float) -> Floats:
     """Distance from rates to their upper bounds of Clopper and Pearson."""
-    hits, misses = sizes * rates, sizes * (1 - rates)
-    bounds = np.ones_like(hits)
-    some = misses > 0
-    upper = betainccinv(hits[some] + 1, misses[some], level)
-    # Far in the tail SciPy sometimes finds none.
-    bounds[some] = np.where(np.isnan(upper), 1, upper)
+    _, bounds = clopper_pearson(sizes * rates, sizes, level)
     return np.maximum(bounds - rates, 0)
 
 
@@ -574,7 +565,7 @@ def compare_abcc(
     inequality the area of the noise exceeds its mean by no more than a tangent does.
     """
     statistic, sizes, _ = observed
-    gaps = measured_gaps(statistic, multigroup, area, sums_of_distances(area))
+    gaps = measured_gaps(statistic, multigroup, area, sums_of_distances(area, 1.0))
     shares = shares_of_groups(statistic)
     above, below = distribution_free(sizes, shares, multigroup, method)
     if method == "band":
@@ -602,7 +593,8 @@ def compare_seminorm(
     """
     statistic, sizes, _ = observed
     shares = shares_of_groups(statistic)
-    gaps = measured_gaps(statistic, multigroup, measure, sums_of_distances(measure))
+    bounds_of = sums_of_distances(measure, maximum)
+    gaps = measured_gaps(statistic, multigroup, measure, bounds_of)
     _, noise = distribution_free(sizes, shares, multigroup, method)
     if method == "band":
         noise = supremum(np.sqrt(contrast(1 / sizes, shares, multigroup)), sides=2)

@@ -301,10 +301,10 @@ class EveryPair(Sequence[Pair]):
 
 def compared_pairs(n_groups: int, multigroup: Multigroup) -> Sequence[Pair]:
     """Which groups a metric compares: every pair, or each group with everyone."""
+    if multigroup == "pairwise":
+        return EveryPair(range(n_groups))
     check_multigroup(multigroup)
-    if multigroup == "pooled":
-        return [(group, None) for group in range(n_groups)]
-    return EveryPair(range(n_groups))
+    return [(group, None) for group in range(n_groups)]
 
 
 def blocks_of(pairs: Sequence[Pair]) -> Iterator[tuple[int, Integers, Integers]]:
@@ -367,10 +367,7 @@ def largest_gap(
     multigroup: Multigroup = "pairwise",
     bounds_of: Callable[[GroupedScores], BoundPairs] | None = None,
 ) -> Located:
-    """Largest measure of a gap, as `measured_gaps` takes them, and the pair.
-
-    Without `bounds_of` the measure is a seminorm, which bounds pairs itself.
-    """
+    """Largest measure of a gap, as `measured_gaps` takes them, and the pair."""
     if len(statistic.labels) == 2 and multigroup == "pairwise":
         return Located(measure(gap_between(statistic, 0, 1)), (0, 1))
     pairs = compared_pairs(statistic.n_groups, multigroup)
@@ -378,9 +375,8 @@ def largest_gap(
     def value_of(i: int) -> float:
         return measure(gap_between(statistic, *pairs[i]))
 
-    if len(pairs) <= statistic.n_groups:
+    if bounds_of is None or len(pairs) <= statistic.n_groups:
         return largest_bounded(pairs, np.full(len(pairs), np.inf), value_of)
-    bounds_of = sums_of_distances(measure) if bounds_of is None else bounds_of
     bound_pairs, found = bounds_of(statistic), _NOTHING
     for start, first, second in blocks_of(pairs):
         bounds = bound_pairs(first, second, found[0])
@@ -505,11 +501,12 @@ def largest_apart(blocks: Iterable[Floats], multigroup: Multigroup) -> Floats:
 
 
 def sums_of_distances(
-    distance: Measure,
+    distance: Measure, maximum: float
 ) -> Callable[[GroupedScores], BoundPairs]:
     """Bound each pair by the sum of both groups' distances from everyone.
 
-    The distance obeys the triangle inequality, and no measure of a gap exceeds it.
+    The distance obeys the triangle inequality, and no measure of a gap exceeds it, nor
+    the `maximum`: of tiny groups many pairs reach it, of which one is evaluated.
     """
 
     def bounds_of(statistic: GroupedScores) -> BoundPairs:
@@ -519,7 +516,7 @@ def sums_of_distances(
                 for pair in compared_pairs(statistic.n_groups, "pooled")
             ]
         )
-        return lambda i, j, _: np.asarray(from_everyone[i] + from_everyone[j])
+        return lambda i, j, _: np.minimum(from_everyone[i] + from_everyone[j], maximum)
 
     return bounds_of
 

@@ -117,15 +117,11 @@ def permutation_test(
     hide those of others. Each pair has a p-value, too.
 
     Under the null hypothesis that a row's group is independent of its label, score and
-    weight, group labels can be permuted over rows. The p-value is exact at any sample
-    size, for any metric and within any strata: if the hypothesis is true, it is at most
-    alpha with a probability of at most alpha. A small one says that the disparity is
-    not noise, not that it is large or unjust.
-
-    Metrics of errors have another null hypothesis: that among rows of the same true
-    label the group is independent of the prediction. Groups may differ in how
-    often they have each label, so group labels are permuted among the rows of each
-    true label.
+    weight, group labels can be permuted over rows; for metrics of errors the group is
+    independent of the prediction among rows of the same true label, within which
+    labels are permuted. The p-value is exact at any sample size, for any metric and
+    within any strata. A small one says that the disparity is not noise, not that it is
+    large or unjust.
 
     Parameters
     ----------
@@ -148,15 +144,11 @@ default=None
         Stratum of each row, within which the metric compares groups. Of a metric
         without this option the largest value over strata is taken.
     within : "auto", None or array-like of shape (n_samples,), default="auto"
-        Strata: group labels are permuted among rows with the same value. None permutes
-        them over all rows. "auto" takes `y_true` for `equalized_odds_difference`,
-        `dcp`, and the true and false positive rates of `max_gap` and `cvar_fairness`,
-        with their options set by `functools.partial` or not, cells of rows with similar
-        scores for `calibration_gap`, and None for all other metrics; and the strata of
-        `control_features`, if given, in any case. A function of your own that compares
-        errors needs ``within=y_true``. A column such as the
-        department tests that within each department groups have nothing to do with the
-        outcome; departments may differ in groups and outcomes.
+        Group labels are permuted among rows with the same value; None permutes them
+        over all rows. "auto" takes `y_true` for metrics of errors, cells of rows with
+        similar scores for `calibration_gap`, None for all other metrics, and in any
+        case the strata of `control_features`. A function of your own that compares
+        errors needs ``within=y_true``.
     n_permutations : int, default=999
         Number of permutations; the p-value is at least 1 / (n_permutations + 1).
     sample_weight : array-like of shape (n_samples,), default=None
@@ -187,9 +179,9 @@ default=None
     sklearn.exceptions.UndefinedMetricWarning
         As the metric does.
     UserWarning
-        If the metric has the same value, not 0, for all permutations and the data as
-        given: then the p-value is 1 whatever the groups are. With ``within="auto"``,
-        if true labels are given and it is not known whether the metric compares errors.
+        If the metric has the same value, not 0, for all permutations, so that the
+        p-value is 1 whatever the groups are. With ``within="auto"``, if it is not known
+        whether the metric compares errors.
 
     See Also
     --------
@@ -204,30 +196,21 @@ default=None
     large. Rows of weight zero keep their group, and rows without a group stay without.
 
     Each gap is centred and divided by its mean and standard deviation over all
-    permutations, the given order among them; each stratum, class and cell of a
-    confusion matrix has its own. The largest of them orders the permutations; where it
-    is the same, as for groups of few rows, the sum of all of them decides. A gap that
-    is undefined in a permutation is left out there, and a permutation for which the
-    metric is undefined altogether does not count. No formula is assumed, and the
-    p-value is exact.
+    permutations, the given order among them. The largest of them orders the
+    permutations, and the sum of all where it is the same. A gap that is undefined in a
+    permutation is left out there. A group of a few rows that alone differs is found
+    less often than by the largest gap itself, any other group far more often.
 
     The p-value of a pair is the share of permutations in which any standardised gap is
-    as large as that of the pair [2]_. If no groups differ, the probability that any is
-    at most alpha is at most alpha. Where some do, those of the others are approximate.
+    as large as that of the pair [2]_, exact if no groups differ, else approximate. Of
+    more than 1,000 gaps the largest one of each stratum, class and cell is
+    standardised, by the sizes of groups; of more than 45 groups those are compared that
+    are furthest from everyone for their size; of more than two groups CDFs are compared
+    in permutations at no more than 4,096 scores.
 
-    Of more than 1,000 gaps it is not each that is standardised, but the largest one of
-    each stratum, class and cell, in units of the root of the sum of one over both
-    sizes. Of more than 45 groups the pairs of those 45 are compared that are furthest
-    from everyone for their size.
-
-    Of more than two groups with at least 4,096 distinct scores, CDFs are compared in
-    permutations at no more than 4,096 of them, the same ones for all; gaps of the table
-    are those at all scores.
-
-    Some metrics are no largest gap of two groups: `dcp`, `cvar_fairness`, `max_gap`,
-    means over strata (``multistratum="weighted"``), and functions of your own. Their
-    permutations are ordered by the value, and those for which it is undefined count as
-    large, which makes the p-value conservative.
+    Metrics that are no largest gap of two groups (`dcp`, `cvar_fairness`, `max_gap`,
+    means over strata, and functions of your own) order permutations by the value. Those
+    for which it is undefined count as large, which makes the p-value conservative.
 
     Of a statistic, numbers of rows are drawn from the distribution that permuted rows
     give them, at a cost that depends on its distinct scores or bins, not on its rows.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import betaincinv, ndtri
+from scipy.special import betainccinv, betaincinv, ndtri
 
 from skfair._utils._arrays import Floats, quotients
 from skfair._utils._validation import check_real
@@ -29,8 +29,9 @@ def clopper_pearson(hits: Floats, sizes: Floats, tail: float) -> tuple[Floats, F
     """
     misses = sizes - hits
     low = np.where(hits > 0, betaincinv(np.maximum(hits, 1e-9), misses + 1, tail), 0)
-    high = betaincinv(hits + 1, np.maximum(misses, 1e-9), 1 - tail)
-    return low, np.where(misses > 0, high, 1)
+    high = betainccinv(hits + 1, np.maximum(misses, 1e-9), tail)
+    # Far in the tail SciPy sometimes finds no end.
+    return low, np.where((misses > 0) & ~np.isnan(high), high, 1)
 
 
 def ratio_ends(

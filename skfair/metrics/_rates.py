@@ -94,10 +94,10 @@ def locate_means(
     )
     means = sums / statistic.totals
     everyone = float(sums.sum() / statistic.totals.sum())
-    found = locate_largest(value, means, everyone, multigroup)
-    first, second = found.pair
+    located = locate_largest(value, means, everyone, multigroup)
+    first, second = located.pair
     if second is None:
-        return found
+        return located
     first, second = sorted((first, second)) if first != second else (0, 1)
     return Located(value, (first, second), (float(means[first]), float(means[second])))
 
@@ -314,24 +314,23 @@ def parity_outcomes(
                 "pos_label must be None with a threshold of scores, got "
                 f"{shown(pos_label)}."
             )
-        threshold = check_real(
-            "threshold", threshold, -math.inf, math.inf, alternative="None or "
-        )
-        given = as_array(values, name)
-        if has_text(given):
+        ends = (0, 1) if scale == "probability" else (-math.inf, math.inf)
+        threshold = check_real("threshold", threshold, *ends, alternative="None or ")
+        array = as_array(values, name)
+        if has_text(array):
             raise ValueError(
                 f"threshold must be None where {name} holds labels such as "
-                f"{given.tolist()[0]!r}, of which pos_label names the positive one, "
+                f"{array.tolist()[0]!r}, of which pos_label names the positive one, "
                 f"got {threshold:g}."
             )
         return (scores_on(scale, values, name) >= threshold).astype(np.float64)
-    given = as_array(values, name)
-    check_shape(given, name)
-    if pos_label is not None or has_text(given):
-        return positive_rows(given, name, pos_label).astype(np.float64)
-    signs = given.dtype.kind in "if" and bool(np.isin(given, (-1, 1)).all())
+    array = as_array(values, name)
+    check_shape(array, name)
+    if pos_label is not None or has_text(array):
+        return positive_rows(array, name, pos_label).astype(np.float64)
+    signs = array.dtype.kind in "if" and bool(np.isin(array, (-1, 1)).all())
     hint = " Of labels pos_label=... names the positive one."
-    return check_scores(given == 1 if signs else given, name, hint)
+    return check_scores(array == 1 if signs else array, name, hint)
 
 
 def _rows_of_pairs(rows: Rows) -> Countable:
@@ -355,9 +354,9 @@ def pairs_of_odds(
     classes = statistic.classes
     true = np.flatnonzero(statistic.label_counts.any(axis=0))
     first = 1 if len(classes) == 2 else 0
-    kept = comparable_cells(statistic)[:, true, np.newaxis]
-    rates = np.where(kept, statistic.confusion[:, true, first:], np.nan)
-    pooled = np.where(kept, statistic.matrices[:, true], 0).sum(axis=0)
+    comparable = comparable_cells(statistic)[:, true, np.newaxis]
+    rates = np.where(comparable, statistic.confusion[:, true, first:], np.nan)
+    pooled = np.where(comparable, statistic.matrices[:, true], 0).sum(axis=0)
     everyone = quotients(pooled, pooled.sum(axis=1, keepdims=True), np.nan)[:, first:]
     sizes = np.repeat(statistic.label_counts[:, true].T, rates.shape[2], axis=0)
     return differences(
@@ -378,8 +377,8 @@ def locate_odds(
     statistic: GroupedConfusion, *, multigroup: Multigroup = "pairwise"
 ) -> Located:
     """Locate the largest difference of error rates, of the cells of enough rows."""
-    kept = comparable_cells(statistic)
-    true_classes = np.flatnonzero(kept.any(axis=0))
+    comparable = comparable_cells(statistic)
+    true_classes = np.flatnonzero(comparable.any(axis=0))
     if not len(true_classes):
         return Located(math.nan, (0, None))
     rates, everyone = rates_of_errors(statistic)
@@ -392,12 +391,12 @@ def locate_odds(
     start = 1 if len(statistic.classes) == 2 else 0
     row, column = np.unravel_index(gaps[:, start:].argmax(), gaps[:, start:].shape)
     true, predicted = int(true_classes[row]), int(column) + start
-    groups = np.flatnonzero(kept[:, true])
+    groups = np.flatnonzero(comparable[:, true])
     of_all = float(everyone[row, predicted])
-    found = locate_largest(value, rates[groups, row, predicted], of_all, multigroup)
+    located = locate_largest(value, rates[groups, row, predicted], of_all, multigroup)
     sizes = statistic.matrices[groups, true].sum(axis=1)
-    first, second = found.pair
-    return found._replace(
+    first, second = located.pair
+    return located._replace(
         pair=(int(groups[first]), None if second is None else int(groups[second])),
         cell=(true, predicted),
         sizes=(sizes[first], sizes.sum() if second is None else sizes[second]),
@@ -532,11 +531,11 @@ def rates_of_errors(statistic: GroupedConfusion) -> tuple[Floats, Floats]:
     It is nan for groups with too few rows of the class. Classes for which fewer than
     two groups are compared are left out.
     """
-    kept = comparable_cells(statistic)
-    true = kept.any(axis=0)
-    kept = kept[:, true, np.newaxis]
-    rates = np.where(kept, statistic.confusion[:, true], np.nan)
-    pooled = np.where(kept, statistic.matrices[:, true], 0).sum(axis=0)
+    comparable = comparable_cells(statistic)
+    true = comparable.any(axis=0)
+    comparable = comparable[:, true, np.newaxis]
+    rates = np.where(comparable, statistic.confusion[:, true], np.nan)
+    pooled = np.where(comparable, statistic.matrices[:, true], 0).sum(axis=0)
     return rates, pooled / pooled.sum(axis=1, keepdims=True)
 
 
@@ -649,8 +648,8 @@ default=None
     4.0
     """
     errors = errors_of(y_true, y_pred)
-    given = errors, sensitive_features, sample_weight, multigroup
-    return _difference_of_errors("mean_error_difference", *given)
+    arguments = errors, sensitive_features, sample_weight, multigroup
+    return _difference_of_errors("mean_error_difference", *arguments)
 
 
 @specify(
@@ -727,8 +726,8 @@ default=None
     1.0
     """
     errors = np.abs(errors_of(y_true, y_pred))
-    given = errors, sensitive_features, sample_weight, multigroup
-    return _difference_of_errors("mean_absolute_error_difference", *given)
+    arguments = errors, sensitive_features, sample_weight, multigroup
+    return _difference_of_errors("mean_absolute_error_difference", *arguments)
 
 
 def rate_outcomes(

@@ -89,7 +89,7 @@ class Drawn:
         """Value of the metric; the largest over strata and classes."""
         if not self.parts:
             return evaluate(metric, self.rows)
-        values = [number_of(metric, metric(None, one)) for one in self.statistics]
+        values = [number_of(metric, metric(None, part)) for part in self.statistics]
         combine = specification_of(metric)[0].combine or largest_defined
         return float(combine(values, None))
 
@@ -152,15 +152,9 @@ def _compared_in_strata(rows: Rows) -> Iterator[tuple[dict[str, Any], Rows]]:
     if rows.strata is None:
         yield {}, rows[rows.that_count()]
         return
-    found, _ = split_strata(
-        rows.groups,
-        rows.strata,
-        rows.weight,
-        n_samples=len(rows),
-        leaves_groups_out=False,
-    )
+    strata, _ = split_strata(rows, leaves_groups_out=False)
     rows = rows[rows.that_count()]
-    for stratum, (label, positions) in zip(found, rows.by_stratum(), strict=True):
+    for stratum, (label, positions) in zip(strata, rows.by_stratum(), strict=True):
         if stratum.groups is not None:
             part = rows[positions]
             groups = with_labels(part.groups, stratum.groups.labels)
@@ -180,8 +174,8 @@ def rows_or_counts(
 ) -> Drawn:
     """Return the rows of a metric, or the cells of a statistic in their place."""
     if not isinstance(y_score, _COUNTED):
-        given = y_true, y_score, sensitive_features, sample_weight, control_features
-        return Drawn(Rows.from_arrays(*given))
+        arguments = y_true, y_score, sensitive_features, sample_weight, control_features
+        return Drawn(Rows.from_arrays(*arguments))
     statistic = in_place_of_rows(
         y_score,
         y_true=y_true,
@@ -294,8 +288,8 @@ def _read(
 ) -> list[NDArray[Any]] | None:
     """Read some resamples by each reader; None where there are none."""
     numbers: list[list[Any]] = [[] for _ in readers]
-    for one in resamples:
-        each = one if isinstance(one, list) else [one] * len(readers)
+    for resample in resamples:
+        each = resample if isinstance(resample, list) else [resample] * len(readers)
         for of_reader, reader, rows in zip(numbers, readers, each, strict=True):
             of_reader.append(reader.read(rows))
     if not numbers[0]:
@@ -341,7 +335,7 @@ def unit_of(metric: Metric, rows: Rows) -> float:
 
 def largest_size(*numbers: NDArray[Any] | None) -> float:
     """Size of the largest number of these arrays, 1 if all are 0."""
-    sizes = [float(np.abs(one).max(initial=0)) for one in numbers if one is not None]
+    sizes = [float(np.abs(x).max(initial=0)) for x in numbers if x is not None]
     return max(sizes, default=0.0) or 1.0
 
 

@@ -107,9 +107,9 @@ def register(metric: Callable[..., Any], specification: Specification) -> None:
     _KNOWN[metric] = specification
 
 
-def complete(metric: Callable[..., Any], **known: Any) -> None:
+def complete(metric: Callable[..., Any], **parts: Any) -> None:
     """Add to a specification what only a later layer can say."""
-    _KNOWN[metric] = replace(_KNOWN[metric], **known)
+    _KNOWN[metric] = replace(_KNOWN[metric], **parts)
 
 
 def known_metrics() -> Mapping[Any, Specification]:
@@ -140,9 +140,12 @@ def specification_of(metric: Any) -> tuple[Specification, dict[str, Any]]:
         return Specification(function), options
     if function in _KNOWN:
         return _KNOWN[function], options
-    inner: Any = unwrap(function, stop=lambda one: one in _KNOWN)
-    known = _KNOWN.get(inner, Specification(inner))
-    null = {name: getattr(known, name) for name in ("compares_errors", "permuted_in")}
+    inner: Any = unwrap(function, stop=lambda wrapped: wrapped in _KNOWN)
+    specification = _KNOWN.get(inner, Specification(inner))
+    null = {
+        name: getattr(specification, name)
+        for name in ("compares_errors", "permuted_in")
+    }
     return Specification(function, **null), options
 
 
@@ -160,11 +163,11 @@ def check_metric(metric: Any) -> None:
     if callable(metric) and not is_scorer:
         check_takes_groups(metric)
         return
-    known = numbers_by_name()
+    names = numbers_by_name()
     name = str(metric).removeprefix("neg_")
     raise TypeError(
         "metric must be a function, such as skfair.metrics."
-        f"{name if name in known else 'mcdp'}, got "
+        f"{name if name in names else 'mcdp'}, got "
         f"{'the scorer ' * is_scorer}{shown(metric)}."
     )
 
@@ -186,7 +189,7 @@ def check_takes_groups(metric: Any) -> None:
         parameters = signature(metric).parameters
     except (TypeError, ValueError):  # Python cannot tell
         return
-    any_name = any(one.kind is one.VAR_KEYWORD for one in parameters.values())
+    any_name = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
     if not any_name and "sensitive_features" not in parameters:
         name = getattr(unwrapped(metric)[0], "__name__", type(metric).__name__)
         raise TypeError(
@@ -204,14 +207,14 @@ def check_option_names(
 ) -> None:
     """Raise for an option that a metric does not take; `of_rows` allows all others."""
     parameters = signature(metric).parameters
-    if any(one.kind is one.VAR_KEYWORD for one in parameters.values()):
+    if any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
         return
-    known = [
+    names = [
         name
-        for name, one in list(parameters.items())[2:]
-        if one.kind is not one.VAR_POSITIONAL and (of_rows or name not in _OF_ROWS)
+        for name, p in list(parameters.items())[2:]
+        if p.kind is not p.VAR_POSITIONAL and (of_rows or name not in _OF_ROWS)
     ]
-    for unknown in (one for one in options if one not in known):
+    for unknown in (p for p in options if p not in names):
         hint = ""
         if unknown in keywords_of(encode_groups):
             hint = (
@@ -219,7 +222,7 @@ def check_option_names(
                 "sensitive_features, or to a scorer a function of X that returns it."
             )
         raise TypeError(
-            f"{name} has no option {unknown!r}, expected one of {known}.{hint}"
+            f"{name} has no option {unknown!r}, expected one of {names}.{hint}"
         )
 
 
@@ -249,12 +252,12 @@ def signature_of(function: Callable[..., Any]) -> Signature:
 def keywords_of(function: Callable[..., Any]) -> set[str]:
     """Names of the parameters of a function that are given by keyword only."""
     parameters = signature_of(function).parameters.values()
-    return {one.name for one in parameters if one.kind is one.KEYWORD_ONLY}
+    return {p.name for p in parameters if p.kind is p.KEYWORD_ONLY}
 
 
 def pick(function: Callable[..., Any], options: Mapping[str, Any]) -> dict[str, Any]:
     """Those of the options that a function takes by keyword."""
     if not options:
         return {}
-    known = keywords_of(function)
-    return {name: options[name] for name in options if name in known}
+    keywords = keywords_of(function)
+    return {name: options[name] for name in options if name in keywords}

@@ -12,8 +12,9 @@ from typing import Any, Literal, NamedTuple, cast, get_args
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from skfair._rows import Rows
 from skfair._utils._arrays import Floats, Integers
 from skfair._utils._text import counted, listed
 from skfair._utils._validation import (
@@ -147,12 +148,12 @@ default=None
     if y_true is not None:
         as_array(y_true, "y_true", n_samples)
         codes, classes = encode_classes("y_true", y_true)
-    found = _class_labels(labels, classes, y_score, len(columns))
+    names = _class_labels(labels, classes, y_score, len(columns))
     if classes is not None and codes is not None:
-        unknown = [label for label in classes if label not in found]
+        unknown = [label for label in classes if label not in names]
         if unknown:
-            raise ValueError(f"y_true has {unknown[0]!r}, expected one of {found}.")
-        codes = positions_in(tuple(found), classes)[codes]
+            raise ValueError(f"y_true has {unknown[0]!r}, expected one of {names}.")
+        codes = positions_in(tuple(names), classes)[codes]
     rows = {"control_features": control_features, "sample_weight": sample_weight}
     rows = {name: values for name, values in rows.items() if values is not None}
     rows["sensitive_features"] = resolve_groups(sensitive_features, n_samples=n_samples)
@@ -162,7 +163,7 @@ default=None
         )
         for position, column in enumerate(columns)
     ]
-    return pd.Series(values, pd.Index(found, tupleize_cols=False), float, "value")
+    return pd.Series(values, pd.Index(names, tupleize_cols=False), float, "value")
 
 
 def evaluate_classes(specification: Specification, *args: Any, **kwargs: Any) -> Any:
@@ -172,19 +173,21 @@ def evaluate_classes(specification: Specification, *args: Any, **kwargs: Any) ->
     meant matters for windows and bins.
     """
     metric, names = specification.function, specification.inputs
-    given = signature(metric).bind(*args, **kwargs).arguments
-    y_true, y_score = (given.pop(name) for name in names)
-    columns = split_classes(specification, given, y_true, y_score)
+    arguments = signature(metric).bind(*args, **kwargs).arguments
+    y_true, y_score = (arguments.pop(name) for name in names)
+    columns = split_classes(specification, arguments, y_true, y_score)
     if len(columns) == 1:
         return metric(*args, **kwargs)
     n_samples = len(columns[0])
-    groups = given.get("sensitive_features")
-    given["sensitive_features"] = resolve_groups(groups, n_samples=n_samples)
+    groups = arguments.get("sensitive_features")
+    arguments["sensitive_features"] = resolve_groups(groups, n_samples=n_samples)
     with rows_are_not_warned_of():
-        largest = metric(None, columns[0], **given)
+        largest = metric(None, columns[0], **arguments)
         if math.isnan(largest):  # the groups cannot be compared in any class
             return largest
-        return max(largest, *(metric(None, column, **given) for column in columns[1:]))
+        return max(
+            largest, *(metric(None, column, **arguments) for column in columns[1:])
+        )
 
 
 def split_classes(
@@ -259,22 +262,24 @@ def _class_labels(
     """Classes in the order of the columns of scores; `classes` are those of y_true."""
     names = columns_of(y_score, "y_score")[0]
     numbers = [str(position) for position in range(n_classes)]
-    found: Iterable[Any] = range(n_classes)
+    chosen: Iterable[Any] = range(n_classes)
     if labels is not None:
         if isinstance(labels, str) or not isinstance(labels, Iterable):
             raise TypeError(f"labels must be a list of classes, got {labels!r}.")
-        found = labels
+        chosen = labels
     elif all(names) and names != numbers:
-        found = names
+        chosen = names
     elif classes is not None:
-        found = sort_labels(classes)
-    found = [one.item() if isinstance(one, np.generic) else one for one in found]
-    if len(found) != n_classes or len(set(found)) != n_classes:
+        chosen = sort_labels(classes)
+    chosen = [
+        label.item() if isinstance(label, np.generic) else label for label in chosen
+    ]
+    if len(chosen) != n_classes or len(set(chosen)) != n_classes:
         raise ValueError(
             f"labels must be {n_classes} different classes, one for each column of "
-            f"y_score, got {found}."
+            f"y_score, got {chosen}."
         )
-    return found
+    return chosen
 
 
 Multistratum = Literal["max", "weighted"]
@@ -312,123 +317,67 @@ def largest_defined(values: list[Any], weights: Sequence[float] | None) -> Any:
 
 
 def split_strata(
-    sensitive_features: Any,
-    control_features: Any,
-    sample_weight: ArrayLike | None,
-    *,
-    n_samples: int,
-    leaves_groups_out: bool,
+    rows: Rows, *, leaves_groups_out: bool
 ) -> tuple[list[Stratum], str | None]:
     """Split rows by stratum, and say why no groups can be compared at all, if so.
 
     Rows without a group, without a stratum or of weight zero are in no stratum. A group
     whose rows all weigh zero is an error.
     """
-    groups = resolve_groups(sensitive_features, n_samples=n_samples)
-    strata = resolve_strata(control_features, n_samples=n_samples)
-    weights = check_weights(sample_weight, n_samples)
-    known = replace(groups, codes=np.where(strata.codes < 0, -1, groups.codes))
+    groups, strata = rows.groups, rows.strata
+    assert strata is not None
+    weights = check_weights(rows.weight, len(rows))
+    inside = replace(groups, codes=np.where(strata.codes < 0, -1, groups.codes))
     everyone = GroupedOutcomes.from_outcomes(
-        np.zeros(n_samples), sensitive_features=known, sample_weight=weights
+        np.zeros(len(rows)), sensitive_features=inside, sample_weight=weights
     )
-    weights = np.ones(n_samples, dtype=np.intp) if weights is None else weights
-    codes = np.where((known.codes >= 0) & (weights > 0), strata.codes, -1)
-    parts = rows_by_code(codes, len(strata.labels))
+    weights = np.ones(len(rows), dtype=np.intp) if weights is None else weights
+    codes = np.where((inside.codes >= 0) & (weights > 0), strata.codes, -1)
+    positions = rows_by_code(codes, len(strata.labels))
     smallest = max(strata.min_group_size, 1)
-    found = [
-        _stratum(
-            label,
-            part,
-            groups[part],
-            weights[part],
-            smallest,
-            leaves_groups_out=leaves_groups_out,
-        )
-        for label, part in zip(strata.labels, parts, strict=True)
-    ]
+    parts = []
+    for label, part in zip(strata.labels, positions, strict=True):
+        weight = float(weights[part].sum())
+        stratum = Stratum(label, part, groups[part], len(part), weight, "")
+        if len(part) < smallest:
+            few = f"it has {counted(len(part), 'row')}, at least {smallest} needed"
+            stratum = stratum._replace(groups=None, reason=few)
+        elif not leaves_groups_out:
+            stratum = _with_comparable_groups(stratum)
+        parts.append(stratum)
     if leaves_groups_out:
-        return found, None
-    return found, why_undefined(
-        everyone.labels, everyone.counts, everyone.min_group_size
-    )
+        return parts, None
+    smallest = everyone.min_group_size
+    return parts, why_undefined(everyone.labels, everyone.counts, smallest)
 
 
-def _stratum(
-    label: Hashable,
-    rows: Integers,
-    groups: Groups,
-    weights: NDArray[Any],
-    smallest: int,
-    *,
-    leaves_groups_out: bool,
-) -> Stratum:
-    """Find the groups of a stratum that can be compared, and name the others."""
-    found = Stratum(label, rows, None, len(weights), float(weights.sum()), "")
-    if len(rows) < smallest:
-        few = f"it has {counted(len(rows), 'row')}, at least {smallest} needed"
-        return found._replace(reason=few)
-    if leaves_groups_out:
-        return found._replace(groups=groups)
-    kept, reason = comparable_groups(
+def _with_comparable_groups(stratum: Stratum) -> Stratum:
+    """Leave out groups of a stratum that cannot be compared, and name them."""
+    rows, groups = stratum.rows, stratum.groups
+    assert groups is not None
+    comparable, reason = comparable_groups(
         groups.labels, groups.sizes(), groups.min_group_size
     )
-    if len(kept) and reason:
-        enough = np.isin(groups.codes, kept)
-        labels = tuple(groups.labels[i] for i in kept.tolist())
+    if len(comparable) and reason:
+        enough = np.isin(groups.codes, comparable)
+        labels = tuple(groups.labels[i] for i in comparable.tolist())
         rows, groups = rows[enough], with_labels(groups[enough], labels)
-    return found._replace(
-        rows=rows, groups=groups if len(kept) else None, reason=reason
+    return stratum._replace(
+        rows=rows, groups=groups if len(comparable) else None, reason=reason
     )
 
 
-def _evaluate_strata(
-    evaluate: Callable[..., Any],
-    y_true: ArrayLike | None,
-    y_score: ArrayLike,
-    strata: Sequence[Stratum],
-    sample_weight: ArrayLike | None,
-) -> list[Stratum]:
-    """Evaluate a metric, which knows no strata, in each, and collect reasons."""
-    n_samples = len(as_array(y_score, "y_score"))
-    true, scores, weights = (
-        _as_rows(values, name, n_samples)
-        for values, name in (
-            (y_true, "y_true"),
-            (y_score, "y_score"),
-            (sample_weight, "sample_weight"),
+def _evaluated(stratum: Stratum, rows: Rows, evaluate: Callable[..., Any]) -> Stratum:
+    """Evaluate a metric, which knows no strata, in one, and collect reasons."""
+    part = rows[stratum.rows]
+    weights = {} if part.weight is None else {"sample_weight": part.weight}
+    with collected_reasons() as reasons:
+        result = evaluate(
+            part.y_true, part.y_pred, sensitive_features=stratum.groups, **weights
         )
-    )
-    results = []
-    for stratum in strata:
-        if stratum.groups is None:
-            results.append(stratum)
-            continue
-        rows = stratum.rows
-        options: dict[str, Any] = {"sensitive_features": stratum.groups}
-        if weights is not None:
-            options["sample_weight"] = weights[rows]
-        with collected_reasons() as reasons:
-            own_true = None if true is None else true[rows]
-            result = evaluate(own_true, scores[rows], **options)
-        result = None if _is_undefined(result) else result
-        reasons = [stratum.reason, *reasons] if stratum.reason else reasons
-        results.append(stratum._replace(result=result, reason="; ".join(reasons)))
-    return results
-
-
-def _as_rows(values: Any, name: str, n_samples: int) -> Any:
-    """Values of rows as an array that can be indexed, or None."""
-    if values is None:
-        return None
-    array = as_array(values, name)
-    if len(array) != n_samples:
-        raise ValueError(
-            f"{name} must have shape ({n_samples},), one value for each row, got "
-            f"{array.shape}."
-        )
-    if array.dtype.kind in "US" and not isinstance(values, np.ndarray):
-        array = np.asarray(values, dtype=object)  # [1, "a"] would become text
-    return array
+    result = None if _is_undefined(result) else result
+    reasons = [stratum.reason, *reasons] if stratum.reason else reasons
+    return stratum._replace(result=result, reason="; ".join(reasons))
 
 
 def _is_undefined(result: Any) -> bool:
@@ -458,24 +407,24 @@ def _of_one_stratum(metric: Any) -> Callable[..., Any]:
 
 
 def evaluate_strata(
-    metric: Callable[..., Any], combine: Combine, given: dict[str, Any]
+    metric: Callable[..., Any], combine: Combine, arguments: dict[str, Any]
 ) -> Any:
     """Evaluate a metric within strata, from its arguments, and combine the results."""
     inputs = list(signature(metric).parameters)[:2]
-    y_true, y_score = (given.pop(name) for name in inputs)
+    y_true, y_score = (arguments.pop(name) for name in inputs)
     groups, strata, weights = (
-        given.pop(name, None)
+        arguments.pop(name, None)
         for name in ("sensitive_features", "control_features", "sample_weight")
     )
-    metric = partial(metric, **given)
+    metric = partial(metric, **arguments)
     results = defined_results(metric, y_true, y_score, groups, strata, weights)
     if not results:
         plain = _of_one_stratum(metric)
         return _of_one_group(plain, y_true, y_score, groups, weights)
-    mean = given.get("multistratum") == "weighted"
+    mean = arguments.get("multistratum") == "weighted"
     return combine(
-        [one.result for one in results],
-        [one.weight for one in results] if mean else None,
+        [stratum.result for stratum in results],
+        [stratum.weight for stratum in results] if mean else None,
     )
 
 
@@ -494,7 +443,7 @@ def defined_results(
         warn_undefined(name, reason)
         return []
     warn_of_results(name, results)
-    return [one for one in results if one.result is not None]
+    return [stratum for stratum in results if stratum.result is not None]
 
 
 def results_by_stratum(
@@ -516,15 +465,18 @@ def results_by_stratum(
         # All arguments at once: messages have the positions of all rows, and labels
         # that occur in different strata are seen together.
         _of_one_group(plain, y_true, y_score, sensitive_features, sample_weight)
+    rows = Rows.from_arrays(
+        y_true, y_score, sensitive_features, sample_weight, control_features
+    )
     strata, reason = split_strata(
-        sensitive_features,
-        control_features,
-        sample_weight,
-        n_samples=len(as_array(y_score, "y_score")),
-        leaves_groups_out=specification.leaves_groups_out,
+        rows, leaves_groups_out=specification.leaves_groups_out
     )
     evaluate = plain if evaluate is None else evaluate
-    return _evaluate_strata(evaluate, y_true, y_score, strata, sample_weight), reason
+    results = [
+        stratum if stratum.groups is None else _evaluated(stratum, rows, evaluate)
+        for stratum in strata
+    ]
+    return results, reason
 
 
 def _of_one_group(
@@ -554,8 +506,8 @@ def _of_one_group(
 
 def warn_of_results(name: str, results: Sequence[Stratum]) -> None:
     """Warn of the strata without a result, and of groups left out of others."""
-    reasons = {one.label: one.reason for one in results}
-    undefined = all(one.result is None for one in results)
+    reasons = {stratum.label: stratum.reason for stratum in results}
+    undefined = all(stratum.result is None for stratum in results)
     warn_of_strata(name, reasons, undefined=undefined)
 
 
@@ -566,12 +518,12 @@ def warn_of_strata(
 
     The reason is "" for a stratum of which nothing is left out.
     """
-    given = [f"{label!r} ({reason})" for label, reason in reasons.items() if reason]
+    texts = [f"{label!r} ({reason})" for label, reason in reasons.items() if reason]
     if undefined:
-        why = f": {listed(given)}" if given else ""
+        why = f": {listed(texts)}" if texts else ""
         warn_undefined(name, f"no stratum has two groups that can be compared{why}")
-    elif given:
-        left_out = f"leaves out strata, or groups within strata: {listed(given)}"
+    elif texts:
+        left_out = f"leaves out strata, or groups within strata: {listed(texts)}"
         warn_or_collect(left_out, f"{name} {left_out}.")
 
 
@@ -589,8 +541,8 @@ def over_strata(
     rows = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
     rows = {name: values for name, values in rows.items() if values is not None}
     metric = partial(metric, **options)
-    specification, given = specification_of(metric)
-    check_no_strata(given)
+    specification, settings = specification_of(metric)
+    check_no_strata(settings)
     if control_features is None:
         return metric(y_true, y_score, **rows)
     if specification.takes_strata:
@@ -598,7 +550,7 @@ def over_strata(
     results = defined_results(
         metric, y_true, y_score, sensitive_features, control_features, sample_weight
     )
-    return max((one.result for one in results), default=math.nan)
+    return max((stratum.result for stratum in results), default=math.nan)
 
 
 @warns_if_reordered
@@ -686,15 +638,15 @@ def values_by_stratum(
     )
     names = resolve_strata(control_features, n_samples=n_samples).names
     values = [
-        math.nan if one.result is None else number_of(metric, one.result)
-        for one in results
+        math.nan if stratum.result is None else number_of(metric, stratum.result)
+        for stratum in results
     ]
     return pd.DataFrame(
         {
             "value": np.array(values, dtype=np.float64),
-            "n_rows": [one.n_rows for one in results],
-            "weight": [one.weight for one in results],
-            "reason": [one.reason for one in results],
+            "n_rows": [stratum.n_rows for stratum in results],
+            "weight": [stratum.weight for stratum in results],
+            "reason": [stratum.reason for stratum in results],
         },
-        index=group_index([one.label for one in results], names),
+        index=group_index([stratum.label for stratum in results], names),
     )

@@ -14,6 +14,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.parallel import Parallel, delayed
 
+from skfair._rows import Rows
 from skfair._utils._arrays import Bools, Floats, Integers
 from skfair._utils._results import TableResult
 from skfair._utils._text import all_digits
@@ -25,7 +26,13 @@ from skfair._utils._validation import (
     scores_on,
 )
 from skfair._utils._warnings import warns_if_reordered
-from skfair.groups import Groups, columns_of, encode_column, into_ranges
+from skfair.groups import (
+    Groups,
+    columns_of,
+    encode_column,
+    into_ranges,
+    resolve_strata,
+)
 from skfair.metrics._inputs import (
     Quality,
     QualityName,
@@ -276,13 +283,8 @@ def _rows_of_strata(
     if control_features is None:
         return {None: np.flatnonzero(counts)}, {}
     everyone = Groups(np.where(counts, 0, -1), ("everyone",))
-    strata, _ = split_strata(
-        everyone,
-        control_features,
-        None,
-        n_samples=len(counts),
-        leaves_groups_out=True,
-    )
+    control = resolve_strata(control_features, n_samples=len(counts))
+    strata, _ = split_strata(Rows(everyone, control), leaves_groups_out=True)
     rows = {
         stratum.label: stratum.rows for stratum in strata if stratum.groups is not None
     }

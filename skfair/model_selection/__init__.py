@@ -4,13 +4,12 @@ from skfair.model_selection._cross_val_fairness import (
     CrossValFairnessResult,
     cross_val_fairness,
 )
-from skfair.model_selection._group_stratified_k_fold import GroupStratifiedKFold
+from skfair.model_selection._folds import GroupStratifiedKFold
 from skfair.model_selection._less_discriminatory_search import (
     LessDiscriminatorySearchCV,
 )
 from skfair.model_selection._model_comparison import compare_models
-from skfair.model_selection._pareto_front import pareto_front
-from skfair.model_selection._rules import BestUnder, FairestWithin
+from skfair.model_selection._rules import BestUnder, FairestWithin, pareto_front
 
 __all__ = [
     "BestUnder",

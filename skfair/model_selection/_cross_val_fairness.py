@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from inspect import signature
-from typing import Any, Literal, NamedTuple, cast
+from typing import Any, Literal, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -24,8 +24,7 @@ from sklearn.utils.metadata_routing import (
 )
 from sklearn.utils.validation import has_fit_parameter
 
-from skfair._cross_fit import cross_fit, take_rows
-from skfair._rows import Countable, Rows
+from skfair._rows import Countable, Rows, take_rows
 from skfair._utils._arrays import Floats, Integers
 from skfair._utils._columns import Selector
 from skfair._utils._response import find_score_method, respond
@@ -65,7 +64,7 @@ from skfair.metrics._resampling import compares_pairs_of
 from skfair.metrics._scorer import positive_label, response_method_for
 from skfair.metrics._spec import Specification, check_metric, pick, specification_of
 from skfair.metrics._strata import over_strata
-from skfair.model_selection._group_stratified_k_fold import GroupStratifiedKFold
+from skfair.model_selection._folds import GroupStratifiedKFold, cross_fit
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -323,11 +322,12 @@ of shape (n_samples,) or (n_samples, n_columns), default=None
         n_jobs=n_jobs,
         verbose=verbose,
     )
-    options = positive_label(metric, method, _classes_of(folds), {})
-    held_out = _join_folds(
-        folds, partial(metric, **options), y, resolved, strata, weights
-    )
-    rows: tuple[Any, ...] = (held_out, None, held_out.rows)
+    rows, responses, classes_of_folds = zip(*folds, strict=True)
+    options = positive_label(metric, method, _common_classes(classes_of_folds), {})
+    every_row = Rows(resolved, strata, y_true=y, weight=weights)
+    joined = _join_folds(every_row, rows, responses)
+    held_out = _MetricOfRows(partial(metric, **options), joined)
+    measured: tuple[Any, ...] = (held_out, None, held_out.rows)
     drawn: dict[str, Any] = {
         "sensitive_features": held_out.groups,
         "control_features": held_out.strata,
@@ -336,15 +336,29 @@ of shape (n_samples,) or (n_samples, n_columns), default=None
         "verbose": verbose,
     }
     resampled = bootstrap_interval(
-        *rows, confidence_level=confidence_level, n_resamples=n_resamples, **drawn
+        *measured, confidence_level=confidence_level, n_resamples=n_resamples, **drawn
     )
     within = None if within is None else within[held_out.rows]
     test = permutation_test(
-        *rows, within=within, n_permutations=n_permutations, **drawn
+        *measured, within=within, n_permutations=n_permutations, **drawn
     )
-    corrected = _correct(held_out, test.value, within)
-    fold_values = _fold_values(held_out, folds, resolved, strata, test.value)
-    return _describe_folds(resampled, test, corrected, held_out, fold_values)
+    fold_values = held_out.of_folds(len(folds))
+    _warn_of_undefined_folds(fold_values, test.value)
+    sizes = held_out.groups.sizes().tolist()
+    lower, upper = _interval(resampled, test)
+    return CrossValFairnessResult(
+        value=test.value,
+        lower=lower,
+        upper=upper,
+        pvalue=test.pvalue,
+        null_mean=test.null_mean,
+        corrected=_correct(held_out, test.value, within),
+        confidence_level=resampled.confidence_level,
+        n_splits=len(folds),
+        n_rows=len(held_out.rows),
+        group_sizes=dict(zip(held_out.groups.labels, sizes, strict=True)),
+        fold_values=fold_values,
+    )
 
 
 def _permuted_within(
@@ -416,22 +430,17 @@ def _route(
     return Bunch(estimator=Bunch(fit={**fit, **params}), splitter=Bunch(split=split))
 
 
-class _Fold(NamedTuple):
-    """Rows held out, the response to each, and the classes that the model knows."""
-
-    rows: Integers
-    responses: NDArray[Any]
-    classes: list[Any]
-
-
 def _respond(
     estimator: Any,
     X: Any,
     rows: Integers,
     labels: dict[str, Any],
     response_method: str | tuple[str, ...],
-) -> _Fold:
-    """Predict the rows held out, with their groups if the estimator takes them."""
+) -> tuple[Integers, NDArray[Any], list[Any]]:
+    """Return the rows held out, the response to each, and the classes of the model.
+
+    The estimator gets their groups if it takes them.
+    """
     labels = {
         name: take_rows(values, rows)
         for name, values in labels.items()
@@ -439,69 +448,68 @@ def _respond(
     }
     method = find_score_method(estimator, response_method)
     responses = respond(estimator, method, X, **labels)
-    return _Fold(rows, responses, list(getattr(estimator, "classes_", ())))
+    return rows, responses, list(getattr(estimator, "classes_", ()))
 
 
-class _HeldOut(NamedTuple):
-    """Held-out rows, with the responses to each one after the other.
+class _MetricOfRows:
+    """Metric of rows that were held out, with all responses to each of them.
 
-    `rows` are positions in the arrays of all samples, `groups` and `strata` those of
-    `rows`. Responses to row i begin at ``starts[i]``, ``counts[i]`` in number.
+    Positions of rows take the place of scores, so that `bootstrap_interval` and
+    `permutation_test` draw rows with all responses to them. `responses` has an entry
+    for each response, in the order of the rows.
     """
 
-    metric: Callable[..., float]
-    y_true: NDArray[Any]
-    weights: NDArray[Any] | None
-    rows: Integers
-    groups: Groups
-    strata: Groups | None
-    responses: NDArray[Any]
-    starts: Integers
-    counts: Integers
+    def __init__(self, metric: Callable[..., float], responses: Rows) -> None:
+        self.metric, self.responses = metric, responses
+        self._counts = np.bincount(responses.position)
+        self._starts = np.cumsum(self._counts) - self._counts
+        self.rows = np.flatnonzero(self._counts)
+        first = self._starts[self.rows]
+        strata = responses.strata
+        self.groups = responses.groups[first]
+        self.strata = None if strata is None else strata[first]
 
     @property
     def specification(self) -> Specification:
         """What is known of the metric; rows take the place of scores."""
-        specification = specification_of(self.metric)[0]
+        specification, options = specification_of(self.metric)
+        pairs = None
+        if self.responses.y_pred.ndim == 1 and compares_pairs_of(self.metric):
+            assert specification.pairs is not None
+            pairs = partial(specification.pairs, **pick(specification.pairs, options))
         return Specification(
             cast(Callable[..., float], self),
             takes_strata=True,
             compares_errors=specification.compares_errors,
             countable=self._count,
-            pairs=self._pairs,
+            pairs=pairs,
         )
-
-    @property
-    def _pairs(self) -> Callable[..., Any] | None:
-        """Finds the gaps of all pairs of groups, if the metric is the largest."""
-        specification, options = specification_of(self.metric)
-        if self.responses.ndim > 1 or not compares_pairs_of(self.metric):
-            return None
-        assert specification.pairs is not None
-        return partial(specification.pairs, **pick(specification.pairs, options))
 
     def _count(self, rows: Rows) -> Countable:
         """Read all responses to some rows, which have the groups of the rows."""
         specification, options = specification_of(self.metric)
         assert specification.countable is not None
-        owners, at = self._all_responses(rows.y_pred)
-        positions = rows.y_pred[owners]
-        weights = None if self.weights is None else self.weights[positions]
+        owners, at = self._responses_to(rows.y_pred)
         responses = replace(
             rows[owners],
-            y_true=self.y_true[positions],
-            y_pred=self.responses[at],
-            weight=check_weights(weights, len(owners)),
+            y_true=self.responses.y_true[at],
+            y_pred=self.responses.y_pred[at],
+            weight=self._weights(at),
         )
         taken = pick(specification.countable, options)
         return specification.countable(responses, **taken)
 
-    def _all_responses(self, rows: Integers) -> tuple[Integers, Integers]:
+    def _responses_to(self, rows: Integers) -> tuple[Integers, Integers]:
         """Position in `rows` that each response belongs to, and its own position."""
-        counts = self.counts[rows]
+        counts = self._counts[rows]
         owners = np.repeat(np.arange(len(rows)), counts)
-        first = self.starts[rows] - np.cumsum(counts) + counts
+        first = self._starts[rows] - np.cumsum(counts) + counts
         return owners, np.arange(len(owners)) + first[owners]
+
+    def _weights(self, at: Integers) -> NDArray[Any] | None:
+        """Weights of some responses."""
+        weights = self.responses.weight
+        return None if weights is None else check_weights(weights[at], len(at))
 
     def __call__(
         self,
@@ -511,117 +519,87 @@ class _HeldOut(NamedTuple):
         sensitive_features: Groups,
         control_features: Groups | None = None,
     ) -> float:
-        """Metric of all responses to some rows, which may be repeated, and regrouped.
-
-        Rows take the place of scores, so that `bootstrap_interval` and
-        `permutation_test` draw rows with all responses to them.
-        """
-        owners, at = self._all_responses(rows)
-        responses = self.responses[at]
+        """Metric of all responses to rows, which may be repeated, and regrouped."""
+        owners, at = self._responses_to(rows)
         strata = None if control_features is None else control_features[owners]
-        groups = sensitive_features[owners]
-        return self.evaluate(rows[owners], responses, groups, strata)
+        return self.evaluate(at, sensitive_features[owners], strata)
 
-    def evaluate(
-        self,
-        rows: Integers,
-        responses: NDArray[Any],
-        groups: Groups,
-        strata: Groups | None,
-    ) -> float:
-        """Metric of one response to each row."""
+    def evaluate(self, at: Integers, groups: Groups, strata: Groups | None) -> float:
+        """Metric of some responses, in groups and strata."""
         return over_strata(
             self.metric,
-            self.y_true[rows],
-            responses,
+            self.responses.y_true[at],
+            self.responses.y_pred[at],
             sensitive_features=groups,
             control_features=strata,
-            sample_weight=None if self.weights is None else self.weights[rows],
+            sample_weight=None
+            if self.responses.weight is None
+            else self.responses.weight[at],
         )
 
+    def of_folds(self, n_folds: int) -> Floats:
+        """Metric of each fold alone, nan where it is undefined."""
+        rows, values = self.responses, np.full(n_folds, math.nan)
+        with ignore_undefined():
+            for fold in np.unique(rows.fold):
+                at = np.flatnonzero(rows.fold == fold)
+                strata = None if rows.strata is None else rows.strata[at]
+                values[fold] = self.evaluate(at, rows.groups[at], strata)
+        return values
 
-def _classes_of(folds: list[_Fold]) -> list[Any]:
+
+def _common_classes(classes_of_folds: Sequence[list[Any]]) -> list[Any]:
     """Classes that the models of all folds know."""
-    classes = folds[0].classes
-    for position, fold in enumerate(folds):
-        if fold.classes != classes:
+    first = classes_of_folds[0]
+    for position, classes in enumerate(classes_of_folds):
+        if classes != first:
             raise ValueError(
                 "y must have all classes in the training rows of every fold, but the "
-                f"model of fold 0 knows {classes} and that of fold {position} "
-                f"{fold.classes}. Use fewer folds, or a splitter that stratifies."
+                f"model of fold 0 knows {first} and that of fold {position} "
+                f"{classes}. Use fewer folds, or a splitter that stratifies."
             )
-    return classes
+    return first
 
 
 def _join_folds(
-    folds: list[_Fold],
-    metric: Callable[..., float],
-    y: NDArray[Any],
-    groups: Groups,
-    strata: Groups | None,
-    weights: NDArray[Any] | None,
-) -> _HeldOut:
-    """Join the responses of all folds, in order of rows that have weight."""
-    owners = np.concatenate([fold.rows for fold in folds])
-    responses = np.concatenate([fold.responses for fold in folds])
-    order = np.argsort(owners, kind="stable")
-    counts = np.bincount(owners, minlength=len(y))
-    rows = np.flatnonzero(counts if weights is None else (counts > 0) & (weights > 0))
-    if not len(rows):
+    rows: Rows, held_out: Sequence[Integers], responses: Sequence[NDArray[Any]]
+) -> Rows:
+    """Return a row for each response of all folds, in the order of the rows.
+
+    Rows without weight are left out.
+    """
+    owners = np.concatenate(held_out)
+    fold = np.repeat(np.arange(len(held_out)), list(map(len, held_out)))
+    joined = replace(rows[owners], y_pred=np.concatenate(responses), fold=fold)
+    joined = joined[np.argsort(owners, kind="stable")]
+    if rows.weight is not None:
+        joined = joined[joined.weights > 0]
+    if not len(joined):
         raise ValueError(
             "sample_weight is zero for every row that cv holds out, expected a "
             "positive weight in each group."
             if owners.size
             else "cv holds out no row, expected at least one in each group."
         )
-    return _HeldOut(
-        metric,
-        y,
-        weights,
-        rows,
-        groups[rows],
-        None if strata is None else strata[rows],
-        responses[order],
-        np.cumsum(counts) - counts,
-        counts,
-    )
+    return joined
 
 
-def _fold_values(
-    held_out: _HeldOut,
-    folds: list[_Fold],
-    groups: Groups,
-    strata: Groups | None,
-    value: float,
-) -> Floats:
-    """Metric of each fold alone, with one warning where it is undefined for some.
+def _warn_of_undefined_folds(values: Floats, value: float) -> None:
+    """Warn once where the metric is undefined for some of the folds.
 
     Where it is undefined for all rows together, too, there was a warning already.
     """
-    values = np.full(len(folds), math.nan)
-    with ignore_undefined():
-        for position, fold in enumerate(folds):
-            measured = np.isin(fold.rows, held_out.rows)
-            rows = fold.rows[measured]
-            if len(rows):
-                values[position] = held_out.evaluate(
-                    rows,
-                    fold.responses[measured],
-                    groups[rows],
-                    None if strata is None else strata[rows],
-                )
     n_undefined = int(np.isnan(values).sum())
     if n_undefined and not math.isnan(value):
         warn_user(
-            f"The metric is undefined for {n_undefined} of {len(folds)} folds alone, "
+            f"The metric is undefined for {n_undefined} of {len(values)} folds alone, "
             "whose fold_values are nan: groups are absent there, or too small. It is "
             "computed from all held-out rows together.",
             UndefinedMetricWarning,
         )
-    return values
 
 
-def _correct(held_out: _HeldOut, value: float, within: Any) -> float:
+def _correct(held_out: _MetricOfRows, value: float, within: Any) -> float:
     """Value without most of what noise adds."""
     if math.isnan(value):
         return math.nan
@@ -652,28 +630,3 @@ def _interval(
     # No disparity is larger than its largest possible value, which is not known here.
     high = min(value + spread, max(value, float(values.max())))
     return max(0.0, low), high
-
-
-def _describe_folds(
-    resampled: BootstrapResult,
-    test: PermutationTestResult,
-    corrected: float,
-    held_out: _HeldOut,
-    fold_values: Floats,
-) -> CrossValFairnessResult:
-    """Numbers of the interval, of the test, and of the folds."""
-    sizes = held_out.groups.sizes().tolist()
-    lower, upper = _interval(resampled, test)
-    return CrossValFairnessResult(
-        value=test.value,
-        lower=lower,
-        upper=upper,
-        pvalue=test.pvalue,
-        null_mean=test.null_mean,
-        corrected=corrected,
-        confidence_level=resampled.confidence_level,
-        n_splits=len(fold_values),
-        n_rows=len(held_out.rows),
-        group_sizes=dict(zip(held_out.groups.labels, sizes, strict=True)),
-        fold_values=fold_values,
-    )

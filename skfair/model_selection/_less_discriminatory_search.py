@@ -22,15 +22,7 @@ from sklearn.utils.metadata_routing import (
 )
 from sklearn.utils.parallel import Parallel, delayed
 
-from skfair._cross_fit import (
-    Split,
-    cross_fit,
-    fit_to_rows,
-    hold_out,
-    params_of_rows,
-    take_rows,
-)
-from skfair._rows import Rows
+from skfair._rows import Rows, take_rows
 from skfair._utils._arrays import Bools, Floats, Integers
 from skfair._utils._columns import Selector
 from skfair._utils._response import asked_of
@@ -45,15 +37,21 @@ from skfair._utils._validation import (
 from skfair._utils._warnings import warn_user
 from skfair.groups import resolve_groups
 from skfair.metrics import get_fairness_scorer, make_group_scorer
-from skfair.model_selection._group_stratified_k_fold import GroupStratifiedKFold
+from skfair.model_selection._folds import (
+    GroupStratifiedKFold,
+    Split,
+    cross_fit,
+    fit_to_rows,
+    hold_out,
+    params_of_rows,
+)
 from skfair.model_selection._model_comparison import (
     Model,
     Place,
     largest_gap_place,
     models_table,
 )
-from skfair.model_selection._pareto_front import non_dominated
-from skfair.model_selection._rules import folds_of
+from skfair.model_selection._rules import folds_of, non_dominated
 
 #: Disparities that can be confirmed.
 _DISPARITIES = ("mcdp", "demographic_parity_difference")

@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from functools import partial
 from itertools import permutations
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -52,15 +52,12 @@ class Model(NamedTuple):
     responses: Floats
 
 
-class PairedTest(NamedTuple):
-    """A one-sided bound of a difference, and the p-value of the test that it decides.
-
-    The p-value is at most one minus a level if and only if the bound at that level is
-    on the right side.
-    """
-
-    bound: float
-    pvalue: float
+#: A one-sided bound of a difference, and the p-value of the test that it decides: at
+#: most one minus a level if and only if the bound at that level is on the right side.
+PairedTest: TypeAlias = tuple[float, float]
+#: Score at which two groups differ most, and the codes of the groups: first that with
+#: the larger share of rows up to the score. One of the two may be everyone.
+Place: TypeAlias = tuple[float, int, int]
 
 
 class Moments(NamedTuple):
@@ -172,33 +169,21 @@ def performance_test(
     difference, *others = values - baseline
     n_parts = len(others)
     if math.isnan(difference + worst) or n_parts < 2:
-        return PairedTest(math.nan, math.nan)
+        return math.nan, math.nan
     losses = (n_parts - 1) / n_parts * (others - np.mean(others))
     if n_parts < 4 or (worst <= 0 and not losses.any()):
-        return PairedTest(-math.inf, 1.0)
+        return -math.inf, 1.0
     # The variance is that of Student's distribution, the third moment is unbiased.
     variance = n_parts / (n_parts - 3) * (losses @ losses)
     third = n_parts**2 / ((n_parts - 1) * (n_parts - 2)) * float((losses**3).sum())
     loss = loss_moments(difference, variance, third, worst)
-    return PairedTest(-float(loss.upper_bound(level)), float(loss.pvalue(margin)))
+    return -float(loss.upper_bound(level)), float(loss.pvalue(margin))
 
 
 #: Stands for the code of a group in a `Place`: all rows that have a group.
 EVERYONE = -1
 #: The place of a gap is found on one of so many parts of the rows.
 N_PLACES = 4
-
-
-class Place(NamedTuple):
-    """Score at which two groups differ most.
-
-    `high` is the code of the group with the larger share of rows up to the score, and
-    `low` that of the other group. One of the two may be everyone.
-    """
-
-    threshold: float
-    high: int
-    low: int
 
 
 def largest_gap_place(
@@ -211,7 +196,7 @@ def largest_gap_place(
     present, own = np.unique(codes, return_inverse=True)
     labels = tuple(present.tolist())
     if len(labels) == 1:
-        return Place(float(scores[0]), labels[0], labels[0])
+        return float(scores[0]), labels[0], labels[0]
     statistic = GroupedScores.from_scores(
         scores,
         sensitive_features=Groups(own, labels),
@@ -222,7 +207,7 @@ def largest_gap_place(
     first, second = gap.pair
     pair = labels[first], EVERYONE if second is None else labels[second]
     high, low = pair if gap.figures[0] > gap.figures[1] else pair[::-1]
-    return Place(gap.score, high, low)
+    return gap.score, high, low
 
 
 def gap_test(
@@ -245,7 +230,7 @@ def gap_test(
     for difference in _paired_differences(scores, baseline, place, codes, weights):
         bound = max(bound, float(difference.upper_bound(level).max()))
         pvalue = max(pvalue, float(difference.pvalue(0.0).max()))
-    return PairedTest(bound, pvalue)
+    return bound, pvalue
 
 
 def gap_interval(
@@ -284,7 +269,8 @@ def _paired_differences(
     order = np.argsort(scores, kind="stable")
     # Of equal scores the last row has all of them at or below it.
     ends = np.flatnonzero(np.append(np.diff(scores[order]) > 0, True))
-    below = baseline <= place.threshold
+    threshold, *of_baseline = place
+    below = baseline <= threshold
     present = np.unique(codes).tolist()
     sizes = np.array([weights[codes == group].sum() for group in present])
 
@@ -295,16 +281,14 @@ def _paired_differences(
         return np.asarray(np.array(pair) + everyone * sizes / sizes.sum())
 
     of_groups = []
-    for group, size, own in zip(
-        present, sizes, factors(place.high, place.low), strict=True
-    ):
+    for group, size, own in zip(present, sizes, factors(*of_baseline), strict=True):
         shares = weights * (codes == group) / size
         cdf, both = (np.cumsum((shares * of)[order])[ends] for of in (1, below))
         args = own, cdf, both, shares @ below, 1 / (shares @ shares)
         of_groups.append(functools.cache(functools.partial(_moments, *args)))
 
     pairs: Iterator[tuple[int, int]] = permutations(present, 2)
-    if EVERYONE in place[1:]:
+    if EVERYONE in of_baseline:
         pairs = ((a, b) for g in present for a, b in ((g, EVERYONE), (EVERYONE, g)))
     for pair in pairs:
         parts = [
@@ -388,7 +372,7 @@ def models_table(
             of_baseline = changes
         worst = float(worst_loss(changes, of_baseline)[0])
         as_good = performance_test(performance, values[0], worst, margin, level)
-        fairer = PairedTest(math.nan, math.nan)
+        fairer: PairedTest = math.nan, math.nan
         if place is not None and not math.isnan(gap):
             of_rows = groups.codes[grouped], weights[grouped]
             both = model.scores[grouped], baseline.scores[grouped]
@@ -398,12 +382,12 @@ def models_table(
                 "performance": performance[0],
                 "disparity": gap,
                 "performance_difference": performance[0] - values[0][0],
-                "performance_lower": as_good.bound,
+                "performance_lower": as_good[0],
                 "disparity_difference": gap - gaps[0],
-                "disparity_upper": fairer.bound,
-                "performance_pvalue": as_good.pvalue,
-                "disparity_pvalue": fairer.pvalue,
-                "pvalue": np.maximum(as_good.pvalue, fairer.pvalue),
+                "disparity_upper": fairer[0],
+                "performance_pvalue": as_good[1],
+                "disparity_pvalue": fairer[1],
+                "pvalue": np.maximum(as_good[1], fairer[1]),
             }
         )
     table = pd.DataFrame(rows, list(models))

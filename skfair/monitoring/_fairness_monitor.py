@@ -211,8 +211,13 @@ class FairnessMonitor(NamesParameters):
 
     def __repr__(self) -> str:
         function, options = unwrapped(self.metric)
-        given = [function.__name__, *(f"{name}={options[name]!r}" for name in options)]
-        metric = given[0] if len(given) == 1 else f"partial({', '.join(given)})"
+        settings = [
+            function.__name__,
+            *(f"{name}={options[name]!r}" for name in options),
+        ]
+        metric = (
+            settings[0] if len(settings) == 1 else f"partial({', '.join(settings)})"
+        )
         seen = "no rows"
         if self._looks:
             last = self._last()
@@ -310,7 +315,7 @@ class FairnessMonitor(NamesParameters):
         >>> north.merge(south).history_["n_rows"].tolist()
         [4]
         """
-        if len({id(one) for one in (self, *others)}) <= len(others):
+        if len({id(monitor) for monitor in (self, *others)}) <= len(others):
             raise ValueError("others must be other monitors, each given once.")
         for other in others:
             for name, value in self._shared().items():
@@ -332,7 +337,7 @@ class FairnessMonitor(NamesParameters):
             merged._check_strata(other.statistic_)
             merged.statistic_ = added(merged.statistic_, other.statistic_)
             pairs = zip(merged._blocks, other._blocks, strict=True)
-            merged._blocks = [(n, added(one, two)) for (n, one), (_, two) in pairs]
+            merged._blocks = [(n, added(own, more)) for (n, own), (_, more) in pairs]
         recent, merged._change = merged._recent(merged._blocks)
         merged._looks.append(merged._look(merged.statistic_) | recent)
         return merged
@@ -340,11 +345,11 @@ class FairnessMonitor(NamesParameters):
     def _shared(self) -> dict[str, Any]:
         """Return what monitors must have in common to be merged."""
         function, options = unwrapped(self.metric)
-        given = ", ".join(
+        settings = ", ".join(
             f"{name}={value!r}" for name, value in sorted(options.items())
         )
         return {
-            "metric and options": f"{function.__name__}({given})",
+            "metric and options": f"{function.__name__}({settings})",
             "at_most": self.at_most,
             "confidence_level": self.confidence_level,
             "number of looks": sum(n_looks for n_looks, _ in self._blocks),
@@ -519,31 +524,33 @@ class FairnessMonitor(NamesParameters):
             if len({*strata}) < len(strata):
                 raise ValueError(f"y_score must map distinct strata, got {[*y_score]}.")
             statistics = [
-                self._unweighted(y_true, one, sensitive_features)
-                for one in y_score.values()
+                self._unweighted(y_true, statistic, sensitive_features)
+                for statistic in y_score.values()
             ]
             return dict(zip(strata, statistics, strict=True))
         whole = observe(self.metric, *rows)  # messages have the positions of all rows
         if control_features is None:
             return whole.statistic
         parts = _by_stratum(*rows, control_features)
-        found = {
+        by_stratum = {
             label: observe(self.metric, *part).statistic
             for label, part in parts.items()
         }
         if self._weighted:
-            _check_all_count(found, {label: len(p[1]) for label, p in parts.items()})
-        return found
+            _check_all_count(
+                by_stratum, {label: len(p[1]) for label, p in parts.items()}
+            )
+        return by_stratum
 
-    def _unweighted(self, y_true: Any, given: Any, sensitive_features: Any) -> Any:
+    def _unweighted(self, y_true: Any, y_score: Any, sensitive_features: Any) -> Any:
         """Statistic that is given in place of rows, which must have no weights."""
-        if not isinstance(given, GroupedStatistic):
+        if not isinstance(y_score, GroupedStatistic):
             raise TypeError(
                 "y_score must map each stratum to a statistic, got a "
-                f"{type(given).__name__}."
+                f"{type(y_score).__name__}."
             )
-        found = observe(self._of_statistics, y_true, given, sensitive_features)
-        statistic = found.statistic
+        observed = observe(self._of_statistics, y_true, y_score, sensitive_features)
+        statistic = observed.statistic
         if not np.array_equal(statistic.totals, statistic.counts):
             raise ValueError(
                 "y_score must be a statistic of rows without sample weights, for which "
@@ -594,15 +601,15 @@ class FairnessMonitor(NamesParameters):
                 tail = level / (4 * len(splits) * max(len(splits) - 1, 1))
                 change = self._narrowed(change, blocks, best, since[best], tail)
         if change is None:
-            start = max(one for one in since if one <= (1 - _RECENT) * n_looks)
+            start = max(look for look in since if look <= (1 - _RECENT) * n_looks)
         else:
-            start = min(one for one in since if one >= change[0])
+            start = min(look for look in since if look >= change[0])
         tail = level / (8 * len(since))
         alarmed = bool(self._looks) and self._looks[-1]["change_alarm"]
-        found = since[start]
-        ends = lower_bound(found, tail), upper_bound(found, tail)
+        comparisons = since[start]
+        ends = lower_bound(comparisons, tail), upper_bound(comparisons, tail)
         alarm = alarmed or change is not None
-        entries = zip(_RECENT_COLUMNS, (found.value, *ends, alarm), strict=True)
+        entries = zip(_RECENT_COLUMNS, (comparisons.value, *ends, alarm), strict=True)
         return dict(entries), change
 
     def _narrowed(
@@ -673,7 +680,7 @@ class FairnessMonitor(NamesParameters):
         if not by_stratum:
             return UNDEFINED, None, ()
         comparisons, n_groups = zip(*by_stratum.values(), strict=True)
-        n_comparisons = sum(one.n_comparisons for one in comparisons)
+        n_comparisons = sum(part.n_comparisons for part in comparisons)
         compared = n_comparisons, sum(n_groups), len(by_stratum)
         if self._weighted:
             weights = [float(statistic[label].counts.sum()) for label in by_stratum]
@@ -687,40 +694,40 @@ class FairnessMonitor(NamesParameters):
         """Compare groups in each stratum, with their number; why others lack."""
         specification, _ = specification_of(self.metric)
         every = list(
-            dict.fromkeys(g for one in statistics.values() for g in one.labels)
+            dict.fromkeys(g for part in statistics.values() for g in part.labels)
         )
-        found, reasons = {}, dict.fromkeys(statistics, "")
-        for label, one in statistics.items():
+        compared, reasons = {}, dict.fromkeys(statistics, "")
+        for label, part in statistics.items():
             if not specification.leaves_groups_out:
-                counts = dict(zip(one.labels, one.counts.tolist(), strict=True))
+                counts = dict(zip(part.labels, part.counts.tolist(), strict=True))
                 sizes = np.array([counts.get(group, 0) for group in every])
-                kept, reasons[label] = comparable_groups(
-                    every, sizes, one.min_group_size
+                large, reasons[label] = comparable_groups(
+                    every, sizes, part.min_group_size
                 )
-                if not len(kept):
+                if not len(large):
                     continue
                 if reasons[label]:
-                    one = _of_groups(one, [every[i] for i in kept])
+                    part = _of_groups(part, [every[i] for i in large])
             with collected_reasons() as why:
-                comparisons = self._compare(one, method)
+                comparisons = self._compare(part, method)
             if math.isnan(comparisons.value):
                 reasons[label] = "; ".join(why)
             else:
-                found[label] = comparisons, _n_groups(one)
-        return found, reasons
+                compared[label] = comparisons, _n_groups(part)
+        return compared, reasons
 
     def _compare(self, statistic: Any, method: Method = "anytime") -> Comparisons:
         """Disparity of a statistic, with bounds that hold at every look by default."""
         observed = observe(self._of_statistics, None, statistic)
         return compare(self._of_statistics, observed, method)
 
-    def _pvalue(self, found: Comparisons) -> float:
+    def _pvalue(self, bounds: Comparisons) -> float:
         """Smallest level whose lower bound is above `at_most`; 1 where undefined."""
-        if math.isnan(found.value):
+        if math.isnan(bounds.value):
             return 1.0
         # The bound as it is: cut at 0, it would be at a limit of 0 for every level.
         return least_level(
-            lambda level: self.at_most - found.low(level / found.n_comparisons)
+            lambda level: self.at_most - bounds.low(level / bounds.n_comparisons)
         )
 
     def _last(self) -> dict[str, Any]:
@@ -755,12 +762,12 @@ def _by_stratum(
 def _check_all_count(
     statistics: Mapping[Hashable, Any], sizes: Mapping[Hashable, int]
 ) -> None:
-    """Raise where a statistic lacks rows of its stratum, which weigh in the metric."""
-    for label, one in statistics.items():
-        if one.counts.sum() != sizes[label]:
+    """Raise where a part lacks rows of its stratum, which weigh in the metric."""
+    for label, part in statistics.items():
+        if part.counts.sum() != sizes[label]:
             raise ValueError(
                 "metric must have multistratum='max' where only some rows count, as in "
-                f"rates of one true label: {one.counts.sum()} of {sizes[label]} rows "
+                f"rates of one true label: {part.counts.sum()} of {sizes[label]} rows "
                 f"of the stratum {label!r} do, and its weight is that of all."
             )
 
@@ -778,7 +785,9 @@ def _of_groups(statistic: Any, labels: list[Hashable]) -> Any:
 def _statistic_to_json(statistic: Any) -> Any:
     """Return a statistic, or those of strata, as lists, numbers and text."""
     if isinstance(statistic, dict):
-        strata = [[label_to_json(key), one.to_dict()] for key, one in statistic.items()]
+        strata = [
+            [label_to_json(key), part.to_dict()] for key, part in statistic.items()
+        ]
         return {"strata": strata}
     return None if statistic is None else statistic.to_dict()
 
@@ -826,7 +835,7 @@ def rounded(statistic: Any, n_scores: int) -> Any:
     Statistics without scores are small as they are.
     """
     if isinstance(statistic, dict):
-        return {label: rounded(one, n_scores) for label, one in statistic.items()}
+        return {label: rounded(part, n_scores) for label, part in statistic.items()}
     if not isinstance(statistic, GroupedScores):
         return statistic
     scores, codes, weights = sort_scores(
@@ -840,13 +849,13 @@ def rounded(statistic: Any, n_scores: int) -> Any:
 
 def with_look(blocks: Sequence[Block], batch: Any) -> list[Block]:
     """Add a look, and join the two oldest blocks of a length of which are too many."""
-    found, length = [*blocks, (1, batch)], 1
+    joined, length = [*blocks, (1, batch)], 1
     while True:
-        alike = [i for i, (n_looks, _) in enumerate(found) if n_looks == length]
+        alike = [i for i, (n_looks, _) in enumerate(joined) if n_looks == length]
         if len(alike) <= _OF_ONE_LENGTH:
-            return found
+            return joined
         i = alike[0]
-        found[i : i + 2] = [(2 * length, added(found[i][1], found[i + 1][1]))]
+        joined[i : i + 2] = [(2 * length, added(joined[i][1], joined[i + 1][1]))]
         length *= 2
 
 
@@ -870,7 +879,7 @@ def levels_of(tail: float) -> list[float]:
     return [float(level) for level in np.exp(logarithms)]
 
 
-def separation(one: Comparisons, other: Comparisons, tail: float) -> float:
+def separation(first: Comparisons, second: Comparisons, tail: float) -> float:
     """Return how far apart the bounds of two independent samples are, or -inf.
 
     It is positive with at most the probability `tail` if the sample with the smaller
@@ -878,15 +887,15 @@ def separation(one: Comparisons, other: Comparisons, tail: float) -> float:
     disparity between them the product of both p-values is small enough. The p-values
     are those at which the disparity is one of the ends of a one-sided interval.
     """
-    if math.isnan(one.value) or math.isnan(other.value):
+    if math.isnan(first.value) or math.isnan(second.value):
         return -math.inf
-    larger, smaller = (one, other) if one.value > other.value else (other, one)
+    larger, smaller = (first, second) if first.value > second.value else (second, first)
     levels = levels_of(tail)
-    found = math.inf
+    distance = math.inf
     # Bounds that overlap do so in the middle, as a rule.
     for i in sorted(range(_N_LEVELS), key=lambda i: abs(i - _N_LEVELS // 2)):
         low = lower_bound(larger, levels[i + 1])
-        found = min(found, low - upper_bound(smaller, levels[_N_LEVELS - i]))
-        if found <= 0:
+        distance = min(distance, low - upper_bound(smaller, levels[_N_LEVELS - i]))
+        if distance <= 0:
             break
-    return found
+    return distance

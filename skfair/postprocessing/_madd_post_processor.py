@@ -1,46 +1,60 @@
-"""A classifier that repairs the scores of another, inside any pipeline or search."""
+"""Repair of a model's predictions by the group of each row; the classifier."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any, Literal, Self
+from functools import cached_property
+from itertools import compress
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import sem
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
-from sklearn.metrics import log_loss
+from sklearn.base import (
+    BaseEstimator,
+    ClassifierMixin,
+    MetaEstimatorMixin,
+    clone,
+    is_classifier,
+)
+from sklearn.frozen import FrozenEstimator
+from sklearn.metrics import accuracy_score, log_loss, r2_score
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from skfair._comparison import PlainComparison, compare_with_plain
-from skfair._cross_fit import units_of
+from skfair._comparison import Comparison, PlainComparison, compare_with_plain
 from skfair._mitigation import (
+    ROUTED,
     FittedTable,
+    MetaMitigator,
     fit_all,
     groups_to_compare,
     label_probabilities,
+    make_splits,
+    predict_folds,
     route_fit_params,
+    tenths_of,
     within_strata,
 )
-from skfair._rows import Rows
-from skfair._utils._arrays import Bools, Floats, Integers, quotients
+from skfair._rows import Rows, units_of
+from skfair._utils._arrays import Bools, Floats, Integers
 from skfair._utils._progress import reports_tasks
-from skfair._utils._validation import check_choice, check_real, check_scores
-from skfair.groups import Selector, rows_by_code
-from skfair.metrics import madd, mcdp
-from skfair.metrics._noise import supremum_quantile
-from skfair.postprocessing._group_repairer import (
-    GroupRepairer,
-    changes_the_gap,
-    remedy_of,
-    repair_held_out,
-    tie_problem,
-    warn_of_problem,
+from skfair._utils._validation import (
+    check_choice,
+    check_real,
+    check_scores,
+    count_rows,
 )
+from skfair._utils._warnings import warn_user
+from skfair.exceptions import MitigationWarning
+from skfair.groups import Groups, Selector, rows_by_code
+from skfair.metrics._madd import locate_madd
+from skfair.metrics._mcdp import locate_mcdp
+from skfair.metrics._noise import supremum_quantile
+from skfair.model_selection._folds import assign_folds
 from skfair.postprocessing._score_repairer import (
     GroupCDFs,
     LinearCDF,
@@ -50,8 +64,12 @@ from skfair.postprocessing._score_repairer import (
     TargetBand,
     check_repair_options,
     distributions,
+    ends_of,
     has_ties,
+    interpolate,
     repaired_at,
+    row_counts,
+    tied_shares,
 )
 from skfair.statistics import GroupedScores
 
@@ -63,6 +81,402 @@ _SHARE_LOST, _SHARE_LOST_BY_CHOICE = 0.5, 0.1
 #: With at least this many rows a stratum, strata of one class each are not a
 #: coincidence.
 _ROWS_OF_LABELS = 10
+#: Parts of the rows that one model scored, each of which is repaired by the others.
+_N_PARTS = 5
+#: Rows that are enough to see how good a repair is.
+_MANY_ROWS = 100_000
+#: Share of the plain MCDP that ties may add, before the user is warned, to what a level
+#: or gap leaves, and that may be left where the level is chosen.
+_SHARE_ADDED, _SHARE_LEFT = 0.25, 0.4
+#: Rows below which nothing is said of shared scores: there may be few distinct ones.
+_FEWEST_ROWS = 50
+
+
+class GroupRepairer(MetaMitigator):
+    """Mixin of mitigators that repair the predictions of the models of folds."""
+
+    estimators_: list[Any]
+    repairer_: ScoreRepairer | None
+    comparison_: Any
+    n_jobs: int | None
+    ties: Literal["mid", "random"]
+    random_state: Any
+    unknown_groups: Literal["raise", "pooled"]
+    #: CDF of everyone's predictions by all models together, and that by each of them;
+    #: None for a single model, whose predictions are repaired as they are.
+    _scales: tuple[LinearCDF, list[LinearCDF]] | None = None
+    _without_groups = "nothing is repaired"
+    __metadata_request__predict: ClassVar = ROUTED
+    __metadata_request__predict_proba: ClassVar = ROUTED
+    __metadata_request__score: ClassVar = ROUTED
+
+    @reports_tasks
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        sensitive_features: Any = None,
+        control_features: Any = None,
+        sample_weight: ArrayLike | None = None,
+        **fit_params: Any,
+    ) -> Self:
+        """Fit the estimator on folds, and learn the repair of its predictions.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Training data, in any container that `estimator` takes. With a
+            `FrozenEstimator` these are the rows on which the repair is learnt.
+        y : array-like of shape (n_samples,)
+            Class of each row, one of two; for a regressor its target, a number.
+        sensitive_features : array-like of shape (n_samples,) or \
+(n_samples, n_columns), or Groups, default=None
+            Group of each row, used in place of the columns that the parameter names.
+        control_features : array-like of shape (n_samples,) or \
+(n_samples, n_columns), or Groups, default=None
+            Stratum of each row, used in place of the columns that the parameter names.
+            Of several, each is repaired by itself, all by one level, and predictions
+            need the stratum of each row. The maps of a single stratum, with all other
+            rows in none (code -1 of a `Groups`), hold for all rows: the positives, for
+            instance.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows in the repair, and in the fit of an estimator that
+            takes them.
+        **fit_params : dict
+            Passed to the `fit` method of `estimator`, or routed to it where metadata
+            routing is enabled.
+
+        Returns
+        -------
+        self : object
+
+        Raises
+        ------
+        ValueError
+            If y does not have two classes, or a target is not finite; on wrong lengths,
+            fewer than two groups, fewer rows than folds, strata that tell the class,
+            and on parameters out of range.
+        TypeError
+            If a classifier has no `predict_proba`, or `estimator` is of another kind.
+
+        Warns
+        -----
+        UserWarning
+            If no groups are given: the estimator is then fitted without repair. If
+            strata or groups cannot be compared, and are left out.
+        skfair.exceptions.MitigationWarning
+            If held-out rows show no gain, or show that the repair is worse than no
+            repair, that it misses `max_mcdp` by more than noise, or that shared
+            predictions keep most of the disparity. Of a classifier also if level 0 is
+            chosen, if the level chosen costs more than a tenth of average precision, or
+            if it or `max_mcdp` costs more than half of what average precision exceeds
+            the share of positive rows by.
+        """
+        self._check_estimator()
+        self._check_parameters()
+        columns = X, y, sensitive_features, control_features, sample_weight
+        features, rows = self._prepare(*columns, all_strata=True)
+        routed = route_fit_params(self, sensitive_features, fit_params, rows.weight)
+        target = self.classes_[rows.y_true] if is_classifier(self) else rows.y_true
+        self.repairer_ = self.comparison_ = None
+        if not self.groups_:
+            params = routed.estimator.fit
+            self.estimators_ = [fit_all(self.estimator, features, target, params)]
+            self._leave_plain()
+            return self
+        self._refuse_labels_as_strata(rows)
+        held_out = self._score_held_out(X, features, rows, target, routed)
+        self._learn_repair(held_out, len(held_out) / len(rows))
+        return self
+
+    def _check_parameters(self) -> None:
+        """Raise unless the parameters are valid."""
+        raise NotImplementedError
+
+    def _learn_repair(self, held_out: Rows, n_held_out: float) -> None:
+        """Learn the repair of held-out rows, each held out so many times on average."""
+        raise NotImplementedError
+
+    def _leave_plain(self) -> None:
+        """Set the attributes of a repair for predictions without one."""
+
+    def _refuse_labels_as_strata(self, rows: Rows) -> None:
+        """Raise if strata tell the class, which is not known at prediction."""
+        if rows.strata is None or len(self.strata_) < 2 or not is_classifier(self):
+            return
+        chosen = rows.strata.codes >= 0
+        counts = np.zeros((len(rows.strata.labels), 2), dtype=np.intp)
+        np.add.at(counts, (rows.strata.codes[chosen], rows.y_true[chosen]), 1)
+        pure = (counts > 0).sum(axis=1) <= 1
+        many = counts.sum() >= _ROWS_OF_LABELS * (counts.sum(axis=1) > 0).sum()
+        if pure.all() and many and counts.any(axis=0).all():
+            raise ValueError(
+                "control_features tells the class of each row, of which each stratum "
+                "has one: predictions would need the class that they predict. For "
+                "equal opportunity give the positives as a single stratum, "
+                "encode_groups(np.where(y == "
+                f"{self.classes_.tolist()[1]!r}, 'positive', None), missing='drop')."
+            )
+
+    def _score_held_out(
+        self, X: Any, features: Any, rows: Rows, target: NDArray[Any], routed: Any
+    ) -> Rows:
+        """Fit the estimator on folds, and return the rows held out with their scores.
+
+        They have a weight and a map. Scores of several models are on a common scale.
+        Rows that a single model scored are in five folds.
+        """
+        labels = self.classes_.tolist() if is_classifier(self) else None
+        splits = []
+        if not isinstance(self.estimator, FrozenEstimator):
+            cells, for_split = _cells_to_repair(rows), routed.splitter.split
+            splits = make_splits(self, features, target, cells, for_split)
+        self._tasks.begin(len(splits))
+        with self._tip_to_drop(X):
+            self.estimators_, held_out = predict_folds(
+                self.estimator,
+                features,
+                rows,
+                target,
+                labels,
+                splits,
+                routed.estimator.fit,
+                self.n_jobs,
+                self._tasks.done,
+            )
+        scores = held_out.y_pred[:, -1] + 0.0  # no negative zeros
+        usable = (_cells_to_repair(held_out) >= 0) & (held_out.weights > 0)
+        held_out = replace(held_out, y_pred=scores)[usable]
+        if len(self.estimators_) == 1:
+            self._scales = None
+            y: Any = held_out.y_true
+            classes = tenths_of(y) if labels is None else y
+            folds = assign_folds(classes, held_out.groups.codes, _N_PARTS, None)
+            return replace(held_out, fold=folds)
+        self._scales = _scales_of(held_out, "real" if labels is None else "probability")
+        return self._on_common_scale(held_out)
+
+    def _make_repairer(self, **options: Any) -> ScoreRepairer:
+        """Return a repair with the parameters that it shares with this estimator."""
+        options |= {"ties": self.ties, "unknown_groups": self.unknown_groups}
+        return ScoreRepairer(**options, random_state=self.random_state)
+
+    def _repair_held_out(self, rows: Rows, **options: Any) -> tuple[Rows, Floats]:
+        """Learn the repair of all rows, and repair each by maps learnt from others.
+
+        Each fold is repaired as learnt from the rows outside of it. If there are more
+        than 100,000 rows, a sample of at most as many is held out in place of the
+        folds. Return the rows that were held out, and their repaired scores.
+        """
+        repairer = self._make_repairer(**options)
+        fold, scores = rows.fold, rows.y_pred
+        if len(rows) > _MANY_ROWS:
+            sampled = np.arange(len(rows)) % (1 + len(rows) // _MANY_ROWS) == 0
+            fold = np.where(sampled, 0, -1)
+        repaired = np.array(scores)
+        for part in range(int(fold.max()) + 1):
+            own = fold == part
+            learnt, tested = clone(repairer), rows[own]
+            learnt._learn_rows(rows[~own], warn=False)
+            repaired[own] = learnt._repair(scores[own], tested.groups, tested.strata)
+        repairer._learn_rows(rows, warn=False)
+        repairer._left_rows_out = self._leaves_rows_out
+        self.repairer_ = repairer
+        chosen = fold >= 0
+        return (rows, repaired) if chosen.all() else (rows[chosen], repaired[chosen])
+
+    def _on_common_scale(self, rows: Rows) -> Rows:
+        """Return rows that models have scored, on the scale that all models share."""
+        assert self._scales is not None
+        everyone, by_model = self._scales
+        scores, draws = np.array(rows.y_pred), self._draws(len(rows))
+        for model, cdf in enumerate(by_model):
+            own = rows.fold == model
+            own_draws = None if draws is None else draws[own]
+            scores[own] = _rescale(scores[own], cdf, everyone, own_draws)
+        return replace(rows, y_pred=scores)
+
+    def _draws(self, n_samples: int) -> Floats | None:
+        """Draw where each row is within the rows that share its score, if ties are."""
+        if self.ties == "mid":
+            return None
+        return np.asarray(check_random_state(self.random_state).uniform(size=n_samples))
+
+    def _repaired(
+        self,
+        X: Any,
+        predicted: list[Floats],
+        sensitive_features: Any,
+        control_features: Any,
+    ) -> Floats:
+        """Mean of the predictions of the models, each repaired on the common scale."""
+        repairer = self.repairer_
+        if repairer is None:
+            return predicted[0]
+        labels = self._groups_to_repair(X, sensitive_features, control_features)
+        if self._scales is None:
+            return repairer._repair(predicted[0], *labels)
+        everyone, by_model = self._scales
+        draws, repaired = self._draws(len(predicted[0])), []
+        for scores, cdf in zip(predicted, by_model, strict=True):
+            before = _rescale(scores, cdf, everyone, draws)
+            after = repairer._repair(before, *labels)
+            # Scores that stay are not spread.
+            own = np.where(after == before, scores, _rescale(after, everyone, cdf))
+            repaired.append(own)
+        return np.asarray(np.mean(repaired, axis=0))
+
+    def score(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None = None,
+        *,
+        sensitive_features: Any = None,
+        control_features: Any = None,
+    ) -> float:
+        """Accuracy of `predict`, or R2 of a regressor.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows to predict, with the same columns as in `fit`.
+        y : array-like of shape (n_samples,)
+            True classes, or true target.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Non-negative sample weights.
+        sensitive_features, control_features : object, default=None
+            As in `predict`.
+
+        Returns
+        -------
+        float
+        """
+        labels = {
+            "sensitive_features": sensitive_features,
+            "control_features": control_features,
+        }
+        metric = accuracy_score if is_classifier(self) else r2_score
+        predicted = self.predict(X, **labels)
+        return float(metric(y, predicted, sample_weight=sample_weight))
+
+    def _groups_to_repair(
+        self, X: Any, sensitive_features: Any, control_features: Any
+    ) -> tuple[Groups, Groups | None]:
+        """Return the groups and the strata of rows to predict."""
+        sensitive_features = self._groups_to_predict(X, sensitive_features)
+        strata = self._find_strata(control_features, X)
+        assert self.repairer_ is not None
+        return self.repairer_._read_groups(
+            sensitive_features, strata, count_rows(X), self.unknown_groups
+        )
+
+
+def _cells_to_repair(rows: Rows) -> NDArray[np.integer]:
+    """Code of each row's group, or with several strata of its stratum and group.
+
+    There is a map for each of these codes, and none for -1. The maps of a single
+    stratum hold for all rows.
+    """
+    several = rows.strata is not None and len(rows.strata.labels) > 1
+    return rows.cells if several else rows.groups.codes
+
+
+def _scales_of(rows: Rows, scale: str) -> tuple[LinearCDF, list[LinearCDF]]:
+    """CDF of everyone's scores by all models, and by the model of each fold.
+
+    Models of different folds may spread their scores more or less: one map suits them
+    all on the scale of everyone's scores together. A score keeps its height.
+    """
+    n_models = int(rows.fold.max()) + 1
+    by_model = [
+        _everyone(rows[rows.fold == k], scale, (k + 0.5) / n_models)
+        for k in range(n_models)
+    ]
+    return _everyone(rows, scale), by_model
+
+
+def _everyone(rows: Rows, scale: str, place: float = 0.5) -> LinearCDF:
+    """CDF of everyone.
+
+    Rows of two folds that have different places in [0, 1] share no height, so that they
+    do not come to share a score on another scale.
+    """
+    statistic = distributions(rows)
+    cdf = LinearCDF.of(statistic, None, ends_of(scale, statistic.scores))
+    if len(cdf.scores) == 1:  # a model that predicts one number, as those of others
+        return cdf
+    # At most half a row up or down; a whole weight counts as so many rows.
+    shift = (2 * place - 1) / row_counts(statistic).sum()
+    both = []
+    for heights in (cdf.low, cdf.high):
+        if scale == "real":
+            # Ends correspond to ends, and slopes of 1 beyond them to each other.
+            heights[[0, -1]] = 0, 1
+        both.append(heights + 2 * shift * heights * (1 - heights))
+    return LinearCDF(cdf.scores, *both)
+
+
+def _rescale(
+    scores: Floats, own: LinearCDF, other: LinearCDF, draws: Floats | None = None
+) -> Floats:
+    """Scores that have the same height in another CDF of everyone.
+
+    Rows that share a score stay together, or are spread over its heights by draws.
+    """
+    seen = np.clip(scores, own.scores[0], own.scores[-1])
+    if draws is None:
+        heights = interpolate(seen, own.scores, own.middle)
+    else:
+        heights = own.heights_of(seen, draws)
+    return np.interp(heights, other.middle, other.scores) + (scores - seen)
+
+
+def changes_the_gap(comparison: Comparison, rows: Rows, repaired: Floats) -> bool:
+    """Whether the repair changes scores, to a gap that the plain model exceeds."""
+    if (repaired == rows.y_pred).all():
+        return False
+    asked = comparison.max_mcdp
+    return asked is None or max(comparison.plain_mcdp, comparison.mcdp) > asked
+
+
+def remedy_of(tie_problem: str | None) -> str:
+    """Advice for a repair that shows no gain."""
+    if tie_problem is not None:
+        return "Set ties='random', or take an estimator with more distinct scores"
+    return "Take a lower repair_level, a larger max_mcdp or larger groups"
+
+
+def warn_of_problem(mitigator: Any, problem: str | None) -> None:
+    """Warn of what went wrong on held-out rows, if anything did."""
+    if problem is not None:
+        message = f"{type(mitigator).__name__}, on held-out rows: {problem}."
+        warn_user(message, MitigationWarning)
+
+
+def tie_problem(asked: Any, rows: Rows, comparison: Comparison) -> str | None:
+    """Return a warning if rows that share a score keep most of the gap, else None."""
+    if asked.ties == "random" or comparison.n_samples < _FEWEST_ROWS:
+        return None
+    if not comparison.beyond_noise:
+        return None
+    if asked.max_mcdp is not None:
+        share = min(1.0, asked.max_mcdp / comparison.plain_mcdp) + _SHARE_ADDED
+    elif asked.repair_level == "auto":
+        share = _SHARE_LEFT
+    else:
+        share = 1 - asked.repair_level + _SHARE_ADDED
+    statistic = distributions(rows)
+    if comparison.mcdp <= share * comparison.plain_mcdp or not has_ties(statistic):
+        return None
+    return (
+        f"MCDP(0) is {comparison.mcdp:.3f}, the plain model's is "
+        f"{comparison.plain_mcdp:.3f}, because rows that share a score stay together "
+        f"and up to {tied_shares(statistic).max():.0%} of a group share one. Set "
+        "ties='random', which gives such rows different scores, or an estimator with "
+        "more distinct scores"
+    )
 
 
 class MADDPostProcessor(
@@ -238,6 +652,8 @@ class MADDPostProcessor(
     """
 
     losses_ = FittedTable()
+    standard_error_: float | None
+    comparison_: PlainComparison | None
 
     def __init__(
         self,
@@ -274,98 +690,6 @@ class MADDPostProcessor(
         self.accuracy_loss = accuracy_loss
         self.fairness = fairness
 
-    @reports_tasks
-    def fit(
-        self,
-        X: Any,
-        y: Any,
-        *,
-        sensitive_features: Any = None,
-        control_features: Any = None,
-        sample_weight: ArrayLike | None = None,
-        **fit_params: Any,
-    ) -> Self:
-        """Fit the classifier, and learn the repair of its scores.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Training data, in any container that `estimator` takes. With a
-            `FrozenEstimator` these are the rows on which the repair is learnt.
-        y : array-like of shape (n_samples,)
-            Class labels of two classes.
-        sensitive_features : array-like of shape (n_samples,) or \
-(n_samples, n_columns), or Groups, default=None
-            Group of each row, used in place of the columns that the parameter names.
-        control_features : array-like of shape (n_samples,) or \
-(n_samples, n_columns), or Groups, default=None
-            Stratum of each row, used in place of the columns that the parameter names.
-            Of several, each is repaired by itself, all by one level, and predictions
-            need the stratum of each row. The maps of a single stratum, with all other
-            rows in none (code -1 of a `Groups`), hold for all rows: the positives, for
-            instance.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows in the repair, and in the fit of an estimator that
-            takes them.
-        **fit_params : dict
-            Passed to the `fit` method of `estimator`, or routed to it where metadata
-            routing is enabled.
-
-        Returns
-        -------
-        self : MADDPostProcessor
-
-        Raises
-        ------
-        ValueError
-            If y does not have two classes, on wrong lengths, on fewer than two groups,
-            on strata that tell the class, and on parameters out of range.
-        TypeError
-            If `estimator` has no `predict_proba`.
-
-        Warns
-        -----
-        UserWarning
-            If no groups are given: the classifier is then fitted without repair. If
-            strata or groups cannot be compared, and are left out.
-        skfair.exceptions.MitigationWarning
-            If held-out rows show no gain, or show that the repair is worse than no
-            repair, that it misses `max_mcdp` by more than noise, that shared scores
-            keep most of the disparity, or that the level chosen costs more than a tenth
-            of average precision, or it or `max_mcdp` more than half of what average
-            precision exceeds the share of positive rows by. If level 0 is chosen.
-        """
-        self._check_estimator()
-        self._check_parameters()
-        given = X, y, sensitive_features, control_features, sample_weight
-        features, rows = self._prepare(*given, all_strata=True)
-        routed = route_fit_params(self, sensitive_features, fit_params, rows.weight)
-        labels = self.classes_[rows.y_true]
-        if not self.groups_:
-            model = fit_all(self.estimator, features, labels, routed.estimator.fit)
-            return self._leave_plain(model)
-        self._refuse_labels_as_strata(rows)
-        classes = self.classes_.tolist()
-        held_out = self._score_held_out(X, features, rows, labels, classes, routed)
-        strata = losses_by_stratum(held_out, self)
-        self._choose_amount(strata, len(held_out) / len(rows))
-        repairer = ScoreRepairer(
-            1.0 if self.repair_level_ is None else self.repair_level_,
-            max_mcdp=self.max_mcdp,
-            ties=self.ties,
-            unknown_groups=self.unknown_groups,
-            random_state=self.random_state,
-        )
-        tested, repaired = repair_held_out(held_out, repairer)
-        if held_out.strata is None:
-            repairer._learn(strata[0].cdfs)  # which are computed already
-        else:
-            repairer._learn_rows(held_out, warn=False)
-        repairer._left_rows_out = self._leaves_rows_out
-        self.repairer_ = repairer
-        self._compare(strata, tested, repaired)
-        return self
-
     def _check_parameters(self) -> None:
         """Raise unless the parameters are valid."""
         if self.repair_level != "auto":
@@ -380,33 +704,20 @@ class MADDPostProcessor(
         if not callable(self.fairness):
             check_choice("fairness", self.fairness, ("madd", "mcdp"))
 
-    def _leave_plain(self, model: Any) -> Self:
-        """Predict with one fitted classifier, without repair."""
-        self.estimators_ = [model]
-        self.repairer_: ScoreRepairer | None = None
-        self.losses_ = None
-        self.standard_error_: float | None = None
+    def _leave_plain(self) -> None:
+        """Set the attributes of a repair for predictions without one."""
+        self.losses_ = self.standard_error_ = None
         self.repair_level_: float | None = 0.0
-        self.comparison_: PlainComparison | None = None
-        return self
 
-    def _refuse_labels_as_strata(self, rows: Rows) -> None:
-        """Raise if strata tell the label, which is not known at prediction."""
-        if rows.strata is None or len(self.strata_) < 2:
-            return
-        chosen = rows.strata.codes >= 0
-        counts = np.zeros((len(rows.strata.labels), 2), dtype=np.intp)
-        np.add.at(counts, (rows.strata.codes[chosen], rows.y_true[chosen]), 1)
-        pure = (counts > 0).sum(axis=1) <= 1
-        many = counts.sum() >= _ROWS_OF_LABELS * (counts.sum(axis=1) > 0).sum()
-        if pure.all() and many and counts.any(axis=0).all():
-            raise ValueError(
-                "control_features tells the class of each row, of which each stratum "
-                "has one: predictions would need the class that they predict. For "
-                "equal opportunity give the positives as a single stratum, "
-                "encode_groups(np.where(y == "
-                f"{self.classes_.tolist()[1]!r}, 'positive', None), missing='drop')."
-            )
+    def _learn_repair(self, held_out: Rows, n_held_out: float) -> None:
+        """Choose the level by the losses of held-out rows, and learn the repair."""
+        strata = losses_by_stratum(held_out, self)
+        self._choose_amount(strata, n_held_out)
+        level = 1.0 if self.repair_level_ is None else self.repair_level_
+        tested, repaired = self._repair_held_out(
+            held_out, repair_level=level, max_mcdp=self.max_mcdp
+        )
+        self._compare(strata, tested, repaired)
 
     def _choose_amount(self, strata: list[StratumLosses], n_held_out: float) -> None:
         """Compute the losses of all levels, and choose one unless it is given.
@@ -622,7 +933,7 @@ class StratumLosses:
 
     def __init__(self, rows: Rows, model: MADDPostProcessor) -> None:
         self.rows, self.model = rows, model
-        measured = self._measured(rows)
+        measured = _measured(rows)
         self.statistic = distributions(measured)
         # They are smoothed as the repair smooths them.
         self.cdfs = GroupCDFs.of(self.statistic, smooth=model.max_mcdp is not None)
@@ -634,16 +945,16 @@ class StratumLosses:
         #: Which groups the fairness loss compares.
         self.differing = _differing(measured, self.cdfs)
 
-    @staticmethod
-    def _measured(rows: Rows) -> Rows:
-        """Return the rows on which fairness is measured."""
-        if rows.strata is None or (rows.strata.codes >= 0).all():
-            return rows
-        return rows[rows.strata.codes >= 0]
-
     def of(self, amounts: Floats) -> Floats:
         """Total loss, accuracy loss and fairness loss of each amount of repair."""
-        accuracy, fairness = self._accuracy(amounts), self._fairness(amounts)
+        all_measured = len(_measured(self.rows)) == len(self.rows)
+        # Maps of scores that stay together are lines between the knots of the CDFs.
+        by_height = all_measured or self.model.ties == "random"
+        if self.model.accuracy_loss == "zero_one" and by_height:
+            accuracy = self._error_rates(amounts)
+        else:
+            accuracy = self._of_repaired(amounts, self._accuracy_loss)
+        fairness = self._fairness(amounts)
         for name, losses in {"accuracy_loss": accuracy, "fairness": fairness}.items():
             if not np.isfinite(losses).all():
                 raise ValueError(
@@ -651,82 +962,134 @@ class StratumLosses:
                     f"{len(self.rows)} rows of the groups "
                     f"{list(self.rows.labels)}, expected a number."
                 )
-        total = (1 - self.model.theta) * accuracy + self.model.theta * fairness
-        return np.stack([total, accuracy, fairness])
+        return np.stack([self._total(accuracy, fairness), accuracy, fairness])
+
+    def _total(self, accuracy: Any, fairness: Any) -> Any:
+        """Weighted sum of both losses."""
+        return (1 - self.model.theta) * accuracy + self.model.theta * fairness
 
     def standard_error(self, amount: float) -> float:
         """Find the standard error of the mean total loss, over the folds of the rows.
 
         It is 0 if fewer than two folds have a loss.
         """
-        repaired = next(self._repaired(np.array([amount])))
-        rows, losses = replace(self.rows, y_pred=repaired), []
+        rows, losses = replace(self.rows, y_pred=self._repaired(amount)), []
         for fold in range(int(rows.fold.max()) + 1):
             own = rows[rows.fold == fold]
-            measured = self._measured(own)
             classes = np.bincount(own.y_true, minlength=2)
-            if not (classes.all() and measured.groups.sizes().all()):
+            if not (classes.all() and _measured(own).groups.sizes().all()):
                 continue
             # A callable may need more rows than a fold has; all rows gave a number.
             with suppress(ValueError):
-                loss = self._loss_without_repair(own, measured)
+                loss = self._total(self._accuracy_loss(own), self._fairness_loss(own))
                 losses += [loss] if np.isfinite(loss) else []
         return float(sem(losses)) if len(losses) > 1 else 0.0
 
-    def _loss_without_repair(self, rows: Rows, measured: Rows) -> float:
-        """Total loss of the scores of some rows as they are."""
-        model = self.model
-        if model.accuracy_loss == "zero_one":
-            wrong = (rows.y_pred >= model.threshold) != rows.y_true
-            accuracy = float(np.average(wrong, weights=rows.weight))
-        else:
-            accuracy = self._accuracy_loss(
-                rows.y_true, rows.y_pred, **_weight_keywords(rows)
-            )
-        if callable(model.fairness):
-            keywords = _labelled(measured)
-            fairness = model.fairness(measured.y_true, measured.y_pred, **keywords)
-        else:
-            fairness = 0.0
-            if self.differing.any():
-                compared = rows_compared(measured, self.differing)
-                fairness = self._fairness_loss(distributions(compared))
-        return float((1 - model.theta) * accuracy + model.theta * fairness)
-
-    def _accuracy(self, amounts: Floats) -> Floats:
-        """Accuracy loss of each amount of repair."""
-        if self.model.accuracy_loss == "zero_one":
-            return self._error_rates(amounts)
-        loss, y = self._accuracy_loss, self.rows.y_true
-        keywords = _weight_keywords(self.rows)
-        return self._of_repaired(amounts, lambda scores: loss(y, scores, **keywords))
-
-    @property
-    def _accuracy_loss(self) -> Callable[..., float]:
-        """Loss of labels and scores, other than the zero-one loss."""
+    def _accuracy_loss(self, rows: Rows) -> float:
+        """Accuracy loss of the scores of some rows as they are."""
         loss = self.model.accuracy_loss
-        return loss if callable(loss) else log_loss
+        if loss == "zero_one":
+            wrong = (rows.y_pred >= self.model.threshold) != rows.y_true
+            return float(np.average(wrong, weights=rows.weight))
+        loss = loss if callable(loss) else log_loss
+        return float(loss(rows.y_true, rows.y_pred, **_weight_keywords(rows)))
+
+    def _fairness_loss(self, rows: Rows) -> float:
+        """Fairness loss of the scores of some rows as they are."""
+        loss: Any = self.model.fairness
+        if callable(loss):
+            rows = _measured(rows)
+            return float(loss(rows.y_true, rows.y_pred, **_labelled(rows)))
+        if not self.differing.any():
+            return 0.0
+        if loss == "mcdp":
+            return self._gap(rows)
+        return locate_madd(self._of_compared(rows)).value / 2
+
+    def _gap(self, rows: Rows) -> float:
+        """MCDP(0) of the groups that are compared."""
+        return locate_mcdp(self._of_compared(rows)).value
+
+    def _of_compared(self, rows: Rows) -> GroupedScores:
+        """Score distributions of the groups that are compared."""
+        return distributions(rows_compared(_measured(rows), self.differing))
+
+    def _fairness(self, amounts: Floats) -> Floats:
+        """Loss of a callable; else that without repair times the share of MCDP left."""
+        model = self.model
+        if callable(model.fairness):
+            return self._of_repaired(amounts, self._fairness_loss)
+        loss = self._fairness_loss(self.rows)
+        tied = model.ties == "mid" and has_ties(self.statistic)
+        if not loss or (not tied and model.max_mcdp is None):
+            return np.asarray(loss * (1 - amounts))
+        plain = self._gap(self.rows)
+        left = np.minimum(amounts, plain)
+        if tied:
+            left = self._of_repaired(amounts, self._gap)
+        return np.asarray(loss * left / plain)
+
+    def _of_repaired(self, amounts: Floats, loss: Callable[[Rows], float]) -> Floats:
+        """Loss of the rows repaired by each amount."""
+        repaired = map(self._repaired, amounts)
+        return np.array([loss(replace(self.rows, y_pred=part)) for part in repaired])
+
+    def _repaired(self, amount: float) -> Floats:
+        """Scores of the rows repaired by an amount."""
+        cdfs = self.cdfs
+        scores: Floats = self.rows.y_pred
+        path: Path = Mixture(amount, cdfs.pooled.ends)
+        if self.model.max_mcdp is not None:
+            path = TargetBand.within(cdfs, float(amount))
+        if not path.moves:
+            return scores
+        repaired = np.array(scores)
+        for group, members in enumerate(self.members):
+            values = repaired_at(cdfs, path, group, self._heights[group])
+            if self.model.ties == "mid":
+                knots = cdfs.cdfs[group].scores
+                values = interpolate(scores[members], knots, values)
+            repaired[members] = values
+        return np.clip(repaired, 0, 1)
+
+    @cached_property
+    def _heights(self) -> list[Floats]:
+        """Heights that are repaired, by group: of its knots, or drawn for each row."""
+        if self.model.ties == "mid":
+            return [cdf.middle for cdf in self.cdfs.cdfs]
+        random, scores = check_random_state(self.model.random_state), self.rows.y_pred
+        draws = random.uniform(size=len(scores))
+        both = zip(self.cdfs.cdfs, self.members, strict=True)
+        return [cdf.heights_of(scores[own], draws[own]) for cdf, own in both]
 
     def _error_rates(self, amounts: Floats) -> Floats:
         """Zero-one loss of all levels, by a look-up in the sorted scores of each group.
 
         A repaired score reaches the threshold exactly where the height of the score in
-        its group reaches that of the threshold in the repaired distribution.
+        its group reaches that of the threshold in the repaired distribution. With
+        random ties it is the expected loss.
         """
         rows, errors = self.rows, np.zeros(len(amounts))
         weights, targets = rows.weights, self._targets_at(amounts)
-        for members, cdf, least in zip(
-            self.members, self.cdfs.cdfs, targets, strict=True
-        ):
+        draws = (None, None) if self.model.ties == "mid" else (0.0, 1.0)
+        for group, members in enumerate(self.members):
+            # A row at the least height reaches it, so the weight just below counts.
+            just_below = np.nextafter(targets[group], -1)
             for positive in (0, 1):
-                chosen = members[rows.y_true[members] == positive]
-                running = np.append(0, np.cumsum(weights[chosen]))
-                scores, is_spread = rows.y_pred[chosen], self.model.ties == "random"
-                below = _weight_below(cdf, scores, running, least, is_spread)
+                own = members[rows.y_true[members] == positive]
+                if not len(own):
+                    continue
+                scores, first = np.unique(rows.y_pred[own], return_index=True)
+                running = np.append(0, np.cumsum(weights[own]))
+                # From one end of a step to the other the weight below rises in a line.
+                cdf = self.cdfs.cdfs[group]
+                ends = np.stack([cdf.heights_of(scores, draw) for draw in draws])
+                sums = running[[first, np.append(first[1:], len(own))]]
+                below = np.interp(just_below, ends.ravel("F"), sums.ravel("F"))
                 errors += below if positive else running[-1] - below
         return np.asarray(errors / weights.sum())
 
-    def _targets_at(self, amounts: Floats) -> list[Floats]:
+    def _targets_at(self, amounts: Floats) -> Floats:
         """Height of each group's target just below the threshold, at each amount.
 
         Targets and repaired scores are linear between the ends of the steps of the CDF
@@ -743,88 +1106,27 @@ class StratumLosses:
         left, lower = self._at_ends(amounts, np.maximum(below, 0))
         right, upper = self._at_ends(amounts, reached)
         rise = np.where(below < 0, 0, right - left)  # no score is below the first end
-        share = quotients(threshold - left, rise, 1.0)
-        return list((1 - share) * lower + share * upper)
+        share = np.ones(n_amounts)
+        np.divide(threshold - left, rise, out=share, where=rise > 0)
+        return np.asarray((1 - share) * lower + share * upper)
 
     def _at_ends(self, amounts: Floats, ends: Integers) -> tuple[Floats, Floats]:
         """For each amount, repaired score and targets at one end of a step."""
         pooled = self.cdfs.pooled
         scores, upper = pooled.scores[ends // 2], ends % 2 == 1
         heights = np.stack([cdf.ends_at(scores, upper) for cdf in self.cdfs.cdfs])
-        path: Path
-        if self.model.max_mcdp is not None:
-            path = TargetBand.at(self.cdfs, scores, heights, amounts)
-            scores = path.scores
-        else:
-            path = Mixture(amounts, pooled.ends_at(scores, upper))
-        return scores, np.stack([path.target(row, i) for i, row in enumerate(heights)])
+        if self.model.max_mcdp is None:
+            path: Path = Mixture(amounts, pooled.ends_at(scores, upper))
+            return scores, path.target(heights)
+        path = TargetBand.at(self.cdfs, scores, heights, amounts)
+        return path.scores, path.target(heights)
 
-    def _fairness(self, amounts: Floats) -> Floats:
-        """Loss of a callable; else that without repair times the share of MCDP left."""
-        model, measured = self.model, self._measured
-        fairness: Any = model.fairness
-        if callable(fairness):
-            fair = measured(self.rows)
-            keywords = _labelled(fair)
-            return self._of_repaired(
-                amounts,
-                lambda scores: fairness(
-                    fair.y_true,
-                    measured(replace(self.rows, y_pred=scores)).y_pred,
-                    **keywords,
-                ),
-            )
-        if not self.differing.any():
-            return np.zeros(len(amounts))
-        statistic = self.statistic
-        if not self.differing.all():
-            compared = rows_compared(measured(self.rows), self.differing)
-            statistic = distributions(compared)
-        loss = self._fairness_loss(statistic)
-        tied = model.ties == "mid" and has_ties(self.statistic)
-        if not tied and model.max_mcdp is None:
-            return np.asarray(loss * (1 - amounts))
-        plain = float(mcdp(None, statistic))
-        left = np.minimum(amounts, plain)
-        if tied:
-            left = self._of_repaired(amounts, self._gap)
-        return np.asarray(loss * left / plain if plain else np.zeros(len(left)))
 
-    def _gap(self, scores: Floats) -> float:
-        """MCDP(0) of the groups that are compared, of scores of the rows."""
-        rows = self._measured(replace(self.rows, y_pred=scores))
-        return float(mcdp(None, distributions(rows_compared(rows, self.differing))))
-
-    def _fairness_loss(self, statistic: GroupedScores) -> float:
-        """Fairness loss of the groups compared, other than a callable."""
-        if self.model.fairness == "mcdp":
-            return float(mcdp(None, statistic))
-        return float(madd(None, statistic, bandwidth="auto")) / 2
-
-    def _of_repaired(self, amounts: Floats, loss: Callable[[Floats], float]) -> Floats:
-        """Loss of the scores repaired by each amount."""
-        return np.array([float(loss(scores)) for scores in self._repaired(amounts)])
-
-    def _repaired(self, amounts: Floats) -> Iterator[Floats]:
-        """Yield the scores repaired by each amount."""
-        model, groups, scores, draws = self.model, self.cdfs, self.rows.y_pred, None
-        if model.ties == "random":
-            random = check_random_state(model.random_state)
-            draws = random.uniform(size=len(scores))
-        heights = [
-            cdf.heights_of(scores[chosen], None if draws is None else draws[chosen])
-            for cdf, chosen in zip(groups.cdfs, self.members, strict=True)
-        ]
-        path: Path
-        for amount in amounts:
-            if model.max_mcdp is not None:
-                path = TargetBand.within(groups, amount)
-            else:
-                path = Mixture(amount, groups.pooled.ends)
-            repaired = np.array(scores)
-            for group, chosen in enumerate(self.members):
-                repaired[chosen] = repaired_at(groups, path, group, heights[group])
-            yield np.clip(repaired, 0, 1) if path.moves else scores
+def _measured(rows: Rows) -> Rows:
+    """Return the rows on which fairness is measured, those that have a stratum."""
+    if rows.strata is None or (rows.strata.codes >= 0).all():
+        return rows
+    return rows[rows.strata.codes >= 0]
 
 
 def losses_by_stratum(rows: Rows, model: MADDPostProcessor) -> list[StratumLosses]:
@@ -876,10 +1178,9 @@ def _differing(rows: Rows, groups: GroupCDFs) -> Bools:
     """
     # With two groups both tests are the same.
     n_tests = 1 if len(groups.cdfs) == 2 else len(groups.cdfs)
-    sums, squares = (
-        np.bincount(rows.groups.codes, values, len(groups.cdfs))
-        for values in (rows.weights, rows.weights * units_of(rows.weights))
-    )
+    codes, weights = rows.groups.codes, rows.weights
+    sums = np.bincount(codes, weights, len(groups.cdfs))
+    squares = np.bincount(codes, weights * units_of(weights), len(groups.cdfs))
     own_rows = sums**2 / squares
     other_rows = (sums.sum() - sums) ** 2 / np.maximum(squares.sum() - squares, 1e-300)
     # Noise of each group's distance from everyone, in units of a Brownian bridge.
@@ -901,25 +1202,11 @@ def _labelled(rows: Rows) -> dict[str, Any]:
 
 def rows_compared(rows: Rows, differing: Bools) -> Rows:
     """Keep the rows of groups that differ; of a single one also all others together."""
-    kept = np.flatnonzero(differing)
-    labels = tuple(rows.labels[group] for group in kept)
-    codes = np.full(len(differing), -1 if len(kept) > 1 else 1)
-    codes[kept] = np.arange(len(kept))
-    if len(kept) == 1:
+    if differing.all():
+        return rows
+    labels, codes = tuple(compress(rows.labels, differing)), np.cumsum(differing) - 1
+    codes[~differing] = -1 if len(labels) > 1 else 1
+    if len(labels) == 1:
         labels = (*labels, ("all others",))
     groups = replace(rows.groups, labels=labels, codes=codes[rows.groups.codes])
     return replace(rows, groups=groups)[groups.codes >= 0]
-
-
-def _weight_below(
-    cdf: LinearCDF, scores: Floats, running: Floats, least: Floats, splits_ties: bool
-) -> Floats:
-    """Weight of the sorted scores below each height; expected, if ties are split."""
-    if not splits_ties:
-        knots = np.searchsorted(cdf.middle, least)
-        cuts = np.append(cdf.scores, np.inf)[knots]
-        return np.asarray(running[np.searchsorted(scores, cuts)])
-    sides = [np.searchsorted(scores, cdf.scores, side) for side in ("left", "right")]
-    # A row at the least height reaches it, so the weight just below counts.
-    at_ends = running[np.stack(sides, axis=1).ravel()]
-    return np.interp(np.nextafter(least, -1), cdf.ends, at_ends)

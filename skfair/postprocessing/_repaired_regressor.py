@@ -2,31 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
-from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, RegressorMixin
 
 from skfair._comparison import RegressorComparison, compare_regressors
-from skfair._mitigation import (
-    RegressorMitigator,
-    fit_all,
-    label_probabilities,
-    route_fit_params,
-)
+from skfair._mitigation import RegressorMitigator, label_probabilities
+from skfair._rows import Rows
 from skfair._utils._arrays import Floats
-from skfair._utils._progress import reports_tasks
 from skfair._utils._validation import ParameterError
 from skfair.groups import Selector
-from skfair.postprocessing._group_repairer import (
+from skfair.postprocessing._madd_post_processor import (
     GroupRepairer,
     changes_the_gap,
     remedy_of,
-    repair_held_out,
     tie_problem,
     warn_of_problem,
 )
-from skfair.postprocessing._score_repairer import ScoreRepairer
 
 
 class RepairedRegressor(
@@ -150,6 +142,8 @@ class RepairedRegressor(
     (True, True)
     """
 
+    comparison_: RegressorComparison | None
+
     def __init__(
         self,
         estimator: Any,
@@ -177,109 +171,39 @@ class RepairedRegressor(
         self.cv = cv
         self.n_jobs = n_jobs
 
-    @reports_tasks
-    def fit(
-        self,
-        X: Any,
-        y: Any,
-        *,
-        sensitive_features: Any = None,
-        control_features: Any = None,
-        sample_weight: ArrayLike | None = None,
-        **fit_params: Any,
-    ) -> Self:
-        """Fit the regressor on folds, and learn the repair of its predictions.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Training data, in any container that `estimator` takes. With a
-            `FrozenEstimator` these are the rows on which the repair is learnt.
-        y : array-like of shape (n_samples,)
-            Target, a number for each row.
-        sensitive_features : array-like of shape (n_samples,) or \
-(n_samples, n_columns), or Groups, default=None
-            Group of each row, used in place of the columns that the parameter names.
-        control_features : array-like of shape (n_samples,) or \
-(n_samples, n_columns), or Groups, default=None
-            Stratum of each row, used in place of the columns that the parameter names.
-            Of several, each is repaired by itself, and predictions need the stratum of
-            each row.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows in the repair, and in the fit of an estimator that
-            takes them.
-        **fit_params : dict
-            Passed to the `fit` method of `estimator`, or routed to it where metadata
-            routing is enabled.
-
-        Returns
-        -------
-        self : RepairedRegressor
-
-        Raises
-        ------
-        ValueError
-            On a target that is not finite, wrong lengths, fewer than two groups, fewer
-            rows than folds, and on parameters out of range.
-        TypeError
-            If `estimator` is not a regressor.
-
-        Warns
-        -----
-        UserWarning
-            If no groups are given: the regressor is then fitted without repair. If
-            strata or groups cannot be compared, and are left out.
-        skfair.exceptions.MitigationWarning
-            If held-out rows show no gain, if the repair misses `max_mcdp` by more than
-            noise, or if shared predictions keep most of the disparity.
-        """
-        self._check_estimator()
-        repairer = self._make_repairer()
-        given = X, y, sensitive_features, control_features, sample_weight
-        features, rows = self._prepare(*given, all_strata=True)
-        routed = route_fit_params(self, sensitive_features, fit_params, rows.weight)
-        for_fit = routed.estimator.fit
-        if not self.groups_:
-            self.estimators_ = [fit_all(self.estimator, features, rows.y_true, for_fit)]
-            self.repairer_ = None
-            self.comparison_: RegressorComparison | None = None
-            return self
-        held_out = self._score_held_out(X, features, rows, rows.y_true, None, routed)
-        tested, repaired = repair_held_out(held_out, repairer)
-        repairer._learn_rows(held_out, warn=False)
-        repairer._left_rows_out = self._leaves_rows_out
-        self.repairer_ = repairer
-        asked = repairer.max_mcdp
-        comparison = compare_regressors(tested, tested.y_pred, repaired, max_mcdp=asked)
-        self.comparison_ = comparison
-        if changes_the_gap(comparison, tested, repaired):
-            problem = tie_problem(repairer, tested, comparison)
-            if problem is None or not comparison.shows_gain:
-                comparison.warn(self, remedy_of(problem))
-            else:
-                warn_of_problem(self, problem)
-        return self
-
-    def _make_repairer(self) -> ScoreRepairer:
-        """Check the parameters, and return the repair that is to be learnt."""
+    def _repair_options(self) -> dict[str, Any]:
+        """Parameters of the repair that is to be learnt."""
         by_gap = self.repair_level is None
-        if not by_gap and self.max_mcdp != 0:
+        return {
+            "repair_level": 1.0 if self.repair_level is None else self.repair_level,
+            "max_mcdp": self.max_mcdp if by_gap else None,
+            "scale": "real",
+        }
+
+    def _check_parameters(self) -> None:
+        """Raise unless the parameters are valid."""
+        if self.repair_level is not None and self.max_mcdp != 0:
             raise ParameterError(
                 "repair_level",
                 f"replaces max_mcdp, got repair_level={self.repair_level!r} and "
                 f"max_mcdp={self.max_mcdp!r}: leave one of them at its default, None "
                 "or 0.0.",
             )
-        repairer = ScoreRepairer(
-            1.0 if self.repair_level is None else self.repair_level,
-            max_mcdp=self.max_mcdp if by_gap else None,
-            ties=self.ties,
-            scale="real",
-            unknown_groups=self.unknown_groups,
-            random_state=self.random_state,
+        self._make_repairer(**self._repair_options())._check_parameters()
+
+    def _learn_repair(self, held_out: Rows, n_held_out: float) -> None:
+        """Learn the repair of held-out rows, and compare it with no repair."""
+        options = self._repair_options()
+        tested, repaired = self._repair_held_out(held_out, **options)
+        comparison = self.comparison_ = compare_regressors(
+            tested, tested.y_pred, repaired, max_mcdp=options["max_mcdp"]
         )
-        repairer._check_parameters()
-        return repairer
+        if changes_the_gap(comparison, tested, repaired):
+            problem = tie_problem(self.repairer_, tested, comparison)
+            if problem is None or not comparison.shows_gain:
+                comparison.warn(self, remedy_of(problem))
+            else:
+                warn_of_problem(self, problem)
 
     def predict(
         self, X: Any, *, sensitive_features: Any = None, control_features: Any = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple, Self, TypeAlias
 
@@ -15,9 +15,8 @@ from scipy.optimize import minimize
 from scipy.special import expit, logit
 
 from skfair._comparison import average_precision, mean_mcdp, r2
-from skfair._cross_fit import Array, units_of
 from skfair._penalty import clip_scores
-from skfair._rows import Rows
+from skfair._rows import Rows, units_of
 from skfair._utils._arrays import Floats, Integers, quotients
 from skfair.model_selection._rules import standard_error
 
@@ -45,7 +44,7 @@ _LEAST_SLOPE = 0.01
 #: at most: fewer times where there would be more cells than this.
 _LEAST_HALVINGS, _MOST_HALVINGS, _N_CELLS = 2, 4, 128
 #: Rows times thresholds that a map computes at once. More do not fit into the cache.
-_BLOCK_SIZE = 16_000
+_BLOCK_SIZE = 128_000
 #: Most folds of the held-out rows, over which a map is fitted and measured.
 _N_FOLDS = 5
 #: Share of the plain performance that ``strength="auto"`` keeps.
@@ -66,10 +65,10 @@ class Calibration(NamedTuple):
         if of_log_odds:
             log_odds, y = logit(clip_scores(rows.y_pred)), rows.y_true
 
-            def loss(line: Array) -> tuple[float, Array]:
-                found = line[0] + line[1] * log_odds
-                slopes = weights * (expit(found) - y)
-                value = weights @ (np.logaddexp(0, found) - y * found)
+            def loss(line: Floats) -> tuple[float, Floats]:
+                fitted = line[0] + line[1] * log_odds
+                slopes = weights * (expit(fitted) - y)
+                value = weights @ (np.logaddexp(0, fitted) - y * fitted)
                 return float(value), np.array([slopes.sum(), slopes @ log_odds])
 
             best = minimize(loss, (0.0, 1.0), jac=True, bounds=_LINES).x
@@ -83,7 +82,7 @@ class Calibration(NamedTuple):
         slope = product / variance
         return cls(level - slope * center, slope, of_log_odds)
 
-    def __call__(self, scores: Array) -> Array:
+    def __call__(self, scores: Floats) -> Floats:
         """Return calibrated predictions."""
         if not self.of_log_odds:
             return np.asarray(self.intercept + self.slope * scores)
@@ -103,25 +102,33 @@ class ScoreMap:
     score is the highest threshold passed.
     """
 
-    thresholds: Array
-    shares: Array
+    thresholds: Floats
+    shares: Floats
     calibration: Calibration
     strengths: tuple[float, ...]
-    factors: Array
+    factors: Floats
 
-    def __call__(self, p: Array, q: Array, strength: float) -> Array:
+    def __call__(self, p: Floats, q: Floats, strength: float) -> Floats:
         """Return new scores at a strength."""
-        factors = self._factors_at(strength)
-        if not factors.any():
-            return p
-        scores, relatives = self.calibration(p), quotients(q, self.shares)
-        n_rows = _BLOCK_SIZE // len(self.thresholds)
-        blocks = [slice(i, i + n_rows) for i in range(0, len(p) or 1, n_rows)]
-        return np.concatenate(
-            [self._map(scores[b], relatives[b] @ factors) for b in blocks]
-        )
+        return next(self.at_each(p, q, [strength]))
 
-    def _factors_at(self, strength: float) -> Array:
+    def at_each(
+        self, p: Floats, q: Floats, strengths: Iterable[float]
+    ) -> Iterator[Floats]:
+        """Yield new scores at one strength after the other."""
+        scores, relatives = self.calibration(p), quotients(q, self.shares)
+        n_rows = max(1, _BLOCK_SIZE // len(self.thresholds))
+        blocks = [slice(i, i + n_rows) for i in range(0, len(p) or 1, n_rows)]
+        for strength in strengths:
+            factors = self._factors_at(strength)
+            if not factors.any():
+                yield p
+                continue
+            yield np.concatenate(
+                [self._map(scores[b], relatives[b] @ factors) for b in blocks]
+            )
+
+    def _factors_at(self, strength: float) -> Floats:
         """Return the factors at a strength."""
         after = bisect_left(self.strengths, strength)
         if after == 0 or after == len(self.strengths):
@@ -131,7 +138,7 @@ class ScoreMap:
         first, second = self.factors[after - 1 : after + 1]
         return np.asarray((1 - share) * first + share * second)
 
-    def _map(self, scores: Array, beyond: Array) -> Array:
+    def _map(self, scores: Floats, beyond: Floats) -> Floats:
         """Return new scores of calibrated ones, by what thresholds are raised by."""
         beyond += self.thresholds
         np.subtract(scores[:, None], beyond, out=beyond)
@@ -153,7 +160,7 @@ class ScoreMap:
 
 
 def fit_maps(
-    rows: Rows, q: Array, performance: Performance
+    rows: Rows, q: Floats, performance: Performance
 ) -> tuple[ScoreMap, list[ScoreMap]]:
     """Fit the map of all rows, and for each of their folds that of the other rows.
 
@@ -180,18 +187,22 @@ def folds_of_maps(rows: Rows) -> Integers:
 
 
 def held_out_scores(
-    maps: list[ScoreMap], rows: Rows, q: Array, strength: float
-) -> Floats:
-    """Return new scores of rows by the maps that were fitted without their fold."""
-    scores = np.empty(len(rows))
-    for fold, map_of_others in enumerate(maps):
-        own = rows.fold == fold
-        scores[own] = map_of_others(rows.y_pred[own], q[own], strength)
-    return scores
+    maps: list[ScoreMap], rows: Rows, q: Floats, strengths: Sequence[float]
+) -> Iterator[Floats]:
+    """Yield new scores of rows at each strength, by maps fitted without their fold."""
+    parts = [np.flatnonzero(rows.fold == fold) for fold in range(len(maps))]
+    at_each = [
+        map_of_others.at_each(rows.y_pred[own], q[own], strengths)
+        for own, map_of_others in zip(parts, maps, strict=True)
+    ]
+    for by_fold in zip(*at_each, strict=True):
+        scores = np.empty(len(rows))
+        scores[np.concatenate(parts)] = np.concatenate(by_fold)
+        yield scores
 
 
 def _fit_parts(
-    parts: list[tuple[Rows, Array]], performance: Performance
+    parts: list[tuple[Rows, Floats]], performance: Performance
 ) -> list[ScoreMap]:
     """Find, at each threshold, the factors that leave a gap and cost least.
 
@@ -212,8 +223,8 @@ def _fit_parts(
             ridges.append(_RIDGE_BY_ROW / n_rows)
             allowed.append(_allowances(rows))
     changing = [i for i, plain in enumerate(maps) if len(plain.thresholds) > 1]
-    for found in _close_gaps(grouped, ridges, np.array(allowed)) if grouped else ():
-        for i, factors, cost in zip(changing, found, costs, strict=True):
+    for of_limit in _close_gaps(grouped, ridges, np.array(allowed)) if grouped else ():
+        for i, factors, cost in zip(changing, of_limit, costs, strict=True):
             factors = factors[:, : len(cost)]
             prices = np.abs(factors).sum(axis=0) / 2 * cost
             strength = float(np.trapezoid(prices, maps[i].thresholds))
@@ -227,8 +238,8 @@ def _fit_parts(
 
 
 def _plain_map(
-    rows: Rows, q: Array, performance: Performance
-) -> tuple[Rows, Array, ScoreMap]:
+    rows: Rows, q: Floats, performance: Performance
+) -> tuple[Rows, Floats, ScoreMap]:
     """Return the rows that have a group, and the map that changes nothing.
 
     Scores of the rows are calibrated and sorted, their weights add up to 1, and q is
@@ -250,7 +261,7 @@ def _plain_map(
     return rows, quotients(q[order], shares), plain
 
 
-def _allowances(rows: Rows) -> Array:
+def _allowances(rows: Rows) -> Floats:
     """How far the rate of each group may be beyond the limit: by a row of the group.
 
     It is 0 for the two largest groups. With the noise of a group in its place, groups
@@ -266,7 +277,7 @@ def _allowances(rows: Rows) -> Array:
     return np.where(present, np.maximum(inverse_sizes - second, 0), 0)
 
 
-def _costs(rows: Rows, thresholds: Array, performance: Performance) -> Array:
+def _costs(rows: Rows, thresholds: Floats, performance: Performance) -> Floats:
     """Cost of a unit of the factors at each threshold, in the unit of the strength."""
     if performance == "r2":
         mean = np.average(rows.y_pred, weights=rows.weights)
@@ -277,7 +288,7 @@ def _costs(rows: Rows, thresholds: Array, performance: Performance) -> Array:
     return np.asarray(1 / (unit * thresholds * (1 - thresholds)))
 
 
-def _thresholds(rows: Rows) -> Array:
+def _thresholds(rows: Rows) -> Floats:
     """Half way between quantiles of the scores and points at equal distances."""
     if not len(rows):
         return np.zeros(0)
@@ -287,14 +298,14 @@ def _thresholds(rows: Rows) -> Array:
     quantiles = rows.y_pred[np.minimum(np.searchsorted(places, levels), last)]
     quantiles = np.unique(quantiles)
     spread = np.linspace(quantiles[0], quantiles[-1], len(quantiles))
-    distinct: Array = np.unique((quantiles + spread) / 2)
+    distinct: Floats = np.unique((quantiles + spread) / 2)
     least = 1e-9 * max(abs(distinct[0]), abs(distinct[-1]))
     return distinct if distinct[-1] - distinct[0] > least else distinct[:1]
 
 
 def _close_gaps(
-    parts: list[tuple[Rows, Array, Array]], ridges: list[float], allowed: Array
-) -> Iterator[Array]:
+    parts: list[tuple[Rows, Floats, Floats]], ridges: list[float], allowed: Floats
+) -> Iterator[Floats]:
     """Yield factors at which the gap is at most 0.95, 0.9, ... 0 of the plain one.
 
     At each threshold, groups whose rate of passing is farthest from the others' get
@@ -311,12 +322,12 @@ def _close_gaps(
     least = (_LEAST_SLOPE * moment / deviation + ridge * np.eye(n_groups))[:, None]
     level = np.trace(least, axis1=2, axis2=3)[..., None, None] / n_groups
 
-    def size(factors: Array) -> Array:
+    def size(factors: Floats) -> Floats:
         """Root mean square of the change of scores, at each threshold."""
         squares = (factors * (moment @ factors)).sum(axis=1, keepdims=True)
         return np.asarray(np.sqrt(np.maximum(squares, 0)))
 
-    kept = factors = np.zeros((len(parts), n_groups, _N_THRESHOLDS))
+    best = factors = np.zeros((len(parts), n_groups, _N_THRESHOLDS))
     width = smoothing
     rate, slopes = rates(factors, width)
     highest, lowest = (rate - allowed).max(axis=1), (rate + allowed).min(axis=1)
@@ -347,13 +358,13 @@ def _close_gaps(
             highest, lowest = (rate - allowed).max(axis=1), (rate + allowed).min(axis=1)
         gap = (highest - lowest)[:, None]
         falls = gap <= np.maximum(limit, kept_gap)
-        kept, kept_gap = np.where(falls, factors, kept), np.where(falls, gap, kept_gap)
-        yield kept
+        best, kept_gap = np.where(falls, factors, best), np.where(falls, gap, kept_gap)
+        yield best
 
 
 def _stack_parts(
-    parts: list[tuple[Rows, Array, Array]],
-) -> tuple[Array, Array, Array, Array]:
+    parts: list[tuple[Rows, Floats, Floats]],
+) -> tuple[Floats, Floats, Floats, Floats]:
     """Return thresholds, spacings, second moments of q, and deviations of scores.
 
     Copies of the last threshold fill parts that have fewer than others.
@@ -376,7 +387,7 @@ def _stack_parts(
     )
 
 
-def _centers(chosen: NDArray[np.bool_]) -> Array:
+def _centers(chosen: NDArray[np.bool_]) -> Floats:
     """For each part and threshold, the matrix that centres the groups chosen."""
     columns = chosen.swapaxes(1, 2)
     counts = np.maximum(columns.sum(axis=2), 1)[..., None, None]
@@ -385,8 +396,8 @@ def _centers(chosen: NDArray[np.bool_]) -> Array:
 
 
 def _rates_of_passing(
-    parts: list[tuple[Rows, Array]], thresholds: Array
-) -> Callable[[Array, Array], tuple[Array, Array]]:
+    parts: list[tuple[Rows, Floats]], thresholds: Floats
+) -> Callable[[Floats, Floats], tuple[Floats, Floats]]:
     """Prepare a function of factors and widths.
 
     It returns the excess of each group's rate of passing over the mean of the groups,
@@ -406,7 +417,7 @@ def _rates_of_passing(
     )
     shape = len(parts), n_cells, -1
 
-    def totals(values: Array) -> Array:
+    def totals(values: Floats) -> Floats:
         sums = [np.bincount(cell, column, shape[0] * n_cells) for column in values.T]
         return np.column_stack(sums)
 
@@ -430,12 +441,12 @@ def _rates_of_passing(
     ends = np.cumsum(total).reshape(shape)
     needed = (thresholds - lowest) / unit
 
-    def rates(factors: Array, width: Array) -> tuple[Array, Array]:
+    def rates(factors: Floats, width: Floats) -> tuple[Floats, Floats]:
         width = width / unit
         low = needed - width + relatives @ (factors / unit)
         places = np.stack([low, low + 2 * width])
-        found = np.searchsorted(keys, starts + np.clip(places, -0.2, 0.7))
-        (first, last), (first_sum, last_sum) = count[found], summed[found]
+        ends_inside = np.searchsorted(keys, starts + np.clip(places, -0.2, 0.7))
+        (first, last), (first_sum, last_sum) = count[ends_inside], summed[ends_inside]
         inside = last - first
         passed = ends - last + (last_sum - first_sum - low * inside) / (2 * width)
         slopes = (inside / (2 * width * unit)).swapaxes(1, 2) @ products
@@ -444,7 +455,7 @@ def _rates_of_passing(
     return rates
 
 
-def _cells_of_alike(rows: Rows, q: Array) -> Integers:
+def _cells_of_alike(rows: Rows, q: Floats) -> Integers:
     """Return the cell of each row, of rows of a group and stratum with similar q.
 
     Cells are halved at their mean of the q that varies most.
@@ -466,29 +477,29 @@ def _cells_of_alike(rows: Rows, q: Array) -> Integers:
     return np.unique(cells, return_inverse=True)[1].astype(np.intp)
 
 
-def _contrasts(rows: Rows) -> Array:
+def _contrasts(rows: Rows) -> Floats:
     """Share of each row in the excess of each group, mean over strata by weight."""
     strata: Any = np.zeros(len(rows), np.intp)
     strata = strata if rows.strata is None else rows.strata.codes
-    found = np.zeros((len(rows), rows.n_groups))
+    contrasts = np.zeros((len(rows), rows.n_groups))
     everyone = rows.weights.sum()
     for stratum in np.unique(strata):
         chosen = np.flatnonzero(strata == stratum)
         weights, codes = rows.weights[chosen], rows.groups.codes[chosen]
-        totals = np.bincount(codes, weights, found.shape[1])
+        totals = np.bincount(codes, weights, contrasts.shape[1])
         present = totals > 0
         mean = present / present.sum()
         own = (codes[:, None] == np.arange(len(totals))) - mean
         share = weights.sum() / everyone
-        found[chosen] = share * (weights / totals[codes])[:, None] * own
-    return found
+        contrasts[chosen] = share * (weights / totals[codes])[:, None] * own
+    return contrasts
 
 
 def path_table(
     maps: list[ScoreMap],
     rows: Rows,
-    q: Array,
-    strengths: Iterable[float],
+    q: Floats,
+    strengths: Sequence[float],
     performance: Performance,
 ) -> pd.DataFrame:
     """Measure strengths on held-out rows, by the maps fitted without their fold.
@@ -496,15 +507,13 @@ def path_table(
     As in the table of a search, ``mean_test_`` is that of all rows together: the mean
     over folds of a disparity is too large, because its noise does not cancel.
     """
+    each = zip(strengths, held_out_scores(maps, rows, q, strengths), strict=True)
     return pd.DataFrame(
-        [
-            _record(rows, held_out_scores(maps, rows, q, one), one, performance)
-            for one in strengths
-        ]
+        [_record(rows, scores, strength, performance) for strength, scores in each]
     )
 
 
-def _merge_equal(rows: Rows, q: Array) -> tuple[Rows, Array]:
+def _merge_equal(rows: Rows, q: Floats) -> tuple[Rows, Floats]:
     """Sort rows, and merge equal ones, adding their weights.
 
     A fit is then the same to the last bit whatever the order of the rows, and whether
@@ -551,7 +560,7 @@ def _measure(rows: Rows, performance: Performance) -> dict[str, float]:
     if performance == "r2":
         reached = r2(rows.y_true, rows.y_pred, rows.weights)
     else:
-        reached = average_precision(rows.y_true, rows.y_pred, rows.weights).value
+        reached = average_precision(rows.y_true, rows.y_pred, rows.weights)[0]
     gap = mean_mcdp(rows)
     whole = rows.strata is not None or rows.groups.sizes().all()
     measured = {performance: reached, "neg_mcdp": -gap.value if whole else math.nan}
@@ -580,8 +589,8 @@ def choose_strength(
         small = gap <= max_mcdp
         return int(small.argmax() if small.any() else np.nanargmin(gap))
     reached = table[f"mean_test_{performance}"].to_numpy(dtype=np.float64)
-    kept = reached >= KEPT[performance] * reached[0]
-    fairest = int(np.where(kept, gap, np.inf).argmin())
+    performs = reached >= KEPT[performance] * reached[0]
+    fairest = int(np.where(performs, gap, np.inf).argmin())
     folds = table.filter(regex=rf"^split\d+_test_{name}$").shape[1]
     error = standard_error(table, name, fairest) if folds > 1 else 0.0
-    return int((kept & (gap <= gap[fairest] + np.nan_to_num(error))).argmax())
+    return int((performs & (gap <= gap[fairest] + np.nan_to_num(error))).argmax())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, ClassVar, Literal, NamedTuple, Self, TypeAlias
 
@@ -331,14 +331,14 @@ GroupedScores or GroupedHistogram
         """
         self._check_parameters()
         if isinstance(scores, GroupedScores | GroupedHistogram):
-            given = in_place_of_rows(
+            statistic = in_place_of_rows(
                 scores,
                 y=y,
                 sensitive_features=sensitive_features,
                 control_features=control_features,
                 sample_weight=sample_weight,
             )
-            self._learn_statistic(self._check_statistic(given))
+            self._learn_statistic(self._check_statistic(statistic))
         else:
             values = self._check_scores(self._scores_in(scores, reset=True))
             groups = resolve_groups(
@@ -380,14 +380,16 @@ GroupedScores or GroupedHistogram
         if strata is None:
             self._learn_statistic(distributions(rows))
         else:
-            groups, kept = within_strata(rows.groups, strata, rows.weight, warn)
-            assert kept is not None
+            groups, compared = within_strata(rows.groups, strata, rows.weight, warn)
+            assert compared is not None
             rows = replace(rows, groups=groups)
-            found = [distributions(rows[own]) for own in rows_by_code(kept.codes)]
+            statistics = [
+                distributions(rows[own]) for own in rows_by_code(compared.codes)
+            ]
             if len(strata.labels) == 1:
-                self._learn_statistic(found[0]).strata_ = kept.labels
+                self._learn_statistic(statistics[0]).strata_ = compared.labels
             else:
-                self._learn_strata(groups.labels, kept.labels, found)
+                self._learn_strata(groups.labels, compared.labels, statistics)
             present = {strata.labels[code] for code in np.flatnonzero(strata.sizes())}
             self._left_out: set[Hashable] = present.difference(self.strata_)
         self._left_rows_out = left_rows_out
@@ -447,10 +449,9 @@ GroupedScores or GroupedHistogram
     def _cdfs_after(self) -> Floats:
         """Heights of the CDFs of the repaired rows, one row a group, at many scores."""
         if self.ties == "random":
-            heights = self._learnt.heights()
-            targets = (self._path.target(row, i) for i, row in enumerate(heights))
-            return np.stack(list(thinned(targets)))
-        points = next(thinned([np.unique(np.concatenate(self.repaired_scores_))]))
+            targets = map(self._path.target, self._learnt.heights())
+            return np.stack([thinned(heights) for heights in targets])
+        points = thinned(np.unique(np.concatenate(self.repaired_scores_)))
         return np.stack(
             [
                 np.append(0.0, cdf.high)[np.searchsorted(repaired, points, "right")]
@@ -603,8 +604,8 @@ GroupedScores or GroupedHistogram
             "sensitive_features", "groups", groups, unknown, self.groups_
         )
         if strata is not None and self.stratum_repairers_:
-            known = (*self.strata_, *self._left_out)
-            unknown = recode(strata.codes, strata.labels, known) < 0
+            fitted = (*self.strata_, *self._left_out)
+            unknown = recode(strata.codes, strata.labels, fitted) < 0
             check_known_groups(
                 "control_features", "strata", strata, unknown, self.strata_
             )
@@ -634,10 +635,10 @@ GroupedScores or GroupedHistogram
             seen = np.clip(values[rows], cdf.scores[0], cdf.scores[-1])
             if self.ties == "random":
                 heights = cdf.heights_of(seen, random.uniform(size=len(seen)))
-                found = repaired_at(self._learnt, self._path, group, heights)
+                moved = repaired_at(self._learnt, self._path, group, heights)
             else:
-                found = interpolate(seen, cdf.scores, self.repaired_scores_[group])
-            repaired[rows] = found + (values[rows] - seen)
+                moved = interpolate(seen, cdf.scores, self.repaired_scores_[group])
+            repaired[rows] = moved + (values[rows] - seen)
         if self.scale == "probability":
             np.clip(repaired, 0, 1, out=repaired)
         return repaired
@@ -737,12 +738,12 @@ GroupedScores or GroupedHistogram
         heights = self._cdfs_after()
         steps = np.diff(heights, axis=1, prepend=0.0, append=1.0).clip(0)
         scale = np.sqrt(1 / self._learnt.n_rows + 1 / sizes)
-        random, found = np.random.default_rng(0), []
+        random, gaps = np.random.default_rng(0), []
         for _ in range(_N_DRAWS):
             walk = np.cumsum(np.sqrt(steps) * random.standard_normal(steps.shape), 1)
             bridge = walk[:, :-1] - heights * walk[:, -1:]
-            found.append(np.ptp(heights + scale[:, None] * bridge, axis=0).max())
-        return float(min(1.0, np.mean(found)))
+            gaps.append(np.ptp(heights + scale[:, None] * bridge, axis=0).max())
+        return float(min(1.0, np.mean(gaps)))
 
     def _sizes_of(self, n_samples: Any) -> Floats:
         """Check how many new rows each group has."""
@@ -892,11 +893,10 @@ def check_repair_options(repair: Any, level: Any, default: Any) -> None:
         )
 
 
-def thinned(arrays: Iterable[Floats]) -> Iterator[Floats]:
-    """Yield 4,000 evenly spaced entries of each array, or all if it has fewer."""
-    for array in arrays:
-        places = np.linspace(0, len(array) - 1, min(len(array), _N_POINTS))
-        yield array[places.astype(np.intp)]
+def thinned(values: Floats) -> Floats:
+    """Return 4,000 evenly spaced entries of an array, or all if it has fewer."""
+    places = np.linspace(0, len(values) - 1, min(len(values), _N_POINTS))
+    return values[places.astype(np.intp)]
 
 
 def labels_by_column(groups: tuple[Hashable, ...]) -> list[tuple[Any, ...]]:
@@ -914,7 +914,7 @@ def thin_knots(scores: Floats, repaired: Floats, tol: float) -> Knots:
     if not tol:
         return scores, repaired
     x, y = scores.tolist(), repaired.tolist()
-    kept, start, last = [0], 0, len(x) - 1
+    knots_left, start, last = [0], 0, len(x) - 1
     while start < last:
         # Slopes of the lines from the start that miss no knot so far by more than tol.
         least, largest = -math.inf, math.inf
@@ -926,9 +926,9 @@ def thin_knots(scores: Floats, repaired: Floats, tol: float) -> Knots:
             least = max(least, (rise - tol) / width)
             largest = min(largest, (rise + tol) / width)
             knot += 1
-        kept.append(end)
+        knots_left.append(end)
         start = end
-    return scores[kept], repaired[kept]
+    return scores[knots_left], repaired[knots_left]
 
 
 def strata_to_repair(
@@ -950,7 +950,7 @@ def check_known_groups(
     what: str,
     groups: Groups,
     unknown: NDArray[np.bool_],
-    known: tuple[Hashable, ...],
+    fitted: tuple[Hashable, ...],
 ) -> None:
     """Raise if the groups or strata of some rows were absent in `fit`."""
     if unknown.any():
@@ -960,7 +960,7 @@ def check_known_groups(
         raise ValueError(
             f"{argument} has {what} {[labels[code] for code in named]} in {len(rows)} "
             f"rows ({', '.join(map(str, rows[:5]))}{more}), expected those seen in "
-            f"fit, {list(known)}. After set_params(unknown_groups='pooled') such rows "
+            f"fit, {list(fitted)}. After set_params(unknown_groups='pooled') such rows "
             "keep their scores."
         )
 
@@ -1036,7 +1036,7 @@ class LinearCDF(NamedTuple):
         """Scores at which the CDF has some heights."""
         return np.interp(heights, self.ends, np.repeat(self.scores, 2))
 
-    def heights_of(self, scores: Floats, draws: Floats | None) -> Floats:
+    def heights_of(self, scores: Floats, draws: Floats | float | None) -> Floats:
         """Heights of scores: within a step at a draw from [0, 1], or at its middle."""
         knots = np.searchsorted(self.scores, scores)
         low, high = self.low[knots], self.high[knots]
@@ -1114,19 +1114,21 @@ class GroupCDFs(NamedTuple):
         """CDFs of the groups, smoothed if that is asked for."""
         pooled = LinearCDF.of(statistic, None, ends)
         present = np.flatnonzero(statistic.counts)
-        own = cdfs = tuple(LinearCDF.of(statistic, g, ends) for g in present.tolist())
-        if smooth:
-            both = zip(own, present.tolist(), strict=True)
-            cdfs = tuple(cdf.smoothed(statistic, group) for cdf, group in both)
+        labels, own, cdfs = [], [], []
+        for group in present.tolist():
+            cdf = LinearCDF.of(statistic, group, ends)
+            labels.append(statistic.labels[group])
+            own.append(cdf)
+            cdfs.append(cdf.smoothed(statistic, group) if smooth else cdf)
         shares = statistic.totals[present] / statistic.totals.sum()
-        labels = tuple(statistic.labels[group] for group in present)
-        return cls(labels, cdfs, own, pooled, shares, row_counts(statistic)[present])
+        n_rows = row_counts(statistic)[present]
+        return cls(tuple(labels), tuple(cdfs), tuple(own), pooled, shares, n_rows)
 
     def distances(self) -> Floats:
         """Largest distance of each group's own CDF from that of everyone."""
-        ends = self.pooled.ends
-        heights = (cdf.at_knots_of(self.pooled) for cdf in self.own)
-        return np.array([np.abs(part - ends).max() for part in heights])
+        ends, pooled = self.pooled.ends, self.pooled
+        gaps = [np.abs(cdf.at_knots_of(pooled) - ends).max() for cdf in self.own]
+        return np.array(gaps)
 
     def heights(self) -> Iterator[Floats]:
         """Heights of one CDF after the other at the knots of the pooled one."""
@@ -1175,8 +1177,8 @@ class Mixture(NamedTuple):
     level: Any
     pooled: Any
 
-    def target(self, heights: Any, group: int) -> Any:
-        """Heights of the target where the CDF of the group has `heights`."""
+    def target(self, heights: Any) -> Any:
+        """Heights of a group's target where its CDF has `heights`."""
         return (1 - self.level) * heights + self.level * self.pooled
 
     @property
@@ -1230,8 +1232,8 @@ class TargetBand(NamedTuple):
         stays = np.abs(mean - scores) <= rounding
         return cls(lowest, max_mcdp, np.where(stays, scores, mean))
 
-    def target(self, heights: Any, group: int) -> Any:
-        """Heights of the target where the CDF of the group has `heights`."""
+    def target(self, heights: Any) -> Any:
+        """Heights of a group's target where its CDF has `heights`."""
         return np.clip(heights, self.lowest, self.lowest + self.width)
 
 
@@ -1262,7 +1264,7 @@ def repaired_at(groups: GroupCDFs, path: Path, group: int, heights: Floats) -> F
     if isinstance(path, Mixture) and path.level == 1:
         knots = path.pooled  # full repair, for which the group's own CDF is not needed
     else:
-        knots = path.target(groups.cdfs[group].at_knots_of(groups.pooled), group)
+        knots = path.target(groups.cdfs[group].at_knots_of(groups.pooled))
         # Rounding must not make the target fall.
         np.maximum.accumulate(knots, out=knots)
     scores: Floats = np.repeat(groups.pooled.scores, 2)
@@ -1299,9 +1301,9 @@ def spread_in_bins(histogram: GroupedHistogram) -> GroupedScores:
     weights = np.concatenate([low, middle, weights - low - middle])
     scores = np.concatenate([lows, (lows + highs) / 2, highs])
     codes = np.tile(histogram.codes, 3)
-    kept = weights > 0
+    filled = weights > 0
     sorted_entries = sort_scores(
-        scores[kept], codes[kept], weights[kept], n_groups=histogram.n_groups
+        scores[filled], codes[filled], weights[filled], n_groups=histogram.n_groups
     )
     return GroupedScores(
         *sorted_entries,

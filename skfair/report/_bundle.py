@@ -28,20 +28,19 @@ from skfair._utils._text import visible_text
 from skfair._utils._validation import check_integer, scores_on
 from skfair.groups import Groups, intersect, keep_labels, rows_by_code
 from skfair.metrics._inputs import collected_reasons
-from skfair.report._draws import DRAWN, DRAWN_ENDS
 from skfair.report._inputs import (
     Audit,
     Model,
     blur_of,
     groups_compared,
     mid_ranks,
+    rows_of,
     sum_of_two_largest,
     with_intersection,
 )
-from skfair.report._metrics import MEASURES
 from skfair.report._options import Options
 from skfair.report._page import render
-from skfair.report._summary import STATED, summarize, versions_of
+from skfair.report._summary import stated_in, summarize, versions_of
 from skfair.statistics._statistic import label_to_json, labels_from_json
 
 Data = dict[str, Any]
@@ -146,7 +145,7 @@ def write_bundle(
 
 def _most_entries(audit: Audit, n_models: int) -> int:
     """How many cells a model of a bundle may have."""
-    weights = audit.weights
+    weights = audit.rows.totals
     long = audit.of_numbers or (weights is not None and weights.dtype.kind == "f")
     return _MOST_ENTRIES // n_models // (3 if long else 1)
 
@@ -285,14 +284,27 @@ def verify_bundle(directory: str | PathLike[str]) -> BundleCheck:
         text = visible_text(f"{type(error).__name__}: {error}", 300)
         problem = f"the numbers cannot be computed again: {text}"
         return BundleCheck((*problems, problem), 0, ())
-    stated = {text: _count_numbers(numbers) for text, numbers in _stated(found)}
+    stated = dict.fromkeys(_STATED, 0)
+    for kind, part, names in stated_in(found):
+        if kind:
+            stated[kind] += _count_numbers([part[name] for name in names])
     n_verified = _count_numbers(found) - sum(stated.values()) - len(differing)
-    listed = [f"{text} ({n:,} numbers)" for text, n in stated.items() if n]
+    listed = [f"{_STATED[k]} ({n:,} numbers)" for k, n in stated.items() if n]
     if found.get("why"):
         listed.append(_WHY)
     return BundleCheck(tuple(problems), max(n_verified, 0), (*listed, *_NEVER))
 
 
+#: Numbers that statistics do not determine, by their kind.
+_STATED = {
+    "drawn": "p-values and means by chance, which are draws of the rows",
+    "resampled": "intervals of DCP and of the calibration gap, which are resampled",
+    "searched": "DCP where its search ended early, and its bounds",
+    "proxy": "bounds by a proxy, which need the cells of the proxy",
+    "settings": "how far joining scores may move a number, and how many rows are "
+    "withheld or left out",
+    "beside": "differences to the first model, which pair the rows",
+}
 _WHY = (
     "sections on what a gap goes with, which need the rows, and the columns or the "
     "model that they tell of"
@@ -310,16 +322,12 @@ def _read(folder: Path) -> dict[str, bytes]:
     """Read the files of a bundle, which are no links and not too large."""
     names = (*FILES, MANIFEST)
     found = {path.name: path.lstat() for path in folder.iterdir()}
-    others = sorted({*found} - {*names})
-    if others:
-        raise _RefusedError(
-            f"the bundle has {visible_text(others[0])!r}, which is no part."
-        )
-    lacking = [name for name in names if name not in found]
-    if lacking:
-        raise _RefusedError(f"the bundle has no {lacking[0]}.")
-    for name, state in found.items():
-        if not stat.S_ISREG(state.st_mode):
+    for name in sorted({*found} - {*names}):
+        raise _RefusedError(f"the bundle has {visible_text(name)!r}, which is no part.")
+    for name in names:
+        if name not in found:
+            raise _RefusedError(f"the bundle has no {name}.")
+        if not stat.S_ISREG(found[name].st_mode):
             raise _RefusedError(f"{name} must be a file, not a link or a directory.")
     size = sum(state.st_size for state in found.values())
     if size > _MOST_BYTES:
@@ -341,22 +349,17 @@ def _parse(name: str, text: bytes) -> Any:
 def _problems_of_hashes(texts: dict[str, bytes], data: Mapping[str, Any]) -> list[str]:
     """Compare the manifest with the files."""
     manifest = data[MANIFEST]
-    hashes = {name: _sha256(texts[name]) for name in FILES}
-    expected = {"format": FORMAT, "input": data["call.json"].get("input")}
-    if {*manifest} != {*expected, "files"} or not isinstance(manifest["files"], dict):
-        raise _RefusedError(f"{MANIFEST} must have format, input and files.")
-    if {*manifest["files"]} != {*FILES}:
-        raise _RefusedError(
-            f"{MANIFEST} must list {', '.join(FILES)}, and nothing else."
-        )
-    if manifest["format"] != FORMAT:
-        raise _RefusedError(f"the format of the bundle must be {FORMAT}.")
+    stated, source = manifest.get("files"), data["call.json"].get("input")
+    if manifest.get("format") != FORMAT:
+        return [f"the format of the bundle must be {FORMAT}."]
+    if not isinstance(stated, dict) or {*stated} != {*FILES}:
+        return [f"{MANIFEST} must list {', '.join(FILES)}, and nothing else."]
     problems = [
         f"{name} does not have the SHA-256 that {MANIFEST} states."
-        for name, found in hashes.items()
-        if manifest["files"][name] != found
+        for name in FILES
+        if stated[name] != _sha256(texts[name])
     ]
-    if manifest["input"] != expected["input"]:
+    if manifest != {"format": FORMAT, "input": source, "files": stated}:
         problems.append(f"{MANIFEST} and call.json state different inputs.")
     return problems
 
@@ -404,40 +407,6 @@ def _count_numbers(value: Any) -> int:
             map(_count_numbers, value.values() if isinstance(value, dict) else value)
         )
     return int(type(value) in (int, float))
-
-
-def _stated(summary: Data) -> list[tuple[str, list[Any]]]:
-    """Numbers that statistics do not determine, by what they are."""
-    results = [one for named in summary["attributes"] for one in named["results"]]
-    measures = [measure for result in results for measure in result["measures"]]
-    resampled = [one for one in measures if not MEASURES[one["key"]].bounded]
-    searched = [one for one in measures if one["searched"] is not None]
-    strata = [row for one in results if one["strata"] for row in one["strata"]["rows"]]
-    drawn = [[one[name] for name in DRAWN] for one in measures]
-    drawn += [[row["null_mean"], row["pvalue"]] for row in strata]
-    settings = [summary["settings"][name] for name in STATED]
-    some = any(one not in (None, False, [0.0, 0.0]) for one in settings)
-    return [
-        ("p-values and means by chance, which are draws of the rows", drawn),
-        (
-            "intervals of DCP and of the calibration gap, which are resampled",
-            [[one[name] for name in DRAWN_ENDS] for one in resampled],
-        ),
-        (
-            "DCP where its search ended early, and its bounds",
-            [[one["value"], one["searched"]] for one in searched],
-        ),
-        ("bounds by a proxy, which need the cells of the proxy", [summary["proxy"]]),
-        (
-            "how far joining scores may move a number, and how many rows are withheld "
-            "or left out",
-            settings if some else [],
-        ),
-        (
-            "differences to the first model, which pair the rows",
-            [one["beside_first"] for one in (*summary["models"], *measures)],
-        ),
-    ]
 
 
 def _dump(data: Any) -> str:
@@ -521,13 +490,13 @@ def from_data(data: Data, options: Options, blur: tuple[float, float]) -> Audit:
     return Audit(
         models=(model,),
         attributes=with_intersection(each, n, options),
-        y_true=column("y_true", **({} if real else positions)),
-        classes=classes,
-        sample_weight=None,
+        rows=replace(
+            rows_of(None, len(n), classes, None, n),
+            y_true=column("y_true", **({} if real else positions)),
+            weight=column("weight", least=0),
+            squares=column("squares", least=0),
+        ),
         options=options,
-        n_alike=n,
-        totals=column("weight", least=0),
-        squared=column("squares", least=0),
         blur=blur,
         strata=None if data["strata"] is None else groups(data["strata"]),
     )
@@ -623,7 +592,8 @@ def _only(audit: Audit, kept: Bools) -> Audit:
         proxy = cells, {label: proxy[1][label] for label in cells.labels}
     return replace(
         rest,
-        attributes=with_intersection(each, rest.n_alike, rest.options),
+        rows=replace(rest.rows, position=None),
+        attributes=with_intersection(each, rest.rows.n, rest.options),
         strata=None if audit.strata is None else of(audit.strata),
         proxy=proxy,
     )
@@ -651,7 +621,7 @@ def joined(audit: Audit, min_cell: int | None, n_entries: int) -> Audit:
     if audit.of_numbers:
         return _with_joined_numbers(audit, cells, least, n_entries)
     if audit.options.scale == "rank":
-        scores = mid_ranks(scores, audit.weights)
+        scores = mid_ranks(scores, audit.rows.totals)
     lows, highs, middles = _in_intervals(audit, scores, cells, least, n_entries)
     of_scores, length = blur_of(audit, lows, highs)
     return replace(
@@ -749,7 +719,7 @@ def _with_joined_numbers(
     return replace(
         audit,
         models=(replace(model, y_score=found[:, 0]),),
-        y_true=true,
+        rows=replace(audit.rows, y_true=true),
         blur=(audit.blur[0] + of_scores, audit.blur[1] + moved),
     )
 

@@ -1,4 +1,4 @@
-"""Uncertainty of metrics: intervals that keep their level, and tests by permutations.
+"""Uncertainty of metrics, of everyone and within strata: intervals, and tests.
 
 Rows are drawn as `permutation_test` and `bootstrap_interval` draw them, so that either
 returns the numbers of the report. Of many rows counts are drawn.
@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+import warnings
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from itertools import compress
 from math import comb
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -39,7 +39,7 @@ from skfair.metrics._resampling import (
 )
 from skfair.metrics._spec import specification_of
 from skfair.model_selection._model_comparison import gap_interval
-from skfair.report._inputs import LEVEL
+from skfair.report._inputs import LEVEL, set_aside
 from skfair.report._metrics import MEASURES
 from skfair.report._sample import Sample, count_outcomes
 from skfair.statistics import GroupedOutcomes, GroupedScores
@@ -51,66 +51,48 @@ _FEW_VERTICES = 1000
 _MAX_PERMUTED = 2**23
 
 
-class Uncertainty(NamedTuple):
-    """Interval, certificate, mean under permutation and p-value; None where undefined.
-
-    Of a metric that compares pairs of groups, the mean is that of the gap that decides
-    the test: the first of `pairs`, beside which are all gaps beyond chance.
-    `without_test` is the share of permutations in which the metric is undefined, None
-    where there were none.
-    """
-
-    lower: float | None = None
-    upper: float | None = None
-    certified: float | None = None
-    null_mean: float | None = None
-    pvalue: float | None = None
-    without_test: float | None = None
-    pairs: Sequence[dict[str, Any]] = ()
-
+#: Numbers of a metric by name; None where one is undefined.
+Numbers = dict[str, Any]
+#: Label and sample of a stratum.
+Part = tuple[Hashable, Sample]
+#: What is found on the rows of each sample.
+Found = list[tuple[Sample, dict[str, Located]]]
 
 #: What draws of rows give, and of a metric whose noise has no bound its interval.
 DRAWN = ("null_mean", "pvalue", "without_test")
 DRAWN_ENDS = ("lower", "upper")
-
-#: What is found on the rows of each sample.
-Found = list[tuple[Sample, dict[str, Located]]]
-
-
-#: The time left is estimated after so many seconds and such a share of the work.
-_KNOWN_AFTER, _KNOWN_SHARE = 3.0, 0.1
+#: Entries of a row of a table of strata that are drawn.
+OF_TESTS = ("null_mean", "pvalue", "pair")
+#: Interval, certificate and test of a metric without any. Of a metric that compares
+#: pairs of groups, `null_mean` is that of the gap that decides the test: the first of
+#: `pairs`, which has all gaps beyond chance. `without_test` is the share of
+#: permutations in which the metric is undefined.
+NOTHING: Numbers = {
+    **dict.fromkeys(("lower", "upper", "certified", *DRAWN)),
+    "pairs": [],
+}
+#: The time left is estimated after so many seconds.
+_KNOWN_AFTER = 3.0
 
 
 class DrawsDone:
     """Counts draws on the standard error stream, and estimates the time left."""
 
-    def __init__(self, found: Found, verbose: int) -> None:
-        self.done = self.work_done = 0
-        numbers = [_count_draws(*one) for one in found]
-        groups = [len(sample.groups.labels) for sample, _ in found]
-        self.total = sum(numbers)
-        self.work = sum(
-            n * n_groups for n, n_groups in zip(numbers, groups, strict=True)
-        )
+    def __init__(self, total: int, verbose: int) -> None:
+        self.done, self.total = 0, total
         self.progress = Progress("FairnessReport", verbose)
-        #: Permutations of rows by their strata, for all models and attributes.
-        self.permuted: dict[Any, list[Integers]] = {}
         self.start = time.monotonic()
 
-    def __call__(self, n_groups: int) -> None:
-        """Count a draw, which takes time in proportion to the number of groups."""
-        if not self.progress.verbose:
-            return
+    def __call__(self) -> None:
+        """Count a draw."""
         self.done += 1
-        self.work_done += n_groups
         text = f"{self.done:,} of {self.total:,} draws"
         if self.done == self.total:
             self.progress.line(text)
             return
-        passed, share = time.monotonic() - self.start, self.work_done / self.work
-        # The first draws take longer than others: they tell little of what is left.
-        if passed >= _KNOWN_AFTER and share >= _KNOWN_SHARE:
-            text += f", about {duration(passed * (1 / share - 1))} left"
+        passed = time.monotonic() - self.start
+        if passed >= _KNOWN_AFTER:
+            text += f", about {duration(passed * (self.total / self.done - 1))} left"
         self.progress.update(text)
 
 
@@ -129,34 +111,33 @@ def _drawn_keys(sample: Sample, found: Mapping[str, Located]) -> dict[str, list[
     few = comb(n_groups + n_classes - 2, n_classes - 1) <= _FEW_VERTICES
     keys: dict[str, list[str]] = {}
     for key, one in found.items():
-        measure = MEASURES[key]
         if not math.isnan(one.value) and (few or key != "dcp"):
-            keys.setdefault(measure.question, []).append(key)
+            keys.setdefault(MEASURES[key].question, []).append(key)
     return keys
 
 
-def _count_draws(sample: Sample, found: Mapping[str, Located]) -> int:
+def _count_draws(sample: Sample, keys: Mapping[str, list[str]]) -> int:
     """Count permutations of each question, and resamples."""
-    keys, options = _drawn_keys(sample, found), sample.audit.options
+    options = sample.audit.options
     resampled = [k for of in keys.values() for k in of if not MEASURES[k].bounded]
     return len(keys) * options.n_permutations + len(resampled) * options.n_resamples
 
 
-def bounds(sample: Sample, found: Mapping[str, Located]) -> dict[str, Uncertainty]:
+def bounds(sample: Sample, found: Mapping[str, Located]) -> dict[str, Numbers]:
     """Find the intervals of the metrics whose noise has a bound."""
     tail = (1 - sample.audit.options.confidence_level) / 2
     values = {key: one.value for key, one in found.items()}
-    results = dict.fromkeys(found, Uncertainty())
+    results = {key: dict(NOTHING) for key in found}
     defined = [key for key, value in values.items() if not math.isnan(value)]
     with ignore_undefined():
         # The report says itself why a metric is undefined.
-        for key, compared in compare_metrics(sample, bounded_metrics(sample, defined)):
+        for key, compared in compare_metrics(sample, defined):
             # Up to rounding, the metric is computed in another way there.
-            results[key] = Uncertainty(
-                lower=min(lower_bound(compared, tail), values[key]),
-                upper=max(upper_bound(compared, tail), values[key]),
-                certified=upper_bound(compared, 2 * tail),
-            )
+            results[key] |= {
+                "lower": min(lower_bound(compared, tail), values[key]),
+                "upper": max(upper_bound(compared, tail), values[key]),
+                "certified": upper_bound(compared, 2 * tail),
+            }
     return results
 
 
@@ -168,7 +149,7 @@ def gaps_beside_first(sample: Sample, first: Sample) -> dict[str, tuple[float, f
     gap of decisions, 0 or 1, is the difference of selection rates.
     """
     audit, model, other = sample.audit, sample.model, first.model
-    if model is other or audit.n_alike is not None or not sample.comparable:
+    if model is other or audit.rows.n is not None or not sample.comparable:
         return {}
     compared: dict[str, tuple[Any, Any]] = {
         "demographic_parity_difference": (model.y_pred, other.y_pred)
@@ -180,10 +161,7 @@ def gaps_beside_first(sample: Sample, first: Sample) -> dict[str, tuple[float, f
     weights = audit.entry_weights[rows]
     tail = (1 - audit.options.confidence_level) / 2
     given = sample.groups.codes[rows], weights.astype(float), 1 - tail
-    own, others = (
-        dict(compare_metrics(one, bounded_metrics(one, keys)))
-        for one in (sample, first)
-    )
+    own, others = (dict(compare_metrics(one, keys)) for one in (sample, first))
     found = {}
     for key in keys:
         of_model, of_first = (values[rows] for values in compared[key])
@@ -199,25 +177,45 @@ def gaps_beside_first(sample: Sample, first: Sample) -> dict[str, tuple[float, f
     return found
 
 
-def uncertainties(
-    sample: Sample, found: Mapping[str, Located], done: DrawsDone
-) -> dict[str, Uncertainty]:
-    """Find intervals and p-values of the metrics; undefined metrics have none."""
-    tick, results = partial(done, len(sample.groups.labels)), bounds(sample, found)
+def uncertainties(found: Found) -> list[dict[str, Numbers]]:
+    """Find intervals and p-values of the metrics of samples of the same rows.
+
+    Undefined metrics have none.
+    """
+    keys = [_drawn_keys(*one) for one in found]
+    samples = [sample for sample, _ in found]
+    total = sum(map(_count_draws, samples, keys))
+    done = DrawsDone(total, samples[0].audit.options.verbose if samples else 0)
+    permuted: dict[Any, list[Integers]] = {}
+    return [
+        _uncertainty(sample, values, of_sample, done, permuted)
+        for (sample, values), of_sample in zip(found, keys, strict=True)
+    ]
+
+
+def _uncertainty(
+    sample: Sample,
+    found: Mapping[str, Located],
+    keys: Mapping[str, list[str]],
+    done: DrawsDone,
+    permuted: dict[Any, list[Integers]],
+) -> dict[str, Numbers]:
+    """Find intervals and p-values of the metrics of a sample, by question."""
+    results = bounds(sample, found)
     with ignore_undefined():
         # The report says itself why a metric is undefined.
         resampled: dict[str, Drawn] = {}
-        for question, of_question in _drawn_keys(sample, found).items():
+        for question, of_question in keys.items():
             rows = sample.drawn_from(question)
-            tests = permute(sample, of_question, rows, tick, done.permuted)
+            tests = permute(sample, of_question, rows, done, permuted)
             for key, test in tests.items():
-                results[key] = with_test(results[key], test, sample)
+                results[key] |= _test_of(test, sample)
             resampled |= {k: rows for k in of_question if not MEASURES[k].bounded}
-        for key, values in _resample(sample, resampled, tick).items():
+        for key, values in _resample(sample, resampled, done).items():
             rows, value = resampled[key], found[key].value
             # Joined weights move the draws of a metric as they move its value.
             moved = value - rows.evaluate(MEASURES[key].drawn(sample))
-            results[key] = _with_ends(results[key], sample, value, values, moved)
+            results[key] |= _ends(sample, value, values, moved)
     return results
 
 
@@ -281,17 +279,18 @@ def _permute_once(
     return draw
 
 
-def with_test(
-    found: Uncertainty, test: PermutationTestResult, sample: Sample
-) -> Uncertainty:
-    """Add a test, unless too many permutations are undefined."""
+def _test_of(test: PermutationTestResult, sample: Sample) -> Numbers:
+    """Return the numbers of a test, one if too many permutations are undefined."""
     undefined = float(np.isnan(test.null_distribution).mean())
-    found = found._replace(without_test=undefined)
     if 1 - undefined < ENOUGH:
-        return found
+        return {"without_test": undefined}
     pairs = _pairs_beyond_chance(test, sample)
-    null_mean = pairs[0]["null_mean"] if pairs else test.null_mean
-    return found._replace(null_mean=null_mean, pvalue=test.pvalue, pairs=pairs)
+    return {
+        "null_mean": pairs[0]["null_mean"] if pairs else test.null_mean,
+        "pvalue": test.pvalue,
+        "without_test": undefined,
+        "pairs": pairs,
+    }
 
 
 def _pairs_beyond_chance(
@@ -333,10 +332,8 @@ def _resample(
     """Values of metrics on resamples of their rows, the same ones for all metrics."""
     if not rows:
         return {}
-    options, metrics = (
-        sample.audit.options,
-        [MEASURES[key].drawn(sample) for key in rows],
-    )
+    options = sample.audit.options
+    metrics = [MEASURES[key].drawn(sample) for key in rows]
     draw = resamples_of_all([*rows.values()], options.random_state)
 
     def tick_each() -> None:
@@ -348,39 +345,30 @@ def _resample(
     return dict(zip(rows, values.T, strict=True))
 
 
-def _with_ends(
-    found: Uncertainty, sample: Sample, value: float, values: Any, moved: float
-) -> Uncertainty:
-    """Add the interval of resamples, unless too many are undefined."""
+def _ends(sample: Sample, value: float, values: Any, moved: float) -> Numbers:
+    """Compute the interval of resamples, unless too many are undefined."""
     defined = values[~np.isnan(values)] + moved
     if len(defined) < ENOUGH * len(values):
-        return found
+        return {}
     low, high = basic_interval(value, defined, sample.audit.options.confidence_level)
     # Noise adds to a disparity, so the interval may lie below the value.
-    return found._replace(lower=min(low, value), upper=max(high, value))
-
-
-def bounded_metrics(sample: Sample, keys: Collection[str]) -> dict[str, Metric]:
-    """Return those metrics whose noise can be bounded, with the report's options."""
-    metrics: dict[str, Metric] = {}
-    for key in keys:
-        measure = MEASURES[key]
-        scale = measure.scales[sample.audit.options.scale]
-        options = measure.options_of(sample) | ({"scale": scale} if scale else {})
-        if measure.bounded:
-            metrics[key] = partial(measure.metric, **options)
-    return metrics
+    return {"lower": min(low, value), "upper": max(high, value)}
 
 
 def compare_metrics(
-    sample: Sample, metrics: Mapping[str, Metric]
+    sample: Sample, keys: Collection[str], everyone: Sample | None = None
 ) -> Iterator[tuple[str, Comparisons]]:
-    """Find once what each metric compares, and how far noise may move it."""
+    """Find once what each metric compares whose noise has a bound.
+
+    Options of metrics are those of everyone, where the sample is a part of it.
+    """
     known = sample.comparisons
-    for key, metric in metrics.items():
-        if key not in known:
-            known[key] = _compare(sample, key, metric)
-        yield key, known[key]
+    for key in keys:
+        if MEASURES[key].bounded:
+            if key not in known:
+                metric = MEASURES[key].metric_of(everyone or sample)
+                known[key] = _compare(sample, key, metric)
+            yield key, known[key]
 
 
 def _compare(sample: Sample, key: str, metric: Metric) -> Comparisons:
@@ -415,7 +403,7 @@ def _observe(sample: Sample, key: str) -> Observed:
     assert scores is not None
     statistic = count_outcomes(audit, scores, sample.groups)
     squares = GroupedOutcomes.from_outcomes(
-        scores**2, sensitive_features=sample.groups, sample_weight=audit.weights
+        scores**2, sensitive_features=sample.groups, sample_weight=audit.rows.totals
     )
     return Observed(statistic, statistic.effective_sizes, squares.means)
 
@@ -433,3 +421,80 @@ def _split_by_label(observed: Observed) -> Iterator[Observed]:
                 labels=tuple(compress(statistic.labels, kept)),
             )
             yield observed._replace(statistic=of_label, sizes=observed.sizes[kept])
+
+
+def parts_by_stratum(sample: Sample) -> list[Part]:
+    """Split the entries that have a group by stratum."""
+    rows = replace(sample.rows, strata=sample.audit.strata)
+    return [(label, sample.at(entries)) for label, entries in rows.by_stratum()]
+
+
+def values_within_strata(
+    sample: Sample, parts: Sequence[Part], tested: bool = True
+) -> list[Numbers]:
+    """Of each metric the largest value over some strata, and their mean.
+
+    Tests draw rows, so they are left out where the report draws counts. DCP is not
+    computed within strata: its search takes too long to be repeated.
+    """
+    keys = [key for key in sample.keys if MEASURES[key].bounded]
+    compared: dict[str, list[tuple[Part, Comparisons]]] = {key: [] for key in keys}
+    with warnings.catch_warnings():
+        # The report says itself what is left out.
+        warnings.simplefilter("ignore")
+        for part in parts:
+            for key, one in compare_metrics(part[1], keys, sample):
+                if not math.isnan(one.value):
+                    compared[key].append((part, one))
+        tests = _tests_within(sample, parts if tested else (), keys)
+    return [
+        {"key": key, **_combine(sample, compared[key]), **tests[key]} for key in keys
+    ]
+
+
+def _combine(sample: Sample, found: list[tuple[Part, Comparisons]]) -> Numbers:
+    """Largest value, its stratum and interval, and the mean; None without a stratum."""
+    if not found:
+        return dict.fromkeys(("value", "stratum", "mean", "lower", "upper"))
+    tail = (1 - sample.audit.options.confidence_level) / 2
+    compared = join([one for _, one in found], None)
+    values = np.array([one.value for _, one in found])
+    totals = [part.audit.entry_weights.sum() for (_, part), _ in found]
+    weights = np.array(totals, float)
+    return {
+        "value": compared.value,
+        "stratum": label_text(found[int(values.argmax())][0][0]),
+        "mean": float(weights / weights.sum() @ values),
+        "lower": lower_bound(compared, tail),
+        "upper": upper_bound(compared, tail),
+    }
+
+
+def _tests_within(
+    sample: Sample, parts: Sequence[Part], keys: Sequence[str]
+) -> dict[str, Numbers]:
+    """Mean of each metric under permutations within strata, its p-value and pair."""
+    results: dict[str, Numbers] = {key: dict.fromkeys(OF_TESTS) for key in keys}
+    if sample.audit.counts_are_drawn or not parts:
+        return results
+    for question in dict.fromkeys(MEASURES[key].question for key in keys):
+        rows = _rows_in_strata(sample, parts, question)
+        of_question = [key for key in keys if MEASURES[key].question == question]
+        for key, test in permute(sample, of_question, rows).items():
+            numbers = NOTHING | _test_of(test, sample)
+            results[key] |= {name: numbers[name] for name in ("null_mean", "pvalue")}
+            if numbers["pairs"]:
+                first = test.pairs.iloc[0]
+                label = label_text(parts[int(first.get("stratum", 0))][0])
+                results[key]["pair"] = {"stratum": label, **numbers["pairs"][0]}
+    return results
+
+
+def _rows_in_strata(sample: Sample, parts: Sequence[Part], question: str) -> Drawn:
+    """Rows that have a group and a stratum, whose groups are permuted within strata."""
+    strata, attribute = sample.audit.strata, sample.attribute
+    assert strata is not None
+    codes = np.where(strata.codes < 0, -1, attribute.groups.codes)
+    groups = set_aside("", replace(attribute.groups, codes=codes), None).groups
+    rows = replace(sample.drawn_from(question).rows, groups=groups, strata=strata)
+    return Drawn(rows, tuple(part.countable(question) for _, part in parts))

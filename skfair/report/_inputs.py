@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from itertools import compress
 from typing import Any, TypeVar
 
@@ -12,6 +13,7 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from skfair._rows import Rows
 from skfair._utils._arrays import Bools, Floats, Integers
 from skfair._utils._columns import floats_in, names_columns, select_columns
 from skfair._utils._progress import Progress
@@ -110,13 +112,8 @@ class Model:
 
     def at(self, entries: Any) -> Model:
         """Model of some entries."""
-        return replace(self, **_at(self, entries, "y_score", "y_pred"))
-
-
-def _at(record: Any, entries: Any, *names: str) -> dict[str, Any]:
-    """Take some entries of the columns that a record has."""
-    columns = {name: getattr(record, name) for name in names}
-    return {name: one[entries] for name, one in columns.items() if one is not None}
+        scores = None if self.y_score is None else self.y_score[entries]
+        return replace(self, y_score=scores, y_pred=self.y_pred[entries])
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,24 +143,17 @@ class Attribute:
 class Audit:
     """Everything that a report is computed from; of two classes 1 is positive.
 
-    Numbers have no classes, and `y_true` holds them, not positions of classes.
-    An entry is a row, or stands for as many as `n_alike` says, which are alike in
+    `rows` have true labels or numbers, numbers of people and weights, which all models
+    and attributes share. An entry is a row, or stands for people who are alike in
     groups, classes and weight, and nearly in score: `blur` is how far this may move
-    MCDP(0), and ABCC and differences of means.
-    `totals` are total weights of entries whose rows differ in weight, `squared` those
-    of the squared weights, which like `n_alike` are known of cells of entries alone.
+    MCDP(0), and ABCC and differences of means. Numbers have no classes.
     `proxy` holds the cell of each entry, and the shares of the groups in each cell.
     """
 
     models: tuple[Model, ...]
     attributes: tuple[Attribute, ...]
-    y_true: NDArray[Any] | None
-    classes: Classes
-    sample_weight: NDArray[Any] | None
+    rows: Rows
     options: Options
-    n_alike: Integers | None = None
-    totals: NDArray[Any] | None = None
-    squared: Floats | None = None
     blur: tuple[float, float] = (0.0, 0.0)
     strata: Groups | None = None
     proxy: tuple[Groups, Shares] | None = None
@@ -174,79 +164,60 @@ class Audit:
         return tuple(one for one in self.attributes if not one.is_intersection)
 
     @property
+    def y_true(self) -> Any:
+        """True classes or numbers, None where they are not known."""
+        return self.rows.y_true
+
+    @property
+    def classes(self) -> Classes:
+        """Labels of the classes."""
+        return self.rows.classes
+
+    @property
     def n_rows(self) -> int:
         """Number of rows that count."""
-        return int(self.count(slice(None)))
+        return self.count(slice(None))
 
-    def count(self, entries: Any) -> Any:
+    def count(self, entries: Any) -> int:
         """Count the rows of some entries."""
-        if self.n_alike is None:
-            return len(self.models[0].y_pred[entries])
-        return int(self.n_alike[entries].sum())
+        return int(self.entry_rows[entries].sum())
 
     def at(self, entries: Any, *models: Model) -> Audit:
         """Restrict the audit to some entries and to models of these entries.
 
         The result has no attributes, strata or cells of a proxy.
         """
-        names = "y_true", "sample_weight", "n_alike", "totals", "squared"
-        columns = _at(self, entries, *names)
         nothing: dict[str, Any] = {"attributes": (), "strata": None, "proxy": None}
-        return replace(self, models=models, **nothing, **columns)
+        return replace(self, models=models, rows=self.rows[entries], **nothing)
 
-    @property
-    def weights(self) -> NDArray[Any] | None:
-        """Total weight of each entry; None where each is one row that weighs one."""
-        if self.totals is not None:
-            return self.totals
-        if self.n_alike is None:
-            return self.sample_weight
-        if self.sample_weight is None:
-            return self.n_alike
-        return np.asarray(self.sample_weight * self.n_alike)
-
-    @property
+    @cached_property
     def entry_rows(self) -> Integers:
         """Number of rows of each entry."""
-        if self.n_alike is None:
-            return np.ones(len(self.models[0].y_pred), np.int64)
-        return self.n_alike
+        return np.ones(len(self.rows), np.int64) if self.rows.n is None else self.rows.n
 
     @property
     def entry_weights(self) -> NDArray[Any]:
         """Total weight of each entry."""
-        return self.entry_rows if self.weights is None else self.weights
+        return self.entry_rows if self.rows.weight is None else self.rows.weight
 
     @property
     def entry_squares(self) -> NDArray[Any]:
         """Sum of the squared weights of each entry."""
-        return self.entry_rows if self.squares is None else self.squares
-
-    @property
-    def squares(self) -> NDArray[Any] | None:
-        """Sum of the squared weights of each entry, None as for `weights`."""
-        if self.squared is not None:
-            return self.squared
-        if self.sample_weight is None:
-            return self.n_alike
-        squares = np.square(self.sample_weight, dtype=float)
-        return np.asarray(squares if self.n_alike is None else squares * self.n_alike)
+        return self.entry_rows if self.rows.squares is None else self.rows.squares
 
     @property
     def weighted(self) -> bool:
         """Whether rows have weights of their own."""
-        return self.sample_weight is not None or self.totals is not None
+        return self.rows.weight is not None
 
     def errors_of(self, model: Model) -> Floats:
         """Predicted minus true numbers."""
-        assert model.y_score is not None
-        assert self.y_true is not None
         return np.asarray(model.y_score - self.y_true)
 
     @property
     def counts_are_drawn(self) -> bool:
         """Whether counts are drawn, not rows, since there are many."""
-        return self.n_alike is not None or self.n_rows >= MANY_ROWS
+        return self.rows.n is not None or len(self.rows) >= MANY_ROWS
 
     @property
     def of_numbers(self) -> bool:
@@ -257,6 +228,19 @@ class Audit:
     def binary(self) -> bool:
         """Whether there are two classes, one of them positive."""
         return len(self.classes) == 2
+
+
+def rows_of(y_true: Any, size: int, classes: Classes, each: Any, n: Any = None) -> Rows:
+    """Make a table of rows, or of entries for `n` rows that weigh `each`."""
+    weight = squares = None
+    if each is not None:
+        weight, squares = each, np.square(each, dtype=float)
+        if n is not None:
+            weight, squares = each * n, squares * n
+    everyone = Groups(np.zeros(size, np.int8), ("everyone",))
+    columns: dict[str, Any] = {"weight": weight, "n": n, "squares": squares}
+    each = None if n is None else each
+    return Rows(everyone, y_true=y_true, **columns, each=each, classes=classes)
 
 
 @warns_if_reordered
@@ -294,9 +278,8 @@ def make_audit(
     if not len(kept):
         raise ValueError("sample_weight is zero in every row, expected positive ones.")
     weights = None if weights is None else weights[kept]
-    totals = weights
-    if n_alike is not None:
-        totals = n_alike if weights is None else weights * n_alike
+    true = None if true is None else true[kept]
+    rows = rows_of(true, len(kept), classes, weights, n_alike)
     models = []
     for name in dict.fromkeys([*scores, *predicted]):
         own = scores[name][kept] if name in scores else None
@@ -304,7 +287,7 @@ def make_audit(
             labels = _recode(predicted[name], classes)[kept]
             models.append(Model(name, own, labels, threshold=None))
         else:
-            models.append(_decide(name, own, totals, options))
+            models.append(_decide(name, own, rows.totals, options))
     attributes: tuple[Attribute, ...] = ()
     if sensitive_features is not None or proxy is None:
         groups = _groups_by_name(sensitive_features, n_samples, kept, options)
@@ -315,11 +298,8 @@ def make_audit(
     return Audit(
         models=tuple(models),
         attributes=attributes,
-        y_true=None if true is None else true[kept],
-        classes=classes,
-        sample_weight=weights,
+        rows=rows,
         options=options,
-        n_alike=n_alike,
         strata=strata,
         proxy=None if proxy is None else (proxy[0][kept], proxy[1]),
     )
@@ -682,21 +662,8 @@ def _common_classes(estimators: Mapping[Any, Any], scale: str) -> list[Any]:
     return classes
 
 
-@dataclass(frozen=True)
-class _Columns:
-    """Columns of a table, by their use; a model has scores, predictions, or both."""
-
-    sensitive: list[str]
-    control: list[str]
-    models: dict[str, tuple[str | None, str | None]]
-    y_true: str | None
-    weight: str | None
-
-    def all(self) -> list[str]:
-        """Names of all columns, each once."""
-        names = [*self.sensitive, *self.control, self.y_true, self.weight]
-        names += [column for model in self.models.values() for column in model]
-        return list(dict.fromkeys(name for name in names if name is not None))
+#: Columns of scores and of predictions of each model, by its name.
+_Models = dict[str, tuple[str | None, str | None]]
 
 
 def read_frame(
@@ -712,21 +679,22 @@ def read_frame(
     options: Options,
 ) -> list[Audit]:
     """Read a table of few rows, or count its rows for each model."""
-    columns = _Columns(
-        names_of(sensitive_features),
-        control_names(control_features),
-        _columns_of_models(y_score, y_pred),
-        y_true,
-        sample_weight,
-    )
-    table = _open(frame, columns)
+    columns = {
+        "y_true": y_true,
+        "sensitive_features": names_of(sensitive_features),
+        "control_features": control_names(control_features),
+        "sample_weight": sample_weight,
+    }
+    models = _columns_of_models(y_score, y_pred)
+    table = _open(frame, columns, models)
     n_rows = int(_collected(table.select(nw.len().alias("n")))["n"][0])
+    make = partial(make_audit, pos_label=pos_label, options=options)
     if n_rows < MANY_ROWS:
-        return [_read_rows(table, columns, pos_label, options)]
-    audits = []
-    for name, (score, predicted) in columns.models.items():
-        one = replace(columns, models={name: (score, predicted)})
-        audits.append(_count_rows(table, one, n_rows, pos_label, options))
+        return [_read_rows(table, columns, models, make)]
+    audits = [
+        _count_rows(table, columns, name, *models[name], n_rows, options, make)
+        for name in models
+    ]
     if len({audit.classes for audit in audits}) > 1:
         raise ValueError(
             "y_pred must have the same labels for all models, got "
@@ -735,9 +703,7 @@ def read_frame(
     return audits
 
 
-def _columns_of_models(
-    y_score: Any, y_pred: Any
-) -> dict[str, tuple[str | None, str | None]]:
+def _columns_of_models(y_score: Any, y_pred: Any) -> _Models:
     """Columns of each model: one of each is one model, several are matched by name."""
     scores, predicted = _named("y_score", y_score), _named("y_pred", y_pred)
     if not (isinstance(y_score, Mapping) and isinstance(y_pred, Mapping)):
@@ -762,14 +728,17 @@ def _named(argument: str, columns: Any) -> dict[str, str]:
     return {str(model): name for model, name in columns.items()}
 
 
-def _open(frame: Any, columns: _Columns) -> Any:
+def _open(frame: Any, columns: Named, models: _Models) -> Any:
     """Check that a table has the columns, and that scores are numbers."""
     table: Any = None
-    for score, predicted in columns.models.values():
-        given = {"y_score": score, "y_pred": predicted, "y_true": columns.y_true}
-        given = {name: column for name, column in given.items() if column is not None}
+    for score, predicted in models.values():
+        given = {"y_score": score, "y_pred": predicted, "y_true": columns["y_true"]}
         table = open_table(
-            frame, columns.sensitive, columns.weight, columns.control or None, **given
+            frame,
+            columns["sensitive_features"],
+            columns["sample_weight"],
+            columns["control_features"] or None,
+            **{name: column for name, column in given.items() if column is not None},
         )
     return table
 
@@ -780,79 +749,71 @@ def _collected(table: Any) -> nw.DataFrame[Any]:
 
 
 def _read_rows(
-    table: Any, columns: _Columns, pos_label: Any, options: Options
+    table: Any, columns: Named, models: _Models, make: Callable[..., Audit]
 ) -> Audit:
     """Make an audit of the rows themselves."""
-    rows = _collected(table.select(*columns.all())).to_pandas()
-    scores = {m: rows[s] for m, (s, _) in columns.models.items() if s is not None}
-    predicted = {m: rows[p] for m, (_, p) in columns.models.items() if p is not None}
-    return make_audit(
-        y_true=None if columns.y_true is None else rows[columns.y_true],
+    columns = {name: of for name, of in columns.items() if of not in (None, [])}
+    every = [str(name) for of in columns.values() for name in np.ravel(of)]
+    every += [name for model in models.values() for name in model if name is not None]
+    rows = _collected(table.select(*dict.fromkeys(every))).to_pandas()
+    scores = {m: rows[s] for m, (s, _) in models.items() if s is not None}
+    predicted = {m: rows[p] for m, (_, p) in models.items() if p is not None}
+    return make(
         y_score=scores or None,
         y_pred=predicted or None,
-        sensitive_features={name: rows[name] for name in columns.sensitive},
-        control_features=rows[columns.control] if columns.control else None,
-        pos_label=pos_label,
-        sample_weight=None if columns.weight is None else rows[columns.weight],
-        options=options,
+        **{"y_true": None, "sample_weight": None}
+        | {name: rows[of] for name, of in columns.items()},
     )
 
 
 def _count_rows(
     table: Any,
-    columns: _Columns,
+    columns: Named,
+    name: str,
+    score: str | None,
+    predicted: str | None,
     n_rows: int,
-    pos_label: Any,
     options: Options,
+    make: Callable[..., Audit],
 ) -> Audit:
     """Count the rows of a model by groups, classes and scores."""
-    ((name, (score, predicted)),) = columns.models.items()
     added: dict[str, Any] = {}
+    sensitive, weight = columns["sensitive_features"], columns["sample_weight"]
     known = table.collect_schema().names()
-    classes = [column for column in (columns.y_true, predicted) if column is not None]
+    classes = [one for one in (columns["y_true"], predicted) if one is not None]
     if score is not None and predicted is None and options.scale == "probability":
         least = options.threshold or -ROUNDING
         added[_unused("decision", known)] = floats_in(table, score) >= least
-    if columns.weight is not None:
-        weight = floats_in(table, columns.weight)
-        level = (weight.log(2) / _WEIGHT_STEP).floor()
-        steps = nw.when(weight > 0).then(level).otherwise(nw.lit(0.0))
+    if weight is not None:
+        weights = floats_in(table, weight)
+        level = (weights.log(2) / _WEIGHT_STEP).floor()
+        steps = nw.when(weights > 0).then(level).otherwise(nw.lit(0.0))
         added[_unused("step of weight", known)] = steps
-    rows = table.with_columns(**added) if added else table
     by = Table(
-        rows,
-        columns.sensitive,
-        columns.weight,
+        table.with_columns(**added) if added else table,
+        sensitive,
+        weight,
         score,
         (*classes, *added),
-        control=columns.control,
+        control=columns["control_features"],
         scale="rank" if options.scale == "rank" else "probability",
     )
-    progress = Progress("FairnessReport", options.verbose)
-    progress.line(f"counting {n_rows:,} rows")
+    Progress("FairnessReport", options.verbose).line(f"counting {n_rows:,} rows")
     entries = _count_scores(by, n_rows)
-    if columns.weight is None:
+    if weight is None:
         entries = _split_pairs(entries)
     values = dict(zip(classes, entries.classes, strict=False))
     middles = entries.lows + (entries.highs - entries.lows) / 2
-    audit = make_audit(
-        y_true=None if columns.y_true is None else values[columns.y_true],
+    audit = make(
+        y_true=values.get(columns["y_true"]),
         y_score=None if score is None else {name: middles},
         y_pred=None if predicted is None else {name: values[predicted]},
-        sensitive_features=dict(
-            zip(columns.sensitive, entries.attributes, strict=True)
-        ),
+        sensitive_features=dict(zip(sensitive, entries.attributes, strict=True)),
         control_features=entries.strata,
-        pos_label=pos_label,
-        sample_weight=None
-        if columns.weight is None
-        else entries.weights / entries.rows,
-        options=options,
+        sample_weight=None if weight is None else entries.weights / entries.rows,
         n_alike=entries.rows,
     )
-    if score is None:
-        return audit
-    if not (entries.lows < entries.highs).any():
+    if score is None or not (entries.lows < entries.highs).any():
         return audit
     return replace(audit, blur=blur_of(audit, entries.lows, entries.highs))
 

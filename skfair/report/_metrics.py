@@ -154,6 +154,12 @@ class Measure:
         settings = {**settings, "multigroup": sample.attribute.comparison}
         return {name: settings[name] for name in self.options}
 
+    def metric_of(self, sample: Sample) -> Callable[..., float]:
+        """Metric with its options in a report."""
+        scale = self.scales[sample.audit.options.scale]
+        options = self.options_of(sample) | ({"scale": scale} if scale else {})
+        return partial(self.metric, **options)
+
     def drawn(self, sample: Sample) -> Callable[..., float]:
         """Metric of the statistic of a sample, or of draws of it."""
         options = self.options_of(sample)

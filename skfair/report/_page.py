@@ -266,6 +266,7 @@ def group_gap_picture(
 ) -> Summary | None:
     """Draw the gaps of many groups, largest first."""
     from skfair.inspection import GroupGapDisplay
+    from skfair.inspection._group_gap import rows_height
 
     rows, alpha = result["groups"], settings["alpha"]
     if attribute["comparison"] == "pairwise" or "selection_rate" not in rows[0]:
@@ -274,7 +275,7 @@ def group_gap_picture(
     display = GroupGapDisplay(
         report=report, alpha=alpha, confidence_level=settings["confidence_level"]
     )
-    height = 1.6 + (display.rows_height(0.2) if len(rows) <= 40 else 3.4)
+    height = 1.6 + (rows_height(report, 0.2) if len(rows) <= 40 else 3.4)
     differences, n_tail = report["difference"], int(report["in_tail"].sum())
     low, high = points(differences.min()), points(differences.max())
     words = {"low": low, "high": high, "n_tail": n_tail, "n": len(rows)}

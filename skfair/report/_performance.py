@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,8 @@ from skfair.report._inputs import Audit, Model
 
 #: Numbers by name, None where one is undefined.
 Numbers = dict[str, float | None]
+#: Figures of a model, their influences, and their changes by another row.
+_Compared = tuple[Numbers, dict[str, Floats], dict[str, Floats]]
 
 #: Rows of a bin of scores, at least, and number of bins, at most.
 _ROWS_OF_BIN, _MOST_BINS = 100, 10
@@ -145,31 +147,20 @@ def performances(audit: Audit) -> list[tuple[Numbers, dict[str, Numbers] | None]
     The first model and models without true labels have none of the second.
     """
     quantile = float(ndtri((1 + audit.options.confidence_level) / 2))
-    numbers = [performance(audit, model) for model in audit.models]
-    influences = [
-        _influences(audit, model, found)
-        for model, found in zip(audit.models, numbers, strict=True)
-    ]
-    several = len(audit.models) > 1
-    compared = [
-        _Compared(found, moved, _changes(audit, model, [*moved]) if several else {})
-        for model, found, moved in zip(audit.models, numbers, influences, strict=True)
-    ]
+    compared: list[_Compared] = []
+    for model in audit.models:
+        numbers = performance(audit, model)
+        moved = _influences(audit, model, numbers)
+        several = len(audit.models) > 1
+        changes = _changes(audit, model, [*moved]) if several else {}
+        compared.append((numbers, moved, changes))
     return [
         (
-            _with_intervals(audit, model, own.numbers, own.influences, quantile),
+            _with_intervals(audit, model, own[0], own[1], quantile),
             None if own is compared[0] else _beside(audit, own, compared[0]),
         )
         for model, own in zip(audit.models, compared, strict=True)
     ]
-
-
-class _Compared(NamedTuple):
-    """Figures of a model, their influences, and their changes by another row."""
-
-    numbers: Numbers
-    influences: dict[str, Floats]
-    changes: dict[str, Floats]
 
 
 def _with_intervals(
@@ -235,15 +226,15 @@ def _beside(
     found: dict[str, Numbers] = {}
     level, squares = (1 + audit.options.confidence_level) / 2, audit.entry_squares
     cubes = squares**2 / np.maximum(audit.entry_weights, np.finfo(float).tiny)
-    for name in (name for name in own.influences if name in first.influences):
-        value, other = own.numbers[name], first.numbers[name]
+    for name in (name for name in own[1] if name in first[1]):
+        value, other = own[0][name], first[0][name]
         assert value is not None
         assert other is not None
         value -= other
-        difference = own.influences[name] - first.influences[name]
+        difference = own[1][name] - first[1][name]
         variance = float(squares @ difference**2)
         third = float(cubes @ difference**3)
-        both = own.changes[name], first.changes[name]
+        both = own[2][name], first[2][name]
         fall, rise = float(worst_loss(*both)), float(worst_loss(*both[::-1]))
         low = -loss_moments(value, variance, -third, fall).upper_bound(level)
         high = loss_moments(-value, variance, third, rise).upper_bound(level)
@@ -300,8 +291,8 @@ def _influences(audit: Audit, model: Model, found: Numbers) -> dict[str, Floats]
         return influences
     positive: Bools = true == 1
     if "average_precision" in values:
-        of_rows = average_precision(positive.astype(float), score, weights)
-        influences["average_precision"] = of_rows.derivative
+        _, slopes = average_precision(positive.astype(float), score, weights)
+        influences["average_precision"] = slopes
     if "log_loss" in values:
         influences["log_loss"] = (_log_losses(true, score) - values["log_loss"]) / total
         excess = score - positive

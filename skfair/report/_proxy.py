@@ -153,7 +153,7 @@ def _bounds_by_cells(audit: Audit, model: Model, measure: Measure) -> ProxyBound
     (cells, shares), options = audit.proxy, audit.options
     given: dict[str, Any] = {
         "sensitive_features": cells,
-        "sample_weight": audit.sample_weight,
+        "sample_weight": audit.rows.weight,
     }
     statistic: GroupedConfusion | GroupedHistogram
     if measure.question == "errors":
@@ -165,7 +165,7 @@ def _bounds_by_cells(audit: Audit, model: Model, measure: Measure) -> ProxyBound
             assert model.y_score is not None
             scores = model.y_score
             if options.scale == "rank":
-                scores = mid_ranks(scores, audit.sample_weight)
+                scores = mid_ranks(scores, audit.rows.weight)
         statistic = GroupedHistogram.from_scores(scores, **given)
     with warnings.catch_warnings():
         # The report says itself that a group is absent, and has warned of single rows.
@@ -183,7 +183,7 @@ def _bounds_by_cells(audit: Audit, model: Model, measure: Measure) -> ProxyBound
 
 def _level_of_bounds(audit: Audit, measure: Measure) -> float | None:
     """Level of confidence bounds; counts of labels lack the squares of weights."""
-    if measure.question == "errors" and audit.sample_weight is not None:
+    if measure.question == "errors" and audit.rows.weight is not None:
         return None
     return audit.options.confidence_level
 

@@ -61,22 +61,15 @@ class Sample:
         model = self.model.at(entries)
         audit = self.audit.at(entries, model)
         groups = self.groups[entries]
-        attribute = set_aside(self.attribute.name, groups, audit.n_alike)
+        attribute = set_aside(self.attribute.name, groups, audit.rows.n)
         return replace(self, model=model, audit=audit, attribute=attribute)
 
     @cached_property
     def rows(self) -> Rows:
         """Entries with their groups, true classes and decisions."""
-        audit = self.audit
-        true = None if audit.of_numbers else audit.y_true
-        return Rows(
-            self.groups,
-            y_true=true,
-            y_pred=self.model.y_pred,
-            weight=audit.weights if audit.weighted else None,
-            n=audit.n_alike,
-            squares=audit.squares if audit.weighted else None,
-            classes=audit.classes,
+        true = None if self.audit.of_numbers else self.audit.y_true
+        return replace(
+            self.audit.rows, groups=self.groups, y_true=true, y_pred=self.model.y_pred
         )
 
     def countable(self, question: str) -> Countable:
@@ -143,12 +136,8 @@ class Sample:
         known, audit = self.groups.codes >= 0, self.audit
         cells = (self.groups.codes.astype(np.intp) * n_codes + codes)[known]
         totals, squares = (
-            np.bincount(
-                cells,
-                None if values is None else values[known],
-                len(self.groups.labels) * n_codes,
-            )
-            for values in (audit.weights, audit.squares)
+            np.bincount(cells, values[known], len(self.groups.labels) * n_codes)
+            for values in (audit.entry_weights, audit.entry_squares)
         )
         return quotients(totals**2, squares)
 
@@ -215,7 +204,7 @@ class Sample:
         known = np.flatnonzero(self.groups.codes >= 0)
         values = self._numbers(question)[known]
         if self.audit.options.scale == "rank":
-            weights = self.audit.weights
+            weights = self.audit.rows.totals
             values = mid_ranks(values, None if weights is None else weights[known])
         distinct, positions = np.unique(values, return_inverse=True)
         totals = _count_rows_in_cells(positions, len(distinct), self.audit, known)
@@ -238,14 +227,7 @@ def count_outcomes(
     audit: Audit, outcomes: NDArray[Any], groups: Groups
 ) -> GroupedOutcomes:
     """Sum outcomes in [0, 1] by group, with numbers and squared weights of rows."""
-    weighted = audit.weighted
-    rows = Rows(
-        groups,
-        y_pred=outcomes.astype(float),
-        weight=audit.weights if weighted else None,
-        n=audit.n_alike,
-        squares=audit.squares if weighted else None,
-    )
+    rows = replace(audit.rows, groups=groups, y_pred=outcomes.astype(float))
     return rows.statistic(GroupedOutcomes)
 
 
@@ -253,8 +235,7 @@ def _count_rows_in_cells(
     cells: Integers, n_cells: int, audit: Audit, entries: Integers
 ) -> NDArray[np.int64]:
     """Count the rows of some entries in numbered cells."""
-    alike = None if audit.n_alike is None else audit.n_alike[entries]
-    return np.bincount(cells, alike, n_cells).astype(np.int64)
+    return np.bincount(cells, audit.entry_rows[entries], n_cells).astype(np.int64)
 
 
 def _join_weights(audit: Audit) -> tuple[NDArray[np.intp], NDArray[Any]]:
@@ -263,13 +244,14 @@ def _join_weights(audit: Audit) -> tuple[NDArray[np.intp], NDArray[Any]]:
     Where too many are distinct, close ones are replaced by their mean; large weights
     are joined less, so that all levels have about the same sum of squares.
     """
-    if audit.sample_weight is None:
-        n_entries = len(audit.models[0].y_pred)
-        return np.zeros(n_entries, dtype=np.intp), np.ones(1, dtype=np.int64)
-    distinct, levels = np.unique(audit.sample_weight, return_inverse=True)
+    rows = audit.rows
+    if rows.weight is None:
+        return np.zeros(len(rows), dtype=np.intp), np.ones(1, dtype=np.int64)
+    each: Any = rows.weight if rows.n is None else rows.each
+    distinct, levels = np.unique(each, return_inverse=True)
     if len(distinct) <= _MAX_WEIGHTS:
         return levels, distinct
-    numbers = np.bincount(levels, audit.n_alike)
+    numbers = np.bincount(levels, rows.n)
     squares = np.cumsum(numbers * (distinct / distinct[-1]) ** 2)
     joined = np.minimum(_MAX_WEIGHTS * squares / squares[-1], _MAX_WEIGHTS - 1)
     _, joined = np.unique(joined.astype(np.intp), return_inverse=True)

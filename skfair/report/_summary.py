@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import platform
 import sys
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from importlib.metadata import version
 from typing import Any
@@ -25,11 +25,13 @@ from skfair.metrics._pairs import Located
 from skfair.report._draws import (
     DRAWN,
     DRAWN_ENDS,
-    DrawsDone,
-    Uncertainty,
+    OF_TESTS,
+    Part,
     bounds,
     gaps_beside_first,
+    parts_by_stratum,
     uncertainties,
+    values_within_strata,
 )
 from skfair.report._inputs import Attribute, Audit, Model
 from skfair.report._metrics import MEASURES, Measure, keys_of, locate_all, make_samples
@@ -37,7 +39,6 @@ from skfair.report._performance import Numbers, performance, performances
 from skfair.report._proxy import KEYS as KEYS_BY_PROXY
 from skfair.report._proxy import by_proxy
 from skfair.report._sample import Sample, count_outcomes
-from skfair.report._strata import OF_TESTS, Part, values_within_strata
 from skfair.report._words import in_words
 
 Summary = dict[str, Any]
@@ -64,12 +65,10 @@ def summarize(audits: Sequence[Audit], claimed: Summary | None = None) -> Summar
     if claimed is not None:
         _take_searched(samples, claimed, n_models)
     found = [(sample, locate_all(sample)) for sample in samples]
-    done = DrawsDone(found, audit.options.verbose)
+    drawn = [bounds(*one) for one in found] if claimed else uncertainties(found)
     results = [
-        _summary_of_attribute(
-            *one, bounds(*one) if claimed else uncertainties(*one, done), not claimed
-        )
-        for one in found
+        _summary_of_attribute(*one, numbers, not claimed)
+        for one, numbers in zip(found, drawn, strict=True)
     ]
     for i, sample in enumerate(samples) if not claimed else ():
         first = i - i % n_models
@@ -105,36 +104,37 @@ def _take_searched(samples: Sequence[Sample], claimed: Summary, n_models: int) -
                 vars(sample)["baseline"] = float(measure["value"]), bounds
 
 
+def stated_in(summary: Summary) -> Iterator[tuple[str, Summary, Sequence[str]]]:
+    """Yield what statistics do not determine: its kind, where it is, and its names."""
+    of_settings = [summary["settings"][name] for name in STATED]
+    some = any(one not in (None, False, [0.0, 0.0]) for one in of_settings)
+    yield "settings" if some else "", summary["settings"], STATED
+    yield "proxy", summary, ["proxy"]
+    yield "", summary, ["versions"]
+    for model in summary["models"]:
+        yield "beside", model, ["beside_first"]
+    results = [one for named in summary["attributes"] for one in named["results"]]
+    for result in results:
+        for measure in result["measures"]:
+            yield "drawn", measure, [*DRAWN, "pairs"]
+            yield "beside", measure, ["beside_first"]
+            if not MEASURES[measure["key"]].bounded:
+                yield "resampled", measure, DRAWN_ENDS
+            if measure["searched"] is not None:
+                yield "searched", measure, ["value", "searched"]
+        for row in result["strata"]["rows"] if result["strata"] else ():
+            yield "drawn", row, OF_TESTS
+
+
 def _take_stated(found: Summary, claimed: Summary) -> None:
     """Take from a claimed summary what cells do not determine."""
-    found |= {"proxy": claimed["proxy"], "versions": claimed["versions"]}
-    found["settings"] |= {name: claimed["settings"][name] for name in STATED}
+    places = zip(stated_in(found), stated_in(claimed), strict=True)
+    for (_, own, names), (_, other, _) in places:
+        for name in names:
+            _check_stated(other[name])
+            own[name] = other[name]
     if explained := claimed.get("why"):
         found["why"] = [{"result": one["result"]} for one in explained]
-    for one, other in zip(found["models"], claimed["models"], strict=True):
-        _take(one, other, ["beside_first"])
-    for attribute, of_claimed in zip(
-        found["attributes"], claimed["attributes"], strict=True
-    ):
-        pairs = zip(attribute["results"], of_claimed["results"], strict=True)
-        for result, other in pairs:
-            for measure, stated in zip(
-                result["measures"], other["measures"], strict=True
-            ):
-                drawn = not MEASURES[measure["key"]].bounded
-                names = [*DRAWN, "pairs", "beside_first", *(DRAWN_ENDS * drawn)]
-                _take(measure, stated, names)
-            if result["strata"] is not None:
-                rows = result["strata"]["rows"], other["strata"]["rows"]
-                for row, stated in zip(*rows, strict=True):
-                    _take(row, stated, [*OF_TESTS])
-
-
-def _take(found: Summary, claimed: Summary, names: Sequence[str]) -> None:
-    """Take some entries, which must be numbers, or texts and numbers in a list."""
-    for name in names:
-        _check_stated(claimed[name])
-        found[name] = claimed[name]
 
 
 def _check_stated(value: Any) -> None:
@@ -241,7 +241,7 @@ def _pair(sample: Sample, first: Sample, result: Summary, of_first: Summary) -> 
 def _summary_of_attribute(
     sample: Sample,
     found: dict[str, Located],
-    drawn: dict[str, Uncertainty],
+    drawn: dict[str, Numbers],
     tested: bool,
 ) -> Summary:
     """Everything about one model and one attribute."""
@@ -259,7 +259,7 @@ def _summary_of_attribute(
 
 
 def _summary_of_metric(
-    sample: Sample, measure: Measure, found: Located, drawn: Uncertainty
+    sample: Sample, measure: Measure, found: Located, drawn: Summary
 ) -> Summary:
     sizes = sample.attribute.sizes
     of_dcp = measure.key == "dcp" and sample.comparable
@@ -272,8 +272,7 @@ def _summary_of_metric(
         "n_groups": len(sizes),
         "smallest_group": int(sizes.min()) if len(sizes) else 0,
         "value": or_none(found.value),
-        **drawn._asdict(),
-        "pairs": [*drawn.pairs],
+        **drawn,
         "searched": sample.baseline[1] if of_dcp else None,
         "beside_first": None,
         "attained": {
@@ -398,29 +397,20 @@ def _impact_ratios(sample: Sample) -> list[dict[str, Any]] | None:
         values["scoring"] = model.y_score
     tables = []
     for kind, of_rows in values.items():
-        given: dict[str, Any] = {"sensitive_features": groups, "rate": kind}
-        given["sample_weight"] = audit.sample_weight
-        if audit.n_alike is not None:
-            chosen = are_selected(of_rows, kind, None, audit.weights)
-            of_rows, given = count_outcomes(audit, chosen, groups), {}
+        chosen = are_selected(of_rows, kind, None, audit.rows.totals)
         with ignore_undefined():
             # The report says itself that groups cannot be compared.
             table = impact_ratios(
                 None,
-                of_rows,
-                **given,
+                count_outcomes(audit, chosen, groups),
                 min_share=options.min_share,
                 confidence_level=options.confidence_level,
             )
-        names = [
-            *map(label_text, labels),
-            "unknown",
-        ]  # the last row is of those without a group
         rows = [
-            {"label": name, **{k: _plain(v) for k, v in row.items()}}
-            for name, row in zip(names, table.to_dict("records"), strict=False)
+            {"label": label_text(label), **{k: _plain(v) for k, v in row.items()}}
+            for label, row in zip(labels, table.to_dict("records"), strict=True)
         ]
-        if audit.n_alike is not None and sample.attribute.n_missing:
+        if sample.attribute.n_missing:
             unknown = {"n": sample.attribute.n_missing, "status": "unknown"}
             rows.append({"label": "unknown", **dict.fromkeys(table.columns)} | unknown)
         tables.append({"kind": kind, "rows": rows})
@@ -434,48 +424,52 @@ def _plain(value: Any) -> Any:
 
 def _strata(sample: Sample, found: dict[str, Located], tested: bool) -> Summary | None:
     """Metrics within strata, beside those of everyone; None unless there are strata."""
-    within = values_within_strata(sample, tested)
-    if within is None:
-        return None
-    parts, numbers = within
     strata = sample.audit.strata
-    assert strata is not None
-    for row in numbers:
+    if strata is None or not sample.comparable:
+        return None
+    parts, least = parts_by_stratum(sample), strata.min_group_size
+    compared = [
+        (label, part)
+        for label, part in parts
+        if part.comparable and part.audit.n_rows >= least
+    ]
+    rows = values_within_strata(sample, compared, tested)
+    for row in rows:
         row["everyone"] = or_none(found[row["key"]].value)
-        row["stratum"] = None if row["value"] is None else label_text(row["stratum"])
     names = CROSS.join(strata.names)
     return {
         "names": visible_text(names) if names else "stratum",
         "n_strata": len(parts),
         "n_rows": sample.audit.count(strata.codes >= 0),
-        "left_out": [*_left_out(parts)],
-        "rows": numbers,
+        "left_out": [*_left_out(parts, least), *_without_rates(compared, sample.keys)],
+        "rows": rows,
     }
 
 
-def _left_out(parts: Sequence[Part]) -> Iterator[Summary]:
-    """List strata that are left out, or groups within them, of a metric or of all.
+def _named(label: Hashable, metric: str | None = None, **why: Any) -> Summary:
+    """Entry for a stratum that is left out of a metric, or of all, in part or whole."""
+    nothing: Summary = {"n_rows": None, "compared": None, "aside": [], "cells": []}
+    return {"label": label_text(label), "metric": metric} | nothing | why
 
-    There are too few rows, or too few groups are compared, or some are not.
-    """
 
-    def named(part: Part, metric: str | None = None, **why: Any) -> Summary:
-        nothing: Summary = {"n_rows": None, "compared": None, "aside": [], "cells": []}
-        label = {"label": label_text(part.label), "metric": metric}
-        return label | nothing | why
-
-    for part in parts:
-        attribute = part.sample.attribute
-        if not part.enough:
-            yield named(part, n_rows=part.sample.audit.n_rows)
-        elif attribute.aside and not part.sample.comparable:
-            yield named(part, compared=[*map(label_text, attribute.groups.labels)])
+def _left_out(parts: Sequence[Part], least: int) -> Iterator[Summary]:
+    """List strata of too few rows or groups, and groups that are left out within."""
+    for label, part in parts:
+        attribute = part.attribute
+        if part.audit.n_rows < least:
+            yield _named(label, n_rows=part.audit.n_rows)
+        elif attribute.aside and not part.comparable:
+            yield _named(label, compared=[*map(label_text, attribute.groups.labels)])
         elif attribute.aside:
-            yield named(part, aside=_sizes(attribute.aside))
-    for part in parts:
-        if part.few:
-            cells = _few_of_labels(part.sample)
-            yield named(part, "equalized_odds_difference", cells=cells)
+            yield _named(label, aside=_sizes(attribute.aside))
+
+
+def _without_rates(parts: Sequence[Part], keys: Collection[str]) -> Iterator[Summary]:
+    """List groups within strata that have few rows of a true label."""
+    key = "equalized_odds_difference"
+    for label, part in parts if key in keys else ():
+        if cells := _few_of_labels(part):
+            yield _named(label, key, cells=cells)
 
 
 def _cdf(sample: Sample, found: Located | None) -> Summary | None:

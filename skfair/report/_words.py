@@ -561,8 +561,8 @@ def _about_groups(attribute: Summary, of_numbers: bool) -> Iterator[str]:
             "small."
         )
     texts.append(
-        f"--rare merge --min-group-size {_SMALL} joins such groups, in Python "
-        f'encode_groups(..., rare="merge", min_group_size={_SMALL}).'
+        f'encode_groups(..., rare="merge", min_group_size={_SMALL}) joins such groups, '
+        f"on the command line --rare merge --min-group-size {_SMALL}."
     )
     yield " ".join(texts)
 

@@ -13,7 +13,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
-from skfair._cross_fit import take_rows
+from skfair._rows import take_rows
 from skfair._utils._arrays import Floats
 from skfair._utils._text import listed
 from skfair._utils._validation import check_integer, check_real, count_rows
@@ -178,9 +178,9 @@ def read_weights(
 ) -> tuple[list[Any] | None, Floats]:
     """Return the labels of the groups, None for an array, and their scaled weights."""
     if isinstance(group_weights, Mapping | pd.Series):
-        given = dict(group_weights.items())
-        labels = list(given)
-        return labels, check_group_weights(list(given.values()), labels, name)
+        weights = dict(group_weights.items())
+        labels = list(weights)
+        return labels, check_group_weights(list(weights.values()), labels, name)
     return None, check_group_weights(group_weights, name=name)
 
 
@@ -253,10 +253,10 @@ def sample_rows(
     wanted = _check_counts(by_plain_label("counts", counts), groups)
     order = check_random_state(random_state).permutation(n_samples)
     by_group = rows_by_code(groups.codes[order], len(groups.labels))
-    kept = np.zeros(n_samples, dtype=bool)
+    drawn = np.zeros(n_samples, dtype=bool)
     for rows, n_wanted in zip(by_group, wanted, strict=True):
-        kept[order[rows[:n_wanted]]] = True
-    return take_rows(table, np.flatnonzero(kept))
+        drawn[order[rows[:n_wanted]]] = True
+    return take_rows(table, np.flatnonzero(drawn))
 
 
 def _check_counts(counts: dict[Any, Any], groups: Groups) -> NDArray[np.int64]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,15 +13,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from skfair._rows import Rows
 from skfair._utils._arrays import Floats, Integers, quotients
-from skfair._utils._text import shown
 from skfair._utils._validation import (
-    MAX_EXACT_SUM,
     check_length,
     refuse_scores,
 )
 from skfair._utils._warnings import warns_if_reordered
 from skfair.groups import (
-    check_hashable,
     check_kinds_of_labels,
     columns_of,
     drop_weightless,
@@ -143,67 +140,6 @@ class GroupedConfusion(GroupedStatistic):
         rest = groups.labels, groups.names, groups.min_group_size
         return cls(matrices, numbers.sum(axis=2), rows.classes, *rest)
 
-    @classmethod
-    def from_matrices(
-        cls,
-        matrices: ArrayLike,
-        *,
-        classes: Sequence[Hashable] | None = None,
-        labels: Sequence[Hashable] | None = None,
-    ) -> GroupedConfusion:
-        """Make the statistic from given confusion matrices.
-
-        Parameters
-        ----------
-        matrices : array-like of shape (n_groups, n_classes, n_classes)
-            Counts or weights, true classes in rows, as
-            `sklearn.metrics.confusion_matrix` returns them.
-        classes : sequence of length n_classes, default=None
-            Class labels; 0, 1, ... by default.
-        labels : sequence of length n_groups, default=None
-            Group labels; 0, 1, ... by default.
-
-        Returns
-        -------
-        GroupedConfusion
-            Its `label_counts` are sums of the matrices, rounded.
-
-        Raises
-        ------
-        TypeError
-            If an argument is missing, or of a kind that is not taken.
-        ValueError
-            On another shape, NaN, infinite or negative counts, counts that add up to
-            2**53 or more, or classes or labels that are repeated or of another length.
-        """
-        array = np.array(matrices)
-        square = array.ndim == 3 and array.shape[1] == array.shape[2]
-        if not (square and array.size and array.dtype.kind in "biuf"):
-            raise ValueError(
-                "matrices must be numbers of shape (n_groups, n_classes, n_classes), "
-                f"got shape {array.shape} of {array.dtype}."
-            )
-        bad = ~(np.isfinite(array) & (array >= 0))
-        if bad.any():
-            at = tuple(int(i) for i in np.argwhere(bad)[0])
-            raise ValueError(
-                f"matrices must be finite and non-negative, got {array[at]} at {at}."
-            )
-        if array.sum(dtype=float) >= MAX_EXACT_SUM:
-            raise ValueError(
-                "matrices must add up to less than 2**53, so that rows can be counted, "
-                f"got {array.sum(dtype=float):g}."
-            )
-        label_counts = np.rint(array.sum(axis=2)).astype(np.intp)
-        if np.array_equal(array, np.rint(array)):
-            array = array.astype(np.int64)
-        return cls(
-            array,
-            label_counts,
-            _given_labels("classes", classes, array.shape[1]),
-            _given_labels("labels", labels, len(array)),
-        )
-
     @property
     def counts(self) -> Integers:
         """Number of rows of each group, of shape (n_groups,)."""
@@ -272,22 +208,6 @@ def _shares_of_sums(values: NDArray[Any]) -> Floats:
     return quotients(values, values.sum(axis=-1, keepdims=True))
 
 
-def _given_labels(
-    name: str, given: Sequence[Hashable] | None, length: int
-) -> tuple[Hashable, ...]:
-    """Return labels as a tuple, positions where none are given."""
-    if isinstance(given, str) or not isinstance(given, Iterable | None):
-        raise TypeError(f"{name} must be a list of labels, got {shown(given)}.")
-    if given is not None:
-        check_hashable(given, name, "position")
-    names = tuple(range(length)) if given is None else tuple(given)
-    if len(names) != length or len(set(names)) != length:
-        raise ValueError(
-            f"{name} must be {length} distinct labels, got {shown(names)}."
-        )
-    return names
-
-
 def encode_classes(
     name: str, values: ArrayLike | None
 ) -> tuple[NDArray[np.integer], tuple[Hashable, ...]]:
@@ -312,8 +232,8 @@ def encode_classes(
     refuse_scores(np.array([v for v in classes if isinstance(v, float)]), name)
     present = pd.unique(codes)
     if len(present) < len(classes):  # categories without rows are no classes
-        kept = tuple(classes[i] for i in np.sort(present))
-        codes, classes = recode(codes, classes, kept), kept
+        occurring = tuple(classes[i] for i in np.sort(present))
+        codes, classes = recode(codes, classes, occurring), occurring
     return codes, classes
 
 

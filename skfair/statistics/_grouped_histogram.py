@@ -592,9 +592,11 @@ class GroupedCalibration(GroupedStatistic):
         )
         scores, positive = scores[rows], positive[rows]
         parts = []
-        for kept in (positive, ~positive):
-            own = None if weights is None else weights[kept]
-            parts.append(count_rows(scores[kept], codes[kept], own, n_bins, groups))
+        for of_label in (positive, ~positive):
+            own = None if weights is None else weights[of_label]
+            parts.append(
+                count_rows(scores[of_label], codes[of_label], own, n_bins, groups)
+            )
         return cls(*parts)
 
     @property

@@ -104,8 +104,10 @@ class GroupedOutcomes(GroupedStatistic):
         """
         values = check_scores(outcomes, "outcomes")
         groups = resolve_groups(sensitive_features, n_samples=len(values))
-        kept = None if mask is None else _check_mask(mask, len(values))
-        values, codes, weights, _ = drop_weightless(values, groups, sample_weight, kept)
+        counts = None if mask is None else _check_mask(mask, len(values))
+        values, codes, weights, _ = drop_weightless(
+            values, groups, sample_weight, counts
+        )
         groups = replace(groups, codes=codes)
         return cls._from_rows(Rows(groups, y_pred=values, weight=weights))
 
@@ -168,7 +170,7 @@ class GroupedOutcomes(GroupedStatistic):
 
 def _check_mask(mask: ArrayLike, n_samples: int) -> Bools:
     """Return which rows count as an array, or raise ValueError."""
-    kept = as_array(mask, "mask", n_samples)
-    if kept.dtype != bool:
-        raise ValueError(f"mask must be an array of bool, got one of {kept.dtype}.")
-    return kept
+    counts = as_array(mask, "mask", n_samples)
+    if counts.dtype != bool:
+        raise ValueError(f"mask must be an array of bool, got one of {counts.dtype}.")
+    return counts

@@ -248,8 +248,8 @@ class GroupedScores(GroupedStatistic):
             keys = keys[order]
             weights = None if weights is None else weights[order]
             starts, weights = _join(keys[1:] != keys[:-1], weights, len(keys))
-            kept = order if starts is None else order[starts]
-            scores, codes = scores[kept], codes[kept]
+            entries = order if starts is None else order[starts]
+            scores, codes = scores[entries], codes[entries]
         groups = rows.groups
         rest = groups.labels, groups.names, groups.min_group_size
         return cls(scores, codes, weights, counts, totals, *rest)
@@ -422,6 +422,11 @@ class Gap(NamedTuple):
     scale: float
     totals: tuple[float, float]
 
+    @property
+    def largest(self) -> float:
+        """Largest absolute difference of the two CDFs, MCDP(0)."""
+        return float(np.abs(self.signed).max() / self.scale)
+
 
 def gap_between(statistic: GroupedScores, first: int, second: int | None) -> Gap:
     """CDF of one group minus the CDF of another, or of everyone (None)."""
@@ -505,9 +510,9 @@ def mid_ranks(scores: Floats, weights: NDArray[Any] | None) -> Floats:
         everyone, y_pred=scores, weight=weights, position=np.arange(len(scores))
     )
     rows = rows.ordered()
-    ranks, found = ranked_scores(rows).scores, np.empty(len(scores))
-    found[rows.position] = ranks if rows.levels is None else ranks[rows.levels]
-    return found
+    ranks, of_rows = ranked_scores(rows).scores, np.empty(len(scores))
+    of_rows[rows.position] = ranks if rows.levels is None else ranks[rows.levels]
+    return of_rows
 
 
 #: Scores between which CDFs are bounded.
@@ -537,9 +542,9 @@ def sort_scores(
     if n_groups <= 2**_SPARE_BITS:
         # Floats of at least 0 are ordered like their bit patterns.
         unit = lie_in_unit_interval(scores)
-        given = scores.view(np.uint64) if unit else _keys_of(scores)
-        if given is not None:
-            keys, codes, weights = _sort_packed(given, codes, weights)
+        bits = scores.view(np.uint64) if unit else _keys_of(scores)
+        if bits is not None:
+            keys, codes, weights = _sort_packed(bits, codes, weights)
             return keys.view(np.float64) if unit else _scores_of(keys), codes, weights
     order = np.lexsort((codes, scores))
     scores, codes = scores[order], codes[order]

@@ -255,10 +255,10 @@ def sealed(kind: str, entries: Mapping[str, Any]) -> dict[str, Any]:
 
 def check_sealed(data: Any, kind: str, names: Sequence[str]) -> None:
     """Raise unless `sealed` returned the data, with entries of these names."""
-    given = data.get("type") if isinstance(data, Mapping) else None
-    if given != kind:
+    stated = data.get("type") if isinstance(data, Mapping) else None
+    if stated != kind:
         raise ValueError(
-            f"data must be a dictionary of type {kind!r}, got {brief(given or data)}."
+            f"data must be a dictionary of type {kind!r}, got {brief(stated or data)}."
         )
     if data.get("format") != FORMAT:
         raise ValueError(

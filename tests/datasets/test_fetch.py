@@ -107,15 +107,3 @@ def test_no_network_is_one_error_that_says_what_to_do(fetch, file, monkeypatch):
     message = f"no route to host.*Check the network, or set .* SKFAIR_DATA .*{file}"
     with pytest.raises(ConnectionError, match=message):
         fetch()
-
-
-def test_find_table(monkeypatch, tmp_path):
-    monkeypatch.delenv("SKFAIR_DATA", raising=False)
-    with pytest.raises(FileNotFoundError, match=r"set .* SKFAIR_DATA .* from UCI"):
-        _tables.find_table("german.csv.gz", source="UCI")
-    monkeypatch.setenv("SKFAIR_DATA", str(tmp_path))
-    with pytest.raises(FileNotFoundError, match=r"german\.csv\.gz.* from UCI"):
-        _tables.find_table("german.csv.gz", source="UCI")
-    (tmp_path / "german.csv.gz").touch()
-    path = _tables.find_table("german.csv.gz", source="UCI")
-    assert path == tmp_path / "german.csv.gz"

@@ -10,6 +10,7 @@ def read_real_tables(no_local_data, real_tables, monkeypatch):
     monkeypatch.setenv("SKFAIR_DATA", str(real_tables))
 
 
+@pytest.mark.slow
 def test_real_adult():
     dataset = fetch_adult()
     assert dataset.data.shape == (48842, 14)
@@ -27,6 +28,7 @@ def test_real_adult():
     assert dataset.frame.duplicated().sum() == 52
 
 
+@pytest.mark.slow
 def test_real_bank_marketing():
     dataset = fetch_bank_marketing()
     assert dataset.data.shape == (41188, 20)

@@ -17,7 +17,7 @@ from sklearn.exceptions import UndefinedMetricWarning
 
 from skfair import frames
 from skfair.metrics import mcdp, metric_bounds
-from skfair.statistics import GroupedHistogram, GroupedOutcomes, GroupedScores
+from skfair.statistics import GroupedHistogram, GroupedScores
 
 # narwhals says that Dask will need a package of its own.
 pytestmark = pytest.mark.filterwarnings("ignore:Dask support is moving:FutureWarning")
@@ -91,38 +91,6 @@ def outcome(function, *arguments, **options):
     return found, [str(one.message) for one in of_metrics]
 
 
-def check_labels(frame, data, sensitive):
-    """All statistics of a table are those of arrays, as are its errors."""
-    groups, scores = data[sensitive], data["score"].to_numpy()
-    columns = {"sensitive_features": sensitive}
-    pairs = [
-        (
-            outcome(frames.grouped_scores, frame, y_score="score", **columns),
-            outcome(GroupedScores.from_scores, scores, sensitive_features=groups),
-        ),
-        (
-            outcome(frames.grouped_histogram, frame, y_score="score", **columns),
-            outcome(GroupedHistogram.from_scores, scores, sensitive_features=groups),
-        ),
-        (
-            outcome(frames.grouped_outcomes, frame, y_pred="hired", **columns),
-            outcome(
-                GroupedOutcomes.from_outcomes,
-                data["hired"].to_numpy(),
-                sensitive_features=groups,
-            ),
-        ),
-    ]
-    for found, expected in pairs:
-        if expected is ValueError:
-            assert found is ValueError
-        else:
-            assert_same(found[0], expected[0])
-    expected = outcome(mcdp, None, scores, sensitive_features=groups)
-    if pairs[0][0] is not ValueError:
-        np.testing.assert_equal(outcome(mcdp, None, pairs[0][0][0]), expected)
-
-
 @pytest.mark.parametrize("labels", LABELS)
 @pytest.mark.promise("Labels of every type give the same groups on every engine")
 def test_labels_of_every_type(labels, table_in):
@@ -146,21 +114,6 @@ def test_labels_of_every_type(labels, table_in):
     if labels != "bytes":
         text = json.dumps(total.to_dict())
         assert_same(GroupedScores.from_dict(json.loads(text)), total)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("engine", [*ENGINES, "dask"])
-@pytest.mark.parametrize("labels", LABELS)
-def test_all_statistics_of_labels_of_every_type(engine, labels, table_in):
-    if engine == "dask" and labels not in ("levels", "dates"):
-        pytest.skip("Dask takes seconds for each, and makes decimals text")
-    for seed, null in (1, False), (2, True):
-        data = table_of(labels, null, seed=seed)
-        if labels == "categories":  # whose order is that of text in Polars alone
-            data = data.sort("label", nulls_last=True)
-        frame = table_in(engine, data)
-        check_labels(frame, data, "label")
-        check_labels(frame, data, ["label", "other"])
 
 
 @pytest.mark.parametrize("engine", ENGINES)

@@ -48,11 +48,6 @@ FEW_ENGINES = [
     pytest.param(name, marks=[] if name in ("polars", "duckdb") else pytest.mark.slow)
     for name in ENGINES
 ]
-#: Of tests that SQLFrame is fast enough for; Dask takes a second to import.
-ALL_BUT_DASK = [
-    pytest.param(name, marks=[pytest.mark.slow] if name == "dask" else [])
-    for name in ENGINES
-]
 
 
 def draw(n=3000, seed=0):
@@ -79,7 +74,7 @@ def draw(n=3000, seed=0):
 DATA = draw()
 
 
-@pytest.fixture(scope="module", params=ALL_BUT_DASK)
+@pytest.fixture(scope="module", params=MOST_ENGINES)
 def frame(request, table_in):
     return table_in(request.param, DATA)
 
@@ -225,45 +220,6 @@ def test_cells_of_a_query_of_the_user():
         GroupedHistogram.from_cells(connection.sql(query).df())
 
 
-SQL_LABELS = {
-    "small integers": "(i % 5 - 2)::TINYINT",
-    "large integers": "(i % 3) * 100000",
-    "unsigned": "(18446744073709551615 - i % 3)::UBIGINT",
-    "booleans": "i % 3 = 0",
-    "text": "CASE WHEN i < 3000 THEN 'a' ELSE 'b' || i % 4 END",
-    "dates": "DATE '2024-02-28' + (i % 3)::INTEGER",
-    "fractions": "(i % 3) / 2",
-    "decimals": "((i % 3) / 2)::DECIMAL(4, 2)",
-    "an enumeration": "(['low', 'high'])[1 + i % 2]::ENUM ('low', 'none', 'high')",
-}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("labels", SQL_LABELS)
-@pytest.mark.parametrize(
-    "weight",
-    [
-        *(pytest.param(w, marks=pytest.mark.slow) for w in (None, "1 + i % 2")),
-        "i // 11 % 2",
-    ],
-)
-def test_labels_of_duckdb(labels, weight):
-    """DuckDB itself, and PyArrow with the rows that DuckDB reads, agree."""
-    duckdb = pytest.importorskip("duckdb", reason="needs the extra duckdb")
-    rows = duckdb.connect().sql(
-        f"SELECT (i * 37 % 1001) / 1000 AS score, {SQL_LABELS[labels]} AS label, "
-        f"i % 7 // 6 AS other, {weight or 1} AS weight FROM range(5000) rows (i)"
-    )
-    columns = {
-        "y_score": "score",
-        "sensitive_features": ["label", "other"],
-        "sample_weight": None if weight is None else "weight",
-        "n_bins": 32,
-    }
-    of_arrow = grouped_histogram(rows.to_arrow_table(), **columns)
-    assert_same(grouped_histogram(rows, **columns), of_arrow)
-
-
 def test_many_groups_of_duckdb():
     duckdb = pytest.importorskip("duckdb", reason="needs the extra duckdb")
     rows = duckdb.connect().sql(
@@ -334,7 +290,7 @@ def test_labels_of_calibration():
         grouped_calibration(DATA, y_true="race", pos_label=1, **columns)
 
 
-@pytest.mark.parametrize("engine", ALL_BUT_DASK)
+@pytest.mark.parametrize("engine", MOST_ENGINES)
 def test_no_rows(engine, table_in):
     frame = table_in(engine, DATA.head(0))
     with pytest.raises(ValueError, match="frame has 0 rows"):
@@ -385,18 +341,3 @@ def test_other_types():
     for container in ordered, ordered.lazy():
         found = grouped_scores(container, y_score="s", sensitive_features="size")
         assert found.labels == ("S", "M", "L")
-
-
-def test_columns_of_our_names():
-    """Names that the query uses inside are free for columns of the table."""
-    frame = pd.DataFrame(
-        {"key": [0.1, 0.2, 0.9], "n_rows": list("aab"), "score": [1, 2, 3], "low": 3}
-    )
-    found = grouped_histogram(
-        frame, y_score="key", sensitive_features="n_rows", sample_weight="score"
-    )
-    assert found.totals.tolist() == [3, 3]
-    found = grouped_histogram(
-        frame, y_score="key", sensitive_features=["n_rows", "low"]
-    )
-    assert found.labels == (("a", 3), ("b", 3))

@@ -128,6 +128,7 @@ def test_sparse_and_single_precision(proxy_people, quick):
     assert single.predict_proba(dense.astype(np.float32)).dtype == np.float64
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::skfair.exceptions.MitigationWarning")
 @pytest.mark.parametrize("batch_size", [50, 10])
 def test_many_groups_and_a_group_of_one_row(proxy_people, batch_size, quick):

@@ -53,7 +53,9 @@ def test_stronger_is_fairer(people, fitted, gap):
     assert gaps[-1] < gaps[0] / 2
 
 
-@pytest.mark.parametrize("inner", [LogisticRegression(), TREES])
+@pytest.mark.parametrize(
+    "inner", [LogisticRegression(), pytest.param(TREES, marks=pytest.mark.slow)]
+)
 def test_strength_0_is_the_plain_classifier(people, inner):
     X, y, sex = people
     weights = np.arange(len(y)) % 3
@@ -69,6 +71,7 @@ def test_strength_0_is_the_plain_classifier(people, inner):
         assert model.comparison_.mcdp == model.comparison_.plain_mcdp
 
 
+@pytest.mark.slow
 def test_it_is_fitted_to_the_fair_scores_of_held_out_rows(people, fitted):
     X, y, sex = people
     unaware = UnawarePostProcessor(LogisticRegression(), strength=0.5)
@@ -96,6 +99,7 @@ class Counter(LogisticRegression):
         return super().fit(X, y, sample_weight)
 
 
+@pytest.mark.slow
 def test_costs(people):
     X, y, sex = (part[:500] for part in people)
     Counter.n_rows.clear()
@@ -117,6 +121,7 @@ def test_costs(people):
     assert not hasattr(model, "group_estimators_")
 
 
+@pytest.mark.slow
 def test_the_automatic_strength_is_that_of_the_unaware_map(people, gap):
     X, y, sex = (part[:600] for part in people)
     model = MCDPReweighter(LogisticRegression(), cv=2)
@@ -128,6 +133,7 @@ def test_the_automatic_strength_is_that_of_the_unaware_map(people, gap):
     assert gap(model, X, sex) < 0.6 * gap(model.with_strength(0, X), X, sex)
 
 
+@pytest.mark.slow
 def test_weights_are_counts(people):
     X, y, sex = (part[:600] for part in people)
     weights = np.arange(len(y)) % 3

@@ -230,7 +230,7 @@ def test_rescaled_scores_fill_the_unit_interval():
     assert center == pytest.approx(-5, abs=0.1)
     assert width == pytest.approx(2, abs=0.1)
     same = PenalisedLoss(1.0, 50.0, "mcdp").rescaled(np.full(9, 0.3), np.ones(9))
-    assert same.scales[0].width == 1
+    assert same.scales[0][1] == 1
     for objective in ("dp", "abcc"):
         plain = PenalisedLoss(1.0, 50.0, objective)
         assert plain.rescaled(odds, ones) == plain

@@ -65,6 +65,7 @@ def mantel_haenszel(score, group, cells, thresholds):
     return np.abs(gaps / total)
 
 
+@pytest.mark.slow
 @settings(max_examples=20, deadline=None)
 @given(st.data())
 @pytest.mark.promise("What remains of a gap is the difference of Mantel and Haenszel")
@@ -142,6 +143,7 @@ def test_scores_that_depend_on_the_columns_alone_leave_nothing(berkeley):
         assert line["explained"] == pytest.approx(METRICS[metric](None, score, **rows))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("metric", METRICS)
 def test_columns_that_say_nothing_explain_nothing(people, metric):
     _, sex, score = people
@@ -191,6 +193,7 @@ def test_sets_are_taken_alone_and_together_in_their_order(people):
     assert result.table["remaining"].iloc[2] < result.table["remaining"].min() + 1e-9
 
 
+@pytest.mark.slow
 def test_weights_count_rows(people):
     columns, sex, score = people
     times = np.random.default_rng(1).integers(0, 3, 600)
@@ -274,6 +277,7 @@ def test_what_is_wrong_is_named(people, change, message):
         explained_gap(score, **given)
 
 
+@pytest.mark.slow
 def test_bars_are_those_of_the_table(people):
     columns, sex, score = people
     sets = {"hours": columns["hours"].round(-1), "$job$": columns["job"]}
@@ -303,8 +307,7 @@ def draw(seed, direct, cells):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("cells", [True, False])
-@pytest.mark.parametrize("direct", [0.0, 0.5])
+@pytest.mark.parametrize(("direct", "cells"), [(0.0, True), (0.5, False)])
 @pytest.mark.promise("Intervals cover what truly remains of a gap")
 def test_intervals_cover_what_truly_remains(direct, cells):
     # Given the columns the log-odds are normal, shifted by `direct`. With overlap
@@ -361,6 +364,7 @@ def test_what_a_small_group_explains_is_not_below_the_truth():
     assert too_low <= 3
 
 
+@pytest.mark.slow
 def test_the_size_of_weights_says_nothing():
     column, group, score = scored_by_columns(400, 100, 0)
     weights = np.random.default_rng(0).uniform(0.5, 2, 400)

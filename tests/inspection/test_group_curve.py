@@ -40,7 +40,9 @@ def draw(y_true, y_score, groups, **options):
     )
 
 
-@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(
+    "weighted", [pytest.param(False, marks=pytest.mark.slow), True]
+)
 def test_curves_and_areas_are_those_of_scikit_learn(weighted):
     y_true, y_score, groups = rows()
     weights = np.arange(len(groups)) % 3 if weighted else None
@@ -77,6 +79,7 @@ def test_a_calibration_curve_has_bins_of_equally_many_rows():
     assert display.areas["value"].iloc[0] == pytest.approx(difference)
 
 
+@pytest.mark.slow
 def test_areas_have_the_intervals_of_group_metrics(legend_texts):
     y_true, y_score, groups = rows()
     display = draw(y_true, y_score, encode_groups(groups), name="credit")
@@ -99,6 +102,7 @@ def test_areas_have_the_intervals_of_group_metrics(legend_texts):
     assert display.ax_.get_title() == "credit"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_bands_contain_their_curves(kind):
     display = draw(*rows(), kind=kind)
@@ -142,6 +146,7 @@ def test_bands_cover_the_true_curves(monkeypatch):
     assert max(missed.values()) <= 0.1 * 30 + 4
 
 
+@pytest.mark.slow
 def test_a_group_of_one_class_has_no_curve(legend_texts):
     y_true, y_score, groups = rows()
     y_true[groups == 1] = 0
@@ -156,6 +161,7 @@ def test_a_group_of_one_class_has_no_curve(legend_texts):
         draw(np.zeros(4, dtype=int), [0.1, 0.2, 0.3, 0.4], list("aabb"))
 
 
+@pytest.mark.slow
 def test_of_many_groups_the_extreme_areas_are_coloured(legend_texts):
     display = draw(*rows(900, 9), confidence_level=None)
     texts = legend_texts(display.ax_)
@@ -165,6 +171,7 @@ def test_of_many_groups_the_extreme_areas_are_coloured(legend_texts):
     assert all(any(f"{end:.3f}" in text for text in texts) for end in extremes)
 
 
+@pytest.mark.slow
 def test_scores_of_any_kind_have_a_roc_curve():
     y_true, y_score, groups = rows()
     X = y_score.reshape(-1, 1)
@@ -181,6 +188,7 @@ def test_scores_of_any_kind_have_a_roc_curve():
         draw(y_true, y_score * 2, groups, kind="calibration")
 
 
+@pytest.mark.slow
 def test_the_positive_label_of_an_estimator_is_its_second_class():
     y_true, y_score, groups = rows()
     labels, X = np.where(y_true, "yes", "no"), y_score.reshape(-1, 1)

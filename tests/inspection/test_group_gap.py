@@ -39,6 +39,7 @@ def test_shows_the_report(n_groups):
     assert display.tail_area_.get_height() == report["in_tail"].sum()
 
 
+@pytest.mark.slow
 def test_few_groups_are_named_and_many_are_not(legend_texts):
     y_pred, groups = rows_of(5)
     display = GroupGapDisplay.from_predictions(
@@ -96,6 +97,7 @@ def test_nothing_to_compare():
         GroupGapDisplay.from_predictions(None, [1, 0], sensitive_features=["a", "a"])
 
 
+@pytest.mark.slow
 def test_the_stratum_with_the_largest_tail_is_drawn():
     y_pred = [1, 1, 0, 0, 1, 0, 1, 0]
     groups, strata = list("aabbaabb"), list("xxxxyyyy")

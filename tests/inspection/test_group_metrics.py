@@ -70,6 +70,7 @@ def test_from_estimator_equals_from_predictions(table, model, pos_label):
     assert ours.name == "LogisticRegression"
 
 
+@pytest.mark.slow
 def test_other_estimators(table):
     X, y = table
     features, options = X[["x0", "x1"]], {"sensitive_features": X["sex"]}
@@ -96,6 +97,7 @@ def test_other_estimators(table):
     assert len(display.axes_) == 1
 
 
+@pytest.mark.slow
 def test_strata_many_groups_many_metrics_and_given_axes(table):
     import matplotlib.pyplot as plt
 

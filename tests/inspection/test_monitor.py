@@ -21,6 +21,7 @@ def monitor(shift, n_looks=3):
     return found
 
 
+@pytest.mark.slow
 def test_marks_are_those_of_the_history():
     display = MonitorDisplay.from_monitor(monitor(3.0), name="credit")
     history = monitor(3.0).history_
@@ -34,6 +35,7 @@ def test_marks_are_those_of_the_history():
     assert display.ax_.get_title() == "credit"
 
 
+@pytest.mark.slow
 def test_recent_rows_and_the_change():
     found = FairnessMonitor(mcdp, at_most=0.5)
     for look in range(16):
@@ -69,6 +71,7 @@ def test_no_alarm():
     assert display.alarm_line_ is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("labels", "text"), [(["a", "b"], "b"), ([0, 1], "1")])
 def test_alarm_within_strata_names_the_largest(labels, text):
     rng = np.random.default_rng(0)

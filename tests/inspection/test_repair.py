@@ -48,6 +48,7 @@ def test_what_is_drawn(biased, model):
     assert_allclose(display.before[0], expected / women.sum())
 
 
+@pytest.mark.slow
 def test_band_of_one_standard_error(biased, model):
     X, y = biased
     band = RepairDisplay.from_estimator(model, X).error_band_

@@ -60,6 +60,7 @@ def test_what_is_drawn(cv_results):
     assert display.figure_ is display.ax_.figure
 
 
+@pytest.mark.slow
 def test_texts(cv_results, legend_texts):
     display = TradeOffDisplay.from_cv_results(cv_results, rule=RULE, name="A $search$")
     assert legend_texts(display.ax_) == [

@@ -4,8 +4,6 @@ from functools import partial
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from scipy import integrate, optimize, special, stats
 
 from skfair.metrics import confidence_interval, mcdp
@@ -31,6 +29,7 @@ def evidence(rates, hits, sizes):
     return found.sum()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("sizes", "hits"),
     [
@@ -72,33 +71,6 @@ def test_ends_of_rates_are_where_the_product_ends(sizes, hits, level):
         assert closest - 0.004 * (seen - least) <= low <= closest + 1e-8
     else:
         assert low <= 0
-
-
-@given(
-    sizes=st.lists(st.integers(1, 3000), min_size=2, max_size=4),
-    seed=st.integers(0, 10**6),
-    level=st.floats(1e-9, 0.5),
-)
-def test_rates_that_the_product_keeps_are_within_the_ends(sizes, seed, level):
-    rng = np.random.default_rng(seed)
-    true = rng.beta(0.5, 0.5, len(sizes)).clip(1e-6, 1 - 1e-6)
-    hits = rng.binomial(sizes, true)
-    sizes = np.array(sizes, dtype=float)
-    low, high = rate_ends((hits / sizes)[:, None], sizes[:, None])
-    logs = log_e_value(true, hits, sizes - hits)
-    noise, variances = hits / sizes - true, variances_at_any_time(sizes)
-    least, most = low(level), high(level)
-    kept = []
-    for i in range(len(sizes)):
-        for j in range(i):
-            variance = variances[i] + variances[j]
-            reversed_log = log_e_value_of_noise(abs(noise[i] - noise[j]), variance)
-            kept.append(max(logs[i] + logs[j], reversed_log) < -np.log(level / 2))
-            # On one side the mixture over positive exponents is at most twice as much.
-            if kept[-1] and reversed_log < -np.log(level):
-                assert abs(true[i] - true[j]) <= most + 1e-9
-    if all(kept):
-        assert np.ptp(true) >= least - 1e-9
 
 
 def cdf_evidence(noise, size):

@@ -95,6 +95,7 @@ def test_bounds_are_those_of_any_rows_with_this_histogram():
     assert max(values) > found.upper - 0.12  # one row stays at the other end of a cell
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", ["smooth", "crowded", "tied"])
 def test_width_of_one_pass(shape):
     rng = np.random.default_rng(0)
@@ -126,6 +127,7 @@ def test_many_groups():
         assert found.width < 0.02
 
 
+@pytest.mark.slow
 def test_windows():
     """MCDP(epsilon) is bounded like MCDP(0), for two groups and for many."""
     rng = np.random.default_rng(0)

@@ -123,6 +123,7 @@ def test_statements_about_the_same_rows_agree(seed):
     check_case(seed)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [192, 274, 50201, 50258])
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.UndefinedMetricWarning")
 def test_statements_agree_where_bounds_are_hard_to_compute(seed):
@@ -130,10 +131,9 @@ def test_statements_agree_where_bounds_are_hard_to_compute(seed):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("start", [0, 250])
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.UndefinedMetricWarning")
-def test_statements_about_many_layouts_agree(start):
-    for seed in range(start, start + 250):
+def test_statements_about_many_layouts_agree():
+    for seed in range(120):
         check_case(seed)
 
 

@@ -31,7 +31,7 @@ from skfair.metrics._noise import (
     flat_tail,
 )
 from skfair.metrics._spec import specification_of
-from skfair.statistics import GroupedConfusion, GroupedOutcomes, GroupedScores
+from skfair.statistics import GroupedOutcomes, GroupedScores
 
 METRICS = {
     "mcdp": mcdp,
@@ -140,6 +140,7 @@ def test_noise_of_a_flat_gap(gap):
     assert flat_tail(1, gap, variances) < 1e-6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "sizes", [(3, 20), (5, 5), pytest.param((12, 60), marks=pytest.mark.slow)]
 )
@@ -173,6 +174,7 @@ def test_upper_ends_of_two_rates_are_too_low_in_five_percent(metric, sizes):
         assert chances[0][i] @ wrong @ chances[1][j] <= 0.05
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("metric", "sizes"),
     [
@@ -256,23 +258,6 @@ def test_many_groups_are_the_extremes_over_comparisons(metric, multigroup):
     tolerance = 1e-9 if multigroup == "pairwise" else 0.01
     assert many.lower == pytest.approx(max(lows), abs=tolerance)
     assert many.upper == pytest.approx(max(highs), abs=tolerance)
-
-
-@pytest.mark.parametrize("name", METRICS)
-def test_statistics_stand_for_rows(name):
-    y_true, scores, groups = draw()
-    y_score, rows = response(name, scores), {"sensitive_features": groups}
-    if name == "odds":
-        statistic = GroupedConfusion.from_predictions(y_true, y_score, **rows)
-    elif name in ("max_gap", "cvar"):
-        statistic = GroupedOutcomes.from_outcomes(y_score, **rows)
-    elif name == "parity":
-        y_score = (scores > 0.3).astype(int)
-        statistic = GroupedOutcomes.from_outcomes(y_score, **rows)
-    else:
-        statistic = GroupedScores.from_scores(scores, **rows)
-    by_rows = confidence_interval(METRICS[name], y_true, y_score, **rows)
-    assert confidence_interval(METRICS[name], None, statistic) == by_rows
 
 
 @pytest.mark.parametrize("name", FINITE)  # weights change the bandwidths of the other
@@ -417,7 +402,7 @@ def test_coverage(shift, sizes):
     }
     covered = dict.fromkeys(truths, 0)
     certified = dict.fromkeys(truths, 0)
-    for seed in range(400):
+    for seed in range(200):
         rng = np.random.default_rng(seed)
         scores = rng.beta(np.where(groups == 0, 2 + shift, 2), 5)
         for metric, truth in truths.items():
@@ -427,8 +412,9 @@ def test_coverage(shift, sizes):
             limit = max(truth, 1e-6)
             result = certify(metric, None, scores, at_most=limit, **rows)
             certified[metric] += result.certified
-    assert min(covered.values()) >= 0.935 * 400
-    assert max(certified.values()) <= 0.075 * 400
+    # 190 and 10, and 1.6 standard errors.
+    assert min(covered.values()) >= 185
+    assert max(certified.values()) <= 15
 
 
 def gap_of_cdfs(first, second):
@@ -513,25 +499,6 @@ def test_ends_from_the_intervals_of_single_strata(name, multistratum):
         )
         assert found.upper >= shares @ [part.value for part in parts]
     assert found.lower <= found.value <= found.upper
-
-
-@pytest.mark.parametrize("method", ["band", "finite_sample", "anytime"])
-def test_one_stratum_is_the_interval_itself(method):
-    _, y_score, groups, _ = draw_strata(np.random.default_rng(1))
-    options = {"sensitive_features": groups, "method": method}
-    found = confidence_interval(
-        mcdp, None, y_score, **options, control_features=["all"] * len(groups)
-    )
-    assert found == confidence_interval(mcdp, None, y_score, **options)
-    certificate = certify(
-        mcdp,
-        None,
-        y_score,
-        at_most=0.2,
-        **options,
-        control_features=["all"] * len(groups),
-    )
-    assert certificate == certify(mcdp, None, y_score, at_most=0.2, **options)
 
 
 def test_strata_that_cannot_be_compared_are_named():

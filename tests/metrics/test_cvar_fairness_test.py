@@ -170,6 +170,7 @@ def weighted_rows(n=60, n_groups=4):
     return y_true, y_pred, groups, rng.random(n) + 0.2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("group_weights", ["uniform", "proportional"])
 def test_weighted_max_gap_test_is_the_test_of_the_metric(group_weights):
     y_true, y_pred, groups, weights = weighted_rows()
@@ -195,6 +196,7 @@ def test_weighted_max_gap_test_is_the_test_of_the_metric(group_weights):
             )
 
 
+@pytest.mark.slow
 def test_weighted_tests_find_large_differences_and_leave_out_what_they_say():
     rng = np.random.default_rng(0)
     groups = np.append(np.repeat(np.arange(8), 40), 8)  # the last has one row

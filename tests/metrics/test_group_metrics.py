@@ -68,7 +68,9 @@ def of(rows, metrics, **options):
     return group_metrics(metrics, rows["y_true"], rows["y_pred"], **options)
 
 
-@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(
+    "weighted", [pytest.param(False, marks=pytest.mark.slow), True]
+)
 @pytest.mark.promise("Metrics by group are scikit-learn's on the group's rows")
 def test_values_are_those_of_scikit_learn_on_the_rows_of_each_group(rows, weighted):
     options = {"sample_weight": rows["weight"]} if weighted else {}
@@ -101,6 +103,27 @@ def test_rates_by_name(rows):
     assert found["false_negative_rate"] == pytest.approx(1 - recall)
     precision = precision_score(part.y_true, part.y_pred)
     assert found["predictive_value"] == pytest.approx(precision)
+
+
+@pytest.mark.slow
+@pytest.mark.promise("Metrics by group are those of fairlearn's `MetricFrame`")
+def test_values_are_those_of_a_metric_frame(rows):
+    fairlearn = pytest.importorskip("fairlearn.metrics")
+    metrics = {"accuracy": accuracy_score, "recall": recall_score}
+    groups = {"sensitive_features": rows[["group", "region"]]}
+    labels = {"y_true": rows["y_true"], "y_pred": rows["y_pred"]}
+    frame = fairlearn.MetricFrame(metrics=metrics, **labels, **groups)
+    result = of(rows, metrics, **groups)
+    for name in metrics:
+        found = result.by_group[name].sort_index()
+        np.testing.assert_allclose(found, frame.by_group[name].sort_index())
+        assert result.overall[name] == pytest.approx(frame.overall[name])
+        for ours, theirs in {
+            "pairwise": "between_groups",
+            "pooled": "to_overall",
+        }.items():
+            value = result.difference(multigroup=ours).loc[name, "value"]
+            assert value == pytest.approx(frame.difference(method=theirs)[name])
 
 
 def test_sizes_are_rows_and_rows_of_each_label(rows):
@@ -186,6 +209,7 @@ def test_intervals_cover():
     assert np.mean(covered, axis=0).min() >= 0.93
 
 
+@pytest.mark.slow
 def test_bootstrap_intervals_hold_the_value_and_are_reproduced(rows):
     first, again = (
         of(rows, "f1", confidence_level=0.9, n_resamples=9, random_state=3)
@@ -198,6 +222,7 @@ def test_bootstrap_intervals_hold_the_value_and_are_reproduced(rows):
     assert (first.groups["value"] < first.groups["upper"]).all()
 
 
+@pytest.mark.slow
 def test_scores_and_labels_side_by_side(rows):
     part = rows[rows.group == "a"]
     result = of(rows, ["roc_auc", "log_loss", "recall"], y_score=rows["y_score"])
@@ -270,6 +295,7 @@ def test_metrics_by_name_function_partial_and_scorer(rows):
     assert of(rows, f1_score).by_group.columns.tolist() == ["f1_score"]
 
 
+@pytest.mark.slow
 def test_strata_have_tables_of_their_own(rows):
     result = of(
         rows,
@@ -341,6 +367,7 @@ def test_undefined_is_nan_with_a_warning_that_names_the_group():
         assert result.by_group.loc["a", metric] == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("confidence_level", [None, 0.9])
 def test_a_part_that_scikit_learn_sets_to_0_is_said(confidence_level):
     """Nobody in a is truly 2: the mean over classes has a 0 there."""
@@ -406,6 +433,7 @@ def test_small_groups_are_undefined(rows):
         assert result.by_group[metric].isna().tolist() == [True, False]
 
 
+@pytest.mark.slow
 def test_a_bootstrap_of_few_rows_is_not_made(rows):
     groups = ["x"] * 9 + ["y"] * 291
     with pytest.warns(UndefinedMetricWarning, match="no interval for 'x'"):
@@ -476,7 +504,9 @@ def share_of_sets(y_true, y_pred):
     return y_pred[np.arange(len(y_true)), y_true].mean()
 
 
-@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(
+    "weighted", [False, pytest.param(True, marks=pytest.mark.slow)]
+)
 @pytest.mark.parametrize(
     ("metric", "y_true", "columns"),
     [

@@ -110,6 +110,7 @@ def test_unknown_rows_have_a_number_only(people, hired):
     assert "(unknown)" not in everyone.index.get_level_values("group")
 
 
+@pytest.mark.slow
 def test_containers(people, hired):
     expected = impact_ratios(None, hired, sensitive_features=people)
     found = impact_ratios(None, hired, sensitive_features=pl.from_pandas(people))

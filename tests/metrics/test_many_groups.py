@@ -4,12 +4,12 @@ import ast
 import time
 import tracemalloc
 from functools import partial
+from itertools import combinations
 
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from scipy.stats import wasserstein_distance
 from sklearn.exceptions import UndefinedMetricWarning
 
 from skfair.groups import encode_groups
@@ -19,10 +19,9 @@ from skfair.metrics import (
     group_metrics,
     mcdp,
 )
-from skfair.metrics._abcc import area, bound_areas
-from skfair.metrics._mcdp import bound_pairs, sustained_gap
+from skfair.metrics._madd import histogram_distance
+from skfair.metrics._pairs import largest_gap, sums_of_distances
 from skfair.statistics import GroupedScores
-from skfair.statistics._grouped_scores import gap_between
 
 
 def test_memory_of_two_thousand_groups():
@@ -52,7 +51,7 @@ def test_columns_of_numbers_as_groups_are_warned_of(metric):
     with pytest.warns(UndefinedMetricWarning, match="60 groups, each a number") as seen:
         value = metric(None, y_score, sensitive_features=age)
     assert value > 0
-    text = str(seen[0].message)
+    (text,) = (str(one.message) for one in seen if "bins=" in str(one.message))
     edges = ast.literal_eval(text[text.index("bins=") + 5 : text.index(") makes")])
     assert metric(None, y_score, sensitive_features=encode_groups(age, bins=edges)) > 0
 
@@ -94,27 +93,29 @@ def test_as_many_numbers_as_rows_are_refused_at_once():
     assert time.perf_counter() - start < 10
 
 
-@given(
-    st.integers(0, 10_000),
-    st.integers(2, 6),
-    st.integers(1, 4),
-    st.sampled_from([5, 60, 900]),
-    st.booleans(),
-)
-def test_bounds_by_few_scores_hold_for_every_pair(seed, n, decimals, n_rows, weighted):
-    rng = np.random.default_rng(seed)
-    groups = np.append(np.arange(n), rng.integers(0, n, n_rows))
-    scores = rng.beta(1, 2, len(groups)).round(decimals)
-    weights = rng.random(len(groups)) if weighted else None
-    statistic = GroupedScores.from_scores(
-        scores, sensitive_features=groups, sample_weight=weights
+def test_areas_of_many_groups_of_real_numbers_are_not_bounded_by_1():
+    rng = np.random.default_rng(0)
+    groups = np.repeat([f"g{i}" for i in range(70)], 6)
+    numbers = np.repeat(rng.normal(0, 5, 70), 6) + rng.normal(size=len(groups))
+    parts = [numbers[groups == f"g{i}"] for i in range(70)]
+    largest = max(
+        wasserstein_distance(one, other) for one, other in combinations(parts, 2)
     )
-    first, second = np.triu_indices(n, 1)
-    for bound, measure in (
-        (bound_areas(statistic), area),
-        (bound_pairs(statistic, 0.0), sustained_gap),
-        (bound_pairs(statistic, 0.1), partial(sustained_gap, epsilon=0.1)),
-    ):
-        pairs = zip(first, second, strict=True)
-        values = [measure(gap_between(statistic, *pair)) for pair in pairs]
-        assert (bound(first, second, -np.inf) >= values).all()
+    value = abcc(None, numbers, sensitive_features=groups, scale="real")
+    assert value == pytest.approx(largest)
+
+
+def test_of_tiny_groups_that_lie_apart_one_pair_is_evaluated():
+    statistic = GroupedScores.from_scores(
+        np.arange(80) / 80, sensitive_features=[f"g{i}" for i in range(80)]
+    )
+    evaluated = []
+
+    def measure(gap):
+        evaluated.append(gap)
+        return histogram_distance(gap, 128)
+
+    bounds_of = sums_of_distances(partial(histogram_distance, n_bins=128), 2.0)
+    found = largest_gap(statistic, measure=measure, bounds_of=bounds_of)
+    assert found.value == 2
+    assert len(evaluated) == 1

@@ -21,7 +21,7 @@ def measured(scores, groups, epsilon):
 def test_window_that_ends_at_a_decimal_score_sees_it(grid):
     # The only gap of 1 is on [low, high): a window of just that length sees `high`.
     rng = np.random.default_rng(grid)
-    for _ in range(200):
+    for _ in range(40):
         low, high = sorted(rng.choice(grid + 1, size=2, replace=False))
         if low == 0 or high - low < 2:
             continue
@@ -227,18 +227,3 @@ def test_the_gap_at_the_score_is_the_value_and_the_score_lies_in_the_window(
     assert gap(largest.score) == pytest.approx(largest.value)
     inside = [at for at in scores if low <= at <= high]
     assert min(gap(at) for at in [low, *inside]) >= largest.value - 1e-12
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.__name__)
-def test_ten_thousand_rows_against_every_window(shape):
-    ticks, groups = shape(np.random.default_rng(9), 12_345)
-    half_window = TICKS // 200
-    value = mcdp(None, ticks / TICKS, sensitive_features=groups, epsilon=1 / 200)
-    value_on_grid = mcdp(
-        None, ticks / TICKS, sensitive_features=groups, epsilon=half_window / TICKS
-    )
-    assert value <= value_on_grid
-    assert value_on_grid == pytest.approx(
-        slow_mcdp(ticks, groups, half_window), abs=1e-15
-    )

@@ -73,6 +73,7 @@ def test_knapsack_is_the_linear_program(seed, n_labels):
         assert value[a] == pytest.approx(1 + solved.fun, abs=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, 1])
 def test_two_labels_are_exact(seed):
     weights, true, predicted, _ = instance(2, 6, seed, noise=0.3)

@@ -26,7 +26,6 @@ from skfair.metrics import (
 )
 from skfair.model_selection import cross_val_fairness
 from skfair.monitoring import FairnessMonitor
-from skfair.statistics import GroupedScores
 
 REAL = {"scale": "real"}
 BY_GROUP = {
@@ -82,6 +81,7 @@ def test_values_are_their_definitions(name, rows):
 fine = st.integers(-(2**11), 2**11).map(lambda whole: whole / 2**11)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BY_GROUP)
 @given(st.data(), st.integers(0, 41), st.sampled_from([-1, 1]), st.integers(1, 2000))
 def test_values_far_from_0_differ_as_values_near_0(name, data, power, sign, times):
@@ -164,14 +164,6 @@ def test_scorers_of_a_regressor(people):
     assert (found["test_high"] > -1).all()
 
 
-def test_statistics_in_place_of_rows(people):
-    _, salary, sex, _ = people
-    statistic = GroupedScores.from_scores(salary, sensitive_features=sex, **REAL)
-    for name in ("abcc", "means"):
-        expected = BY_GROUP[name](None, salary, sensitive_features=sex)
-        assert BY_GROUP[name](None, statistic) == pytest.approx(expected)
-
-
 def test_bad_input(people):
     _, salary, sex, _ = people
     given = {"sensitive_features": sex}
@@ -198,6 +190,7 @@ def test_bad_input(people):
             call(None, salary, **given)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BY_GROUP)
 @given(salaries(), st.floats(1e-3, 1e3), st.floats(-1e3, 1e3))
 def test_intervals_hold_the_value_and_have_the_unit(name, rows, unit, origin):
@@ -290,6 +283,7 @@ def test_intervals_cover_skewed_numbers(name):
     assert covered >= 0.93 * 400
 
 
+@pytest.mark.slow
 def test_pooled_folds_of_a_regressor(people):
     X, salary, sex, _ = people
     for metric in (BY_GROUP["abcc"], mean_error_difference):

@@ -82,6 +82,7 @@ def brute_mcdp(cells, scores, q, odds_ratio):
     return lower, upper
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "n_cases", [4, pytest.param(100, marks=pytest.mark.slow)], ids=["few", "many"]
 )
@@ -193,6 +194,7 @@ def has_all_rates(groups, y_true):
     return len(pairs) == len(set(groups)) * len(set(y_true))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("multigroup", ["pairwise", "pooled"])
 def test_upper_bounds_are_attained_by_some_labels(multigroup):
     rng = np.random.default_rng(5)
@@ -253,6 +255,7 @@ def test_error_rates_are_bounded_sharply():
     assert errors.upper == pytest.approx(rates.upper, abs=1e-12)
 
 
+@pytest.mark.slow
 def test_rows_without_a_group_can_be_any():
     rng = np.random.default_rng(2)
     for n_groups in (2, 3):
@@ -587,6 +590,7 @@ def test_margins_have_the_size_of_known_noise(missing):
     assert result.upper_confidence - result.upper == pytest.approx(width, rel=0.1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_rows", [400, 5000])
 def test_a_small_group_at_parity_is_seldom_said_to_differ(n_rows):
     """Exact probability over the counts of a group of 50 rows, all rates .05."""

@@ -126,6 +126,7 @@ def test_pvalue_by_brute_force(seed, n_strata):
             assert sorted(codes[own]) == sorted(seen[0][0][own])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["scores", "confusion", "outcomes"])
 def test_rows_and_statistics_are_permuted_alike(kind):
     """Both have the shares that all permutations of six rows have."""

@@ -11,11 +11,14 @@ import sklearn.metrics
 from sklearn.base import clone
 from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.experimental import enable_halving_search_cv  # noqa: F401
+from sklearn.inspection import permutation_importance
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import (
     GridSearchCV,
-    cross_val_score,
+    HalvingGridSearchCV,
+    RandomizedSearchCV,
     cross_validate,
+    learning_curve,
 )
 
 from skfair.datasets import make_biased_classification
@@ -26,7 +29,6 @@ from skfair.metrics import (
     get_fairness_scorer,
     get_fairness_scorer_names,
     group_metrics,
-    madd,
     make_fairness_scorer,
     max_gap,
     mcdp,
@@ -249,16 +251,6 @@ def test_decisions_of_several_classes_are_refused(biased, make_model):
 # --- in every scikit-learn function that takes one
 
 
-@pytest.mark.parametrize("metric", [mcdp, madd])
-def test_cross_val_score_by_column_equals_by_hand(biased, metric, make_model, by_hand):
-    X, y = biased
-    scorer = make_fairness_scorer(metric, sensitive_features="sex")
-    scores = cross_val_score(
-        make_model(), X, y, scoring=scorer, cv=2, error_score="raise"
-    )
-    assert scores.tolist() == by_hand(X, y, X["sex"], metric)
-
-
 @pytest.mark.parametrize("n_jobs", [None, pytest.param(2, marks=pytest.mark.slow)])
 def test_searches(biased, n_jobs, make_model):
     X, y = biased
@@ -273,6 +265,31 @@ def test_searches(biased, n_jobs, make_model):
     scores = search.cv_results_["mean_test_score"]
     assert search.best_score_ == max(scores[-2:])
     assert -1 <= search.score(X, y) < 0
+
+
+def searched(search_class, model, X, y, scorer):
+    options = {"n_iter": 2} if search_class is RandomizedSearchCV else {}
+    search = search_class(model, GRID, cv=2, scoring=scorer, **options).fit(X, y)
+    return search.cv_results_["mean_test_score"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "scored",
+    [
+        partial(searched, HalvingGridSearchCV),
+        partial(searched, RandomizedSearchCV),
+        lambda model, X, y, scorer: learning_curve(model, X, y, scoring=scorer)[2],
+        lambda model, X, y, scorer: (
+            permutation_importance(model.fit(X, y), X, y, scoring=scorer).importances
+        ),
+    ],
+    ids=["halving", "random search", "learning curve", "importance"],
+)
+def test_whatever_takes_a_scorer_takes_this_one(biased, make_model, scored):
+    X, y = biased
+    scorer = get_fairness_scorer("neg_mcdp", sensitive_features="sex")
+    assert np.isfinite(scored(make_model(), X, y, scorer)).all()
 
 
 def test_cross_validate_with_several_columns_at_once(biased, make_model, by_hand):

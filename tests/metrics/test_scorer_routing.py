@@ -133,6 +133,7 @@ def test_group_scorers_compute_the_score_by_name(biased, routing, name, make_mod
     assert_allclose(found, cross_val_score(plain, features, y, scoring=name))
 
 
+@pytest.mark.slow
 def test_default_scorer_of_a_classifier_that_needs_groups(biased, routing):
     X, y = biased
     model = MADDPostProcessor(LogisticRegression(), cv=2)
@@ -174,7 +175,9 @@ def test_group_scorers_keep_requests_options_and_print(routing):
         make_group_scorer("no_such_scorer")
 
 
-@pytest.mark.parametrize("name", ["average_precision", "f1", "neg_brier_score"])
+@pytest.mark.parametrize(
+    "name", [pytest.param("average_precision", marks=pytest.mark.slow), "f1"]
+)
 def test_the_second_of_two_text_labels_is_positive(biased, name):
     X, y = biased
     words, sex = np.where(y == 1, "yes", "no"), X["sex"]

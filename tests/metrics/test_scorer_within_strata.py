@@ -35,6 +35,7 @@ def scores_by_hand(X, y, strata):
     return scores
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("convert", [list, np.array, encode_groups])
 def test_routed_strata(biased, routing, convert):
     X, y = biased

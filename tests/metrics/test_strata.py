@@ -84,32 +84,6 @@ def test_brute_force_over_strata(name, rows):
     assert mean == pytest.approx(np.average(values, weights=totals), abs=1e-12)
 
 
-@given(rows_of_strata)
-def test_true_labels_as_strata(rows):
-    y_true, y_score, groups, _, _ = np.array(rows).T
-    groups, y_score = groups % 2, y_score / 8
-    counts = np.zeros((2, 2))
-    np.add.at(counts, (y_true, groups), 1)
-    if not counts.all():
-        return
-    value = mcdp(y_true, y_score, sensitive_features=groups, control_features=y_true)
-    among = [
-        mcdp(None, y_score[own], sensitive_features=groups[own])
-        for own in (y_true == 0, y_true == 1)
-    ]
-    assert value == max(among)
-    positives = encode_groups(np.where(y_true == 1, 1, None), missing="drop")
-    chosen = {"sensitive_features": groups, "control_features": positives}
-    assert mcdp(y_true, y_score, **chosen) == among[1]
-    # Of predictions, it is equalized odds.
-    y_pred = (y_score > 0.4).astype(int)
-    by_label = demographic_parity_difference(
-        None, y_pred, sensitive_features=groups, control_features=y_true
-    )
-    expected = equalized_odds_difference(y_true, y_pred, sensitive_features=groups)
-    assert by_label == pytest.approx(expected, abs=1e-15)
-
-
 DEPARTMENTS = ["a"] * 6 + ["b"] * 3 + ["c"] * 2
 SEX = list("FFMMXM") + list("FMM") + list("FF")
 SCORES = np.linspace(0, 1, 11)

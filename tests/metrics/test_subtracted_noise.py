@@ -33,6 +33,7 @@ def rows():
     return rng.random(300) ** (1 + 0.4 * groups), groups
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("metric", "n_groups"),
     [(mcdp, 2), (madd, 2), (abcc, 2), (demographic_parity_difference, 2), (mcdp, 11)],

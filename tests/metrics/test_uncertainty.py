@@ -61,6 +61,7 @@ def test_permutations_by_hand(metric):
     assert len(np.unique(null)) > 5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("metric", METRICS)
 def test_interval_by_hand(metric):
     scores, groups = draw(0.6, 200)
@@ -81,6 +82,7 @@ def test_interval_by_hand(metric):
     assert result.upper == pytest.approx(min(2 * observed - low, largest))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("function", [permutation_test, bootstrap_interval])
 def test_weights_and_labels_are_handed_on(function):
     scores, groups = draw(0.3, 50)
@@ -181,6 +183,7 @@ def test_bootstrap_leaves_undefined_resamples_out():
     assert math.isnan(result.upper)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unit", [2.0**-60, 2.0**60])
 @pytest.mark.parametrize("metric", [partial(abcc, scale="real"), mean_error_difference])
 def test_p_values_of_numbers_are_the_same_in_every_unit(metric, unit):

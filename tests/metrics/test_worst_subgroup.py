@@ -112,13 +112,6 @@ def test_equals_enumeration():
         check_against_enumeration(np.random.default_rng(seed), QUALITIES[seed % 6])
 
 
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.UndefinedMetricWarning")
-def test_equals_enumeration_in_many_cases():
-    for seed in range(1_000, 2_500):
-        check_against_enumeration(np.random.default_rng(seed), QUALITIES[seed % 6])
-
-
 @pytest.fixture(scope="module")
 def people():
     """A table of people, one subgroup of which has lower scores."""
@@ -338,6 +331,7 @@ def test_undefined(groups):
     assert (result.subgroup, len(result.table), result.conditions) == ("", 0, ())
 
 
+@pytest.mark.slow
 def test_pvalue_is_that_of_a_permutation_test_of_the_largest_difference():
     rng = np.random.default_rng(4)
     columns, y_score = rng.integers(0, 2, (80, 2)), rng.random(80)
@@ -373,7 +367,7 @@ def test_pvalue_is_that_of_a_permutation_test_of_the_largest_difference():
 @pytest.mark.promise("The search for the worst subgroup is paid for in its p-value")
 def test_level(quality):
     rejected = 0
-    for seed in range(500):
+    for seed in range(250):
         rng = np.random.default_rng(seed)
         columns = rng.integers(0, 3, (250, 3))
         # Base rates differ, which is not what true positive rates compare.
@@ -389,7 +383,7 @@ def test_level(quality):
             random_state=seed,
         )
         rejected += result.pvalue <= 0.05
-    assert 14 <= rejected <= 36
+    assert 6 <= rejected <= 20  # 12.5, and two standard errors
 
 
 @pytest.mark.parametrize("quality", ["mcdp", "selection_rate"])

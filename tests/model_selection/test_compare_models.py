@@ -56,6 +56,7 @@ def test_what_is_confirmed(result):
     assert (tested["disparity_upper"] > tested["disparity_difference"]).all()
 
 
+@pytest.mark.slow
 def test_only_the_order_of_scores_counts(result):
     y, scores, groups = scored()
     table = pd.DataFrame(scores).rank()
@@ -64,6 +65,7 @@ def test_only_the_order_of_scores_counts(result):
     assert_frame_equal(polars, result)
 
 
+@pytest.mark.slow
 def test_others_must_be_more_certain_the_more_there_are(result):
     y, scores, groups = scored()
     more = {**scores, "again": scores["new"]}
@@ -73,6 +75,7 @@ def test_others_must_be_more_certain_the_more_there_are(result):
     assert both.loc["again", "pvalue"] == both.loc["new", "pvalue"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("metric", [None, accuracy_score])
 @pytest.mark.parametrize("n_rows", [30, 400])
 def test_a_model_beside_itself_is_not_fairer_and_may_be_worse(metric, n_rows):
@@ -88,6 +91,7 @@ def test_a_model_beside_itself_is_not_fairer_and_may_be_worse(metric, n_rows):
     assert not row["confirmed"]
 
 
+@pytest.mark.slow
 def test_rows_without_weight_change_nothing(result):
     y, scores, groups = scored()
     rng = np.random.default_rng(1)
@@ -101,6 +105,7 @@ def test_rows_without_weight_change_nothing(result):
     assert_frame_equal(found, result)
 
 
+@pytest.mark.slow
 def test_the_margin_decides():
     y, scores, groups = scored()
     scores["new"] = scores["new"] + np.random.default_rng(1).normal(size=len(y)) / 2
@@ -131,6 +136,7 @@ def test_decisions_weights_and_rows_without_a_group():
     assert result.loc["new", "disparity"] == gap
 
 
+@pytest.mark.slow
 def test_labels_of_text():
     y, scores, groups = scored(400)
     metric = partial(average_precision_score, pos_label="yes")
@@ -138,6 +144,7 @@ def test_labels_of_text():
     assert_frame_equal(text, compare(y, scores, groups))
 
 
+@pytest.mark.slow
 def test_one_group_is_undefined_and_nothing_is_confirmed():
     y, scores, _ = scored(100)
     with pytest.warns(UndefinedMetricWarning, match="at least two groups"):
@@ -178,6 +185,7 @@ def test_labels_of_which_average_precision_takes_none_or_the_other(labels):
         compare(y, scores, groups)
 
 
+@pytest.mark.slow
 def test_labels_of_which_1_is_positive():
     y, scores, groups = scored(200)
     expected = compare(y, scores, groups)

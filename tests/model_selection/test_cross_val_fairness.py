@@ -145,6 +145,7 @@ def test_interval_and_test_are_those_of_the_held_out_rows(rows, metric):
     assert found.corrected == pytest.approx(expected)
 
 
+@pytest.mark.slow
 def test_interval_reaches_parity_where_noise_makes_the_value(recorder):
     """Five groups of 24 rows, of one distribution: the true disparity is 0."""
     groups, y = np.arange(120) % 5, np.arange(120) // 5 % 2
@@ -290,6 +291,7 @@ def test_several_classes_where_the_metric_takes_them(rows, metric):
         assert 0 <= run(sensitive_features=sex).value < 0.2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", [Ridge(), LinearSVC()])
 def test_scores_that_are_no_probabilities(rows, model):
     X, y, sex = rows
@@ -445,13 +447,13 @@ def test_errors_of_a_fold_are_not_hidden(rows):
 def test_level_with_models_that_do_not_know_the_groups():
     # Folds are stratified by group, which permutations ignore.
     generator, rejected = np.random.default_rng(0), 0
-    for _ in range(300):
+    for _ in range(150):
         X = generator.normal(size=(120, 2))
         y = (X[:, 0] + generator.normal(size=120) > 0).astype(int)
         sex = generator.random(120) < 0.3
-        found = measure((X, y, sex), n_resamples=1, n_permutations=39)
+        found = measure((X, y, sex), n_resamples=1, n_permutations=19)
         rejected += found.pvalue <= 0.05
-    assert 0.02 <= rejected / 300 <= 0.09
+    assert 3 <= rejected <= 13  # 7.5, and two standard errors
 
 
 # --- strata

@@ -22,7 +22,6 @@ from sklearn.utils.estimator_checks import (
     check_set_params,
 )
 
-from skfair._cross_fit import hold_out
 from skfair._rows import Rows
 from skfair.groups import encode_groups
 from skfair.metrics import mcdp
@@ -32,6 +31,7 @@ from skfair.model_selection import (
     LessDiscriminatorySearchCV,
     compare_models,
 )
+from skfair.model_selection._folds import hold_out
 from skfair.postprocessing import MADDPostProcessor
 
 FEATURES = "columntransformer__transformers"
@@ -124,6 +124,7 @@ def parts(X, y):
     return hold_out(rows, 0.3, np.random.RandomState(0))
 
 
+@pytest.mark.slow
 @pytest.mark.promise("Alternatives are confirmed on rows that chose nothing")
 def test_rows_of_the_confirmation_choose_nothing(fitted):
     X, y = people(4000)
@@ -138,6 +139,7 @@ def test_rows_of_the_confirmation_choose_nothing(fitted):
     )
 
 
+@pytest.mark.slow
 def test_without_an_alternative_the_model_is_the_baseline():
     X, y = people(400)
     proxy = {FEATURES: [[("kept", "passthrough", ["proxy"])]]}
@@ -149,6 +151,7 @@ def test_without_an_alternative_the_model_is_the_baseline():
     assert not search.alternatives_["confirmed"].any()
 
 
+@pytest.mark.slow
 def test_a_number_of_folds_is_stratified_by_group():
     X, y = people(400)
     search, _ = parts(X, y)
@@ -171,6 +174,7 @@ def test_the_baseline_may_have_other_parameters():
     assert search.cv_results_["params"][0] == given
 
 
+@pytest.mark.slow
 def test_clones_pickles_and_processes(fitted):
     X, y = people(4000)
     again = clone(fitted).set_params(n_jobs=2)
@@ -189,6 +193,7 @@ def test_checks_of_scikit_learn(check):
     check("LessDiscriminatorySearchCV", make_search())
 
 
+@pytest.mark.slow
 def test_groups_may_be_routed(fitted):
     X, y = people(4000)
     sex = X.pop("sex")
@@ -224,6 +229,7 @@ def test_without_routing_groups_must_be_columns():
         make_search(sensitive_features=None).fit(X, y, sensitive_features=X["sex"])
 
 
+@pytest.mark.slow
 def test_polars_and_text(fitted):
     X, y = people(4000)
     search = make_search().fit(pl.from_pandas(X), np.where(y == 1, "yes", "no"))
@@ -231,6 +237,7 @@ def test_polars_and_text(fitted):
     assert search.classes_.tolist() == ["no", "yes"]
 
 
+@pytest.mark.slow
 def test_candidates_that_fail_are_left_out():
     X, y = people(400)
     broken = {"logisticregression__C": [-1.0, 0.5]}

@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose
 from sklearn.exceptions import UndefinedMetricWarning
 
 from skfair.model_selection import pareto_front
-from skfair.model_selection._pareto_front import hypervolume, non_dominated
+from skfair.model_selection._rules import hypervolume, non_dominated
 
 
 def results(points):

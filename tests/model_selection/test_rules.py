@@ -411,9 +411,9 @@ def search_by(search_class, performance, rule, **options):
 @pytest.mark.parametrize(
     ("search_class", "rule"),
     [
-        (GridSearchCV, within()),
+        pytest.param(GridSearchCV, within(), marks=pytest.mark.slow),
         (partial(RandomizedSearchCV, n_iter=2), BestUnder("ap", "parity", limit=0.2)),
-        (HalvingGridSearchCV, None),
+        pytest.param(HalvingGridSearchCV, None, marks=pytest.mark.slow),
     ],
 )
 def test_choice_does_not_depend_on_labels(biased, search_class, rule):
@@ -434,6 +434,7 @@ def test_choice_does_not_depend_on_labels(biased, search_class, rule):
             assert_allclose(found.cv_results_[scores], expected.cv_results_[scores])
 
 
+@pytest.mark.slow
 def test_scikit_learns_scorers_need_the_positive_label(biased):
     """They fail at the first score; the rule says afterwards what to type instead."""
     X, y = biased

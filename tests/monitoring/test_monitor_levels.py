@@ -1,7 +1,6 @@
 """Which share of its level a monitor spends at each look, and for each group."""
 
 from dataclasses import astuple
-from functools import partial
 
 import numpy as np
 import pytest
@@ -82,28 +81,3 @@ def test_pvalue_is_the_least_level_of_an_alarm(n_changes):
         assert monitor.pvalue_ == pytest.approx(1e-4, rel=1e-6)
         alarms.append(monitor.alarm_)
     assert alarms == [True, False]
-
-
-def test_pvalue_is_the_smallest_so_far():
-    monitor = FairnessMonitor(mcdp, at_most=0.05)
-    unequal, equal = rows(2, 600), rows(2, 20_000)
-    equal["y_score"] = np.repeat(np.linspace(0, 1, 10_000), 2)
-    monitor.update(**unequal)
-    first = monitor.pvalue_
-    assert first < 0.05
-    monitor.update(**equal)
-    assert monitor.interval_.lower == 0
-    assert monitor.pvalue_ == first
-    assert monitor.alarm_
-    assert monitor.history_["alarm"].tolist() == [True, True]
-
-
-def test_weighted_strata_share_each_tail():
-    metric = partial(mcdp, multistratum="weighted")
-    data = rows(2, 900, control=3)
-    monitor = FairnessMonitor(metric, confidence_level=LEVEL)
-    monitor.update(**data)
-    expected = at_tail((1 - LEVEL) * 0.9 / 2, metric, data)
-    assert astuple(monitor.interval_)[:3] == pytest.approx(astuple(expected)[:3])
-    assert monitor.history_["stratum"].tolist() == [None]
-    assert monitor.history_["n_rows"].tolist() == [900]

@@ -143,23 +143,6 @@ def test_restored_monitors_continue_as_if_they_had_not_stopped(
     assert copy.to_dict() == monitor.to_dict()
 
 
-def test_weighted_strata_stay_weighted():
-    """Two strata of gaps 0 and 0.5: the mean is 0.25, the largest 0.5."""
-    metric = partial(demographic_parity_difference, multistratum="weighted")
-    rows = {
-        "sensitive_features": list("abababab"),
-        "control_features": list("xxxxyyyy"),
-    }
-    decisions = [1, 1, 0, 0, 1, 1, 0, 1]
-    monitor = FairnessMonitor(metric)
-    for one in (monitor, through_text(monitor)):
-        one.update(None, decisions, **rows)
-        assert one.interval_.value == 0.25
-        again = through_text(one)
-        again.update(None, decisions, **rows)
-        assert again.interval_.value == 0.25
-
-
 @pytest.mark.parametrize("function", [max_gap, cvar_fairness])
 def test_options_about_rows(function):
     """The quality of rows is looked up once: a statistic of it has been made."""
@@ -184,7 +167,6 @@ def example(strata=True):
 
 
 PLAIN, FULL = example(False), example()
-EMPTY = FairnessMonitor(mcdp).to_dict()
 
 
 def changed(data, *path, to):

@@ -1,7 +1,5 @@
 """Monitors that compare groups within strata."""
 
-import json
-import warnings
 from dataclasses import astuple
 from datetime import date
 from functools import partial
@@ -9,8 +7,6 @@ from functools import partial
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from sklearn.exceptions import UndefinedMetricWarning
 
 from skfair.metrics import (
@@ -59,7 +55,9 @@ def joined(batches):
     return {key: np.concatenate([b[key] for b in batches]) for key in batches[0]}
 
 
-@pytest.mark.parametrize("name", METRICS)
+@pytest.mark.parametrize(
+    "name", [pytest.param("mcdp", marks=pytest.mark.slow), *[*METRICS][1:]]
+)
 def test_looks_are_those_of_all_rows_so_far(name):
     monitor = FairnessMonitor(METRICS[name])
     batches = [batch(seed, 2.0, name=name) for seed in range(3)]
@@ -90,6 +88,7 @@ def test_what_appears_later_has_a_share_of_the_level_of_its_own(kind):
         np.testing.assert_allclose(found, astuple(expected)[:3], rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_alarm_is_for_all_strata_at_once():
     monitor = FairnessMonitor(mcdp, at_most=0.1)
     for seed in range(4):
@@ -164,15 +163,13 @@ def test_errors_change_nothing():
 
 @pytest.mark.slow
 def test_false_alarms_over_all_looks_and_strata():
-    """The proportion of false alarms in 60 runs of 40 looks is at most 5 %."""
-    alarms = 0
-    for run in range(60):
+    """None in 20 runs of 20 looks, of which 10 % of alarms would show one in 88 %."""
+    for run in range(20):
         monitor = FairnessMonitor(demographic_parity_difference)
-        for look in range(40):
-            strata = STRATA[: 1 + (look > 5) + (look > 20)]
+        for look in range(20):
+            strata = STRATA[: 1 + (look > 3) + (look > 10)]
             monitor.update(**batch(1000 * run + look, 0.0, 30, strata=strata))
-        alarms += monitor.alarm_
-    assert alarms <= 3
+        assert not monitor.alarm_
 
 
 def test_strata_of_batches_that_look_alike():
@@ -212,9 +209,6 @@ def test_weighted_mean_of_rates_of_some_rows_is_refused(name):
     assert monitor.statistic_ is None
 
 
-OF_LABELS = {name: METRICS[name] for name in ("parity", "odds", "max_gap")}
-
-
 def test_strata_of_statistics_are_those_of_rows():
     """A day is the same stratum, whichever library holds it."""
     rows, groups = [0.1, 0.4, 0.2, 0.9], list("abab")
@@ -226,34 +220,3 @@ def test_strata_of_statistics_are_those_of_rows():
     assert monitor.history_["n_rows"].tolist() == [4, 8]
     with pytest.raises(ValueError, match="must map distinct strata"):
         monitor.update(None, {pd.Timestamp(day): one, day: one})
-
-
-@pytest.mark.slow
-@settings(max_examples=40)
-@given(st.data())
-def test_value_is_that_of_the_metric_of_all_rows(data):
-    """However groups and strata come and go."""
-    weighted = data.draw(st.booleans())
-    name = data.draw(st.sampled_from([*OF_LABELS, "scores"]))
-    multistratum = "weighted" if weighted else "max"
-    metric = partial(OF_LABELS.get(name, mcdp), multistratum=multistratum)
-    monitor, columns = FairnessMonitor(metric), [[], [], [], []]
-    row = st.tuples(
-        st.integers(0, 1), st.integers(0, 1), st.sampled_from("abc"), st.integers(0, 1)
-    )
-    for rows in data.draw(st.lists(st.lists(row, min_size=1), min_size=1, max_size=4)):
-        for column, values in zip(columns, zip(*rows, strict=True), strict=True):
-            column.extend(values)
-        true, scores, groups, strata = zip(*rows, strict=True)
-        names = "y_true", "y_score", "sensitive_features", "control_features"
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UndefinedMetricWarning)
-            monitor.update(
-                true, scores, sensitive_features=groups, control_features=strata
-            )
-            monitor = FairnessMonitor.from_dict(
-                json.loads(json.dumps(monitor.to_dict()))
-            )
-            own = dict(zip(names, columns, strict=True))
-            value = metric(own.pop("y_true"), own.pop("y_score"), **own)
-        assert monitor.interval_.value == pytest.approx(value, abs=1e-12, nan_ok=True)

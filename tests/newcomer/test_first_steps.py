@@ -7,6 +7,7 @@ There is at most one wrong guess before it, whose error says what to type.
 import importlib
 import json
 import re
+import types
 import warnings
 from functools import partial
 
@@ -19,8 +20,6 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.metrics import (
     accuracy_score,
     make_scorer,
-    recall_score,
-    roc_auc_score,
 )
 from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
@@ -38,7 +37,6 @@ from skfair.inspection import (
     CalibrationGapDisplay,
     CDFGapDisplay,
     GroupGapDisplay,
-    GroupMetricsDisplay,
     explained_gap,
 )
 from skfair.metrics import (
@@ -169,28 +167,6 @@ def test_audit_of_predictions(people, fitted):
         lambda: GroupGapDisplay.from_predictions(y, y_pred, **groups, pos_label=">50K"),
         says="pos_label must say which",
     )
-
-
-@pytest.mark.slow
-def test_a_table_of_class_probabilities(people, fitted):
-    X, y, _ = people
-    groups = {"sensitive_features": X["sex"], "n_resamples": 2, "n_permutations": 59}
-    table = pd.DataFrame(fitted.predict_proba(X), columns=fitted.classes_)
-    report = typed(
-        lambda: FairnessReport.from_predictions(y, table, **groups),
-        lambda: FairnessReport.from_predictions(y, table, **groups, pos_label=">50K"),
-        says="pos_label must say which",
-    )
-    assert report.to_frame()["model"].unique().tolist() == [">50K"]
-    one = typed(
-        lambda: FairnessReport.from_predictions(None, table, **groups),
-        lambda: FairnessReport.from_predictions(None, table[">50K"], **groups),
-        says=r"two classes. Pass that of the positive one, as table\['>50K'\]",
-    )
-    assert one.to_frame()["model"].unique().tolist() == [">50K"]
-    two = pd.DataFrame({"a": table[">50K"], "b": table[">50K"] ** 2})
-    names = FairnessReport.from_predictions(None, two, **groups).to_frame()["model"]
-    assert names.unique().tolist() == ["a", "b"]
 
 
 def test_labels_in_place_of_scores(people, fitted):
@@ -365,16 +341,6 @@ def test_rows_in_another_order_of_any_function(name):
 # --- a cross-validated search with labels of text
 
 
-def test_scorers(people):
-    X, y, _ = people
-    scorer = typed(
-        lambda: get_fairness_scorer("neg_mcdp", sensitive_features=X["sex"]),
-        lambda: get_fairness_scorer("neg_mcdp", sensitive_features="sex"),
-        says="must name columns of X",
-    )
-    assert np.isfinite(cross_val_score(pipeline(), X, y, scoring=scorer)).all()
-
-
 def test_a_metric_in_place_of_a_scorer(people):
     X, y, _ = people
     score = partial(cross_val_score, pipeline(), X, y, error_score="raise")
@@ -445,94 +411,7 @@ def test_rows_in_duckdb():
     assert 0 <= value < 0.1
 
 
-def test_regression_by_rank(people):
-    X, _, ages = people
-    features = X.drop(columns="sex")
-    prices = LinearRegression().fit(features, ages).predict(features)
-    with pytest.raises(ValueError, match="with scale='rank' the ranks"):
-        FairnessReport.from_estimator(
-            LinearRegression().fit(features, ages),
-            features,
-            sensitive_features=X["sex"],
-        )
-    value = typed(
-        lambda: mcdp(ages, prices, sensitive_features=X["sex"]),
-        lambda: mcdp(ages, prices, sensitive_features=X["sex"], scale="rank"),
-        says="scale='rank'|pass None",
-    )
-    assert 0 <= value <= 1
-
-
-def test_a_column_of_numbers_as_groups(people, fitted):
-    X, _, ages = people
-    scores = fitted.predict_proba(X)[:, 1]
-    with pytest.warns(UserWarning, match="bins=") as seen:
-        mcdp(None, scores, sensitive_features=ages)
-    said = str(seen[0].message)
-    edges = [float(edge) for edge in re.findall(r"bins=\[(.*?)\]", said)[0].split(",")]
-    with pytest.warns(UserWarning, match="age has 78 groups.*bins="):
-        FairnessReport.from_predictions(
-            None,
-            scores,
-            sensitive_features=ages,
-            metrics=["mcdp"],
-            n_resamples=2,
-            n_permutations=59,
-        )
-    by_range = encode_groups(ages, bins=edges)
-    assert 0 < mcdp(None, scores, sensitive_features=by_range) < 1
-
-
 # --- what users of fairlearn look for
-
-
-def test_metric_frame(people, fitted):
-    X, y, _ = people
-    y_true, y_pred = y == ">50K", fitted.predict(X) == ">50K"
-    result = typed(
-        lambda: group_metrics(
-            {"accuracy": accuracy_score, "recall": recall_score},
-            y_true,
-            y_pred,
-            sensitive_features=X["sex"],
-        )
-    )
-    women = X["sex"] == "F"
-    by_group, overall = result.by_group, result.overall
-    expected = recall_score(y_true[women], y_pred[women])
-    assert by_group.loc["F", "recall"] == pytest.approx(expected)
-    assert overall["recall"] == pytest.approx(recall_score(y_true, y_pred))
-    difference = typed(
-        lambda: result.difference(multigroup="to_overall"),
-        lambda: result.difference(multigroup="pooled"),
-        says="'pairwise' or 'pooled'",
-    )
-    farthest = abs(by_group["recall"] - overall["recall"]).max()
-    assert difference.loc["recall", "value"] == pytest.approx(farthest)
-
-
-def test_metrics_of_scores_by_group(people, fitted):
-    X, y, _ = people
-    y_pred, scores = fitted.predict(X), fitted.predict_proba(X)[:, 1]
-    options = {"sensitive_features": X["sex"], "confidence_level": None}
-    measure = partial(group_metrics, ["recall", "roc_auc"], y, y_pred, **options)
-    result = typed(
-        partial(measure, pos_label=">50K"),
-        partial(measure, pos_label=">50K", y_score=scores),
-        says="pass y_score=",
-    )
-    assert result.overall["roc_auc"] == roc_auc_score(y, scores)
-    display = typed(
-        lambda: GroupMetricsDisplay.from_estimator(
-            fitted,
-            X,
-            y,
-            metrics=["recall", "roc_auc"],
-            sensitive_features="sex",
-            confidence_level=None,
-        )
-    )
-    pd.testing.assert_frame_equal(display.result.by_group, result.by_group)
 
 
 @pytest.mark.parametrize(
@@ -592,6 +471,7 @@ def test_what_an_error_says_to_type_in_place_of_a_name_works(people, fitted, nam
     assert np.isfinite(np.asarray(numbers)[..., :1].astype(float)).all()
 
 
+@pytest.mark.slow
 def test_missing_groups(people, fitted):
     """The error of labels, and of a named column of X, says what to type."""
     X, y, _ = people
@@ -626,19 +506,7 @@ def test_missing_groups(people, fitted):
     )
 
 
-def test_policies_about_groups_as_options_of_a_metric(people, fitted):
-    X, y, _ = people
-    y_score = fitted.predict_proba(X)[:, 1]
-    says = "encode_groups of skfair.groups takes min_group_size: pass its result as"
-    typed(
-        lambda: mcdp(y, y_score, sensitive_features=X["sex"], min_group_size=20),
-        lambda: mcdp(
-            y,
-            y_score,
-            sensitive_features=encode_groups(X["sex"], min_group_size=20),
-        ),
-        says=says,
-    )
+def test_policies_about_groups_as_options_of_a_scorer():
     with pytest.raises(TypeError, match=r"takes missing: .* a function of X"):
         get_fairness_scorer("neg_mcdp", sensitive_features="sex", missing="drop")
 
@@ -685,78 +553,79 @@ def test_boosting_around_a_pipeline(people):
         MCDPBoostingClassifier(pipeline(), sensitive_features="sex").fit(X, y)
 
 
-def test_the_name_of_sample_weight(people, fitted):
-    """The arguments that one may mean are among those that the error lists."""
-    X, y, _ = people
-    y_score, weights = fitted.predict_proba(X)[:, 1], np.ones(len(X))
-    typed(
-        lambda: mcdp(y, y_score, sensitive_features=X["sex"], weights=weights),
-        lambda: mcdp(y, y_score, sensitive_features=X["sex"], sample_weight=weights),
-        says="has no option 'weights', expected one of .*'sample_weight'",
-    )
+#: What is typed first, what is typed next, and what the error of the first says.
+STEPS = {
+    "weights by another name": (
+        lambda s: mcdp(s.y, s.score, sensitive_features=s.sex, weights=s.ones),
+        lambda s: mcdp(s.y, s.score, sensitive_features=s.sex, sample_weight=s.ones),
+        "has no option 'weights', expected one of .*'sample_weight'",
+    ),
+    "names of columns in place of labels": (
+        lambda s: mcdp(s.y, s.score, sensitive_features=["sex", "age"]),
+        lambda s: mcdp(s.y, s.score, sensitive_features=s.table[["sex", "age"]]),
+        r"has 2 rows, expected 600.* pass their values: table\[\['sex', 'age'\]\]",
+    ),
+    "scores of which some are missing": (
+        lambda s: mcdp(None, s.gaps, sensitive_features=s.sex),
+        lambda s: mcdp(None, s.gaps[3:], sensitive_features=s.sex[3:]),
+        r"got nan in row 0 \(3 such rows\)\. Leave the rows without a number out of",
+    ),
+    "ranks of scores of which some are missing": (
+        lambda s: mcdp(None, s.gaps, sensitive_features=s.sex, scale="rank"),
+        lambda s: mcdp(None, s.gaps[3:], sensitive_features=s.sex[3:], scale="rank"),
+        "Leave the rows without a number out of all",
+    ),
+    "labels in place of shares of groups": (
+        lambda s: rows_to_certify(0.1, s.sex),
+        lambda s: rows_to_certify(0.1, s.sex.value_counts()),
+        r"group_weights must be numbers.* as table\['group'\]\.value_counts\(\)",
+    ),
+    "groups of a repair by position": (
+        lambda s: ScoreRepairer().fit(s.score, s.sex),
+        lambda s: ScoreRepairer().fit(s.score, sensitive_features=s.sex),
+        "sensitive_features is None.* given by name: sensitive_features=labels",
+    ),
+    "an option of encode_groups": (
+        lambda s: mcdp(s.y, s.score, sensitive_features=s.sex, min_group_size=20),
+        lambda s: mcdp(
+            s.y, s.score, sensitive_features=encode_groups(s.sex, min_group_size=20)
+        ),
+        "encode_groups of skfair.groups takes min_group_size: pass its result as",
+    ),
+    "a mitigator of classifiers around a regressor": (
+        lambda s: MADDPostProcessor(LinearRegression()).fit(
+            s.numbers, s.y, sensitive_features=s.sex
+        ),
+        lambda s: RepairedRegressor(LinearRegression()).fit(
+            s.numbers, s.score, sensitive_features=s.sex
+        ),
+        "got LinearRegression.* RepairedRegressor and UnawareRegressor .*take regre",
+    ),
+}
 
 
-def test_names_of_columns_in_place_of_labels(people, fitted):
+@pytest.mark.parametrize(("guess", "works", "says"), STEPS.values(), ids=STEPS)
+def test_what_the_error_says_works(people, fitted, guess, works, says):
     X, y, age = people
-    table = X.assign(age=np.where(age > 40, "old", "young"))
-    y_score = fitted.predict_proba(X)[:, 1]
-    says = r"has 2 rows, expected 600.* pass their values: table\[\['sex', 'age'\]\]"
-    typed(
-        lambda: mcdp(y, y_score, sensitive_features=["sex", "age"]),
-        lambda: mcdp(y, y_score, sensitive_features=table[["sex", "age"]]),
-        says=says,
+    score = pd.Series(fitted.predict_proba(X)[:, 1])
+    given = types.SimpleNamespace(
+        y=y,
+        sex=X["sex"],
+        table=X.assign(age=np.where(age > 40, "old", "young")),
+        numbers=X.drop(columns="sex"),
+        score=score,
+        gaps=score.mask(X.index < 3),
+        ones=np.ones(len(X)),
     )
-    with pytest.raises(ValueError, match=r"one per sample\.$"):
-        mcdp(y, y_score, sensitive_features=table["sex"].tolist()[:20])
+    assert typed(partial(guess, given), partial(works, given), says=says)
 
 
-def test_scores_of_which_some_are_missing(people, fitted):
+def test_labels_of_too_few_rows_are_no_names_of_columns(people):
     X, y, _ = people
-    y_score = pd.Series(fitted.predict_proba(X)[:, 1]).mask(X.index < 3)
-    known = y_score.notna()
-    typed(
-        lambda: mcdp(y, y_score, sensitive_features=X["sex"]),
-        lambda: mcdp(y[known], y_score[known], sensitive_features=X["sex"][known]),
-        says=r"got nan in row 0 \(3 such rows\)\. Leave the rows without a number out",
-    )
-    with pytest.raises(ValueError, match="Leave the rows without a number out of all"):
-        mcdp(y, y_score, sensitive_features=X["sex"], scale="rank")
-
-
-def test_shares_of_groups_from_labels(people):
-    sex = people[0]["sex"]
-    n_rows = typed(
-        lambda: rows_to_certify(0.1, sex),
-        lambda: rows_to_certify(0.1, sex.value_counts()),
-        says=r"group_weights must be numbers.* as table\['group'\]\.value_counts\(\)",
-    )
-    assert n_rows > 100
-
-
-def test_a_repair_of_scores(people, fitted):
-    X = people[0]
-    y_score = fitted.predict_proba(X)[:, 1]
-    typed(
-        lambda: ScoreRepairer().fit(y_score, X["sex"]),
-        lambda: ScoreRepairer().fit(y_score, sensitive_features=X["sex"]),
-        says="sensitive_features is None.* given by name: sensitive_features=labels",
-    )
+    with pytest.raises(ValueError, match=r"one per sample\.$"):
+        mcdp(y, y == ">50K", sensitive_features=X["sex"].tolist()[:20])
 
 
 def test_a_file_in_place_of_a_table():
     with pytest.raises(TypeError, match=r"got a str\. Read the file first, as pandas"):
         frames.grouped_scores("a.csv", y_score="p", sensitive_features="sex")
-
-
-def test_a_mitigator_around_a_regressor(people):
-    X, y, _ = people
-    numbers, sex = X.drop(columns="sex"), X["sex"]
-    regressor = make_pipeline(LinearRegression())
-    repaired = typed(
-        lambda: MADDPostProcessor(regressor).fit(numbers, y, sensitive_features=sex),
-        lambda: RepairedRegressor(regressor).fit(
-            numbers, numbers["x0"], sensitive_features=sex
-        ),
-        says=r"got Pipeline.* RepairedRegressor and UnawareRegressor .*take regre",
-    )
-    assert repaired.groups_ == ("F", "M")

@@ -65,9 +65,9 @@ def test_audited(audit, text):
     assert "\ufffd" not in page
 
 
-@pytest.mark.parametrize("text", AUDITED.values(), ids=AUDITED)
-def test_pages_fit_a_phone_and_a_screen(audit, wider_than_their_place, tmp_path, text):
-    page = audit(text)[1]
+@pytest.mark.parametrize("name", ["right to left and joiners", "emoji", "long names"])
+def test_pages_fit_a_phone_and_a_screen(audit, wider_than_their_place, tmp_path, name):
+    page = audit(AUDITED[name])[1]
     assert wider_than_their_place(page, tmp_path / "screen", 1200) == []
     found = wider_than_their_place(page, tmp_path / "phone", 390)
     assert set(found) <= {"picture"}

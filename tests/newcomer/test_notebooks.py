@@ -73,10 +73,9 @@ def test_the_library_starts_neither_threads_nor_processes_itself():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["quickstart", "report"])
-def test_an_example_runs_without_threads_and_processes(name, tmp_path):
+def test_an_example_runs_without_threads_and_processes(tmp_path):
     pytest.importorskip("matplotlib")
-    command = [sys.executable, "-c", ALONE, str(EXAMPLES[name])]
+    command = [sys.executable, "-c", ALONE, str(EXAMPLES["quickstart"])]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
 

@@ -66,6 +66,7 @@ def test_positives_get_like_scores(people):
     assert found.n_samples == 2000
 
 
+@pytest.mark.slow
 def test_departments_are_repaired_by_themselves(people):
     X, y, group = people
     model = make(control_features="dept", max_mcdp=0.05)
@@ -86,7 +87,6 @@ def test_departments_are_repaired_by_themselves(people):
 @pytest.mark.parametrize(
     "options",
     [
-        pytest.param({}, marks=pytest.mark.slow),
         {"max_mcdp": 0.1, "accuracy_loss": "zero_one"},
         pytest.param({"fairness": "mcdp"}, marks=pytest.mark.slow),
     ],

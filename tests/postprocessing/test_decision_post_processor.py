@@ -1,7 +1,6 @@
 """Decisions of any number of classes, with similar rates or errors in all groups."""
 
 import itertools
-import pickle
 import warnings
 
 import numpy as np
@@ -10,8 +9,6 @@ import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import make_scorer
-from sklearn.model_selection import GridSearchCV
 from sklearn.multiclass import OneVsRestClassifier
 
 from skfair.exceptions import MitigationWarning
@@ -189,6 +186,7 @@ def test_equalized_odds_lower_dcp():
     assert np.isnan(parity.fit(X, y, sensitive_features=groups).comparison_.dcp)
 
 
+@pytest.mark.slow
 def test_the_path_is_read_as_that_of_a_search():
     X, y, groups = people(1_000)
     model = DecisionPostProcessor(LogisticRegression(), max_difference=0.1, cv=2)
@@ -240,6 +238,7 @@ def test_a_row_is_decided_by_itself():
     np.testing.assert_array_equal(scores.argmax(axis=1), decisions)
 
 
+@pytest.mark.slow
 def test_rare_labels_are_named_and_an_absent_one_is_left_out():
     X, y, groups = people(800, shift=0.5)
     y[(groups == 1) & (y == 2)] = 1
@@ -255,6 +254,7 @@ def test_rare_labels_are_named_and_an_absent_one_is_left_out():
     assert np.isfinite(model.decision_function(X)).all()
 
 
+@pytest.mark.slow
 def test_a_limit_that_is_missed_is_said():
     rng = np.random.default_rng(0)
     groups = rng.integers(0, 2, 2_000)
@@ -269,6 +269,7 @@ def test_a_limit_that_is_missed_is_said():
     assert model.comparison_.accuracy < model.comparison_.plain_accuracy
 
 
+@pytest.mark.slow
 def test_groups_at_prediction():
     X, y, groups = people(800)
     names = np.array(["F", "M"])[groups]
@@ -319,22 +320,6 @@ def test_weights_count_rows():
     )
 
 
-def test_searched_pickled_and_cloned():
-    X, y, groups = people(900)
-    search = GridSearchCV(
-        DecisionPostProcessor(LogisticRegression(), cv=2, sensitive_features=2),
-        {"max_difference": [0.05, 0.2]},
-        scoring=make_scorer(lambda y, decisions: np.mean(y == decisions)),
-        cv=2,
-        error_score="raise",
-    ).fit(np.column_stack([X, groups]), y)
-    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
-    model = search.best_estimator_
-    rows = np.column_stack([X, groups])
-    again = pickle.loads(pickle.dumps(model))
-    np.testing.assert_array_equal(again.predict(rows), model.predict(rows))
-
-
 @pytest.mark.parametrize(
     ("options", "match"),
     [
@@ -360,6 +345,7 @@ def test_with_difference_needs_a_fit_with_groups():
         model.with_difference(0.1)
 
 
+@pytest.mark.slow
 def test_repaired_scores_of_several_classes():
     """One repair a class, against the rest, lowers differences of decisions."""
     X, y, groups = people(2_000, 3, shift=0.7)

@@ -78,6 +78,7 @@ def test_fit_where_transformers_return_tables(biased):
     assert found == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "cv", [REPEATS, ShuffleSplit(9, test_size=0.3, random_state=0)]
 )

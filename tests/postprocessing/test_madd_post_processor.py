@@ -265,6 +265,7 @@ def two_alike(n_samples, rare=0):
     return X, y, groups
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [{"max_mcdp": 0.0}, {"repair_level": 1.0}], ids=str)
 @pytest.mark.parametrize("rare", [0, 20])
 def test_a_repair_without_a_gain_is_returned_with_a_warning(options, rare):
@@ -279,6 +280,7 @@ def test_a_repair_without_a_gain_is_returned_with_a_warning(options, rare):
     assert model.expected_mcdp(4000) > 0
 
 
+@pytest.mark.slow
 def test_a_gap_that_is_allowed_is_no_reason_to_warn(people):
     X, y, sex = people
     model = MADDPostProcessor(LogisticRegression(), repair_level=1.0, cv=2)
@@ -299,6 +301,7 @@ def test_a_rare_group_that_does_not_differ_leaves_the_others_repaired(people):
     assert model.repairer_ is not None
 
 
+@pytest.mark.slow
 def test_a_level_of_0_says_why_and_what_to_type():
     X, y, groups = two_alike(400)
     model = MADDPostProcessor(LogisticRegression())
@@ -344,6 +347,7 @@ def test_the_true_label_is_no_stratum(people):
     assert len(model.predict(X, sensitive_features=sex)) == len(y)
 
 
+@pytest.mark.slow
 def test_a_group_of_weight_zero_is_absent(people):
     X, y, sex = people
     groups = np.array(sex, dtype=object)

@@ -39,6 +39,7 @@ def model(people, plain):
 MISSING = [None, np.nan, pd.NA]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("missing", MISSING)
 def test_pooled_answers_a_missing_group(people, plain, model, missing):
     X, y = people

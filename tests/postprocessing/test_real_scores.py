@@ -46,6 +46,7 @@ def real_rows(draw):
     return np.repeat(scores, 9), np.repeat(codes, 9)
 
 
+@pytest.mark.slow
 @given(real_rows(), AMOUNTS, st.lists(st.floats(-1e100, 1e100), min_size=2))
 def test_increasing_within_each_group_and_slope_1_beyond(rows, amount, more):
     scores, groups = rows

@@ -110,6 +110,24 @@ def test_zero_one_loss_without_remapping(rows, threshold):
             assert loss == pytest.approx(errors.mean(), abs=1e-12)
 
 
+@pytest.mark.parametrize("ties", ["mid", "random"])
+def test_zero_one_loss_counts_rows_that_no_cdf_was_learnt_from(ties):
+    generator = np.random.default_rng(0)
+    groups = np.arange(60) % 2
+    scores = generator.beta(2 + groups, 3)
+    y = (generator.random(60) < scores).astype(int)
+    learnt = encode_groups(np.where(np.arange(60) % 3 == 0, "a", None), missing="drop")
+    rows = replace(scored_rows(y, scores, encode_groups(groups)), strata=learnt)
+    among = {"sensitive_features": groups, "control_features": learnt}
+    levels = np.linspace(0, 1, 11)
+    losses = losses_at(rows, levels, ties=ties)["accuracy_loss"]
+    for level, loss in zip(levels, losses, strict=True):
+        repairer = ScoreRepairer(level, ties=ties, random_state=0)
+        moved = repairer.fit_transform(scores, **among)
+        assert loss == pytest.approx(np.mean((moved >= 0.5) != y))
+
+
+@pytest.mark.slow
 def test_zero_one_loss_with_spread_ties_is_the_expected_one():
     generator = np.random.default_rng(0)
     groups = generator.integers(0, 2, 4000)
@@ -287,6 +305,20 @@ def test_rows_held_out_twice_are_no_more_rows():
     )
     # As six rows in place of three, it would be 0.63 of that.
     assert 0.7 < twice / once < 1.1
+
+
+def test_least_sizes_of_groups_are_not_those_of_folds():
+    y, scores, groups = make_biased_scores(600, random_state=0)
+    model = MADDPostProcessor(FrozenEstimator(Identity().fit(None, y)))
+    expected, error = (
+        model.fit(
+            scores[:, None],
+            y,
+            sensitive_features=encode_groups(groups, min_group_size=n),
+        ).standard_error_
+        for n in (1, 200)
+    )
+    assert error == expected > 0
 
 
 def test_parts_without_a_group_or_a_class_do_not_count():

@@ -30,6 +30,7 @@ def fitted_repairers(draw):
     return repairer.fit(scores, sensitive_features=groups, sample_weight=weights)
 
 
+@pytest.mark.slow
 @given(fitted_repairers())
 def test_any_map_as_a_table_is_transform(repairer):
     table = repairer.to_frame()

@@ -79,6 +79,7 @@ def fit_map(rows, q, performance="average_precision"):
     return fit_maps(rows, q, performance)[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_groups", [2, 3])
 def test_map_closes_the_gap_on_new_rows(n_groups):
     new, new_q = make_rows(6000, n_groups, seed=1)
@@ -129,6 +130,7 @@ def test_scores_near_zero_keep_their_order():
         assert large[0] < 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("performance", ["average_precision", "r2"])
 @pytest.mark.promise("No decisions with the same gap cost less, at true probabilities")
 def test_no_decisions_with_the_same_gap_cost_less(performance):
@@ -206,6 +208,7 @@ def test_calibration():
     assert_allclose(Calibration.fit(steep, False)(steep.y_pred), rows.y_pred, atol=0.02)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("performance", ["average_precision", "r2"])
 def test_weights_count_rows_in_any_order(performance):
     rows, q = make_rows(200)
@@ -274,14 +277,15 @@ def test_path_is_measured_on_held_out_rows():
     whole, maps = fit_maps(rows, q, "average_precision")
     table = path_table(maps, rows, q, whole.strengths, "average_precision")
     for row, strength in enumerate(table["strength"]):
-        scores = held_out_scores(maps, rows, q, strength)
+        (scores,) = held_out_scores(maps, rows, q, [strength])
         assert_allclose(-table["mean_test_neg_mcdp"][row], gap_of(rows, scores))
         precision = average_precision_score(rows.y_true, scores)
         assert_allclose(table["mean_test_average_precision"][row], precision)
         part = rows.fold == 3
         gap = gap_of(rows[part], scores[part])
         assert_allclose(-table["split3_test_neg_mcdp"][row], gap)
-    assert_allclose(held_out_scores(maps, rows, q, 0.0), rows.y_pred)
+    (scores,) = held_out_scores(maps, rows, q, [0.0])
+    assert_allclose(scores, rows.y_pred)
     folds = table.filter(regex=r"split\d_test_neg_mcdp")
     assert folds.shape == (len(table), 5)
     assert_allclose(table["std_test_neg_mcdp"], folds.std(axis=1, ddof=0))
@@ -426,6 +430,7 @@ def test_each_strength_of_the_path_gives_the_model_of_its_figures(n_groups, n_st
             check_member(model, X, row)
 
 
+@pytest.mark.slow
 def test_new_scores_are_averaged_over_folds(fitted):
     model, X, _, _ = fitted
     pairs = zip(model.estimators_, model.group_estimators_, strict=True)
@@ -626,6 +631,7 @@ def rare_people(n_rare, seed=0, n_samples=1500):
     return X, y, groups, rare
 
 
+@pytest.mark.slow
 @pytest.mark.promise("A rare group does not switch mitigation off")
 @pytest.mark.parametrize(
     "n_rare", [1, *(pytest.param(n, marks=pytest.mark.slow) for n in (3, 20))]

@@ -84,6 +84,7 @@ def test_path_and_choice_of_strength(salaries, automatic):
     assert_array_equal(alone.predict(X), chosen.predict(X))
 
 
+@pytest.mark.slow
 def test_no_map_is_fitted_to_noise(salaries):
     X, y, _ = salaries
     coins = np.random.default_rng(0).integers(0, 2, 600)
@@ -107,6 +108,7 @@ def test_a_gap_that_cannot_be_reached_is_warned_of(salaries):
         model.fit(X, y, sensitive_features=sex)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("factor", "shift"), [(1e-3, -7), (1e9, 0)])
 def test_the_unit_of_the_target_does_not_matter(salaries, factor, shift):
     X, y, sex = salaries
@@ -137,6 +139,7 @@ def test_bad_input(salaries):
     assert_allclose(plain.predict(X), LinearRegression().fit(X, y).predict(X))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "unit", [1e-9, pytest.param("sum to one", marks=pytest.mark.slow)]
 )
@@ -154,6 +157,7 @@ def test_the_unit_of_weights_does_not_matter(salaries, unit):
     assert_allclose(found[1], found[0], rtol=1e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["sparse", "text", "frozen"])
 def test_the_default_model_of_the_group_reads_what_the_regressor_reads(salaries, kind):
     X, y, sex = (part[:400] for part in salaries)

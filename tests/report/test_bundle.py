@@ -5,8 +5,6 @@ import hashlib
 import json
 import os
 import pickle
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -140,7 +138,10 @@ def cases(scored):
         "several models": (
             y_true,
             {"plain": y_score, "flat": np.sqrt(y_score)},
-            {"y_pred": {"labels": (y_score > 0.3) * 1}, "sensitive_features": people},
+            {
+                "y_pred": {"labels": (y_score > 0.3) * 1},
+                "sensitive_features": people["race"],
+            },
         ),
         "proxy": (y_true, y_score, {"group_probabilities": y_score.round(1)}),
         "numbers": (salary, predicted, {**real, "control_features": place}),
@@ -164,7 +165,7 @@ def cases(scored):
 def test_every_kind_of_report(index, make_report, scored, schema, tmp_path):
     """It is verified, with small cells and without, and conforms to the schema."""
     y_true, y_score, options = [*cases(scored).values()][index]
-    report = make_report(y_true, y_score, **options)
+    report = make_report(y_true, y_score, **{"metrics": None} | options)
     found, summary = round_trip(report, tmp_path / "all")
     assert found.problems == ()
     assert_same(report.summary, summary)
@@ -196,76 +197,6 @@ def test_rows_that_an_engine_counts_are_verified(make_scored_people, tmp_path):
     assert_same(report.summary, summary)
 
 
-@pytest.mark.slow
-def test_same_rows_give_the_same_bytes(light, files, tmp_path):
-    light.to_bundle(tmp_path, date="2026-01-31", source="rows.csv", sha256=SHA)
-    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == files
-    light.to_bundle(tmp_path)  # an old bundle is replaced
-    assert verify_bundle(tmp_path).ok
-    assert "2026" not in (tmp_path / "call.json").read_text()
-
-
-_PROGRAM = """
-import sys
-import numpy as np
-import pandas as pd
-from skfair.report import FairnessReport
-
-rng = np.random.default_rng(0)
-n = 800
-people = pd.DataFrame({
-    "sex": rng.choice(["F", "M", "Ä"], n),
-    "race": rng.choice([*"abc"], n),
-    "born": pd.to_datetime(rng.choice(["1990-01-01", "2000-01-01"], n)),
-})
-y_score = np.clip(rng.beta(2, 3, n) + 0.1 * (people["sex"] == "M"), 0, 1)
-y_true = (rng.random(n) < y_score).astype(int)
-for kind, options in (
-    ("scores", {"control_features": people["race"], "impact_ratios": True}),
-    ("weights", {"sample_weight": rng.random(n)}),
-    ("numbers", {"scale": "real"}),
-):
-    report = FairnessReport.from_predictions(
-        y_true,
-        y_score,
-        sensitive_features=people[["sex", "born"]],
-        n_permutations=59,
-        n_resamples=9,
-        random_state=0,
-        **options,
-    )
-    report.to_bundle(f"{sys.argv[1]}-{kind}", date="2026-01-31", source="rows.csv")
-"""
-
-
-@pytest.mark.slow
-def test_bytes_depend_on_no_hash_seed_place_time_or_threads(tmp_path):
-    environments = {
-        "one": {"PYTHONHASHSEED": "1", "TZ": "UTC", "LC_ALL": "C"},
-        "two": {"PYTHONHASHSEED": "2", "TZ": "Asia/Tokyo", "LC_ALL": "de_DE.UTF-8"},
-    }
-    written = []
-    for name, variables in environments.items():
-        folder = tmp_path / name
-        folder.mkdir()
-        threads = dict.fromkeys(_THREADS, str(len(written) + 1))
-        subprocess.run(
-            [sys.executable, "-W", "ignore", "-c", _PROGRAM, "filed"],
-            cwd=folder,
-            env={**os.environ, **variables, **threads},
-            check=True,
-        )
-        files = folder.rglob("*.*")
-        written.append({str(p.relative_to(folder)): p.read_bytes() for p in files})
-    assert len(written[0]) == 3 * 5
-    assert written[0] == written[1]
-    for folder in (tmp_path / "two").iterdir():
-        assert verify_bundle(folder).ok
-
-
-_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-
-
 def mutate(text, rng):
     """Change a digit, a letter, or the order of two parts of a text."""
     at = int(rng.integers(len(text)))
@@ -284,9 +215,9 @@ def mutate(text, rng):
 
 
 @pytest.mark.parametrize(
-    "n", [25, pytest.param(500, marks=pytest.mark.slow)], ids=["few", "many"]
+    "n", [10, pytest.param(200, marks=pytest.mark.slow)], ids=["few", "many"]
 )
-def test_500_mutations_are_found(n, files, verify):
+def test_mutations_are_found(n, files, verify):
     assert_mutations_are_found(files, verify, n)
 
 
@@ -353,8 +284,9 @@ def test_a_forged_number_is_found_though_its_hash_is_forged(files, verify):
 
 @pytest.mark.slow
 @pytest.mark.promise("Every forged number of a bundle is found")
-def test_500_forged_numbers_are_found(files, verify):
-    assert_forgeries_are_found(files, verify, 500)
+def test_forged_numbers_are_found(files, verify):
+    # Were 2 % of all numbers believed, one of them would be among these in 95 %.
+    assert_forgeries_are_found(files, verify, 150)
 
 
 @pytest.mark.slow
@@ -428,6 +360,7 @@ def test_links_are_refused(files, verify, light, tmp_path, tmp_path_factory):
         light.to_bundle(tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.promise("With `min_cell` no count of a bundle is smaller")
 def test_no_count_is_below_min_cell(light, tmp_path):
     found, summary = round_trip(light, tmp_path / "new", min_cell=10)
@@ -443,34 +376,6 @@ def test_no_count_is_below_min_cell(light, tmp_path):
     with pytest.raises(ValueError, match="min_cell is 100000"):
         light.to_bundle(tmp_path / "other", min_cell=100_000)
     assert not (tmp_path / "other").exists()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(2))
-def test_min_cell_holds_for_any_scores(seed, make_report, tmp_path):
-    rng = np.random.default_rng(seed)
-    n = 400
-    y_true, group = rng.integers(0, 2, n), rng.choice(list("aaab"), n)
-    decided = rng.integers(0, 2, n)
-    report = make_report(
-        y_true,
-        rng.beta(0.3, 2, n),
-        y_pred=decided,
-        sensitive_features=group,
-        metrics=["mcdp"],
-    )
-    k = int(rng.integers(2, 25))
-    round_trip(report, tmp_path / "new", min_cell=k)
-    data = json.loads((tmp_path / "new" / "statistics.json").read_text())
-    model = data["models"][0]
-    assert min(model["n"]) >= k
-    # Intervals of a cell keep their rows.
-    cells = pd.DataFrame({name: model[name] for name in ("y_true", "y_pred", "n")})
-    cells["group"] = model["attributes"][0]["codes"]
-    codes = np.unique(group, return_inverse=True)[1]
-    for (true, predicted, code), n in cells.groupby(["y_true", "y_pred", "group"]).n:
-        rows = (codes == code) & (y_true == true) & (decided == predicted)
-        assert n.sum() == rows.sum()
 
 
 def cells_of(folder):
@@ -566,6 +471,7 @@ def test_any_weights_are_added_up(make_report, scored, tmp_path, monkeypatch):
     np.testing.assert_allclose(before, after, rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_models_that_differ_in_few_rows_are_counted_without_them(
     make_report, scored, tmp_path
 ):

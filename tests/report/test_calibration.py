@@ -59,6 +59,7 @@ def test_no_zero_is_negative(make_report):
     assert text in measure["finding"]
 
 
+@pytest.mark.slow
 def test_when_there_is_a_row(make_report):
     y_true, scores, groups = people(100)
     who = {"sensitive_features": groups}
@@ -77,6 +78,7 @@ def test_when_there_is_a_row(make_report):
         make_report(None, scores, **who, **ALONE)
 
 
+@pytest.mark.slow
 def test_many_groups_have_a_row_if_asked(make_report):
     y_true, scores, groups = people(300, names="abcdefghijkl")
     rows = {"y_true": y_true, "y_score": scores, "sensitive_features": groups}
@@ -90,6 +92,7 @@ def test_many_groups_have_a_row_if_asked(make_report):
     assert "points for everyone" in measure["finding"]
 
 
+@pytest.mark.slow
 def test_the_verdict_names_a_gap_beyond_chance(make_report):
     for power, beyond in (0.6, True), (1, False):
         y_true, scores, groups = people(power=power)

@@ -138,7 +138,7 @@ def test_same_numbers_for_any_number_of_processes(make_report, people, many):
 @pytest.mark.slow
 def test_pvalues_of_joined_weights_hold_their_level():
     small = 0
-    for seed in range(200):
+    for seed in range(100):
         generator = np.random.default_rng(seed)
         group, y_score = generator.integers(0, 2, 200), generator.random(200)
         weights = generator.lognormal(0, 1, 200)
@@ -149,15 +149,16 @@ def test_pvalues_of_joined_weights_hold_their_level():
             weights=weights,
             metrics=["mcdp"],
             n_resamples=1,
-            n_permutations=99,
+            n_permutations=19,
             random_state=seed,
             many_rows=1,
         )
         test = _draws.permute(sample, ["mcdp"], sample.drawn_from("scores"))["mcdp"]
         small += test.pvalue <= 0.05
-    assert 0.01 <= small / 200 <= 0.1  # .05, and three standard errors
+    assert 1 <= small <= 10  # 5, and two standard errors
 
 
+@pytest.mark.slow
 def test_progress(make_report, people, many, capsys, monkeypatch):
     y_true, y_score, group = people
     options = {"sensitive_features": group, "metrics": ["mcdp"]}
@@ -168,7 +169,6 @@ def test_progress(make_report, people, many, capsys, monkeypatch):
     assert "1 of 59 draws" in said
     assert "left" not in said  # of the first seconds nobody can tell
     monkeypatch.setattr(_draws, "_KNOWN_AFTER", 0.0)
-    monkeypatch.setattr(_draws, "_KNOWN_SHARE", 0.0)
     make_report(y_true, y_score, verbose=1, **options, make=many)
     said = capsys.readouterr().err
     assert re.search(r"1 of 59 draws, about \d+ s left", said)
@@ -176,6 +176,7 @@ def test_progress(make_report, people, many, capsys, monkeypatch):
     assert said.endswith("\n")
 
 
+@pytest.mark.slow
 def test_permutations_are_those_that_are_drawn_again(make_report, scored, monkeypatch):
     """Whether they are kept for all attributes and models or not."""
     y_true, y_score, people = scored
@@ -185,6 +186,7 @@ def test_permutations_are_those_that_are_drawn_again(make_report, scored, monkey
     assert make_report(y_true, y_score, **options).summary == kept
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weights", [None, np.arange(400) % 3 * 1.5])
 def test_resamples_are_those_of_the_bootstrap(people, weights):
     """Rows of weight zero are not drawn."""

@@ -39,6 +39,7 @@ def measure_of(report, key=KEY):
     return next(measure for measure in measures if measure["key"] == key)
 
 
+@pytest.mark.slow
 @FEW
 @given(
     seed=st.integers(0, 10_000),

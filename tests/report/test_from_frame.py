@@ -81,9 +81,8 @@ def test_few_rows_are_read(weight):
 @pytest.mark.parametrize(
     ("weight", "left_out"),
     [
-        (None, ["madd", "dcp"]),
-        pytest.param(None, [], marks=pytest.mark.slow),
-        pytest.param("weight", [], marks=pytest.mark.slow),
+        (None, []),
+        ("weight", ["madd", "dcp"]),
     ],
 )
 @pytest.mark.promise("Rows that stay on their engine give the report of the rows")
@@ -278,10 +277,9 @@ def of_rows_in(data, control, *, weight=None, **options):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("weight", WEIGHTS)
 @pytest.mark.parametrize(
-    "control",
-    ["two columns", *(pytest.param(c, marks=pytest.mark.slow) for c in STRATA)],
+    ("control", "weight"),
+    [("one column", "weight"), ("two columns", None), ("true label", None)],
 )
 def test_strata_of_counted_rows_are_those_of_the_rows(few, control, weight):
     """Groups that are small in a stratum, and a stratum of one group, among them."""

@@ -224,6 +224,7 @@ def test_hostile_texts_are_inert(make_report, hostile_root):
     assert not any("\\frac" in text and "$" not in text for text in drawn)
 
 
+@pytest.mark.slow
 @pytest.mark.promise("The same rows and seed give the same page")
 def test_same_seed_same_bytes(make_small_report, small_page):
     assert make_small_report().to_html() == small_page
@@ -237,6 +238,7 @@ def test_written_file(small_report, small_page, page, tmp_path):
     assert len(page.encode("utf-8")) < 1_000_000
 
 
+@pytest.mark.slow
 def test_frame_for_notebooks_isolates_the_page(small_report, small_page):
     markup = small_report._repr_html_()
     fragment = html5lib.HTMLParser(strict=True).parseFragment(markup)
@@ -278,7 +280,7 @@ def test_three_hundred_groups_show_the_tail_and_fold_the_rest(make_report):
     "kind",
     [
         "one group",
-        "no labels",
+        pytest.param("no labels", marks=pytest.mark.slow),
         pytest.param("no group", marks=pytest.mark.slow),
         pytest.param("three classes", marks=pytest.mark.slow),
     ],
@@ -336,6 +338,7 @@ def test_missing_extra_is_named(report, monkeypatch):
         report.to_html()
 
 
+@pytest.mark.slow
 def test_drawing_leaves_matplotlib_alone(small_report):
     import matplotlib
     import matplotlib.pyplot as plt

@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose
 from scipy.stats import binomtest
 
 from skfair.report import FairnessReport
-from skfair.report._inputs import Audit, Model, Options
+from skfair.report._inputs import Audit, Model, Options, rows_of
 from skfair.report._performance import _influences, performance, performances
 
 SHARES = ["demographic_parity_difference", "mcdp"]
@@ -27,7 +27,7 @@ def audit_of(rng, n_rows, weights=None, scale="probability"):
         for name, one in zip("ab", scores, strict=True)
     )
     options = Options(random_state=0, scale=scale, confidence_level=0.9)
-    return Audit(models, (), true, (0, 1), weights, options)
+    return Audit(models, (), rows_of(true, n_rows, (0, 1), weights), options)
 
 
 @pytest.mark.parametrize("scale", ["probability", "rank", "real"])
@@ -43,9 +43,8 @@ def test_influences_are_derivatives_by_the_weight_of_each_row(scale):
         moved = {}
         for step in (-1e-5, 1e-5):
             near = weights + step * (np.arange(40) == row)
-            one = audit_of(np.random.default_rng(0), 40, near, scale)
             moved[step] = performance(
-                Audit(audit.models, (), audit.y_true, (0, 1), near, one.options), model
+                replace(audit, rows=rows_of(audit.y_true, 40, (0, 1), near)), model
             )
         for name, influence in found.items():
             slope = (moved[1e-5][name] - moved[-1e-5][name]) / 2e-5
@@ -98,7 +97,7 @@ def test_intervals_of_performances_and_their_differences_keep_their_level():
     many = audit_of(rng, 1_000_000)
     truth, of_first = (performance(many, model) for model in many.models[::-1])
     missed, apart = dict.fromkeys(truth, 0), {}
-    for _ in range(300):
+    for _ in range(150):
         audit = audit_of(rng, 400)
         found, beside = performances(audit)[1]
         for name, value in truth.items():
@@ -109,14 +108,14 @@ def test_intervals_of_performances_and_their_differences_keep_their_level():
             difference = truth[name] - of_first[name]
             outside = not one["lower"] <= difference <= one["upper"]
             apart[name] = apart.get(name, 0) + outside
-    # 30 are expected of each; so many by chance in one of 200.
+    # 15 are expected of each; so many by chance in one of 200.
     del missed["calibration_error"]  # of other bins
-    assert max(missed.values()) <= 44, missed
-    assert max(apart.values()) <= 44, apart
-    assert min(missed.values()) >= 15, missed
+    assert max(missed.values()) <= 25, missed
+    assert max(apart.values()) <= 25, apart
+    assert min(missed.values()) >= 6, missed
     # One more row may move an average precision by more than its noise.
-    assert min(apart[name] for name in ("accuracy", "score_excess")) >= 15, apart
-    assert min(apart.values()) >= 4, apart
+    assert min(apart[name] for name in ("accuracy", "score_excess")) >= 6, apart
+    assert min(apart.values()) >= 1, apart
 
 
 @pytest.mark.parametrize("weight", [1.0, 1e-9])
@@ -133,6 +132,7 @@ def test_two_identical_models_may_differ_in_other_rows(weight):
         assert found["lower"] < 0 < found["upper"]
 
 
+@pytest.mark.slow
 def test_rows_are_paired(make_report, scored):
     """Intervals of differences are shorter than those of models with other mistakes."""
     y_true, y_score, people = scored

@@ -126,6 +126,7 @@ def test_sentences_are_in_the_unit(weighted):
     assert str(weighted).startswith("FairnessReport(195 rows)\nmodel: Predictions and")
 
 
+@pytest.mark.slow
 def test_regressors(people, make_report):
     salary, predicted, sex, _, _ = people
     X = pd.DataFrame({"predicted": predicted, "male": sex == "M"})
@@ -190,6 +191,7 @@ def test_pages(people, make_report):
     assert "R²" in text
 
 
+@pytest.mark.slow
 def test_equal_predictions_and_few_rows(make_report):
     pytest.importorskip("jinja2")
     pytest.importorskip("matplotlib")
@@ -263,6 +265,7 @@ def test_command_line(people, tmp_path, capsys):
     assert "--threshold must be left at its default" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unit", [2.0**-60, 2.0**60])
 def test_p_values_are_the_same_in_every_unit(make_report, people, unit):
     salary, predicted, sex, office, _ = people

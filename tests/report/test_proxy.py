@@ -51,6 +51,7 @@ def by_proxy(make_report, rows):
     )
 
 
+@pytest.mark.slow
 def test_numbers_are_those_of_proxy_bounds(by_proxy, rows):
     y_true, y_score, street, _ = rows
     decisions = (y_score >= 0.5).astype(int)
@@ -84,6 +85,7 @@ def page(by_proxy):
     return by_proxy.to_html()
 
 
+@pytest.mark.slow
 def test_the_page_prints_the_call_that_recomputes_each_bound(page, by_proxy, rows):
     """From counts by cell, and nothing else."""
     y_true, y_score, street, _ = rows
@@ -159,6 +161,7 @@ def test_the_lead_says_what_is_certain_and_what_cannot_be_told(
     assert text in repr(report)
 
 
+@pytest.mark.slow
 def test_known_groups_and_a_proxy_are_reported_side_by_side(make_report, rows):
     """Weights, ranks, and rows of like probability in place of cells."""
     y_true, y_score, street, weights = rows
@@ -241,6 +244,7 @@ def test_columns_of_an_estimator_are_the_proxy(rows):
     assert report.to_frame("proxy")["upper"].iloc[-1] == pytest.approx(expected.upper)
 
 
+@pytest.mark.slow
 def test_rows_that_are_alone_in_a_cell_are_counted(make_report):
     cells = np.minimum(np.arange(100), 20)
     given = {"group_probabilities": dict.fromkeys(range(21), 0.4), "cells": cells}

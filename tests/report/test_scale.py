@@ -104,6 +104,7 @@ def test_decisions_are_those_of_the_upper_ranks(decided, make_report):
     assert report.to_frame()["value"].iloc[0] == pytest.approx(expected)
 
 
+@pytest.mark.slow
 def test_ranks_decide_nothing_unless_it_is_said_how(make_report, decided, tmp_path):
     y_true, values, groups, _ = decided
     given = {"sensitive_features": groups, "impact_ratios": True, **RANK}
@@ -169,6 +170,7 @@ def test_bad_arguments(change, message):
         )
 
 
+@pytest.mark.slow
 def test_estimators(make_report):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(120, 2))

@@ -72,6 +72,7 @@ def test_numbers_are_those_of_the_metrics(within, rows, key):
     assert found["null_mean"] == pytest.approx(chance, abs=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scale", ["probability", "rank"])
 def test_groups_left_out_of_a_stratum_are_permuted(make_report, scale):
     """Other rows are of the small group of a stratum in each permutation."""
@@ -114,6 +115,7 @@ def test_page_and_markdown_have_the_table(within):
     assert "within each department, of which there are 3, with 600 rows" in text
 
 
+@pytest.mark.slow
 def test_what_is_left_out_is_named(make_report, rows):
     y_true, y_score, sex, departments = rows
     strata = departments.where(np.arange(len(departments)) > 5, "few")

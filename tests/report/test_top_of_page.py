@@ -82,6 +82,7 @@ def test_missing_groups_come_last_and_make_no_headline(make_report, scored):
     assert "people whose group is missing" in point["text"]
 
 
+@pytest.mark.slow
 def test_rows_left_out_stand_first_under_read_with_care(make_report, scored):
     y_true, y_score, people = scored
     sex = people["sex"].astype(object).where(people.index > 40, None)

@@ -77,6 +77,7 @@ def test_labels_are_data_on_the_page(rows, results):
         assert part["rows"][0][1] in page
 
 
+@pytest.mark.slow
 def test_undefined_gaps_are_dashes(rows, results):
     given = {"sensitive_features": np.zeros(400), "random_state": 0}
     with pytest.warns(UserWarning, match="undefined"):

@@ -54,6 +54,7 @@ def test_simulated_groups_have_the_cvar_fairness_asked_for():
             assert value == pytest.approx(0.3, abs=0.05)
 
 
+@pytest.mark.slow
 def test_estimates_are_centred():
     generator = np.random.default_rng(0)
     for plan in (("weighted", 2 / 3), ("weighted", 1.0), ("attribute_specific", None)):
@@ -109,6 +110,7 @@ def test_attribute_specific_sampling_needs_no_more_rows_for_more_groups():
     )
 
 
+@pytest.mark.slow
 def test_rate_of_weighted_sampling_is_equation_39():
     result = required_sample_size(uniform(256), method="weighted", **EASY)
     assert result.rate == pytest.approx(16 / (0.45**2 * 0.5) + 1 / (0.45**4 * 0.25))
@@ -132,6 +134,7 @@ def test_rate_and_rows_of_other_exponents():
     assert (best.exponent, population.exponent) == (2 / 3, 1)
 
 
+@pytest.mark.slow
 def test_no_test_of_the_largest_gap_needs_fewer_rows():
     """Equation 66 with an error of .01, which CVaR fairness gets below."""
     options = {**EASY, "level": 0.01, "power": 0.99, "n_simulations": 60}
@@ -143,6 +146,7 @@ def test_no_test_of_the_largest_gap_needs_fewer_rows():
     assert math.isnan(unequal.max_gap_bound)
 
 
+@pytest.mark.slow
 def test_more_power_needs_more_rows_and_the_seed_decides():
     options = {**EASY, "method": "weighted"}
     low = required_sample_size(uniform(64), power=0.6, **options)

@@ -67,15 +67,6 @@ def test_shares():
     assert statistic.matrices.dtype == np.int64
 
 
-def test_from_matrices():
-    y_true, y_pred, groups = [0, 1, 1, 0], [0, 1, 0, 0], ["a", "a", "b", "b"]
-    expected = GroupedConfusion.from_predictions(
-        y_true, y_pred, sensitive_features=groups
-    )
-    statistic = GroupedConfusion.from_matrices(expected.matrices, labels=["a", "b"])
-    assert content(statistic) == content(expected)
-
-
 @pytest.mark.parametrize("container", [list, np.array, pd.Series, pd.Categorical])
 def test_containers_of_labels(container):
     labels = ["x", "y", "x"]
@@ -145,28 +136,6 @@ def test_numbers_are_labels_of_one_kind(data):
     right = np.trace(statistic.matrices[0])
     assert right == len(codes)
     assert np.trace((statistic + statistic).matrices[0]) == 2 * len(codes)
-
-
-@pytest.mark.parametrize(
-    ("matrices", "options", "message"),
-    [
-        (np.ones((2, 2)), {}, "got shape"),
-        (np.ones((1, 2, 3)), {}, "got shape"),
-        ([[["a"]]], {}, "must be numbers"),
-        ([[[-1]]], {}, "non-negative, got -1"),
-        ([[[1.0]]], {"labels": ["a", "b"]}, "labels must be 1 distinct"),
-        (np.ones((1, 2, 2)), {"classes": ["a", "a"]}, "classes must be 2 distinct"),
-    ],
-)
-def test_invalid_matrices(matrices, options, message):
-    with pytest.raises(ValueError, match=message):
-        GroupedConfusion.from_matrices(matrices, **options)
-
-
-@pytest.mark.parametrize("labels", ["ab", 2])
-def test_labels_of_matrices_are_a_list(labels):
-    with pytest.raises(TypeError, match="labels must be a list of labels, got"):
-        GroupedConfusion.from_matrices(np.ones((2, 2, 2)), labels=labels)
 
 
 @pytest.mark.parametrize("y_pred", [[0, 1, 1, 0], [0, 0, 0, 0]])

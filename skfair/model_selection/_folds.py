@@ -1,14 +1,15 @@
-"""Folds that each contain their share of every group and class."""
+"""Parts of the rows: folds with their share of every group, and fits to some rows."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, ClassVar
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.random import RandomState
 from numpy.typing import ArrayLike, NDArray
-from sklearn.model_selection import BaseCrossValidator
+from sklearn.base import clone
+from sklearn.model_selection import BaseCrossValidator, train_test_split
 from sklearn.utils import (
     assert_all_finite,
     check_consistent_length,
@@ -16,8 +17,9 @@ from sklearn.utils import (
     column_or_1d,
 )
 from sklearn.utils.multiclass import type_of_target
+from sklearn.utils.parallel import Parallel, delayed
 
-from skfair._cross_fit import Split
+from skfair._rows import Rows, take_rows
 from skfair._utils._arrays import Integers
 from skfair._utils._text import listed
 from skfair._utils._validation import (
@@ -28,6 +30,9 @@ from skfair._utils._validation import (
 )
 from skfair._utils._warnings import warn_user
 from skfair.groups import Codes, Groups, Selector, resolve_groups
+
+#: Training and test rows, as positions or as masks.
+Split: TypeAlias = tuple[NDArray[Any], NDArray[Any]]
 
 
 class GroupStratifiedKFold(BaseCrossValidator):  # type: ignore[misc]
@@ -283,3 +288,118 @@ def assign_folds(
         for counts in (in_all, in_group, of_class):
             counts += assigned
     return folds
+
+
+def params_of_rows(
+    params: dict[str, Any], rows: Integers, n_samples: int
+) -> dict[str, Any]:
+    """Take some rows of the fit parameters that have one entry for each row."""
+    return {
+        name: take_rows(value, rows) if _is_by_row(value, n_samples) else value
+        for name, value in params.items()
+    }
+
+
+def _is_by_row(value: Any, n_samples: int) -> bool:
+    """Whether a fit parameter has one entry for each of n_samples rows."""
+    if isinstance(value, (str, bytes, dict)):
+        return False
+    if hasattr(value, "shape"):
+        return len(value.shape) > 0 and value.shape[0] == n_samples
+    return hasattr(value, "__len__") and len(value) == n_samples
+
+
+def fit_to_rows(
+    estimator: Any, X: Any, y: NDArray[Any], rows: Integers, fit_params: dict[str, Any]
+) -> Any:
+    """Fit an estimator to some rows."""
+    params = params_of_rows(fit_params, rows, len(y))
+    return estimator.fit(take_rows(X, rows), y[rows], **params)
+
+
+def cross_fit(
+    estimator: Any,
+    X: Any,
+    y: NDArray[Any],
+    splits: Iterable[Split],
+    fit_params: dict[str, Any],
+    held_out: Callable[[Any, Any, Integers], Any],
+    done: Callable[[str], None] = lambda name: None,
+    **parallel: Any,
+) -> list[Any]:
+    """Fit a clone to the training rows of each split, and use it on the others.
+
+    Of each split, return what `held_out` returns for the fitted clone, the features of
+    the rows left out, and the positions of these rows. `done` is called after each.
+    Keywords are those of `Parallel`.
+    """
+    splits = list(splits)
+    if not splits:
+        raise ValueError(
+            "cv must have at least one split, got none. A generator of splits is "
+            "empty after its first use: pass list(splits)."
+        )
+    positions = np.arange(len(y))  # splits may be masks
+    jobs = (
+        delayed(_fit_split)(
+            clone(estimator),
+            X,
+            y,
+            positions[train],
+            positions[test],
+            fit_params,
+            held_out,
+        )
+        for train, test in splits
+    )
+    results = []
+    for result in Parallel(return_as="generator", **parallel)(jobs):
+        results.append(result)
+        done("fold")
+    return results
+
+
+def _fit_split(
+    estimator: Any,
+    X: Any,
+    y: NDArray[Any],
+    train: Integers,
+    test: Integers,
+    fit_params: dict[str, Any],
+    held_out: Callable[[Any, Any, Integers], Any],
+) -> Any:
+    """Fit an estimator to the training rows, and use it on the test rows."""
+    fitted = fit_to_rows(estimator, X, y, train, fit_params)
+    return held_out(fitted, take_rows(X, test), test)
+
+
+def hold_out(
+    rows: Rows,
+    validation_fraction: float,
+    rng: np.random.RandomState,
+    name: str = "validation_fraction",
+) -> tuple[Integers, Integers]:
+    """Draw positions of rows with weight, those to train on and those to hold out.
+
+    The draw is stratified by class, and also by group (within strata, if there are any)
+    where each of these cells has two rows and each part has room for a row of every
+    cell. Errors call the share by its `name`.
+    """
+    weighted = np.flatnonzero(rows.weights)
+    cells = rows.cells[weighted]
+    y = rows.y_true[weighted]
+    n_samples = len(weighted)
+    n_held_out = int(np.ceil(validation_fraction * n_samples))
+    smaller_part = min(n_held_out, n_samples - n_held_out)
+    for kinds in (2 * cells + y, y):
+        _, sizes = np.unique(kinds, return_counts=True)
+        if sizes.min() >= 2 and len(sizes) <= smaller_part:
+            train, held_out = train_test_split(
+                weighted, test_size=n_held_out, stratify=kinds, random_state=rng
+            )
+            return train, held_out
+    raise ValueError(
+        f"{name}={validation_fraction!r} of {n_samples} rows leaves too "
+        "few rows to train on or to hold out, expected at least two rows of each "
+        "class, and at least one of each class in both parts."
+    )

@@ -21,7 +21,7 @@ from skfair.datasets import make_biased_classification
 from skfair.groups import encode_groups
 from skfair.metrics import get_fairness_scorer
 from skfair.model_selection import GroupStratifiedKFold
-from skfair.model_selection._group_stratified_k_fold import assign_folds
+from skfair.model_selection._folds import assign_folds
 
 
 def spread(folds, chosen, n_folds):
@@ -256,6 +256,7 @@ def test_in_searches_by_column_and_by_groups(biased):
     assert_array_equal(by_groups, by_column)
 
 
+@pytest.mark.slow
 def test_metadata_routing_asks_for_groups_by_default(biased):
     X, y = biased
     scorer = get_fairness_scorer("neg_mcdp", sensitive_features="sex")

@@ -371,7 +371,7 @@ def _evaluated(stratum: Stratum, rows: Rows, evaluate: Callable[..., Any]) -> St
     """Evaluate a metric, which knows no strata, in one, and collect reasons."""
     part = rows[stratum.rows]
     weights = {} if part.weight is None else {"sample_weight": part.weight}
-    with collected_reasons() as reasons, rows_are_not_warned_of():
+    with collected_reasons() as reasons:
         result = evaluate(
             part.y_true, part.y_pred, sensitive_features=stratum.groups, **weights
         )

@@ -9,7 +9,7 @@ from skfair.metrics import dcp_bounds, min_dcp_bounds
 from skfair.metrics._min_dcp import Frequencies, MergedSearch, knapsack
 
 # Each example takes long.
-few_examples = settings(max_examples=settings.default.max_examples // 5)
+few_examples = settings(max_examples=settings.default.max_examples // 2)
 seeds = st.integers(0, 10_000)
 
 

@@ -712,6 +712,9 @@ def _in_bins(
     They are shares of the group where they are no integers.
     """
     dtype = _dtype(statistic)
+    n_kept = statistic.n_groups + 1 if statistic.n_groups < _MAX_KEPT else 0
+    # Memory that is asked for once: it takes longer than the sums.
+    at_edges, *kept = np.empty((1 + n_kept, len(edges[1])), dtype)
 
     @lru_cache(maxsize=_MAX_KEPT)
     def in_bins(group: int | None) -> NDArray[Any]:
@@ -722,7 +725,8 @@ def _in_bins(
         if dtype is float:
             # By the last height, not by the total, it ends at 1 without rounding.
             heights = heights / heights[-1]
-        return bin_changes(scores, heights, edges)
+        out = kept[-1 if group is None else group] if kept else None
+        return bin_changes(scores, heights, edges, at_edges, out)
 
     return in_bins
 
@@ -754,11 +758,18 @@ def histogram_distances(gap: Gap, edges: Edges) -> Floats:
     return bin_distances(bin_changes(gap.scores, heights, edges), edges, gap.scale)
 
 
-def bin_changes(scores: Floats, sums: NDArray[Any], edges: Edges) -> NDArray[Any]:
+def bin_changes(
+    scores: Floats,
+    sums: NDArray[Any],
+    edges: Edges,
+    at_edges: NDArray[Any] | None = None,
+    out: NDArray[Any] | None = None,
+) -> NDArray[Any]:
     """Change of running sums in the bin after each edge; 0 after the last edges.
 
     `sums` has one entry more than the sorted `scores`: the sum before the first score,
-    and the sum after each score.
+    and the sum after each score. Memory for the sums at the edges, and for the result,
+    may be given.
     """
     distinct, places, starts = edges
     # Bins are closed on the left: an edge counts what lies strictly below it.
@@ -768,8 +779,8 @@ def bin_changes(scores: Floats, sums: NDArray[Any], edges: Edges) -> NDArray[Any
         first = np.searchsorted(distinct, scores, side="right")
         lengths = np.diff(first, prepend=0, append=len(distinct))
         of_distinct = np.repeat(sums, lengths)
-    at_edges = of_distinct.take(places, mode="clip")
-    changes = np.empty_like(at_edges)
+    at_edges = of_distinct.take(places, mode="clip", out=at_edges)
+    changes = np.empty_like(at_edges) if out is None else out
     np.subtract(at_edges[1:], at_edges[:-1], out=changes[:-1])
     changes[starts[1:] - 1] = 0
     changes[-1] = 0

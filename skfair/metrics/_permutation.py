@@ -198,7 +198,8 @@ default=None
     Each gap is centred and divided by its mean and standard deviation over all
     permutations, the given order among them. The largest of them orders the
     permutations, and the sum of all where it is the same. A gap that is undefined in a
-    permutation is left out there.
+    permutation is left out there. A group of a few rows that alone differs is found
+    less often than by the largest gap itself, any other group far more often.
 
     The p-value of a pair is the share of permutations in which any standardised gap is
     as large as that of the pair [2]_, exact if no groups differ, else approximate. Of

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from functools import partial
-from itertools import compress, pairwise, repeat
+from itertools import chain, compress, pairwise, repeat
 from numbers import Number
 from typing import Any, Literal
 
@@ -182,7 +182,7 @@ or Groups
     UserWarning
         If labels look alike but are not the same: the number 1 and the text "1", or
         texts that differ in spaces around them, in the encoding of an accent, or, as
-        "1" and "1.0", in how they write a number.
+        "1" and "1.0", in how they write a number. If a label is empty or "nan".
 
     See Also
     --------
@@ -330,20 +330,27 @@ def labels_and_groups(
     return labels, selector, groups
 
 
+#: Texts that containers make of a missing value.
+_LIKE_MISSING = {"", "nan", "NaN", "NaT", "<NA>"}
+
+
 def _encode(data: Any, missing: str, argument: str, bins: Any = None) -> Groups:
     """Encode labels in any container; `argument` names them in messages."""
     names, columns = columns_of(data, argument)
     if bins is not None:
         columns = _into_ranges(names, columns, bins)
-    if len(columns) == 1:
-        codes, labels = encode_column(columns[0], missing, names[0], argument)
-    else:
+    if len(columns) > 1:
         check_no_probabilities(columns, argument)
-        encoded = [
-            encode_column(column, missing, name, argument)
-            for name, column in zip(names, columns, strict=True)
-        ]
-        codes, labels = intersect(encoded, argument)
+    encoded = [
+        encode_column(column, missing, name, argument)
+        for name, column in zip(names, columns, strict=True)
+    ]
+    for text in _LIKE_MISSING.intersection(chain(*(labels for _, labels in encoded))):
+        warn_user(
+            f"{argument} has the label {text!r}, which looks like a missing value: put "
+            "None in its place if it is, and see `missing` of encode_groups."
+        )
+    codes, labels = encoded[0] if len(encoded) == 1 else intersect(encoded, argument)
     return Groups(codes, labels, tuple(filter(None, names)))
 
 

@@ -209,7 +209,7 @@ def test_text_that_is_refused(audit, name):
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:sensitive_features has the labels")
+@pytest.mark.filterwarnings("ignore:sensitive_features has the label")
 @pytest.mark.parametrize("content", COUNTED.values(), ids=COUNTED)
 def test_text_that_is_counted(audit, content):
     numbers = counted(audit, write(content))

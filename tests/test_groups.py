@@ -702,7 +702,7 @@ ALIKE = [
     (1, "1"),
     (2.0, "2"),
     (True, "True"),
-    ("", " "),
+    (".", " ."),
     ("1", "1.0"),
     ("-2.5", "-2.50"),
     (1e16, "10000000000000000"),
@@ -725,6 +725,14 @@ def test_labels_that_look_alike(first, second, container):
         resolve_strata(labels, n_samples=4)
     with pytest.warns(UserWarning, match="look alike"):
         encode_groups(pd.DataFrame({"label": labels, "other": list("aabb")}))
+
+
+@pytest.mark.parametrize("container", [np.array, pd.Series, pd.Categorical])
+@pytest.mark.parametrize("label", ["", "nan", "<NA>"])
+def test_labels_that_look_like_a_missing_value(container, label):
+    expected = f"label '{label}', which looks like a missing value: put None"
+    with pytest.warns(UserWarning, match=expected):
+        assert label in encode_groups(container(["F", "M", label])).labels
 
 
 @pytest.mark.parametrize(("first", "second"), ALIKE)

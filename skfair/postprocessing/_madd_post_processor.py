@@ -254,8 +254,7 @@ class GroupRepairer(MetaMitigator):
             classes = tenths_of(y) if labels is None else y
             folds = assign_folds(classes, held_out.groups.codes, _N_PARTS, None)
             return replace(held_out, fold=folds)
-        self._scales = _scales_of(held_out, "real" if labels is None else "probability")
-        return self._on_common_scale(held_out)
+        return self._put_on_common_scale(held_out)
 
     def _make_repairer(self, **options: Any) -> ScoreRepairer:
         """Return a repair with the parameters that it shares with this estimator."""
@@ -286,15 +285,23 @@ class GroupRepairer(MetaMitigator):
         chosen = fold >= 0
         return (rows, repaired) if chosen.all() else (rows[chosen], repaired[chosen])
 
-    def _on_common_scale(self, rows: Rows) -> Rows:
-        """Return rows that models have scored, on the scale that all models share."""
-        assert self._scales is not None
-        everyone, by_model = self._scales
+    def _put_on_common_scale(self, rows: Rows) -> Rows:
+        """Return rows that models have scored, on the scale that all models share.
+
+        Models of different folds may spread their scores more or less: one map suits
+        them all on the scale of everyone's scores together. A score keeps its height.
+        """
+        scale = "probability" if is_classifier(self) else "real"
+        everyone, by_model = _everyone(rows, scale), []
         scores, draws = np.array(rows.y_pred), self._draws(len(rows))
-        for model, cdf in enumerate(by_model):
+        n_models = len(self.estimators_)
+        for model in range(n_models):
             own = rows.fold == model
+            cdf = _everyone(rows[own], scale, (model + 0.5) / n_models)
             own_draws = None if draws is None else draws[own]
             scores[own] = _rescale(scores[own], cdf, everyone, own_draws)
+            by_model.append(cdf)
+        self._scales = everyone, by_model
         return replace(rows, y_pred=scores)
 
     def _draws(self, n_samples: int) -> Floats | None:
@@ -381,20 +388,6 @@ def _cells_to_repair(rows: Rows) -> NDArray[np.integer]:
     """
     several = rows.strata is not None and len(rows.strata.labels) > 1
     return rows.cells if several else rows.groups.codes
-
-
-def _scales_of(rows: Rows, scale: str) -> tuple[LinearCDF, list[LinearCDF]]:
-    """CDF of everyone's scores by all models, and by the model of each fold.
-
-    Models of different folds may spread their scores more or less: one map suits them
-    all on the scale of everyone's scores together. A score keeps its height.
-    """
-    n_models = int(rows.fold.max()) + 1
-    by_model = [
-        _everyone(rows[rows.fold == k], scale, (k + 0.5) / n_models)
-        for k in range(n_models)
-    ]
-    return _everyone(rows, scale), by_model
 
 
 def _everyone(rows: Rows, scale: str, place: float = 0.5) -> LinearCDF:

@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from skfair._rows import distinct
 from skfair._utils._arrays import Bools, Floats, Integers, quotients
 from skfair._utils._files import write_together
 from skfair._utils._text import visible_text
@@ -271,8 +272,8 @@ def verify_bundle(directory: str | PathLike[str]) -> BundleCheck:
     statistics = data["statistics.json"]
     try:
         audits = _audits_of(statistics, call, claimed)
-        found = _summarize(audits, claimed)
-        differing = [*_differences("summary", found, claimed)]
+        computed = _summarize(audits, claimed)
+        differing = [*_differences("summary", computed, claimed)]
         problems += differing[:_MOST_PROBLEMS]
         if not problems:
             page = render(claimed, call["record"])
@@ -285,12 +286,12 @@ def verify_bundle(directory: str | PathLike[str]) -> BundleCheck:
         problem = f"the numbers cannot be computed again: {text}"
         return BundleCheck((*problems, problem), 0, ())
     stated = dict.fromkeys(_STATED, 0)
-    for kind, part, names in stated_in(found):
+    for kind, part, names in stated_in(computed):
         if kind:
             stated[kind] += _count_numbers([part[name] for name in names])
-    n_verified = _count_numbers(found) - sum(stated.values()) - len(differing)
+    n_verified = _count_numbers(computed) - sum(stated.values()) - len(differing)
     listed = [f"{_STATED[k]} ({n:,} numbers)" for k, n in stated.items() if n]
-    if found.get("why"):
+    if computed.get("why"):
         listed.append(_WHY)
     return BundleCheck(tuple(problems), max(n_verified, 0), (*listed, *_NEVER))
 
@@ -321,15 +322,15 @@ _NEVER = (
 def _read(folder: Path) -> dict[str, bytes]:
     """Read the files of a bundle, which are no links and not too large."""
     names = (*FILES, MANIFEST)
-    found = {path.name: path.lstat() for path in folder.iterdir()}
-    for name in sorted({*found} - {*names}):
+    states = {path.name: path.lstat() for path in folder.iterdir()}
+    for name in sorted({*states} - {*names}):
         raise _RefusedError(f"the bundle has {visible_text(name)!r}, which is no part.")
     for name in names:
-        if name not in found:
+        if name not in states:
             raise _RefusedError(f"the bundle has no {name}.")
-        if not stat.S_ISREG(found[name].st_mode):
+        if not stat.S_ISREG(states[name].st_mode):
             raise _RefusedError(f"{name} must be a file, not a link or a directory.")
-    size = sum(state.st_size for state in found.values())
+    size = sum(state.st_size for state in states.values())
     if size > _MOST_BYTES:
         raise _RefusedError(
             f"the bundle has {size:,} bytes, at most {_MOST_BYTES:,} are."
@@ -364,30 +365,30 @@ def _problems_of_hashes(texts: dict[str, bytes], data: Mapping[str, Any]) -> lis
     return problems
 
 
-def _differences(where: str, found: Any, claimed: Any) -> Iterator[str]:
+def _differences(where: str, own: Any, claimed: Any) -> Iterator[str]:
     """Name what a claimed summary has in another way than the one found."""
-    if isinstance(found, dict) and isinstance(claimed, dict) and [*found] == [*claimed]:
-        for key, value in found.items():
+    if isinstance(own, dict) and isinstance(claimed, dict) and [*own] == [*claimed]:
+        for key, value in own.items():
             yield from _differences(f"{where}.{key}", value, claimed[key])
-    elif isinstance(found, list) and isinstance(claimed, list):
-        if len(found) != len(claimed):
+    elif isinstance(own, list) and isinstance(claimed, list):
+        if len(own) != len(claimed):
             n = len(claimed)
-            yield f"{where} has {n} entries, the statistics give {len(found)}."
+            yield f"{where} has {n} entries, the statistics give {len(own)}."
             return
-        for i, (one, other) in enumerate(zip(found, claimed, strict=True)):
+        for i, (one, other) in enumerate(zip(own, claimed, strict=True)):
             named = one if isinstance(one, dict) else {}
             name = named.get("key", named.get("label", i))
             yield from _differences(f"{where}[{name}]", one, other)
-    elif not _same(found, claimed):
-        texts = (visible_text(str(value), 100) for value in (claimed, found))
+    elif not _same(own, claimed):
+        texts = (visible_text(str(value), 100) for value in (claimed, own))
         yield "{} is {}, the statistics give {}.".format(where, *texts)
 
 
-def _same(found: Any, claimed: Any) -> bool:
+def _same(own: Any, claimed: Any) -> bool:
     """Whether values agree, numbers up to rounding."""
-    if type(found) is float and type(claimed) is float:
-        return math.isclose(found, claimed, rel_tol=_ROUNDING, abs_tol=1e-12)
-    return type(found) is type(claimed) and bool(found == claimed)
+    if type(own) is float and type(claimed) is float:
+        return math.isclose(own, claimed, rel_tol=_ROUNDING, abs_tol=1e-12)
+    return type(own) is type(claimed) and bool(own == claimed)
 
 
 def _words_of(page: str) -> list[str]:
@@ -424,14 +425,11 @@ def to_data(audit: Audit) -> Data:
     (model,) = audit.models
     both: dict[str, Any] = {"y_score": model.y_score, "y_true": audit.y_true}
     numbers = {name: values for name, values in both.items() if values is not None}
-    columns = [codes for codes, _ in _columns(audit)]
-    order = np.lexsort([*columns, *numbers.values()])
-    moved = [np.diff(one[order]) != 0 for one in (*columns, *numbers.values())]
-    first = np.flatnonzero(np.append(True, np.logical_or.reduce(moved)))
-    entries = order[first]
+    columns = [*(codes for codes, _ in _columns(audit)), *numbers.values()]
+    entries, cells = distinct(columns[::-1])
 
     def total(values: NDArray[Any]) -> list[Any]:
-        return list(np.add.reduceat(values[order], first).tolist())
+        return list(np.bincount(cells, values).astype(values.dtype).tolist())
 
     def groups(one: Groups) -> Data:
         labels = [label_to_json(label) for label in one.labels]
@@ -510,13 +508,13 @@ def _column(
     most: float = math.inf,
 ) -> NDArray[Any]:
     """Read a column of a table, or raise ValueError."""
-    found = np.asarray(values)
-    lengths = (len(found),) if n is None else (n,)
-    if found.dtype.kind not in kinds or found.shape != lengths or not len(found):
-        raise ValueError(f"a column must have {n} numbers, got {found.shape}.")
-    if not (np.isfinite(found) & (found >= least) & (found <= most)).all():
+    column = np.asarray(values)
+    lengths = (len(column),) if n is None else (n,)
+    if column.dtype.kind not in kinds or column.shape != lengths or not len(column):
+        raise ValueError(f"a column must have {n} numbers, got {column.shape}.")
+    if not (np.isfinite(column) & (column >= least) & (column <= most)).all():
         raise ValueError(f"a column must have numbers from {least:g} to {most:g}.")
-    return found
+    return column
 
 
 def _columns(audit: Audit) -> list[Column]:
@@ -551,22 +549,22 @@ def without_small_cells(audit: Audit, min_cell: int) -> tuple[Audit, int]:
     if audit.proxy is not None:
         parts.append([(audit.proxy[0].codes, audit.proxy[0].labels)])
     rows = audit.entry_rows
-    kept, before = np.ones(len(rows), dtype=bool), -1
-    while before != kept.sum():
-        before = kept.sum()
+    large, before = np.ones(len(rows), dtype=bool), -1
+    while before != large.sum():
+        before = large.sum()
         for part in parts:
             of_part = intersect(part)[0]
             for classes in _classes_of_two_models(audit):
                 cells = intersect([*part, *classes])[0]
-                sizes = np.bincount(cells, rows * kept)
-                few = kept & (sizes[cells] < min_cell)
-                kept &= ~np.isin(of_part, of_part[few])
-    if not kept.any():
+                sizes = np.bincount(cells, rows * large)
+                few = large & (sizes[cells] < min_cell)
+                large &= ~np.isin(of_part, of_part[few])
+    if not large.any():
         raise ValueError(
             f"min_cell is {min_cell}: each group has fewer rows of some combination of "
             "true label and decisions, so that nothing is left."
         )
-    return _only(audit, kept), int(rows[~kept].sum())
+    return _only(audit, large), int(rows[~large].sum())
 
 
 def _classes_of_two_models(audit: Audit) -> Iterator[list[Column]]:
@@ -575,16 +573,16 @@ def _classes_of_two_models(audit: Audit) -> Iterator[list[Column]]:
         yield [*_labels_of(audit), *decisions]
 
 
-def _only(audit: Audit, kept: Bools) -> Audit:
+def _only(audit: Audit, large: Bools) -> Audit:
     """Audit of some entries, without groups and strata that have lost all rows."""
 
     def of(groups: Groups) -> Groups:
-        lost = set(groups.codes[~kept].tolist()) - set(groups.codes[kept].tolist())
+        lost = set(groups.codes[~large].tolist()) - set(groups.codes[large].tolist())
         return keep_labels(
-            groups[kept], [i not in lost for i in range(len(groups.labels))]
+            groups[large], [i not in lost for i in range(len(groups.labels))]
         )
 
-    rest = audit.at(kept, *(model.at(kept) for model in audit.models))
+    rest = audit.at(large, *(model.at(large) for model in audit.models))
     each = {one.name: of(one.every) for one in audit.single_attributes}
     proxy = audit.proxy
     if proxy is not None:
@@ -636,9 +634,7 @@ def _n_distinct(cells: Integers, scores: Floats, audit: Audit) -> int:
     columns = [cells, scores]
     if audit.of_numbers and audit.y_true is not None:
         columns.append(audit.y_true)
-    order = np.lexsort(columns)
-    moved = [np.diff(column[order]) != 0 for column in columns]
-    return 1 + int(np.count_nonzero(np.logical_or.reduce(moved)))
+    return len(distinct(columns)[0])
 
 
 def _in_intervals(
@@ -705,20 +701,20 @@ def _with_joined_numbers(
     values, weights = np.column_stack(numbers), audit.entry_weights
     spread = np.maximum(np.ptp(values, axis=0), 1e-290)
     digits = (6 - np.floor(np.log10(spread))).astype(int)
-    found, lows, highs = values.copy(), values.copy(), values.copy()
+    joined_numbers, lows, highs = values.copy(), values.copy(), values.copy()
     fewest = max(2 * least, math.ceil(2 * len(cells) / n_entries))
     for part in _parts(values / spread, cells, fewest):
         joined_values = _two_means(values[part], weights[part], len(part) >= 2 * least)
         columns = zip(joined_values.T, digits, strict=True)
-        found[part] = np.column_stack([np.round(x, n) for x, n in columns])
-        both = np.concatenate([values[part], found[part]])
+        joined_numbers[part] = np.column_stack([np.round(x, n) for x, n in columns])
+        both = np.concatenate([values[part], joined_numbers[part]])
         lows[part], highs[part] = both.min(axis=0), both.max(axis=0)
     of_scores, _ = blur_of(audit, lows[:, 0], highs[:, 0])
-    moved = max(_moved(audit, change) for change in (values - found).T)
-    true = None if audit.y_true is None else found[:, 0] - found[:, 1]
+    moved = max(_moved(audit, change) for change in (values - joined_numbers).T)
+    true = None if audit.y_true is None else joined_numbers[:, 0] - joined_numbers[:, 1]
     return replace(
         audit,
-        models=(replace(model, y_score=found[:, 0]),),
+        models=(replace(model, y_score=joined_numbers[:, 0]),),
         rows=replace(audit.rows, y_true=true),
         blur=(audit.blur[0] + of_scores, audit.blur[1] + moved),
     )

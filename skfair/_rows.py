@@ -183,8 +183,8 @@ class Rows:
     def grouped(self) -> Self:
         """Entries that have a group, and stand for somebody."""
         counts = self.groups.codes >= 0
-        if self.n is not None and self.totals is not None:
-            counts &= self.totals > 0
+        if self.n is not None:
+            counts &= (self.n if self.weight is None else self.weight) > 0
         return self if counts.all() else self[counts]
 
     def by_stratum(self) -> Iterator[tuple[Hashable, Integers]]:

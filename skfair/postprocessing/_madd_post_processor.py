@@ -45,7 +45,6 @@ from skfair._utils._progress import reports_tasks
 from skfair._utils._validation import (
     check_choice,
     check_real,
-    check_scores,
     count_rows,
 )
 from skfair._utils._warnings import warn_user
@@ -310,15 +309,18 @@ class GroupRepairer(MetaMitigator):
             return None
         return np.asarray(check_random_state(self.random_state).uniform(size=n_samples))
 
+    def _predict_by_each(self, X: Any) -> list[Floats]:
+        """Plain predictions of each model."""
+        features = self._check_predict_input(X, "estimators_")
+        labels = self.classes_.tolist() if is_classifier(self) else None
+        models = self.estimators_
+        return [label_probabilities(m, features, labels)[:, -1] for m in models]
+
     def _repaired(
-        self,
-        X: Any,
-        predicted: list[Floats],
-        sensitive_features: Any,
-        control_features: Any,
+        self, X: Any, sensitive_features: Any, control_features: Any
     ) -> Floats:
         """Mean of the predictions of the models, each repaired on the common scale."""
-        repairer = self.repairer_
+        repairer, predicted = self.repairer_, self._predict_by_each(X)
         if repairer is None:
             return predicted[0]
         labels = self._groups_to_repair(X, sensitive_features, control_features)
@@ -866,18 +868,8 @@ class MADDPostProcessor(
             If no groups are given, on wrong lengths, and on groups that are missing or
             were absent in `fit`, unless `unknown_groups` is ``"pooled"``.
         """
-        plain = self._predict_by_each(X)
-        scores = self._repaired(X, plain, sensitive_features, control_features)
+        scores = self._repaired(X, sensitive_features, control_features)
         return np.column_stack([1 - scores, scores])
-
-    def _predict_by_each(self, X: Any) -> list[Floats]:
-        """Plain scores of each model."""
-        features = self._check_predict_input(X, "estimators_")
-        labels = self.classes_.tolist()
-        return [
-            check_scores(label_probabilities(model, features, labels)[:, 1], "scores")
-            for model in self.estimators_
-        ]
 
     def predict(
         self, X: Any, *, sensitive_features: Any = None, control_features: Any = None

@@ -27,7 +27,7 @@ from skfair._utils._arrays import Bools, Floats, Integers, quotients
 from skfair._utils._files import write_together
 from skfair._utils._text import visible_text
 from skfair._utils._validation import check_integer, scores_on
-from skfair.groups import Groups, intersect, keep_labels, rows_by_code
+from skfair.groups import Groups, keep_labels, rows_by_code
 from skfair.metrics._inputs import collected_reasons
 from skfair.report._inputs import (
     Audit,
@@ -45,8 +45,8 @@ from skfair.report._summary import stated_in, summarize, versions_of
 from skfair.statistics._statistic import label_to_json, labels_from_json
 
 Data = dict[str, Any]
-#: Codes of entries, and the labels that they stand for.
-Column = tuple[Any, tuple[Any, ...]]
+#: Codes of entries in several columns.
+Columns = list[NDArray[Any]]
 
 #: Format of a bundle: the number changes with its files, or what they hold.
 FORMAT = "skfair.bundle/4"
@@ -425,7 +425,7 @@ def to_data(audit: Audit) -> Data:
     (model,) = audit.models
     both: dict[str, Any] = {"y_score": model.y_score, "y_true": audit.y_true}
     numbers = {name: values for name, values in both.items() if values is not None}
-    columns = [*(codes for codes, _ in _columns(audit)), *numbers.values()]
+    columns = [*_columns(audit), *numbers.values()]
     entries, cells = distinct(columns[::-1])
 
     def total(values: NDArray[Any]) -> list[Any]:
@@ -517,25 +517,23 @@ def _column(
     return column
 
 
-def _columns(audit: Audit) -> list[Column]:
-    """List what the rows of a cell share beside numbers; None is no group."""
+def _columns(audit: Audit) -> Columns:
+    """List what the rows of a cell share beside numbers."""
     return [*_groups_of(audit), *_labels_of(audit), *_decisions_of(audit)]
 
 
-def _groups_of(audit: Audit) -> list[Column]:
-    groups = [one.every for one in audit.single_attributes]
-    groups += [] if audit.strata is None else [audit.strata]
-    return [(one.codes + np.intp(1), (None, *one.labels)) for one in groups]
+def _groups_of(audit: Audit) -> Columns:
+    groups = [one.every.codes for one in audit.single_attributes]
+    return groups if audit.strata is None else [*groups, audit.strata.codes]
 
 
-def _labels_of(audit: Audit) -> list[Column]:
-    numbers = audit.of_numbers or audit.y_true is None
-    return [] if numbers else [(audit.y_true, audit.classes)]
+def _labels_of(audit: Audit) -> Columns:
+    return [] if audit.of_numbers or audit.y_true is None else [audit.y_true]
 
 
-def _decisions_of(audit: Audit) -> list[Column]:
+def _decisions_of(audit: Audit) -> Columns:
     """Decisions of each model; of numbers there is one, 0."""
-    return [(model.y_pred, audit.classes or (0,)) for model in audit.models]
+    return [model.y_pred for model in audit.models]
 
 
 def without_small_cells(audit: Audit, min_cell: int) -> tuple[Audit, int]:
@@ -547,15 +545,15 @@ def without_small_cells(audit: Audit, min_cell: int) -> tuple[Audit, int]:
     """
     parts = [_groups_of(audit)] if audit.attributes else []
     if audit.proxy is not None:
-        parts.append([(audit.proxy[0].codes, audit.proxy[0].labels)])
+        parts.append([audit.proxy[0].codes])
     rows = audit.entry_rows
     large, before = np.ones(len(rows), dtype=bool), -1
     while before != large.sum():
         before = large.sum()
         for part in parts:
-            of_part = intersect(part)[0]
+            of_part = distinct(part)[1]
             for classes in _classes_of_two_models(audit):
-                cells = intersect([*part, *classes])[0]
+                cells = distinct([*part, *classes])[1]
                 sizes = np.bincount(cells, rows * large)
                 few = large & (sizes[cells] < min_cell)
                 large &= ~np.isin(of_part, of_part[few])
@@ -567,7 +565,7 @@ def without_small_cells(audit: Audit, min_cell: int) -> tuple[Audit, int]:
     return _only(audit, large), int(rows[~large].sum())
 
 
-def _classes_of_two_models(audit: Audit) -> Iterator[list[Column]]:
+def _classes_of_two_models(audit: Audit) -> Iterator[Columns]:
     """Yield true labels with the decisions of each two models, or of the only one."""
     for decisions in combinations(_decisions_of(audit), min(2, len(audit.models))):
         yield [*_labels_of(audit), *decisions]
@@ -607,7 +605,7 @@ def joined(audit: Audit, min_cell: int | None, n_entries: int) -> Audit:
     if model.y_score is None:
         return audit
     scores, least = model.y_score, min_cell or 1
-    cells = intersect(_columns(audit))[0].astype(np.intp)
+    cells = distinct(_columns(audit))[1]
     n_cells = int(cells.max()) + 1
     if n_cells > n_entries:
         raise ValueError(

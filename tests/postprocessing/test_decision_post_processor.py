@@ -195,8 +195,8 @@ def test_the_path_is_read_as_that_of_a_search():
     model = DecisionPostProcessor(LogisticRegression(), max_difference=0.1, cv=2)
     model.fit(X, y, sensitive_features=groups)
     rule = BestUnder("accuracy", "neg_difference", limit=0.095)
-    chosen = model.path_.iloc[rule(model.path_)]
-    assert chosen["limit"] <= 0.095
+    expected = model.path_[model.path_["limit"] <= 0.095]
+    chosen = expected.iloc[rule(expected)]
     assert chosen["mean_test_accuracy"] == model.comparison_.accuracy
     assert -chosen["mean_test_neg_difference"] == model.comparison_.difference
     display = TradeOffDisplay.from_cv_results(

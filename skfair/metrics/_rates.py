@@ -239,6 +239,7 @@ default=None
     of_numbers = compares_numbers(scale, threshold, pos_label)
     expected = GroupedScores if of_numbers else GroupedOutcomes
     statistic: Any
+    of_means = False
     if isinstance(values, expected):
         options = {"threshold": threshold, "pos_label": pos_label}
         statistic = in_place_of_rows(values, y_true=y_true, **options, **rows)
@@ -251,10 +252,12 @@ default=None
         else:
             outcomes = parity_outcomes(values, threshold, pos_label, scale)
             statistic = GroupedOutcomes.from_outcomes(outcomes, **rows)
-            if not np.isin(outcomes, (0, 1)).all():
-                warn_of_means("demographic_parity_difference")
+            of_means = not np.isin(outcomes, (0, 1)).all()
     name = "demographic_parity_difference"
-    return value_or_nan(name, statistic, locate_means, multigroup=multigroup)
+    value = value_or_nan(name, statistic, locate_means, multigroup=multigroup)
+    if of_means and not math.isnan(value):
+        warn_of_means(name)
+    return value
 
 
 def compares_numbers(scale: AnyScale, threshold: float | None, pos_label: Any) -> bool:

@@ -27,7 +27,7 @@ age = rng.choice(["young", "old"], n_people, p=[0.6, 0.4])
 old = age == "old"
 need = rng.normal(np.where(old, 0.6, 0.0))
 tests = need[:, None] + rng.normal(
-    np.where(old, -0.4, 0.0)[:, None], np.where(old, 0.9, 0.6)[:, None], (n_people, 3)
+    np.where(old, -0.6, 0.0)[:, None], np.where(old, 0.8, 0.6)[:, None], (n_people, 3)
 )
 X = pd.DataFrame(tests, columns=["blood", "pulse", "scan"])
 X["drugs"] = rng.poisson(np.where(old, 4, 1))  # a proxy of age
@@ -46,7 +46,7 @@ X, X_test, y, y_test, age, age_test = train_test_split(
 model = DecisionPostProcessor(
     HistGradientBoostingClassifier(max_iter=60, max_depth=3, random_state=0),
     constraint="equalized_odds",
-    max_difference=0.05,
+    max_difference=0.06,
 ).fit(X, y, sensitive_features=age)
 print(model.comparison_.to_frame().T)
 
@@ -81,7 +81,7 @@ table = pd.DataFrame(rows).T
 table.round(3)
 
 # %%
-# DCP falls by more than a third, for about a point of accuracy.
+# DCP falls by more than a third, for one and a half points of accuracy.
 
 assert table.loc["fair", "DCP"] < 2 / 3 * table.loc["plain", "DCP"]
 assert table.loc["fair", "accuracy"] > table.loc["plain", "accuracy"] - 0.02

@@ -498,7 +498,9 @@ def _largest_gap(rows: Rows, critical: float = 0.0) -> _Gap:
     firsts, seconds = pairs.at(np.arange(len(pairs)))
     noises = critical * np.sqrt(inverse_sizes[firsts] + inverse_sizes[seconds])
     lower_by = noises - noises.min()
-    bounds = bound_pairs(statistic, 0.0)(firsts, seconds, -math.inf) - lower_by
+    bounds = np.full(len(pairs), np.inf)
+    if len(pairs) > 1:
+        bounds = bound_pairs(statistic, 0.0)(firsts, seconds, -math.inf) - lower_by
 
     def adjusted(i: int) -> float:
         return gap_between(statistic, *pairs[i]).largest - float(lower_by[i])

@@ -307,15 +307,12 @@ class MetaMitigator(Mitigator):
         MetadataRouter
         """
         router = MetadataRouter(owner=self).add_self_request(self)
-        for name, callee in {
-            "estimator": "fit",
-            "group_estimator": "fit",
-            "cv": "split",
-        }.items():
-            if getattr(self, name, None) is not None:
+        callees = {"estimator": "fit", "group_estimator": "fit", "splitter": "split"}
+        for name, callee in callees.items():
+            target = getattr(self, "cv" if name == "splitter" else name, None)
+            if target is not None:
                 mapping = MethodMapping().add(caller="fit", callee=callee)
-                routed = {"splitter" if name == "cv" else name: getattr(self, name)}
-                router.add(method_mapping=mapping, **routed)
+                router.add(method_mapping=mapping, **{name: target})
         return router
 
     def _check_estimator(self) -> None:

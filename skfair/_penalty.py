@@ -424,68 +424,38 @@ class PenalisedLoss:
     def penalty_gradient(
         self,
         log_odds: Floats,
-        codes: NDArray[np.integer],
+        groups: NDArray[Any],
         weights: Floats,
         strata: NDArray[np.integer] | None = None,
     ) -> Floats:
         """Differentiate the penalty in the log-odds of each row.
 
-        The derivative is divided by the row's share of the total weight.
+        Groups are codes, or probabilities of shape (n_groups, n_samples). The
+        derivative is divided by the row's share of the total weight.
         """
-        gap = self.gap(log_odds, codes, weights, strata)
-        return np.asarray(self.strength * weights.sum() * gap.gradient)
-
-    def expected_gradient(
-        self,
-        log_odds: Floats,
-        probabilities: Floats,
-        weights: Floats,
-        strata: NDArray[np.integer] | None = None,
-    ) -> Floats:
-        """Differentiate the penalty with soft group membership.
-
-        `probabilities` of the groups have shape (n_groups, n_samples).
-        """
-
-        def gap_of(rescaled: Floats, rows: Any) -> tuple[SmoothGap, Floats]:
-            return self._expected_gap(rescaled, probabilities[:, rows], weights[rows])
-
-        gap = self._within_strata(log_odds, weights, strata, gap_of)
+        gap = self.gap(log_odds, groups, weights, strata)
         return np.asarray(self.strength * weights.sum() * gap.gradient)
 
     def gap(
         self,
         log_odds: Floats,
-        codes: NDArray[np.integer],
+        groups: NDArray[Any],
         weights: Floats,
         strata: NDArray[np.integer] | None,
     ) -> SmoothGap:
-        """Gap of the rescaled scores, with the gradient of `_within_strata`."""
-
-        def gap_of(rescaled: Floats, rows: Any) -> tuple[SmoothGap, Floats]:
-            return self.gap_on_grid(rescaled, codes[rows], weights[rows])
-
-        return self._within_strata(log_odds, weights, strata, gap_of)
-
-    def _within_strata(
-        self,
-        log_odds: Floats,
-        weights: Floats,
-        strata: NDArray[np.integer] | None,
-        gap_of: Callable[[Floats, Any], tuple[SmoothGap, Floats]],
-    ) -> SmoothGap:
-        """Mean of the gaps of rescaled scores, which `gap_of` takes by stratum.
+        """Mean of the gaps of rescaled scores within strata.
 
         The gradient is that in the log-odds of each row, per unit of weight; the
         threshold is a score.
         """
         log_odds = np.clip(log_odds, -_MOST, _MOST)
+        gap_of = self.gap_on_grid if groups.ndim == 1 else self._expected_gap
 
         def rescaled_gap(rows: Any, stratum: int) -> SmoothGap:
             has_scale = stratum < len(self.scales)
             center, width = self.scales[stratum] if has_scale else _AS_THEY_ARE
             rescaled = expit((log_odds[rows] - center) / width)
-            gap, slopes = gap_of(rescaled, rows)
+            gap, slopes = gap_of(rescaled, groups[..., rows], weights[rows])
             threshold = float(expit(center + width * logit(gap.threshold)))
             gradient = slopes * rescaled * (1 - rescaled) / width
             return replace(gap, gradient=gradient, threshold=threshold)

@@ -183,8 +183,8 @@ class Rows:
     def grouped(self) -> Self:
         """Entries that have a group, and stand for somebody."""
         counts = self.groups.codes >= 0
-        if self.n is not None and self.totals is not None:
-            counts &= self.totals > 0
+        if self.n is not None:
+            counts &= (self.n if self.weight is None else self.weight) > 0
         return self if counts.all() else self[counts]
 
     def by_stratum(self) -> Iterator[tuple[Hashable, Integers]]:
@@ -317,7 +317,7 @@ class Rows:
         of_scores = rows.y_pred is not None and rows.y_pred.dtype.kind == "f"
         columns = [rows.y_true, rows.y_pred][:: -1 if of_scores else 1]
         strata = None if rows.strata is None else rows.strata.codes
-        first, cells = _distinct([strata, rows.fold, *columns, each])
+        first, cells = distinct([strata, rows.fold, *columns, each])
         numbers = np.zeros((rows.n_groups, len(first)), np.int64)
         np.add.at(numbers, (rows.groups.codes, cells), n)
         return replace(rows, each=each)[first].with_numbers(numbers)
@@ -391,8 +391,11 @@ def take_rows(values: Any, rows: NDArray[np.intp]) -> Any:
     return values[rows] if hasattr(values, "shape") else [values[row] for row in rows]
 
 
-def _distinct(columns: Sequence[Any]) -> tuple[Integers, Integers]:
-    """First entry of each combination of values, in their order, and that of each."""
+def distinct(columns: Sequence[Any]) -> tuple[Integers, Integers]:
+    """Find the first entry of each combination of values, and the position of each.
+
+    Combinations are in the order of their values; columns that are None are left out.
+    """
     present = [column for column in columns if column is not None]
     order = np.lexsort(present[::-1])
     new = np.zeros(len(order), dtype=bool)

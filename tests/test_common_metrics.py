@@ -956,9 +956,8 @@ def test_strata_without_two_groups_are_left_out_and_named(metric):
     rows, names = [column[kept] for column in rows], names[kept]
     with pytest.warns(UndefinedMetricWarning, match="leaves out .*'second'") as caught:
         value = measure(metric, *rows, control_features=names)
-    undefined = [one for one in caught if one.category is UndefinedMetricWarning]
-    assert len(undefined) == 1
-    assert undefined[0].filename == __file__
+    assert [w.category for w in caught].count(UndefinedMetricWarning) == 1
+    assert {w.filename for w in caught} == {__file__}
     others = names != "second"
     expected = measure(
         metric, *(column[others] for column in rows), control_features=names[others]

@@ -232,11 +232,8 @@ or Groups, default=None
         rows, shares, strata, probabilities = self._parts
         part_weights = weights[rows] * shares
         loss = loss.rescaled(log_odds[rows], part_weights, strata)
-        if probabilities is None:
-            return loss.penalty_gradient(log_odds, self._codes, weights, strata)
-        slopes = loss.expected_gradient(
-            log_odds[rows], probabilities, part_weights, strata
-        )
+        groups = self._codes if probabilities is None else probabilities
+        slopes = loss.penalty_gradient(log_odds[rows], groups, part_weights, strata)
         if isinstance(rows, slice):
             return slopes
         expected = np.bincount(rows, shares * slopes, len(log_odds))

@@ -25,7 +25,8 @@ from collections.abc import Hashable
 from dataclasses import dataclass, field
 from itertools import combinations, islice
 from math import comb
-from operator import attrgetter
+from operator import itemgetter
+from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -70,81 +71,170 @@ _FIRST_RADIUS, _LEAST_RADIUS = 0.2, 1e-5
 _LEAST_GAIN = 1e-9
 _MAX_STEPS = 200
 
-_by_loss = attrgetter("loss")
+_by_loss = itemgetter(0)
+
+#: Share of the population that is not carried, a channel (n_classes, n_classes), and
+#: the mass that it carries (n_groups, n_classes), at most the frequency of each true
+#: class in each group.
+Carried: TypeAlias = tuple[float, Floats, Floats]
 
 
-@dataclass(frozen=True, eq=False)
-class Frequencies:
-    """Weights of the groups, frequencies (n_groups, n_classes) in each, and labels."""
+class ChannelSearch:
+    """Search for the channel that carries the most people, from many starts.
 
-    weights: Floats
-    true: Floats
-    predicted: Floats
-    groups: tuple[Hashable, ...] = ()
-    classes: tuple[Hashable, ...] = ()
+    `true` and `predicted` are frequencies in each group, (n_groups, n_classes).
+    """
 
+    def __init__(
+        self,
+        weights: Floats,
+        true: Floats,
+        predicted: Floats,
+        clock: Clock,
+        progress: Progress,
+    ) -> None:
+        self.weights, self.true, self.predicted = weights, true, predicted
+        self.clock, self.progress = clock, progress
 
-@dataclass(frozen=True, eq=False)
-class Carried:
-    """A channel (n_classes, n_classes) and the mass of each group that it carries."""
-
-    loss: float  # share of the population that is not carried
-    channel: Floats
-    carried: Floats  # (n_groups, n_classes), at most the frequency of the true class
-
-
-def best_channel(
-    data: Frequencies,
-    n_starts: int,
-    generator: np.random.RandomState,
-    clock: Clock,
-    progress: Progress,
-) -> tuple[Carried, int]:
-    """Search from many starts; the best channel, and the number of searches."""
-    best, n_searches = _constant_channel(data), 0
-    if data.true.shape[1] == 2:
-        # The search for the lower bound finds the best channel of two classes.
+    def best(
+        self, n_starts: int, generator: np.random.RandomState
+    ) -> tuple[Carried, int]:
+        """Search from many starts; the best channel, and the number of searches."""
+        best, n_searches = self._constant(), 0
+        if self.true.shape[1] == 2:
+            # The search for the lower bound finds the best channel of two classes.
+            return best, n_searches
+        # The optimum fits most groups exactly and others not at all, so that channels
+        # with the least absolute misfit, under varied weights of the groups, are close
+        # to it.
+        starts = []
+        for size in _SET_SIZES:
+            fits = self._fits(_set_emphases(self.weights, size, n_starts))
+            starts += _distinct(fits)[:n_starts]
+        # Random fits are all kept: those of the least loss would be too similar.
+        # Squares make the factors of the weights differ by orders of magnitude.
+        shape = -(-n_starts // 2), len(self.weights)
+        random = self.weights * generator.exponential(size=shape) ** 2
+        starts += self._fits(list(random))
+        for start in starts:
+            best = min(best, start, key=_by_loss)
+            if self.clock.is_over():
+                break
+            n_searches += 1
+            best = min(best, self._improve(start), key=_by_loss)
+            self.progress.update(
+                f"{n_searches} of {len(starts)} local searches, upper {best[0]:.6f}"
+            )
         return best, n_searches
-    # The optimum fits most groups exactly and others not at all, so that channels with
-    # the least absolute misfit, under varied weights of the groups, are close to it.
-    starts = []
-    for size in _SET_SIZES:
-        fits = _fits(_set_emphases(data.weights, size, n_starts), data, clock, progress)
-        starts += _distinct(fits)[:n_starts]
-    # Random fits are all kept: those of the least loss would be too similar. Squares
-    # make the factors of the weights differ by orders of magnitude.
-    shape = -(-n_starts // 2), len(data.weights)
-    random = data.weights * generator.exponential(size=shape) ** 2
-    starts += _fits(list(random), data, clock, progress)
-    for start in starts:
-        best = min(best, start, key=_by_loss)
-        if clock.is_over():
-            break
-        n_searches += 1
-        best = min(best, _improve(start, data, clock), key=_by_loss)
-        progress.update(
-            f"{n_searches} of {len(starts)} local searches, upper {best.loss:.6f}"
+
+    def search_from(self, channel: Floats) -> Carried | None:
+        """Best channel of a local search from one; None if the solver fails."""
+        start = self.carry(channel)
+        return None if start is None else self._improve(start)
+
+    def _constant(self) -> Carried:
+        """Channel that ignores the true class; it needs no solver."""
+        mean = self.weights @ self.predicted
+        carried = self.true * explained_shares(mean, self.predicted)[:, None]
+        return self._with_loss(np.tile(mean, (self.true.shape[1], 1)), carried)
+
+    def _with_loss(self, channel: Floats, carried: Floats) -> Carried:
+        """Channel and mass with the share of the population that is not carried."""
+        loss = float(self.weights @ (self.true - carried).sum(axis=1))
+        return max(loss, 0.0), channel, carried
+
+    def _fits(self, emphases: list[Floats]) -> list[Carried]:
+        """Channel fitted with each emphasis, and the mass that it carries."""
+        fits = []
+        for emphasis in emphases:
+            if self.clock.is_over():
+                break
+            channel = self._fitted(emphasis)
+            fit = None if channel is None else self.carry(channel)
+            if fit is not None:
+                fits.append(fit)
+                self.progress.update(f"{len(fits)} of {len(emphases)} fits")
+        return fits
+
+    def _improve(self, start: Carried) -> Carried:
+        """Successive linear programs within a trust region around the channel."""
+        # Each program linearises the product of channel and mass; the channel that it
+        # proposes is kept if it carries more, otherwise the region shrinks.
+        best, radius = start, _FIRST_RADIUS
+        for _ in range(_MAX_STEPS):
+            if radius < _LEAST_RADIUS or self.clock.is_over():
+                break
+            proposed = self._linearised_step(best, radius)
+            moved = None if proposed is None else self.carry(proposed)
+            gain = 0.0 if moved is None else best[0] - moved[0]
+            if moved is None or gain < _LEAST_GAIN:
+                radius /= 4
+                continue
+            best = moved
+            if gain < 1e-3 * best[0]:
+                radius /= 2
+        return best
+
+    def carry(self, channel: Floats) -> Carried | None:
+        """Carry as much as a channel can; None if the solver fails."""
+        n_groups, n_classes = self.true.shape
+        solved = maximise(
+            np.repeat(self.weights, n_classes),
+            kron(csc_array(np.eye(n_groups)), csc_array(channel.T), format="csc"),
+            self.predicted.ravel(),
+            np.zeros(self.true.size),
+            self.true.ravel(),
+            self.clock,
         )
-    return best, n_searches
+        if solved is None:
+            return None
+        carried = np.clip(solved.x.reshape(self.true.shape), 0.0, self.true)
+        # Rounding may have carried more than the predicted frequencies.
+        arrives = carried @ channel
+        ratios = np.ones_like(arrives)
+        np.divide(self.predicted, arrives, out=ratios, where=arrives > self.predicted)
+        carried = carried * ratios.min(axis=1, keepdims=True)
+        return self._with_loss(channel, carried)
 
+    def _fitted(self, emphasis: Floats) -> Floats | None:
+        """Channel whose predictions differ least from the published ones."""
+        # Unknowns: the channel, and the absolute misfit of each group and prediction.
+        n_classes = self.true.shape[1]
+        predicts = kron(csc_array(self.true), csc_array(np.eye(n_classes)))
+        misfit = csc_array(np.eye(self.true.size))
+        n_unknowns = n_classes**2 + self.true.size
+        solved = maximise(
+            -np.repeat(emphasis, n_classes),
+            vstack([hstack([predicts, -misfit]), hstack([-predicts, -misfit])]),
+            np.append(self.predicted.ravel(), -self.predicted.ravel()),
+            np.zeros(n_unknowns),
+            np.full(n_unknowns, np.inf),
+            self.clock,
+            n_rows=n_classes,
+        )
+        return None if solved is None else _as_channel(solved.x[: n_classes**2])
 
-def search_from(channel: Floats, data: Frequencies, clock: Clock) -> Carried | None:
-    """Best channel of a local search from one; None if the solver fails."""
-    start = carry(channel, data, clock)
-    return None if start is None else _improve(start, data, clock)
-
-
-def _constant_channel(data: Frequencies) -> Carried:
-    """Channel that ignores the true class; it needs no solver."""
-    mean = data.weights @ data.predicted
-    carried = data.true * explained_shares(mean, data.predicted)[:, None]
-    return _with_loss(np.tile(mean, (data.true.shape[1], 1)), carried, data)
-
-
-def _with_loss(channel: Floats, carried: Floats, data: Frequencies) -> Carried:
-    """Channel and mass with the share of the population that is not carried."""
-    loss = float(data.weights @ (data.true - carried).sum(axis=1))
-    return Carried(max(loss, 0.0), channel, carried)
+    def _linearised_step(self, current: Carried, radius: float) -> Floats | None:
+        """Channel that carries the most to first order, within a radius."""
+        # Unknowns: the change of the channel, and the mass of each group and class.
+        n_groups, n_classes = self.true.shape
+        _, matrix, carried = current
+        channel = matrix.ravel()
+        changes = kron(csc_array(carried), csc_array(np.eye(n_classes)))
+        masses = block_diag([csc_array(matrix.T)] * n_groups)
+        solved = maximise(
+            np.repeat(self.weights, n_classes),
+            csc_array(hstack([changes, masses])),
+            self.predicted.ravel(),
+            np.append(np.maximum(-radius, -channel), np.zeros(self.true.size)),
+            np.append(np.minimum(radius, 1 - channel), self.true.ravel()),
+            self.clock,
+            n_rows=n_classes,
+            row_sum=0.0,
+        )
+        return (
+            None if solved is None else _as_channel(channel + solved.x[: len(channel)])
+        )
 
 
 def _set_emphases(weights: Floats, size: int, n_starts: int) -> list[Floats]:
@@ -159,113 +249,14 @@ def _set_emphases(weights: Floats, size: int, n_starts: int) -> list[Floats]:
     return emphases
 
 
-def _fits(
-    emphases: list[Floats], data: Frequencies, clock: Clock, progress: Progress
-) -> list[Carried]:
-    """Channel fitted with each emphasis, and the mass that it carries."""
-    fits = []
-    for emphasis in emphases:
-        if clock.is_over():
-            break
-        channel = _fitted_channel(data, emphasis, clock)
-        fit = None if channel is None else carry(channel, data, clock)
-        if fit is not None:
-            fits.append(fit)
-            progress.update(f"{len(fits)} of {len(emphases)} fits")
-    return fits
-
-
 def _distinct(fits: list[Carried]) -> list[Carried]:
     """Fits by increasing loss, without those close to one before them."""
     chosen: list[Carried] = []
     for fit in sorted(fits, key=_by_loss):
-        distances = [np.abs(fit.channel - other.channel).max() for other in chosen]
+        distances = [np.abs(fit[1] - other[1]).max() for other in chosen]
         if not distances or min(distances) > _LEAST_DISTANCE:
             chosen.append(fit)
     return chosen
-
-
-def _improve(start: Carried, data: Frequencies, clock: Clock) -> Carried:
-    """Successive linear programs within a trust region around the channel."""
-    # Each program linearises the product of channel and mass; the channel that it
-    # proposes is kept if it carries more, otherwise the region shrinks.
-    best, radius = start, _FIRST_RADIUS
-    for _ in range(_MAX_STEPS):
-        if radius < _LEAST_RADIUS or clock.is_over():
-            break
-        proposed = _linearised_step(best, data, radius, clock)
-        moved = None if proposed is None else carry(proposed, data, clock)
-        gain = 0.0 if moved is None else best.loss - moved.loss
-        if moved is None or gain < _LEAST_GAIN:
-            radius /= 4
-            continue
-        best = moved
-        if gain < 1e-3 * best.loss:
-            radius /= 2
-    return best
-
-
-def carry(channel: Floats, data: Frequencies, clock: Clock) -> Carried | None:
-    """Carry as much as a channel can; None if the solver fails."""
-    n_groups, n_classes = data.true.shape
-    solved = maximise(
-        np.repeat(data.weights, n_classes),
-        kron(csc_array(np.eye(n_groups)), csc_array(channel.T), format="csc"),
-        data.predicted.ravel(),
-        np.zeros(data.true.size),
-        data.true.ravel(),
-        clock,
-    )
-    if solved is None:
-        return None
-    carried = np.clip(solved.x.reshape(data.true.shape), 0.0, data.true)
-    # Rounding may have carried more than the predicted frequencies.
-    arrives = carried @ channel
-    ratios = np.ones_like(arrives)
-    np.divide(data.predicted, arrives, out=ratios, where=arrives > data.predicted)
-    carried = carried * ratios.min(axis=1, keepdims=True)
-    return _with_loss(channel, carried, data)
-
-
-def _fitted_channel(data: Frequencies, emphasis: Floats, clock: Clock) -> Floats | None:
-    """Channel whose predictions differ least from the published ones."""
-    # Unknowns: the channel, and the absolute misfit of each group and predicted class.
-    n_classes = data.true.shape[1]
-    predicts = kron(csc_array(data.true), csc_array(np.eye(n_classes)))
-    misfit = csc_array(np.eye(data.true.size))
-    n_unknowns = n_classes**2 + data.true.size
-    solved = maximise(
-        -np.repeat(emphasis, n_classes),
-        vstack([hstack([predicts, -misfit]), hstack([-predicts, -misfit])]),
-        np.append(data.predicted.ravel(), -data.predicted.ravel()),
-        np.zeros(n_unknowns),
-        np.full(n_unknowns, np.inf),
-        clock,
-        n_rows=n_classes,
-    )
-    return None if solved is None else _as_channel(solved.x[: n_classes**2])
-
-
-def _linearised_step(
-    current: Carried, data: Frequencies, radius: float, clock: Clock
-) -> Floats | None:
-    """Channel that carries the most to first order, within a radius."""
-    # Unknowns: the change of the channel, and the mass of each group and true class.
-    n_groups, n_classes = data.true.shape
-    channel = current.channel.ravel()
-    changes = kron(csc_array(current.carried), csc_array(np.eye(n_classes)))
-    masses = block_diag([csc_array(current.channel.T)] * n_groups)
-    solved = maximise(
-        np.repeat(data.weights, n_classes),
-        csc_array(hstack([changes, masses])),
-        data.predicted.ravel(),
-        np.append(np.maximum(-radius, -channel), np.zeros(data.true.size)),
-        np.append(np.minimum(radius, 1 - channel), data.true.ravel()),
-        clock,
-        n_rows=n_classes,
-        row_sum=0.0,
-    )
-    return None if solved is None else _as_channel(channel + solved.x[: len(channel)])
 
 
 def _as_channel(entries: Floats) -> Floats:
@@ -313,7 +304,7 @@ class MergedSearch:
     sets, the others being the third.
     """
 
-    def __init__(self, data: Frequencies, sets: Bools, channel: Floats) -> None:
+    def __init__(self, data: ChannelSearch, sets: Bools, channel: Floats) -> None:
         self.weights, self.true = data.weights, data.true
         self.sets = sets
         self.shares = sets @ data.predicted.T
@@ -406,19 +397,15 @@ class MergedSearch:
 
 
 def merged_lower_bound(
-    data: Frequencies,
-    best_carried: Carried,
-    tol: float,
-    clock: Clock,
-    progress: Progress,
+    data: ChannelSearch, best_carried: Carried, tol: float, clock: Clock
 ) -> tuple[float, Floats]:
     """Largest lower bound over ways of merging predicted classes into 2 or 3 sets.
 
-    The search ends when the bound is within `tol` of the loss of `found`. The channel
-    returned beside the bound is the best one found for the two sets with the largest
-    bound; for two classes it is the best of all when the search is complete.
+    The search ends when the bound is within `tol` of the loss of `best_carried`. The
+    channel returned beside the bound is the best one found for the two sets with the
+    largest bound; for two classes it is the best of all when the search is complete.
     """
-    channel, goal = best_carried.channel, best_carried.loss
+    goal, channel, _ = best_carried
     if clock.is_over():
         return 0.0, channel
     pairs = [
@@ -427,7 +414,7 @@ def merged_lower_bound(
     ]
     # The upper bound of a search says how large its lower bound can become.
     pairs = sorted(pairs, key=lambda search: -search.upper)[:_MAX_SEARCHES]
-    best = _advance(pairs, goal - tol, tol / 4, clock, progress)
+    best = _advance(pairs, goal - tol, tol / 4, clock, data.progress)
     pairs = sorted(pairs, key=lambda search: -search.lower)
     refined = [
         MergedSearch(data, sets, channel)
@@ -436,11 +423,11 @@ def merged_lower_bound(
     ]
     refined = sorted(refined, key=lambda search: -search.upper)[:_MAX_SEARCHES]
     if best < goal - tol:
-        best = max(best, _advance(refined, goal - tol, tol / 4, clock, progress))
-    return min(best, goal), _expanded(pairs[0], best_carried.channel, data)
+        best = max(best, _advance(refined, goal - tol, tol / 4, clock, data.progress))
+    return min(best, goal), _expanded(pairs[0], channel, data)
 
 
-def _expanded(search: MergedSearch, channel: Floats, data: Frequencies) -> Floats:
+def _expanded(search: MergedSearch, channel: Floats, data: ChannelSearch) -> Floats:
     """Channel between all classes with the probabilities that a search found for sets.
 
     Within each set they are divided among the classes as in another `channel`.
@@ -658,25 +645,47 @@ def min_dcp_bounds(
     tol = check_real("tol", tol, 0, 1, closed="neither")
     n_starts = check_integer("n_starts", n_starts, 1)
     progress = Progress("min_dcp_bounds", check_verbose(verbose))
-    data = _frequencies(
+    weights, true, predicted, groups, classes = _frequencies(
         group_weights, label_frequencies, prediction_frequencies, sum_tolerance
     )
     clock = Clock(check_time_limit(time_limit))
-    carried, n_searches = best_channel(
-        data,
-        n_starts,
-        check_random_state(random_state),
-        clock.part(_SHARE_OF_SEARCH),
-        progress,
-    )
-    lower, merged = merged_lower_bound(
-        data, carried, tol, clock.part(_SHARE_OF_BOUND), progress
-    )
-    if carried.loss - lower > tol:
+    part = clock.part(_SHARE_OF_SEARCH)
+    search = ChannelSearch(weights, true, predicted, part, progress)
+    best, n_searches = search.best(n_starts, check_random_state(random_state))
+    lower, merged = merged_lower_bound(search, best, tol, clock.part(_SHARE_OF_BOUND))
+    if best[0] - lower > tol:
         n_searches += 1
-        again = search_from(merged, data, clock)
-        carried = carried if again is None or again.loss >= carried.loss else again
-    result = _completed_result(carried, lower, n_searches, tol, data)
+        search.clock = clock
+        best = min(best, search.search_from(merged) or best, key=_by_loss)
+    confusion = _completed(best, search)
+    violation = _largest_violation(confusion, search)
+    if violation > _MAX_VIOLATION:
+        raise RuntimeError(
+            f"the confusion matrices found violate a constraint by {violation:.1e}, "
+            f"expected at most {_MAX_VIOLATION:g}."
+        )
+    weights = weights[:, None] * true
+    baseline = best[1]
+    eta = etas(baseline, confusion)
+    upper = float((weights * eta).sum())
+    lower = min(lower, upper)
+    optimal = upper - lower <= tol
+    message = f"the bounds differ by more than {tol:g} after {n_searches} searches"
+    if optimal:
+        message = f"optimal: the bounds differ by at most {tol:g}"
+    result = MinDCPResult(
+        lower=lower,
+        upper=upper,
+        optimal=optimal,
+        n_starts=n_searches,
+        message=message,
+        baseline=baseline,
+        confusion=confusion,
+        eta=np.where(weights > 0, eta, np.nan),
+        weights=weights,
+        groups=groups,
+        classes=classes,
+    )
     progress.line(f"{result.lower:.6f} to {result.upper:.6f}, {n_searches} searches")
     return result
 
@@ -686,7 +695,7 @@ def _frequencies(
     label_frequencies: ArrayLike,
     prediction_frequencies: ArrayLike,
     sum_tolerance: float,
-) -> Frequencies:
+) -> tuple[Any, ...]:
     """Check published frequencies; return them with labels of groups and classes."""
     sum_tolerance = check_sum_tolerance(sum_tolerance)
     tables = {
@@ -713,63 +722,30 @@ def _frequencies(
         group_weights = group_weights.iloc[order]
     weights = check_group_weights(group_weights, groups[1])
     true, predicted = check_distributions(arrays, sum_tolerance, groups[1], classes[1])
-    return Frequencies(weights, true, predicted, groups[1], classes[1])
+    return weights, true, predicted, groups[1], classes[1]
 
 
-def _completed_result(
-    carried: Carried, lower: float, n_searches: int, tol: float, data: Frequencies
-) -> MinDCPResult:
-    """Complete the matrices of a channel; their DCP is the upper bound."""
-    confusion = _completed(carried, data)
-    violation = _largest_violation(confusion, data)
-    if violation > _MAX_VIOLATION:
-        raise RuntimeError(
-            f"the confusion matrices found violate a constraint by {violation:.1e}, "
-            f"expected at most {_MAX_VIOLATION:g}."
-        )
-    weights = data.weights[:, None] * data.true
-    eta = etas(carried.channel, confusion)
-    upper = float((weights * eta).sum())
-    lower = min(lower, upper)
-    optimal = upper - lower <= tol
-    message = f"the bounds differ by more than {tol:g} after {n_searches} searches"
-    if optimal:
-        message = f"optimal: the bounds differ by at most {tol:g}"
-    return MinDCPResult(
-        lower=lower,
-        upper=upper,
-        optimal=optimal,
-        n_starts=n_searches,
-        message=message,
-        baseline=carried.channel,
-        confusion=confusion,
-        eta=np.where(weights > 0, eta, np.nan),
-        weights=weights,
-        groups=data.groups,
-        classes=data.classes,
-    )
-
-
-def _completed(best: Carried, data: Frequencies) -> Floats:
+def _completed(best: Carried, data: ChannelSearch) -> Floats:
     """Confusion matrices that follow from a channel and the mass that it carries.
 
     Mass that is not carried is divided in proportion to what remains of the true and
     of the predicted frequencies. The row of a class that a group never has is that of
     the channel.
     """
-    left_true = data.true - best.carried
-    left_predicted = np.maximum(data.predicted - best.carried @ best.channel, 0.0)
+    _, channel, carried = best
+    left_true = data.true - carried
+    left_predicted = np.maximum(data.predicted - carried @ channel, 0.0)
     totals = left_predicted.sum(axis=1)[:, None, None]
-    joint = best.carried[:, :, None] * best.channel
+    joint = carried[:, :, None] * channel
     product = left_true[:, :, None] * left_predicted[:, None, :]
     joint += quotients(product, totals)
-    confusion = np.tile(best.channel, (len(data.true), 1, 1))
+    confusion = np.tile(channel, (len(data.true), 1, 1))
     sums = joint.sum(axis=2, keepdims=True)
     np.divide(joint, sums, out=confusion, where=sums > 0)
     return confusion
 
 
-def _largest_violation(confusion: Floats, data: Frequencies) -> float:
+def _largest_violation(confusion: Floats, data: ChannelSearch) -> float:
     """Largest amount by which confusion matrices violate a constraint."""
     predicted = np.einsum("ay,ayz->az", data.true, confusion)
     violations: list[Floats] = [

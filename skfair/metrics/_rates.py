@@ -252,7 +252,7 @@ default=None
         else:
             outcomes = parity_outcomes(values, threshold, pos_label, scale)
             statistic = GroupedOutcomes.from_outcomes(outcomes, **rows)
-            of_means = not np.isin(outcomes, (0, 1)).all()
+            of_means = not ((outcomes == 0) | (outcomes == 1)).all()
     name = "demographic_parity_difference"
     value = value_or_nan(name, statistic, locate_means, multigroup=multigroup)
     if of_means and not math.isnan(value):

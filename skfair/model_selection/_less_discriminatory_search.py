@@ -340,15 +340,15 @@ class LessDiscriminatorySearchCV(RandomizedSearchCV):  # type: ignore[misc]
         """
         router = MetadataRouter(owner=self)
         performance, disparity = self._scoring().values()
-        for name, target, calls in (
-            ("estimator", self.estimator, {"fit": "fit"}),
-            ("splitter", self.cv, {"fit": "split"}),
-            ("scorer", performance, {"fit": "score", "score": "score"}),
-            ("disparity", disparity, {"fit": "score"}),
+        for name, target, callee in (
+            ("estimator", self.estimator, "fit"),
+            ("splitter", self.cv, "split"),
+            ("scorer", performance, "score"),
+            ("disparity", disparity, "score"),
         ):
-            mapping = MethodMapping()
-            for caller, callee in calls.items():
-                mapping.add(caller=caller, callee=callee)
+            mapping = MethodMapping().add(caller="fit", callee=callee)
+            if name == "scorer":
+                mapping.add(caller="score", callee="score")
             router.add(method_mapping=mapping, **{name: target})
         return router
 

@@ -11,11 +11,13 @@ from typing import Any, ClassVar, Literal, Self, get_args
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
+from scipy.interpolate import make_interp_spline
 from scipy.optimize import minimize
-from scipy.special import log_softmax, softmax
 from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
+from sklearn.dummy import DummyClassifier
 from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_is_fitted
 
@@ -43,9 +45,12 @@ from skfair.postprocessing._unaware_post_processor import weights_for
 
 Constraint = Literal["demographic_parity", "true_positive_rate", "equalized_odds"]
 
-#: Limits of the path, as shares of the difference of the plain decisions.
-_SHARES = (*np.arange(1.0, 0.3, -0.1), *np.arange(0.3, 0.0, -0.05), 0.02, 0.005)
-#: Widths by which the largest score is smoothed, one after the other.
+#: Limits that are solved for, as shares of the difference of the plain decisions.
+_SHARES = (1.0, 0.7, 0.4, 0.2, 0.08, 0.02)
+#: Steps of the path from one of these limits to the next.
+_N_STEPS = 3
+#: Widths by which the largest score is smoothed, one after the other. The solution for
+#: the limit before is near enough to start with the last one.
 _WIDTHS = (0.05, 0.01, 0.002)
 #: A limit of 0 would leave multipliers without a bound.
 _LEAST_LIMIT = 1e-4
@@ -53,6 +58,10 @@ _LEAST_LIMIT = 1e-4
 _MOST_GROUPS_IN_PAIRS = 20
 #: Decimals of a row's probabilities from this one on decide how ties are broken.
 _FIRST_DECIMAL = 1e4
+#: Logistic regressions of so many coefficients take a solver without their Hessian.
+_MANY_COEFFICIENTS = 200
+#: A group of fewer rows for each coefficient keeps its probabilities of classes.
+_ROWS_BY_COEFFICIENT = 20
 #: Probabilities below this count as this in logarithms.
 _LEAST_PROBABILITY = 1e-6
 #: A group with fewer rows of a class says little about its rates there.
@@ -178,8 +187,8 @@ default="demographic_parity"
     estimators_ : list
         The fitted classifiers, one a fold, whose probabilities are averaged.
     group_estimators_ : list
-        The fitted classifiers of the group (of the group and the class where errors
-        are compared), one a fold; empty with ``uses_group=True``.
+        The fitted classifiers of the group, one a fold; empty with
+        ``uses_group=True``.
     path_ : DataFrame
         Decisions from the plain ones to the most similar rates, by the limit of the
         convex problem. It has the columns of the ``cv_results_`` of a search, with the
@@ -214,23 +223,29 @@ default="demographic_parity"
     Notes
     -----
     With shares :math:`P` of groups and classes, :math:`r_g = P(g \\mid x) / P(g)` for
-    demographic parity, and :math:`r_{gj} = P(g, j \\mid x) / P(g, j)` for errors. With
-    the group, :math:`P(g \\mid x)` is 0 or 1, and the probabilities of classes are
-    calibrated within each group; without it, a clone of the classifier predicts the
-    group, or the group and the class. A pair of groups a and b is compared by a
-    multiplier :math:`\\mu_{ab} \\ge 0`, which adds to :math:`\\lambda_a` and is taken
-    from :math:`\\lambda_b`. These minimise
+    demographic parity, and :math:`r_{gj} = P(g, j \\mid x) / P(g, j)` for errors. Both
+    come from logistic regressions of the logarithms of predicted probabilities on
+    held-out rows. With the group, :math:`P(g \\mid x)` is 0 or 1, and the class is
+    predicted within each group; a group with fewer than 20 rows for each coefficient
+    keeps its probabilities. Without it, a clone of the classifier predicts the group,
+    and :math:`P(g, j \\mid x) = p_j(x) P(g \\mid j, x)`, where the group is predicted
+    again among the rows of class j (for parity, among all rows) from the probabilities
+    of classes and groups.
+
+    A pair of groups a and b is compared by a multiplier :math:`\\mu_{ab} \\ge 0`, which
+    adds to :math:`\\lambda_a` and is taken from :math:`\\lambda_b`. These minimise
 
     .. math::
         E \\max_k \\left( p_k - \\sum_c \\lambda_{ck} r_c \\right)
         + d \\sum \\mu,
 
     whose maximum is smoothed less and less. The constraint is met in expectation under
-    these probabilities. So limits d from the plain difference down to 0 are tried, and
-    among those whose *measured* difference on held-out rows, with true groups and
-    classes, is at most `max_difference`, the one with the highest accuracy is taken. If
-    there is none, the smallest difference is. More than 20 groups are each compared
-    with everyone, at half the limit.
+    these probabilities. So limits d from the plain difference down to a fiftieth of it
+    are tried; multipliers between six of them are interpolated. Of the limits up to
+    `max_difference` whose *measured* difference on held-out rows, with true groups and
+    classes, is at most `max_difference`, too, the one with the highest accuracy is
+    taken. If there is none, the smallest difference is. More than 20 groups are each
+    compared with everyone, at half the limit.
 
     Equal errors often need that some of the people with nearly the same score get one
     decision, and some another. Late decimals of a row's probabilities decide which:
@@ -360,9 +375,9 @@ default="demographic_parity"
             self.estimators_, self.group_estimators_ = [plain], []
             self.path_, self.comparison_ = pd.DataFrame(), None
             return self
-        predicted = self._predict_held_out(X, features, rows, target, routed)
+        self._predict_held_out(X, features, rows, target, routed)
         self._warn_of_few_rows()
-        self._fit_path(predicted)
+        self._fit_path()
         return self._choose()
 
     def with_difference(self, max_difference: float) -> Self:
@@ -507,11 +522,11 @@ default="demographic_parity"
 
     def _predict_held_out(
         self, X: Any, features: Any, rows: Rows, target: NDArray[Any], routed: Any
-    ) -> Floats:
+    ) -> None:
         """Fit the classifiers on folds, and predict the rows that are held out.
 
-        Set the held-out rows that are compared, and return the probability of each
-        group, or of each group and class, which nobody reads with the group.
+        Set the held-out rows that are compared, with the probability of each class,
+        and without the group of each group.
         """
         estimator, params = self.estimator, routed.estimator.fit
         frozen, splits = isinstance(estimator, FrozenEstimator), []
@@ -523,31 +538,21 @@ default="demographic_parity"
             if frozen or not get_config()["enable_metadata_routing"]:
                 estimator = estimator.estimator if frozen else estimator
                 params = weights_for(estimator, rows.weight)
-            # Where errors are compared, a label is a group and a class together.
-            labels = list(range(len(self.groups_) * len(self._compared)))
-            fits.append((estimator, self._cells(rows), labels, params))
+            labels = list(range(len(self.groups_)))
+            fits.append((estimator, rows.groups.codes, labels, params))
         self._tasks.begin((len(fits) - frozen) * len(splits))
-        fitted, predicted = [], []
+        fitted, predicted, settings = [], [], (self.n_jobs, self._tasks.done)
         with self._tip_to_drop(X):
             for model, values, labels, params in fits:
                 models, held_out = predict_folds(
-                    model,
-                    features,
-                    rows,
-                    values,
-                    labels,
-                    splits,
-                    params,
-                    self.n_jobs,
-                    self._tasks.done,
+                    model, features, rows, values, labels, splits, params, *settings
                 )
                 fitted.append(models)
                 predicted.append(mean_of_folds(held_out, len(rows)))
         self.estimators_, self.group_estimators_ = (*fitted, [])[:2]
+        rows = replace(rows, y_pred=np.hstack(predicted))
         used = (rows.groups.codes >= 0) & (rows.weights > 0)
-        used &= np.isfinite(np.hstack(predicted)).all(axis=1)
-        self._rows = replace(rows, y_pred=predicted[0])[used]
-        return predicted[-1][used]
+        self._rows = rows[used & np.isfinite(rows.y_pred).all(axis=1)]
 
     def _decisions_compared(self) -> NDArray[np.bool_]:
         """Which decisions (columns) are compared in each set of rows.
@@ -564,24 +569,21 @@ default="demographic_parity"
             compared[:, 0] = False
         return compared
 
-    def _cells(self, rows: Rows) -> Integers:
-        """Return the cell, a group and a set of rows, of each row; -1 for no group."""
-        codes, n_conditions = rows.groups.codes.astype(np.intp), len(self._compared)
-        conditions = rows.y_true if n_conditions > 1 else 0
-        return np.where(codes < 0, -1, codes * n_conditions + conditions)
+    def _conditions(self) -> Integers:
+        """Position of the set of rows that each held-out row is in."""
+        return np.asarray(self._rows.y_true * (len(self._compared) > 1))
 
     def _per_cell(
         self, values: Floats, decisions: Integers | int = 0, n_decisions: int = 1
     ) -> Floats:
         """Sum values of held-out rows by group, set of rows, and decision."""
         shape = len(self.groups_), len(self._compared), n_decisions
-        cells = self._cells(self._rows) * n_decisions + decisions
+        parts = self._rows.groups.codes, self._conditions(), decisions
+        cells = np.ravel_multi_index(parts, shape)
         return np.asarray(np.bincount(cells, values, math.prod(shape)).reshape(shape))
 
     def _warn_of_few_rows(self) -> None:
         """Name the groups with few rows of a class whose errors are compared."""
-        if self.constraint == "demographic_parity":
-            return
         counts = self._per_cell(np.ones(len(self._rows)))[:, :, 0]
         few = [
             f"{self.groups_[group]!r} has {counts[group, label]:.0f} of class "
@@ -589,30 +591,30 @@ default="demographic_parity"
             for group, label in np.argwhere(counts < _FEW_ROWS)
             if self._compared[label].any()
         ]
-        if few:
+        if few and self.constraint != "demographic_parity":
             warn_user(
                 f"{type(self).__name__}: the errors of a group are uncertain with "
                 f"fewer than {_FEW_ROWS} held-out rows of a class: {listed(few)}.",
                 MitigationWarning,
             )
 
-    def _fit_path(self, predicted: Floats) -> None:
+    def _fit_path(self) -> None:
         """Solve for limits from the plain difference down to 0, and measure each."""
-        rows, codes, p = self._rows, self._rows.groups.codes, self._rows.y_pred
+        rows, p = self._rows, self._rows.y_pred[:, : len(self.classes_)]
         weights = rows.weights / rows.weights.sum()
-        n_calibrated = len(self.groups_) if self.uses_group else 0
-        self._calibrations = [
-            _calibrate(p[own], rows.y_true[own], rows.weights[own])
-            for own in (codes == group for group in range(n_calibrated))
-        ]
+        self._calibrate()
         self._shares = np.ones((len(self.groups_), len(self._compared)))
-        values, ratios = self._values_and_ratios(p, codes, predicted)
+        values, ratios = self._values_and_ratios(rows.y_pred, rows.groups.codes)
         self._shares = (weights @ ratios).reshape(self._shares.shape)
         ratios = quotients(ratios, self._shares.ravel())
         plain = (-p @ self._cost).argmax(axis=1)
         largest = self._difference(plain)[0]
         limits = np.maximum(np.multiply(_SHARES, largest), _LEAST_LIMIT)
         solved = _solve(values, ratios, weights, self._shares, self._compared, limits)
+        solved_at = np.arange(len(limits))
+        steps = np.linspace(0, solved_at[-1], _N_STEPS * solved_at[-1] + 1)
+        solved = make_interp_spline(solved_at, solved, k=1)(steps)
+        limits = np.interp(steps, solved_at, limits)
         values = values + _noise(p)
         adjusted = [(values - ratios @ each).argmax(axis=1) for each in solved]
         self._path, self._decisions = [None, *solved], [plain, *adjusted]
@@ -626,6 +628,31 @@ default="demographic_parity"
             # No difference is above 1, the limit of the plain decisions.
             for limit, decisions in zip((1.0, *limits), self._decisions, strict=True)
         )
+
+    def _calibrate(self) -> None:
+        """Fit logistic regressions to logarithms of the predicted probabilities.
+
+        With the group they predict the class in each group, without it the group in
+        each set of rows.
+        """
+        rows, conditions = self._rows, self._conditions()
+        labels: Integers = rows.groups.codes.astype(np.intp)
+        if self.uses_group:
+            conditions, labels = labels, rows.y_true
+        logs = _logs(rows.y_pred)
+        n_coefficients = (logs.shape[1] + 1) * (labels.max() + 1)
+        solver = "newton-cholesky" if n_coefficients < _MANY_COEFFICIENTS else "lbfgs"
+        self._calibrations = {}
+        for condition in np.unique(conditions).tolist():
+            own = conditions == condition
+            if self.uses_group and own.sum() < _ROWS_BY_COEFFICIENT * n_coefficients:
+                continue
+            weights = rows.weights[own] / rows.weights[own].mean()
+            # Where all rows have the same label, it is certain.
+            model = LogisticRegression(solver=solver, max_iter=500)
+            model = model if np.ptp(labels[own]) else DummyClassifier()
+            model.fit(logs[own], labels[own], sample_weight=weights)
+            self._calibrations[condition] = model
 
     def _gain(self, decisions: Integers) -> float:
         """Accuracy of decisions for the held-out rows, or minus their mean cost."""
@@ -652,7 +679,9 @@ default="demographic_parity"
         """Take the best point of the path whose measured difference is small enough."""
         gains = self.path_[f"mean_test_{self._performance}"].to_numpy()
         differences = -self.path_["mean_test_neg_difference"].to_numpy()
-        allowed = differences <= self.max_difference
+        limits = np.append(differences[0], self.path_["limit"][1:])
+        # A difference that is expected to be larger was measured by luck.
+        allowed = np.maximum(differences, limits) <= self.max_difference
         chosen = 0 if allowed[0] else int(np.where(allowed, gains, -math.inf).argmax())
         if not allowed.any():
             chosen = int(differences.argmin())
@@ -681,29 +710,35 @@ default="demographic_parity"
         return self
 
     def _values_and_ratios(
-        self, probabilities: Floats, codes: NDArray[np.integer], predicted: Floats
+        self, predicted: Floats, codes: NDArray[np.integer]
     ) -> tuple[Floats, Floats]:
         """Value of each decision, and how much each row counts in the rates of a cell.
 
         A row without a group counts in none.
         """
         n_groups, n_conditions = self._shares.shape
+        of_groups = np.zeros((len(codes), n_groups, n_conditions))
         if self.uses_group:
-            probabilities = probabilities.copy()
-            for group, calibration in enumerate(self._calibrations):
-                own = codes == group
-                probabilities[own] = _calibrated(probabilities[own], calibration)
-            own = codes[:, np.newaxis] == np.arange(n_groups)
-            of_class = probabilities if n_conditions > 1 else np.ones((len(codes), 1))
-            predicted = own[:, :, np.newaxis] * of_class[:, np.newaxis]
-        ratios = quotients(predicted.reshape(len(codes), -1), self._shares.ravel())
-        return -probabilities @ self._cost, ratios
+            of_groups += (codes[:, np.newaxis] == np.arange(n_groups))[:, :, np.newaxis]
+        of_classes = predicted[:, : len(self.classes_)].copy()
+        for condition, model in self._calibrations.items():
+            fitted = model.predict_proba(_logs(predicted))
+            if self.uses_group:
+                own = codes == condition
+                of_classes[own] = 0
+                of_classes[np.ix_(own, model.classes_)] = fitted[own]
+            else:
+                of_groups[:, model.classes_, condition] = fitted
+        if n_conditions > 1:
+            of_groups *= of_classes[:, np.newaxis]
+        ratios = quotients(of_groups.reshape(len(codes), -1), self._shares.ravel())
+        return -of_classes @ self._cost, ratios
 
     def _adjusted_scores(self, X: Any, sensitive_features: Any) -> Floats:
         """Score of each class, 1 minus expected cost moved by the multipliers."""
         given, X = X, self._check_predict_input(X, "estimators_")
         probabilities = mean_probabilities(self.estimators_, X, self.classes_.tolist())
-        plain = np.asarray(1 - probabilities @ self._cost)
+        plain, predicted = np.asarray(1 - probabilities @ self._cost), probabilities
         if not self.groups_:
             return plain
         codes: NDArray[np.integer] = np.zeros(len(plain), dtype=np.intp)
@@ -714,11 +749,10 @@ default="demographic_parity"
                 codes = encode_groups(groups, labels=self.groups_).codes
         if self._multipliers is None:
             return plain
-        predicted = np.zeros((0, 0))
         if not self.uses_group:
-            cells = list(range(self._shares.size))
-            predicted = mean_probabilities(self.group_estimators_, X, cells)
-        values, ratios = self._values_and_ratios(probabilities, codes, predicted)
+            labels, models = list(range(len(self.groups_))), self.group_estimators_
+            predicted = np.hstack([predicted, mean_probabilities(models, X, labels)])
+        values, ratios = self._values_and_ratios(predicted, codes)
         scores = 1 + values - ratios @ self._multipliers + _noise(probabilities)
         return np.where(codes[:, np.newaxis] < 0, plain, scores)
 
@@ -811,32 +845,6 @@ def _noise(probabilities: Floats) -> Floats:
     return np.asarray(_WIDTHS[-1] * gumbel)
 
 
-def _calibrate(probabilities: Floats, y: Integers, weights: Floats) -> Floats:
-    """Slope and intercepts that make log-probabilities of classes fit a group.
-
-    They are drawn to 1 and 0, so that a group of a few rows keeps its probabilities.
-    """
-    logs = np.log(np.maximum(probabilities, _LEAST_PROBABILITY))
-    rows, n_classes = np.arange(len(y)), logs.shape[1]
-    weights = weights / weights.mean()
-    no_change = np.append(1.0, np.zeros(n_classes))
-
-    def loss(coefficients: Floats) -> tuple[float, Floats]:
-        logits = coefficients[0] * logs + coefficients[1:]
-        change = coefficients - no_change
-        residuals = softmax(logits, axis=1)
-        residuals[rows, y] -= 1
-        residuals *= weights[:, np.newaxis]
-        gradient = np.append((residuals * logs).sum(), residuals.sum(axis=0))
-        value = -weights @ log_softmax(logits, axis=1)[rows, y]
-        return float(value + change @ change / 2), gradient + change
-
-    bounds = [(0.05, 20.0), *[(None, None)] * n_classes]
-    result = minimize(loss, no_change, jac=True, method="L-BFGS-B", bounds=bounds)
-    return np.asarray(result.x)
-
-
-def _calibrated(probabilities: Floats, coefficients: Floats) -> Floats:
-    """Probabilities of classes after `_calibrate`."""
-    logs = np.log(np.maximum(probabilities, _LEAST_PROBABILITY))
-    return np.asarray(softmax(coefficients[0] * logs + coefficients[1:], axis=1))
+def _logs(probabilities: Floats) -> Floats:
+    """Logarithms of probabilities, none of which is infinite."""
+    return np.asarray(np.log(np.maximum(probabilities, _LEAST_PROBABILITY)))

@@ -45,7 +45,6 @@ from skfair._utils._progress import reports_tasks
 from skfair._utils._validation import (
     check_choice,
     check_real,
-    check_scores,
     count_rows,
 )
 from skfair._utils._warnings import warn_user
@@ -254,8 +253,7 @@ class GroupRepairer(MetaMitigator):
             classes = tenths_of(y) if labels is None else y
             folds = assign_folds(classes, held_out.groups.codes, _N_PARTS, None)
             return replace(held_out, fold=folds)
-        self._scales = _scales_of(held_out, "real" if labels is None else "probability")
-        return self._on_common_scale(held_out)
+        return self._put_on_common_scale(held_out)
 
     def _make_repairer(self, **options: Any) -> ScoreRepairer:
         """Return a repair with the parameters that it shares with this estimator."""
@@ -286,15 +284,23 @@ class GroupRepairer(MetaMitigator):
         chosen = fold >= 0
         return (rows, repaired) if chosen.all() else (rows[chosen], repaired[chosen])
 
-    def _on_common_scale(self, rows: Rows) -> Rows:
-        """Return rows that models have scored, on the scale that all models share."""
-        assert self._scales is not None
-        everyone, by_model = self._scales
+    def _put_on_common_scale(self, rows: Rows) -> Rows:
+        """Return rows that models have scored, on the scale that all models share.
+
+        Models of different folds may spread their scores more or less: one map suits
+        them all on the scale of everyone's scores together. A score keeps its height.
+        """
+        scale = "probability" if is_classifier(self) else "real"
+        everyone, by_model = _everyone(rows, scale), []
         scores, draws = np.array(rows.y_pred), self._draws(len(rows))
-        for model, cdf in enumerate(by_model):
+        n_models = len(self.estimators_)
+        for model in range(n_models):
             own = rows.fold == model
+            cdf = _everyone(rows[own], scale, (model + 0.5) / n_models)
             own_draws = None if draws is None else draws[own]
             scores[own] = _rescale(scores[own], cdf, everyone, own_draws)
+            by_model.append(cdf)
+        self._scales = everyone, by_model
         return replace(rows, y_pred=scores)
 
     def _draws(self, n_samples: int) -> Floats | None:
@@ -303,15 +309,18 @@ class GroupRepairer(MetaMitigator):
             return None
         return np.asarray(check_random_state(self.random_state).uniform(size=n_samples))
 
+    def _predict_by_each(self, X: Any) -> list[Floats]:
+        """Plain predictions of each model."""
+        features = self._check_predict_input(X, "estimators_")
+        labels = self.classes_.tolist() if is_classifier(self) else None
+        models = self.estimators_
+        return [label_probabilities(m, features, labels)[:, -1] for m in models]
+
     def _repaired(
-        self,
-        X: Any,
-        predicted: list[Floats],
-        sensitive_features: Any,
-        control_features: Any,
+        self, X: Any, sensitive_features: Any, control_features: Any
     ) -> Floats:
         """Mean of the predictions of the models, each repaired on the common scale."""
-        repairer = self.repairer_
+        repairer, predicted = self.repairer_, self._predict_by_each(X)
         if repairer is None:
             return predicted[0]
         labels = self._groups_to_repair(X, sensitive_features, control_features)
@@ -381,20 +390,6 @@ def _cells_to_repair(rows: Rows) -> NDArray[np.integer]:
     """
     several = rows.strata is not None and len(rows.strata.labels) > 1
     return rows.cells if several else rows.groups.codes
-
-
-def _scales_of(rows: Rows, scale: str) -> tuple[LinearCDF, list[LinearCDF]]:
-    """CDF of everyone's scores by all models, and by the model of each fold.
-
-    Models of different folds may spread their scores more or less: one map suits them
-    all on the scale of everyone's scores together. A score keeps its height.
-    """
-    n_models = int(rows.fold.max()) + 1
-    by_model = [
-        _everyone(rows[rows.fold == k], scale, (k + 0.5) / n_models)
-        for k in range(n_models)
-    ]
-    return _everyone(rows, scale), by_model
 
 
 def _everyone(rows: Rows, scale: str, place: float = 0.5) -> LinearCDF:
@@ -873,18 +868,8 @@ class MADDPostProcessor(
             If no groups are given, on wrong lengths, and on groups that are missing or
             were absent in `fit`, unless `unknown_groups` is ``"pooled"``.
         """
-        plain = self._predict_by_each(X)
-        scores = self._repaired(X, plain, sensitive_features, control_features)
+        scores = self._repaired(X, sensitive_features, control_features)
         return np.column_stack([1 - scores, scores])
-
-    def _predict_by_each(self, X: Any) -> list[Floats]:
-        """Plain scores of each model."""
-        features = self._check_predict_input(X, "estimators_")
-        labels = self.classes_.tolist()
-        return [
-            check_scores(label_probabilities(model, features, labels)[:, 1], "scores")
-            for model in self.estimators_
-        ]
 
     def predict(
         self, X: Any, *, sensitive_features: Any = None, control_features: Any = None

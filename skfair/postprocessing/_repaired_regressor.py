@@ -7,7 +7,7 @@ from typing import Any, Literal
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, RegressorMixin
 
 from skfair._comparison import RegressorComparison, compare_regressors
-from skfair._mitigation import RegressorMitigator, label_probabilities
+from skfair._mitigation import RegressorMitigator
 from skfair._rows import Rows
 from skfair._utils._arrays import Floats
 from skfair._utils._validation import ParameterError
@@ -235,9 +235,4 @@ class RepairedRegressor(
             If no groups are given, on wrong lengths, and on groups that are missing or
             were absent in `fit`, unless `unknown_groups` is ``"pooled"``.
         """
-        features = self._check_predict_input(X, "estimators_")
-        predicted = [
-            label_probabilities(model, features, None)[:, 0]
-            for model in self.estimators_
-        ]
-        return self._repaired(X, predicted, sensitive_features, control_features)
+        return self._repaired(X, sensitive_features, control_features)

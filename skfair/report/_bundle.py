@@ -22,11 +22,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from skfair._rows import distinct
 from skfair._utils._arrays import Bools, Floats, Integers, quotients
 from skfair._utils._files import write_together
 from skfair._utils._text import visible_text
 from skfair._utils._validation import check_integer, scores_on
-from skfair.groups import Groups, intersect, keep_labels, rows_by_code
+from skfair.groups import Groups, keep_labels, rows_by_code
 from skfair.metrics._inputs import collected_reasons
 from skfair.report._inputs import (
     Audit,
@@ -44,8 +45,8 @@ from skfair.report._summary import stated_in, summarize, versions_of
 from skfair.statistics._statistic import label_to_json, labels_from_json
 
 Data = dict[str, Any]
-#: Codes of entries, and the labels that they stand for.
-Column = tuple[Any, tuple[Any, ...]]
+#: Codes of entries in several columns.
+Columns = list[NDArray[Any]]
 
 #: Format of a bundle: the number changes with its files, or what they hold.
 FORMAT = "skfair.bundle/4"
@@ -271,8 +272,8 @@ def verify_bundle(directory: str | PathLike[str]) -> BundleCheck:
     statistics = data["statistics.json"]
     try:
         audits = _audits_of(statistics, call, claimed)
-        found = _summarize(audits, claimed)
-        differing = [*_differences("summary", found, claimed)]
+        computed = _summarize(audits, claimed)
+        differing = [*_differences("summary", computed, claimed)]
         problems += differing[:_MOST_PROBLEMS]
         if not problems:
             page = render(claimed, call["record"])
@@ -285,12 +286,12 @@ def verify_bundle(directory: str | PathLike[str]) -> BundleCheck:
         problem = f"the numbers cannot be computed again: {text}"
         return BundleCheck((*problems, problem), 0, ())
     stated = dict.fromkeys(_STATED, 0)
-    for kind, part, names in stated_in(found):
+    for kind, part, names in stated_in(computed):
         if kind:
             stated[kind] += _count_numbers([part[name] for name in names])
-    n_verified = _count_numbers(found) - sum(stated.values()) - len(differing)
+    n_verified = _count_numbers(computed) - sum(stated.values()) - len(differing)
     listed = [f"{_STATED[k]} ({n:,} numbers)" for k, n in stated.items() if n]
-    if found.get("why"):
+    if computed.get("why"):
         listed.append(_WHY)
     return BundleCheck(tuple(problems), max(n_verified, 0), (*listed, *_NEVER))
 
@@ -321,15 +322,15 @@ _NEVER = (
 def _read(folder: Path) -> dict[str, bytes]:
     """Read the files of a bundle, which are no links and not too large."""
     names = (*FILES, MANIFEST)
-    found = {path.name: path.lstat() for path in folder.iterdir()}
-    for name in sorted({*found} - {*names}):
+    states = {path.name: path.lstat() for path in folder.iterdir()}
+    for name in sorted({*states} - {*names}):
         raise _RefusedError(f"the bundle has {visible_text(name)!r}, which is no part.")
     for name in names:
-        if name not in found:
+        if name not in states:
             raise _RefusedError(f"the bundle has no {name}.")
-        if not stat.S_ISREG(found[name].st_mode):
+        if not stat.S_ISREG(states[name].st_mode):
             raise _RefusedError(f"{name} must be a file, not a link or a directory.")
-    size = sum(state.st_size for state in found.values())
+    size = sum(state.st_size for state in states.values())
     if size > _MOST_BYTES:
         raise _RefusedError(
             f"the bundle has {size:,} bytes, at most {_MOST_BYTES:,} are."
@@ -364,30 +365,30 @@ def _problems_of_hashes(texts: dict[str, bytes], data: Mapping[str, Any]) -> lis
     return problems
 
 
-def _differences(where: str, found: Any, claimed: Any) -> Iterator[str]:
+def _differences(where: str, own: Any, claimed: Any) -> Iterator[str]:
     """Name what a claimed summary has in another way than the one found."""
-    if isinstance(found, dict) and isinstance(claimed, dict) and [*found] == [*claimed]:
-        for key, value in found.items():
+    if isinstance(own, dict) and isinstance(claimed, dict) and [*own] == [*claimed]:
+        for key, value in own.items():
             yield from _differences(f"{where}.{key}", value, claimed[key])
-    elif isinstance(found, list) and isinstance(claimed, list):
-        if len(found) != len(claimed):
+    elif isinstance(own, list) and isinstance(claimed, list):
+        if len(own) != len(claimed):
             n = len(claimed)
-            yield f"{where} has {n} entries, the statistics give {len(found)}."
+            yield f"{where} has {n} entries, the statistics give {len(own)}."
             return
-        for i, (one, other) in enumerate(zip(found, claimed, strict=True)):
+        for i, (one, other) in enumerate(zip(own, claimed, strict=True)):
             named = one if isinstance(one, dict) else {}
             name = named.get("key", named.get("label", i))
             yield from _differences(f"{where}[{name}]", one, other)
-    elif not _same(found, claimed):
-        texts = (visible_text(str(value), 100) for value in (claimed, found))
+    elif not _same(own, claimed):
+        texts = (visible_text(str(value), 100) for value in (claimed, own))
         yield "{} is {}, the statistics give {}.".format(where, *texts)
 
 
-def _same(found: Any, claimed: Any) -> bool:
+def _same(own: Any, claimed: Any) -> bool:
     """Whether values agree, numbers up to rounding."""
-    if type(found) is float and type(claimed) is float:
-        return math.isclose(found, claimed, rel_tol=_ROUNDING, abs_tol=1e-12)
-    return type(found) is type(claimed) and bool(found == claimed)
+    if type(own) is float and type(claimed) is float:
+        return math.isclose(own, claimed, rel_tol=_ROUNDING, abs_tol=1e-12)
+    return type(own) is type(claimed) and bool(own == claimed)
 
 
 def _words_of(page: str) -> list[str]:
@@ -424,14 +425,11 @@ def to_data(audit: Audit) -> Data:
     (model,) = audit.models
     both: dict[str, Any] = {"y_score": model.y_score, "y_true": audit.y_true}
     numbers = {name: values for name, values in both.items() if values is not None}
-    columns = [codes for codes, _ in _columns(audit)]
-    order = np.lexsort([*columns, *numbers.values()])
-    moved = [np.diff(one[order]) != 0 for one in (*columns, *numbers.values())]
-    first = np.flatnonzero(np.append(True, np.logical_or.reduce(moved)))
-    entries = order[first]
+    columns = [*_columns(audit), *numbers.values()]
+    entries, cells = distinct(columns[::-1])
 
     def total(values: NDArray[Any]) -> list[Any]:
-        return list(np.add.reduceat(values[order], first).tolist())
+        return list(np.bincount(cells, values).astype(values.dtype).tolist())
 
     def groups(one: Groups) -> Data:
         labels = [label_to_json(label) for label in one.labels]
@@ -510,34 +508,32 @@ def _column(
     most: float = math.inf,
 ) -> NDArray[Any]:
     """Read a column of a table, or raise ValueError."""
-    found = np.asarray(values)
-    lengths = (len(found),) if n is None else (n,)
-    if found.dtype.kind not in kinds or found.shape != lengths or not len(found):
-        raise ValueError(f"a column must have {n} numbers, got {found.shape}.")
-    if not (np.isfinite(found) & (found >= least) & (found <= most)).all():
+    column = np.asarray(values)
+    lengths = (len(column),) if n is None else (n,)
+    if column.dtype.kind not in kinds or column.shape != lengths or not len(column):
+        raise ValueError(f"a column must have {n} numbers, got {column.shape}.")
+    if not (np.isfinite(column) & (column >= least) & (column <= most)).all():
         raise ValueError(f"a column must have numbers from {least:g} to {most:g}.")
-    return found
+    return column
 
 
-def _columns(audit: Audit) -> list[Column]:
-    """List what the rows of a cell share beside numbers; None is no group."""
+def _columns(audit: Audit) -> Columns:
+    """List what the rows of a cell share beside numbers."""
     return [*_groups_of(audit), *_labels_of(audit), *_decisions_of(audit)]
 
 
-def _groups_of(audit: Audit) -> list[Column]:
-    groups = [one.every for one in audit.single_attributes]
-    groups += [] if audit.strata is None else [audit.strata]
-    return [(one.codes + np.intp(1), (None, *one.labels)) for one in groups]
+def _groups_of(audit: Audit) -> Columns:
+    groups = [one.every.codes for one in audit.single_attributes]
+    return groups if audit.strata is None else [*groups, audit.strata.codes]
 
 
-def _labels_of(audit: Audit) -> list[Column]:
-    numbers = audit.of_numbers or audit.y_true is None
-    return [] if numbers else [(audit.y_true, audit.classes)]
+def _labels_of(audit: Audit) -> Columns:
+    return [] if audit.of_numbers or audit.y_true is None else [audit.y_true]
 
 
-def _decisions_of(audit: Audit) -> list[Column]:
+def _decisions_of(audit: Audit) -> Columns:
     """Decisions of each model; of numbers there is one, 0."""
-    return [(model.y_pred, audit.classes or (0,)) for model in audit.models]
+    return [model.y_pred for model in audit.models]
 
 
 def without_small_cells(audit: Audit, min_cell: int) -> tuple[Audit, int]:
@@ -549,42 +545,42 @@ def without_small_cells(audit: Audit, min_cell: int) -> tuple[Audit, int]:
     """
     parts = [_groups_of(audit)] if audit.attributes else []
     if audit.proxy is not None:
-        parts.append([(audit.proxy[0].codes, audit.proxy[0].labels)])
+        parts.append([audit.proxy[0].codes])
     rows = audit.entry_rows
-    kept, before = np.ones(len(rows), dtype=bool), -1
-    while before != kept.sum():
-        before = kept.sum()
+    large, before = np.ones(len(rows), dtype=bool), -1
+    while before != large.sum():
+        before = large.sum()
         for part in parts:
-            of_part = intersect(part)[0]
+            of_part = distinct(part)[1]
             for classes in _classes_of_two_models(audit):
-                cells = intersect([*part, *classes])[0]
-                sizes = np.bincount(cells, rows * kept)
-                few = kept & (sizes[cells] < min_cell)
-                kept &= ~np.isin(of_part, of_part[few])
-    if not kept.any():
+                cells = distinct([*part, *classes])[1]
+                sizes = np.bincount(cells, rows * large)
+                few = large & (sizes[cells] < min_cell)
+                large &= ~np.isin(of_part, of_part[few])
+    if not large.any():
         raise ValueError(
             f"min_cell is {min_cell}: each group has fewer rows of some combination of "
             "true label and decisions, so that nothing is left."
         )
-    return _only(audit, kept), int(rows[~kept].sum())
+    return _only(audit, large), int(rows[~large].sum())
 
 
-def _classes_of_two_models(audit: Audit) -> Iterator[list[Column]]:
+def _classes_of_two_models(audit: Audit) -> Iterator[Columns]:
     """Yield true labels with the decisions of each two models, or of the only one."""
     for decisions in combinations(_decisions_of(audit), min(2, len(audit.models))):
         yield [*_labels_of(audit), *decisions]
 
 
-def _only(audit: Audit, kept: Bools) -> Audit:
+def _only(audit: Audit, large: Bools) -> Audit:
     """Audit of some entries, without groups and strata that have lost all rows."""
 
     def of(groups: Groups) -> Groups:
-        lost = set(groups.codes[~kept].tolist()) - set(groups.codes[kept].tolist())
+        lost = set(groups.codes[~large].tolist()) - set(groups.codes[large].tolist())
         return keep_labels(
-            groups[kept], [i not in lost for i in range(len(groups.labels))]
+            groups[large], [i not in lost for i in range(len(groups.labels))]
         )
 
-    rest = audit.at(kept, *(model.at(kept) for model in audit.models))
+    rest = audit.at(large, *(model.at(large) for model in audit.models))
     each = {one.name: of(one.every) for one in audit.single_attributes}
     proxy = audit.proxy
     if proxy is not None:
@@ -609,7 +605,7 @@ def joined(audit: Audit, min_cell: int | None, n_entries: int) -> Audit:
     if model.y_score is None:
         return audit
     scores, least = model.y_score, min_cell or 1
-    cells = intersect(_columns(audit))[0].astype(np.intp)
+    cells = distinct(_columns(audit))[1]
     n_cells = int(cells.max()) + 1
     if n_cells > n_entries:
         raise ValueError(
@@ -636,9 +632,7 @@ def _n_distinct(cells: Integers, scores: Floats, audit: Audit) -> int:
     columns = [cells, scores]
     if audit.of_numbers and audit.y_true is not None:
         columns.append(audit.y_true)
-    order = np.lexsort(columns)
-    moved = [np.diff(column[order]) != 0 for column in columns]
-    return 1 + int(np.count_nonzero(np.logical_or.reduce(moved)))
+    return len(distinct(columns)[0])
 
 
 def _in_intervals(
@@ -705,20 +699,20 @@ def _with_joined_numbers(
     values, weights = np.column_stack(numbers), audit.entry_weights
     spread = np.maximum(np.ptp(values, axis=0), 1e-290)
     digits = (6 - np.floor(np.log10(spread))).astype(int)
-    found, lows, highs = values.copy(), values.copy(), values.copy()
+    joined_numbers, lows, highs = values.copy(), values.copy(), values.copy()
     fewest = max(2 * least, math.ceil(2 * len(cells) / n_entries))
     for part in _parts(values / spread, cells, fewest):
         joined_values = _two_means(values[part], weights[part], len(part) >= 2 * least)
         columns = zip(joined_values.T, digits, strict=True)
-        found[part] = np.column_stack([np.round(x, n) for x, n in columns])
-        both = np.concatenate([values[part], found[part]])
+        joined_numbers[part] = np.column_stack([np.round(x, n) for x, n in columns])
+        both = np.concatenate([values[part], joined_numbers[part]])
         lows[part], highs[part] = both.min(axis=0), both.max(axis=0)
     of_scores, _ = blur_of(audit, lows[:, 0], highs[:, 0])
-    moved = max(_moved(audit, change) for change in (values - found).T)
-    true = None if audit.y_true is None else found[:, 0] - found[:, 1]
+    moved = max(_moved(audit, change) for change in (values - joined_numbers).T)
+    true = None if audit.y_true is None else joined_numbers[:, 0] - joined_numbers[:, 1]
     return replace(
         audit,
-        models=(replace(model, y_score=found[:, 0]),),
+        models=(replace(model, y_score=joined_numbers[:, 0]),),
         rows=replace(audit.rows, y_true=true),
         blur=(audit.blur[0] + of_scores, audit.blur[1] + moved),
     )

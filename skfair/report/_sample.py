@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -45,6 +45,10 @@ class Sample:
     model: Model
     attribute: Attribute
     keys: tuple[str, ...]
+    #: What metrics compare, by key, of those for which it was asked.
+    comparisons: dict[str, Comparisons] = field(default_factory=dict, init=False)
+    #: Statistics by question, of those for which it was asked.
+    _statistics: dict[str, Any] = field(default_factory=dict, init=False)
 
     @property
     def groups(self) -> Groups:
@@ -97,11 +101,6 @@ class Sample:
         errors = self.audit.errors_of(self.model)
         return errors if question == "mean errors" else np.abs(errors)
 
-    @cached_property
-    def _statistics(self) -> dict[str, Any]:
-        """Statistics by question, of those for which it was asked."""
-        return {}
-
     def statistic(self, question: str) -> Any:
         """Return the statistic that metrics of a question read."""
         if question not in self._statistics:
@@ -118,25 +117,12 @@ class Sample:
         bounds = None if searched.optimal else [searched.lower, searched.upper]
         return searched.upper, bounds
 
-    @property
-    def few_of_labels(self) -> list[tuple[int, int, int]]:
-        """Group, true class and rows of what equalized odds leaves out."""
-        errors = self.statistic("errors")
-        counts = errors.label_counts
-        few = (counts < errors.min_group_size) & counts.any(axis=0)
-        return [(int(i), int(j), int(counts[i, j])) for i, j in np.argwhere(few)]
-
-    @cached_property
-    def comparisons(self) -> dict[str, Comparisons]:
-        """What metrics compare, by key, of those for which it was asked."""
-        return {}
-
     def effective_sizes(self, codes: Any = 0, n_codes: int = 1) -> Floats:
         """Kish's effective number of rows of each group, and of each code in it."""
-        known, audit = self.groups.codes >= 0, self.audit
-        cells = (self.groups.codes.astype(np.intp) * n_codes + codes)[known]
+        grouped, audit = self.groups.codes >= 0, self.audit
+        cells = (self.groups.codes.astype(np.intp) * n_codes + codes)[grouped]
         totals, squares = (
-            np.bincount(cells, values[known], len(self.groups.labels) * n_codes)
+            np.bincount(cells, values[grouped], len(self.groups.labels) * n_codes)
             for values in (audit.entry_weights, audit.entry_squares)
         )
         return quotients(totals**2, squares)
@@ -178,11 +164,11 @@ class Sample:
             assert self.audit.y_true is not None
             cells, n_cells = 2 * cells + self.audit.y_true, 2 * len(scores)
             true, predicted = np.tile([0, 1], len(scores)), np.repeat(scores, 2)
-        known = np.flatnonzero(self.groups.codes >= 0)
+        grouped = np.flatnonzero(self.groups.codes >= 0)
         shape = len(self.groups.labels), n_cells * len(weights)
-        places = self.groups.codes[known].astype(np.intp) * n_cells + cells[known]
-        places = places * len(weights) + levels[known]
-        numbers = _count_rows_in_cells(places, math.prod(shape), self.audit, known)
+        places = self.groups.codes[grouped].astype(np.intp) * n_cells + cells[grouped]
+        places = places * len(weights) + levels[grouped]
+        numbers = _count_rows_in_cells(places, math.prod(shape), self.audit, grouped)
         of_cells = Rows(
             self.groups[np.zeros(shape[1], np.intp)],
             y_true=None if true is None else np.repeat(true, len(weights)),
@@ -201,13 +187,13 @@ class Sample:
 
         Cells hold about as many rows each. Rows without a group are in any cell.
         """
-        known = np.flatnonzero(self.groups.codes >= 0)
-        values = self._numbers(question)[known]
+        grouped = np.flatnonzero(self.groups.codes >= 0)
+        values = self._numbers(question)[grouped]
         if self.audit.options.scale == "rank":
             weights = self.audit.rows.totals
-            values = mid_ranks(values, None if weights is None else weights[known])
+            values = mid_ranks(values, None if weights is None else weights[grouped])
         distinct, positions = np.unique(values, return_inverse=True)
-        totals = _count_rows_in_cells(positions, len(distinct), self.audit, known)
+        totals = _count_rows_in_cells(positions, len(distinct), self.audit, grouped)
         starts = np.arange(len(distinct))
         if len(starts) > _MAX_SCORES // n_weights:
             n_cells = _MAX_SCORES // n_weights
@@ -219,7 +205,7 @@ class Sample:
         last = np.append(starts[1:], len(totals)) - 1
         means = np.clip(means, distinct[starts], distinct[last])
         cells = np.zeros(len(self.groups), dtype=np.intp)
-        cells[known] = np.searchsorted(starts, positions, side="right") - 1
+        cells[grouped] = np.searchsorted(starts, positions, side="right") - 1
         return means, cells
 
 

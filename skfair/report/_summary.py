@@ -22,20 +22,22 @@ from skfair.metrics import cvar_fairness_report, impact_ratios, top_groups
 from skfair.metrics._impact_ratios import are_selected
 from skfair.metrics._inputs import ignore_undefined
 from skfair.metrics._pairs import Located
-from skfair.report._draws import (
+from skfair.report._inputs import Attribute, Audit, Model
+from skfair.report._metrics import MEASURES, Measure, keys_of, locate_all, make_samples
+from skfair.report._numbers import (
     DRAWN,
     DRAWN_ENDS,
     OF_TESTS,
+    Numbers,
     Part,
     bounds,
     gaps_beside_first,
     parts_by_stratum,
+    performance,
+    performances,
     uncertainties,
     values_within_strata,
 )
-from skfair.report._inputs import Attribute, Audit, Model
-from skfair.report._metrics import MEASURES, Measure, keys_of, locate_all, make_samples
-from skfair.report._performance import Numbers, performance, performances
 from skfair.report._proxy import KEYS as KEYS_BY_PROXY
 from skfair.report._proxy import by_proxy
 from skfair.report._sample import Sample, count_outcomes
@@ -64,11 +66,11 @@ def summarize(audits: Sequence[Audit], claimed: Summary | None = None) -> Summar
     n_models = len(models)
     if claimed is not None:
         _take_searched(samples, claimed, n_models)
-    found = [(sample, locate_all(sample)) for sample in samples]
-    drawn = [bounds(*one) for one in found] if claimed else uncertainties(found)
+    located = [(sample, locate_all(sample)) for sample in samples]
+    drawn = [bounds(*one) for one in located] if claimed else uncertainties(located)
     results = [
         _summary_of_attribute(*one, numbers, not claimed)
-        for one, numbers in zip(found, drawn, strict=True)
+        for one, numbers in zip(located, drawn, strict=True)
     ]
     for i, sample in enumerate(samples) if not claimed else ():
         first = i - i % n_models
@@ -126,15 +128,15 @@ def stated_in(summary: Summary) -> Iterator[tuple[str, Summary, Sequence[str]]]:
             yield "drawn", row, OF_TESTS
 
 
-def _take_stated(found: Summary, claimed: Summary) -> None:
+def _take_stated(computed: Summary, claimed: Summary) -> None:
     """Take from a claimed summary what cells do not determine."""
-    places = zip(stated_in(found), stated_in(claimed), strict=True)
+    places = zip(stated_in(computed), stated_in(claimed), strict=True)
     for (_, own, names), (_, other, _) in places:
         for name in names:
             _check_stated(other[name])
             own[name] = other[name]
     if explained := claimed.get("why"):
-        found["why"] = [{"result": one["result"]} for one in explained]
+        computed["why"] = [{"result": one["result"]} for one in explained]
 
 
 def _check_stated(value: Any) -> None:
@@ -240,7 +242,7 @@ def _pair(sample: Sample, first: Sample, result: Summary, of_first: Summary) -> 
 
 def _summary_of_attribute(
     sample: Sample,
-    found: dict[str, Located],
+    located: dict[str, Located],
     drawn: dict[str, Numbers],
     tested: bool,
 ) -> Summary:
@@ -249,17 +251,17 @@ def _summary_of_attribute(
         "model": visible_text(sample.model.name),
         "measures": [
             _summary_of_metric(sample, MEASURES[key], one, drawn[key])
-            for key, one in found.items()
+            for key, one in located.items()
         ],
         "groups": _groups(sample),
         "impact_ratios": _impact_ratios(sample),
-        "strata": _strata(sample, found, tested),
-        "cdf": _cdf(sample, found.get("mcdp")),
+        "strata": _strata(sample, located, tested),
+        "cdf": _cdf(sample, located.get("mcdp")),
     }
 
 
 def _summary_of_metric(
-    sample: Sample, measure: Measure, found: Located, drawn: Summary
+    sample: Sample, measure: Measure, located: Located, drawn: Summary
 ) -> Summary:
     sizes = sample.attribute.sizes
     of_dcp = measure.key == "dcp" and sample.comparable
@@ -271,17 +273,17 @@ def _summary_of_metric(
         "n": int(sizes.sum()),
         "n_groups": len(sizes),
         "smallest_group": int(sizes.min()) if len(sizes) else 0,
-        "value": or_none(found.value),
+        "value": or_none(located.value),
         **drawn,
         "searched": sample.baseline[1] if of_dcp else None,
         "beside_first": None,
         "attained": {
-            "pair": list(found.pair),
-            "figures": [*map(or_none, found.figures)],
-            "score": or_none(found.score),
+            "pair": list(located.pair),
+            "figures": [*map(or_none, located.figures)],
+            "score": or_none(located.score),
             "n_tail": _n_in_tail(sample) if measure.key == "cvar_fairness" else 0,
-            "classes": list(found.cell or (0, 0)),
-            "sizes": [or_none(size) or 0.0 for size in found.sizes],
+            "classes": list(located.cell or (0, 0)),
+            "sizes": [or_none(size) or 0.0 for size in located.sizes],
         },
         "left_out": _few_of_labels(sample) if of_odds else [],
     }
@@ -298,10 +300,19 @@ def _n_in_tail(sample: Sample) -> int:
 
 def _few_of_labels(sample: Sample) -> list[Summary]:
     """List groups and true labels that are left out of error rates, and their rows."""
+    if not sample.comparable:
+        return []
     labels, classes = sample.attribute.groups.labels, sample.audit.classes
+    errors = sample.statistic("errors")
+    counts = errors.label_counts
+    few = (counts < errors.min_group_size) & counts.any(axis=0)
     return [
-        {"group": label_text(labels[i]), "true_label": label_text(classes[j]), "n": n}
-        for i, j, n in (sample.few_of_labels if sample.comparable else ())
+        {
+            "group": label_text(labels[i]),
+            "true_label": label_text(classes[j]),
+            "n": int(counts[i, j]),
+        }
+        for i, j in np.argwhere(few)
     ]
 
 
@@ -422,7 +433,9 @@ def _plain(value: Any) -> Any:
     return value if isinstance(value, (str, int)) else or_none(value)
 
 
-def _strata(sample: Sample, found: dict[str, Located], tested: bool) -> Summary | None:
+def _strata(
+    sample: Sample, located: dict[str, Located], tested: bool
+) -> Summary | None:
     """Metrics within strata, beside those of everyone; None unless there are strata."""
     strata = sample.audit.strata
     if strata is None or not sample.comparable:
@@ -435,7 +448,7 @@ def _strata(sample: Sample, found: dict[str, Located], tested: bool) -> Summary 
     ]
     rows = values_within_strata(sample, compared, tested)
     for row in rows:
-        row["everyone"] = or_none(found[row["key"]].value)
+        row["everyone"] = or_none(located[row["key"]].value)
     names = CROSS.join(strata.names)
     return {
         "names": visible_text(names) if names else "stratum",
@@ -472,18 +485,18 @@ def _without_rates(parts: Sequence[Part], keys: Collection[str]) -> Iterator[Sum
             yield _named(label, key, cells=cells)
 
 
-def _cdf(sample: Sample, found: Located | None) -> Summary | None:
+def _cdf(sample: Sample, located: Located | None) -> Summary | None:
     """Curves of the score distributions and their largest gap, for a picture."""
     few = sample.comparable and sample.attribute.comparison == "pairwise"
-    if found is None or not few:
+    if located is None or not few:
         return None
     return {
         "curves": _cdf_curves(sample),
         "gap": {
-            "value": found.value,
-            "pair": list(found.pair),
-            "score": found.score,
-            "shares": list(found.figures),
+            "value": located.value,
+            "pair": list(located.pair),
+            "score": located.score,
+            "shares": list(located.figures),
         },
     }
 
@@ -502,12 +515,12 @@ def _cdf_curves(sample: Sample) -> list[dict[str, list[float]]]:
     for group in range(sample.statistic("scores").n_groups):
         scores, cdf = sample.statistic("scores").cdf(group)
         along = low + (high - low) * even
-        kept = np.union1d(np.searchsorted(scores, along), np.searchsorted(cdf, even))
-        kept = kept[kept < len(scores)]
+        shown = np.union1d(np.searchsorted(scores, along), np.searchsorted(cdf, even))
+        shown = shown[shown < len(scores)]
         curves.append(
             {
-                "scores": [low, *np.round(scores[kept], digits).tolist(), high],
-                "shares": [0.0, *np.round(cdf[kept], 4).tolist(), 1.0],
+                "scores": [low, *np.round(scores[shown], digits).tolist(), high],
+                "shares": [0.0, *np.round(cdf[shown], 4).tolist(), 1.0],
             }
         )
     return curves

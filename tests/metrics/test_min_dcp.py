@@ -5,8 +5,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
+from skfair._utils._progress import Progress
 from skfair.metrics import dcp_bounds, min_dcp_bounds
-from skfair.metrics._min_dcp import Frequencies, MergedSearch, knapsack
+from skfair.metrics._dcp_search import Clock
+from skfair.metrics._min_dcp import ChannelSearch, MergedSearch, knapsack
 
 # Each example takes long.
 few_examples = settings(max_examples=settings.default.max_examples // 5)
@@ -107,7 +109,8 @@ def test_bound_of_a_box_holds_at_every_point_of_it(seed, n_labels, n_sets):
     weights, true, predicted, _ = instance(n_labels, 5, seed, noise=0.5)
     sets = np.eye(n_labels, dtype=bool)[:n_sets]
     channels = rng.dirichlet(np.ones(n_labels), (50, n_labels))
-    search = MergedSearch(Frequencies(weights, true, predicted), sets, channels[0])
+    data = ChannelSearch(weights, true, predicted, Clock(), Progress("", 0))
+    search = MergedSearch(data, sets, channels[0])
     points = np.einsum("cyz,sz->csy", channels, sets)
     lows, highs = points.min(axis=0)[None], points.max(axis=0)[None]
     for bound, at in zip(

@@ -12,7 +12,7 @@ from skfair.metrics import (
     calibration_gap,
     dcp,
 )
-from skfair.report import _draws, _inputs, _sample
+from skfair.report import _inputs, _numbers, _sample
 from skfair.report._inputs import MANY_ROWS, make_audit
 from skfair.report._metrics import MEASURES, locate_all, make_samples
 from skfair.report._options import Options
@@ -78,7 +78,7 @@ def permuted(sample):
     found = {}
     for question in {MEASURES[key].question: None for key in sample.keys}:
         keys = [key for key in sample.keys if MEASURES[key].question == question]
-        found |= _draws.permute(sample, keys, sample.drawn_from(question))
+        found |= _numbers.permute(sample, keys, sample.drawn_from(question))
     return {key: test.null_distribution for key, test in found.items()}
 
 
@@ -86,7 +86,7 @@ def resampled(sample, key="dcp", n_resamples=300):
     """Values of a metric on resamples."""
     metric = MEASURES[key].drawn(sample)
     rows = sample.drawn_from(MEASURES[key].question)
-    draw = _draws.resamples_of_all([rows], 0)
+    draw = _numbers.resamples_of_all([rows], 0)
     return [draw()[0].evaluate(metric) for _ in range(n_resamples)]
 
 
@@ -153,7 +153,7 @@ def test_pvalues_of_joined_weights_hold_their_level():
             random_state=seed,
             many_rows=1,
         )
-        test = _draws.permute(sample, ["mcdp"], sample.drawn_from("scores"))["mcdp"]
+        test = _numbers.permute(sample, ["mcdp"], sample.drawn_from("scores"))["mcdp"]
         small += test.pvalue <= 0.05
     assert 1 <= small <= 10  # 5, and two standard errors
 
@@ -168,7 +168,7 @@ def test_progress(make_report, people, many, capsys, monkeypatch):
     said = capsys.readouterr().err
     assert "1 of 59 draws" in said
     assert "left" not in said  # of the first seconds nobody can tell
-    monkeypatch.setattr(_draws, "_KNOWN_AFTER", 0.0)
+    monkeypatch.setattr(_numbers, "_KNOWN_AFTER", 0.0)
     make_report(y_true, y_score, verbose=1, **options, make=many)
     said = capsys.readouterr().err
     assert re.search(r"1 of 59 draws, about \d+ s left", said)
@@ -182,7 +182,7 @@ def test_permutations_are_those_that_are_drawn_again(make_report, scored, monkey
     y_true, y_score, people = scored
     options = {"sensitive_features": people, "metrics": ["mcdp", "calibration_gap"]}
     kept = make_report(y_true, y_score, **options).summary
-    monkeypatch.setattr(_draws, "_MAX_PERMUTED", 0)
+    monkeypatch.setattr(_numbers, "_MAX_PERMUTED", 0)
     assert make_report(y_true, y_score, **options).summary == kept
 
 

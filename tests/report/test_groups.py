@@ -7,7 +7,7 @@ import pytest
 from skfair.groups import encode_groups
 from skfair.metrics import impact_ratios
 from skfair.report import FairnessReport, markdown_table
-from skfair.report._performance import _calibration_error
+from skfair.report._numbers import _calibration_error
 from skfair.report._words import describe_ratios
 
 

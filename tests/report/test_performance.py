@@ -10,7 +10,7 @@ from scipy.stats import binomtest
 
 from skfair.report import FairnessReport
 from skfair.report._inputs import Audit, Model, Options, rows_of
-from skfair.report._performance import _influences, performance, performances
+from skfair.report._numbers import _influences, performance, performances
 
 SHARES = ["demographic_parity_difference", "mcdp"]
 

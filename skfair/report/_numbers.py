@@ -1,4 +1,4 @@
-"""Uncertainty of metrics, of everyone and within strata: intervals, and tests.
+"""Numbers of a report: of metrics, of everyone and within strata, and performances.
 
 Rows are drawn as `permutation_test` and `bootstrap_interval` draw them, so that either
 returns the numbers of the report. Of many rows counts are drawn.
@@ -16,9 +16,13 @@ from math import comb
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri, stdtrit
+from sklearn.metrics import average_precision_score
 
+from skfair._comparison import average_precision
 from skfair._rows import shuffled_codes
-from skfair._utils._arrays import Integers
+from skfair._utils._arrays import Bools, Floats, Integers, quotients
 from skfair._utils._progress import Progress
 from skfair._utils._text import label_text, or_none
 from skfair.metrics import PermutationTestResult
@@ -28,6 +32,7 @@ from skfair.metrics._inputs import ignore_undefined
 from skfair.metrics._noise import UNDEFINED, Comparisons, Observed
 from skfair.metrics._pairs import Located
 from skfair.metrics._permutation import permutation_tests, permutations, permuted_strata
+from skfair.metrics._rate_intervals import wilson_interval
 from skfair.metrics._rates import comparable_cells
 from skfair.metrics._resampling import (
     ENOUGH,
@@ -38,8 +43,14 @@ from skfair.metrics._resampling import (
     evaluate_each,
 )
 from skfair.metrics._spec import specification_of
-from skfair.model_selection._model_comparison import gap_interval
-from skfair.report._inputs import LEVEL, set_aside
+from skfair.model_selection._model_comparison import Model as PairedModel
+from skfair.model_selection._model_comparison import (
+    changes_by_a_row,
+    gap_interval,
+    loss_moments,
+    worst_loss,
+)
+from skfair.report._inputs import LEVEL, Audit, Model, set_aside
 from skfair.report._metrics import MEASURES
 from skfair.report._sample import Sample, count_outcomes
 from skfair.statistics import GroupedOutcomes, GroupedScores
@@ -49,7 +60,6 @@ from skfair.statistics import GroupedOutcomes, GroupedScores
 _FEW_VERTICES = 1000
 #: Rows times permutations up to which permutations are kept, of four bytes each.
 _MAX_PERMUTED = 2**23
-
 
 #: Numbers of a metric by name; None where one is undefined.
 Numbers = dict[str, Any]
@@ -73,6 +83,13 @@ NOTHING: Numbers = {
 }
 #: The time left is estimated after so many seconds.
 _KNOWN_AFTER = 3.0
+#: Figures of a model, their influences, and their changes by another row.
+_Compared = tuple[Numbers, dict[str, Floats], dict[str, Floats]]
+
+#: Rows of a bin of scores, at least, and number of bins, at most.
+_ROWS_OF_BIN, _MOST_BINS = 100, 10
+#: Figures that are shares.
+_SHARES = "accuracy", "balanced_accuracy", "average_precision"
 
 
 class DrawsDone:
@@ -105,12 +122,12 @@ def duration(seconds: float) -> str:
     return f"{seconds / 3600:.1f} h"
 
 
-def _drawn_keys(sample: Sample, found: Mapping[str, Located]) -> dict[str, list[str]]:
+def _drawn_keys(sample: Sample, located: Mapping[str, Located]) -> dict[str, list[str]]:
     """Metrics by question that are computed in draws, where DCP is found fast."""
     n_groups, n_classes = len(sample.groups.labels), len(sample.audit.classes) or 2
     few = comb(n_groups + n_classes - 2, n_classes - 1) <= _FEW_VERTICES
     keys: dict[str, list[str]] = {}
-    for key, one in found.items():
+    for key, one in located.items():
         if not math.isnan(one.value) and (few or key != "dcp"):
             keys.setdefault(MEASURES[key].question, []).append(key)
     return keys
@@ -123,11 +140,11 @@ def _count_draws(sample: Sample, keys: Mapping[str, list[str]]) -> int:
     return len(keys) * options.n_permutations + len(resampled) * options.n_resamples
 
 
-def bounds(sample: Sample, found: Mapping[str, Located]) -> dict[str, Numbers]:
+def bounds(sample: Sample, located: Mapping[str, Located]) -> dict[str, Numbers]:
     """Find the intervals of the metrics whose noise has a bound."""
     tail = (1 - sample.audit.options.confidence_level) / 2
-    values = {key: one.value for key, one in found.items()}
-    results = {key: dict(NOTHING) for key in found}
+    values = {key: one.value for key, one in located.items()}
+    results = {key: dict(NOTHING) for key in located}
     defined = [key for key, value in values.items() if not math.isnan(value)]
     with ignore_undefined():
         # The report says itself why a metric is undefined.
@@ -162,7 +179,7 @@ def gaps_beside_first(sample: Sample, first: Sample) -> dict[str, tuple[float, f
     tail = (1 - audit.options.confidence_level) / 2
     given = sample.groups.codes[rows], weights.astype(float), 1 - tail
     own, others = (dict(compare_metrics(one, keys)) for one in (sample, first))
-    found = {}
+    intervals = {}
     for key in keys:
         of_model, of_first = (values[rows] for values in compared[key])
         low, high = gap_interval(
@@ -173,35 +190,35 @@ def gaps_beside_first(sample: Sample, first: Sample) -> dict[str, tuple[float, f
             for one in (own, others)
             for bound in (lower_bound, upper_bound)
         ]
-        found[key] = max(low, ends[0] - ends[3]), min(high, ends[1] - ends[2])
-    return found
+        intervals[key] = max(low, ends[0] - ends[3]), min(high, ends[1] - ends[2])
+    return intervals
 
 
-def uncertainties(found: Found) -> list[dict[str, Numbers]]:
+def uncertainties(samples_located: Found) -> list[dict[str, Numbers]]:
     """Find intervals and p-values of the metrics of samples of the same rows.
 
     Undefined metrics have none.
     """
-    keys = [_drawn_keys(*one) for one in found]
-    samples = [sample for sample, _ in found]
+    keys = [_drawn_keys(*one) for one in samples_located]
+    samples = [sample for sample, _ in samples_located]
     total = sum(map(_count_draws, samples, keys))
     done = DrawsDone(total, samples[0].audit.options.verbose if samples else 0)
     permuted: dict[Any, list[Integers]] = {}
     return [
         _uncertainty(sample, values, of_sample, done, permuted)
-        for (sample, values), of_sample in zip(found, keys, strict=True)
+        for (sample, values), of_sample in zip(samples_located, keys, strict=True)
     ]
 
 
 def _uncertainty(
     sample: Sample,
-    found: Mapping[str, Located],
+    located: Mapping[str, Located],
     keys: Mapping[str, list[str]],
     done: DrawsDone,
     permuted: dict[Any, list[Integers]],
 ) -> dict[str, Numbers]:
     """Find intervals and p-values of the metrics of a sample, by question."""
-    results = bounds(sample, found)
+    results = bounds(sample, located)
     with ignore_undefined():
         # The report says itself why a metric is undefined.
         resampled: dict[str, Drawn] = {}
@@ -212,7 +229,7 @@ def _uncertainty(
                 results[key] |= _test_of(test, sample)
             resampled |= {k: rows for k in of_question if not MEASURES[k].bounded}
         for key, values in _resample(sample, resampled, done).items():
-            rows, value = resampled[key], found[key].value
+            rows, value = resampled[key], located[key].value
             # Joined weights move the draws of a metric as they move its value.
             moved = value - rows.evaluate(MEASURES[key].drawn(sample))
             results[key] |= _ends(sample, value, values, moved)
@@ -300,10 +317,10 @@ def _pairs_beyond_chance(
 
     Of two classes, either predicted one has the same gaps.
     """
-    classes, found = sample.audit.classes, dict[Any, dict[str, Any]]()
+    classes, pairs = sample.audit.classes, dict[Any, dict[str, Any]]()
 
     for row in test.pairs.to_dict("records"):
-        if found and row["pvalue"] > LEVEL * (1 + 1e-9):
+        if pairs and row["pvalue"] > LEVEL * (1 + 1e-9):
             break
         cell = None
         if "label" in row:
@@ -313,7 +330,7 @@ def _pairs_beyond_chance(
             None if row[name] is None else label_text(row[name])
             for name in ("group", "other")
         ]
-        found.setdefault(
+        pairs.setdefault(
             (*names, str(cell), row.get("stratum")),
             {
                 "pair": names,
@@ -323,7 +340,7 @@ def _pairs_beyond_chance(
                 "pvalue": float(row["pvalue"]),
             },
         )
-    return [*found.values()]
+    return [*pairs.values()]
 
 
 def _resample(
@@ -362,13 +379,13 @@ def compare_metrics(
 
     Options of metrics are those of everyone, where the sample is a part of it.
     """
-    known = sample.comparisons
+    comparisons = sample.comparisons
     for key in keys:
         if MEASURES[key].bounded:
-            if key not in known:
+            if key not in comparisons:
                 metric = MEASURES[key].metric_of(everyone or sample)
-                known[key] = _compare(sample, key, metric)
-            yield key, known[key]
+                comparisons[key] = _compare(sample, key, metric)
+            yield key, comparisons[key]
 
 
 def _compare(sample: Sample, key: str, metric: Metric) -> Comparisons:
@@ -411,16 +428,16 @@ def _observe(sample: Sample, key: str) -> Observed:
 def _split_by_label(observed: Observed) -> Iterator[Observed]:
     """Rates of errors of each true label, of the groups with enough rows of it."""
     statistic = observed.statistic
-    for label, kept in enumerate(comparable_cells(statistic).T):
-        if kept.any():
+    for label, enough in enumerate(comparable_cells(statistic).T):
+        if enough.any():
             own = np.arange(len(statistic.classes)) == label
             of_label = replace(
                 statistic,
-                matrices=statistic.matrices[kept] * own[:, np.newaxis],
-                label_counts=statistic.label_counts[kept] * own,
-                labels=tuple(compress(statistic.labels, kept)),
+                matrices=statistic.matrices[enough] * own[:, np.newaxis],
+                label_counts=statistic.label_counts[enough] * own,
+                labels=tuple(compress(statistic.labels, enough)),
             )
-            yield observed._replace(statistic=of_label, sizes=observed.sizes[kept])
+            yield observed._replace(statistic=of_label, sizes=observed.sizes[enough])
 
 
 def parts_by_stratum(sample: Sample) -> list[Part]:
@@ -452,18 +469,18 @@ def values_within_strata(
     ]
 
 
-def _combine(sample: Sample, found: list[tuple[Part, Comparisons]]) -> Numbers:
+def _combine(sample: Sample, of_parts: list[tuple[Part, Comparisons]]) -> Numbers:
     """Largest value, its stratum and interval, and the mean; None without a stratum."""
-    if not found:
+    if not of_parts:
         return dict.fromkeys(("value", "stratum", "mean", "lower", "upper"))
     tail = (1 - sample.audit.options.confidence_level) / 2
-    compared = join([one for _, one in found], None)
-    values = np.array([one.value for _, one in found])
-    totals = [part.audit.entry_weights.sum() for (_, part), _ in found]
+    compared = join([one for _, one in of_parts], None)
+    values = np.array([one.value for _, one in of_parts])
+    totals = [part.audit.entry_weights.sum() for (_, part), _ in of_parts]
     weights = np.array(totals, float)
     return {
         "value": compared.value,
-        "stratum": label_text(found[int(values.argmax())][0][0]),
+        "stratum": label_text(of_parts[int(values.argmax())][0][0]),
         "mean": float(weights / weights.sum() @ values),
         "lower": lower_bound(compared, tail),
         "upper": upper_bound(compared, tail),
@@ -498,3 +515,289 @@ def _rows_in_strata(sample: Sample, parts: Sequence[Part], question: str) -> Dra
     groups = set_aside("", replace(attribute.groups, codes=codes), None).groups
     rows = replace(sample.drawn_from(question).rows, groups=groups, strata=strata)
     return Drawn(rows, tuple(part.countable(question) for _, part in parts))
+
+
+def performance(audit: Audit, model: Model, rows: Any = slice(None)) -> Numbers:
+    """Quality of predictions on some rows, by default on all of them.
+
+    None without true labels, without scores, where a class has no row, or where
+    scores are no probabilities.
+    """
+    if audit.of_numbers:
+        return _performance_of_numbers(audit, model, rows)
+    names = ["accuracy", "balanced_accuracy", "average_precision", "log_loss"]
+    names += ["score_excess", "calibration_error"]
+    numbers: Numbers = dict.fromkeys(names)
+    if audit.y_true is None:
+        return numbers
+    true, weights = audit.y_true[rows], audit.entry_weights[rows]
+    numbers |= _figures(audit, model, true, rows, weights)
+    if model.y_score is not None and audit.options.scale == "probability":
+        given = true == 1, model.y_score[rows], weights, audit.count(rows)
+        numbers["calibration_error"] = _calibration_error(*given)
+    return numbers
+
+
+def _figures(
+    audit: Audit, model: Model, true: NDArray[Any], rows: Any, weights: Floats
+) -> Numbers:
+    """Quality of the predictions of some rows beside true labels, which may be others.
+
+    Each has an influence of each row.
+    """
+    figures: Numbers = {}
+    if audit.of_numbers:
+        assert model.y_score is not None
+        squares = (true - np.average(true, weights=weights)) ** 2
+        errors = (model.y_score[rows] - true) ** 2
+        return {"r2": float(1 - weights @ errors / (weights @ squares))}
+    hits, n_classes = weights * (true == model.y_pred[rows]), len(audit.classes)
+    sizes = np.bincount(true, weights, n_classes)
+    if model.decides:
+        figures["accuracy"] = float(hits.sum() / weights.sum())
+    if model.decides and sizes.all():
+        recalls = np.bincount(true, hits, n_classes) / sizes
+        figures["balanced_accuracy"] = float(recalls.mean())
+    if model.y_score is None:
+        return figures
+    score = model.y_score[rows]
+    if audit.options.scale == "probability":
+        figures["log_loss"] = float(
+            np.average(_log_losses(true, score), weights=weights)
+        )
+        figures["score_excess"] = float(weights @ (score - (true == 1)) / weights.sum())
+    if sizes[1] > 0:
+        precision = average_precision_score(true, score, sample_weight=weights)
+        figures["average_precision"] = float(precision)
+    return figures
+
+
+def _performance_of_numbers(audit: Audit, model: Model, rows: Any) -> Numbers:
+    """Mean prediction, and with true values mean errors and R2."""
+    assert model.y_score is not None
+    predicted, weights = model.y_score[rows], audit.entry_weights[rows]
+    given = weights, audit.entry_squares[rows].sum(), audit.options.confidence_level
+    numbers = _mean_of("mean_prediction", predicted, *given)
+    if audit.y_true is None:
+        return numbers
+    true = audit.y_true[rows]
+    errors = audit.errors_of(model)[rows]
+    numbers |= _mean_of("mean_error", errors, *given)
+    numbers |= _mean_of("mean_absolute_error", np.abs(errors), *given)
+    spread = weights @ (true - np.average(true, weights=weights)) ** 2
+    numbers["r2"] = float(1 - weights @ errors**2 / spread) if spread > 0 else None
+    return numbers
+
+
+def _mean_of(
+    name: str, values: Floats, weights: NDArray[Any], squares: float, level: float
+) -> Numbers:
+    """Mean of values, with the ends of Student's interval; None for a single row."""
+    mean = float(np.average(values, weights=weights))
+    size = float(weights.sum() ** 2 / squares)
+    if size <= 1:
+        return {name: mean, f"{name}_lower": None, f"{name}_upper": None}
+    variance = np.average((values - mean) ** 2, weights=weights) / (size - 1)
+    half = float(stdtrit(size - 1, (1 + level) / 2) * np.sqrt(variance))
+    return {name: mean, f"{name}_lower": mean - half, f"{name}_upper": mean + half}
+
+
+def _calibration_error(
+    positive: Bools, scores: Floats, weights: NDArray[Any], n_rows: int
+) -> float:
+    """Mean over bins of the absolute mean score minus share of positives."""
+    bins = _bins(scores, weights, n_rows)
+    excess = np.bincount(bins, weights * (scores - positive)) / weights.sum()
+    return float(np.abs(excess).sum())
+
+
+def _log_losses(true: NDArray[Any], scores: Floats) -> Floats:
+    """Loss of each row, as :func:`sklearn.metrics.log_loss` has it."""
+    right = np.where(true == 1, scores, 1 - scores)
+    return np.asarray(-np.log(np.clip(right, np.finfo(float).eps, 1)))
+
+
+def _bins(scores: Floats, weights: NDArray[Any], n_rows: int) -> Integers:
+    """Bin of each score: bins have the same weight, and 100 rows or more.
+
+    Rows of one score share a bin.
+    """
+    n_bins = int(np.clip(n_rows // _ROWS_OF_BIN, 1, _MOST_BINS))
+    _, codes = np.unique(scores, return_inverse=True)
+    sizes = np.bincount(codes, weights)
+    middles = (np.cumsum(sizes) - sizes / 2) / sizes.sum()
+    return np.asarray(np.minimum((middles * n_bins).astype(int), n_bins - 1)[codes])
+
+
+def performances(audit: Audit) -> list[tuple[Numbers, dict[str, Numbers] | None]]:
+    """Measure each model, with intervals and beside the first of the same rows.
+
+    The first model and models without true labels have none of the second.
+    """
+    quantile = float(ndtri((1 + audit.options.confidence_level) / 2))
+    compared: list[_Compared] = []
+    for model in audit.models:
+        numbers = performance(audit, model)
+        moved = _influences(audit, model, numbers)
+        several = len(audit.models) > 1
+        changes = _changes(audit, model, [*moved]) if several else {}
+        compared.append((numbers, moved, changes))
+    return [
+        (
+            _with_intervals(audit, model, own[0], own[1], quantile),
+            None if own is compared[0] else _beside(audit, own, compared[0]),
+        )
+        for model, own in zip(audit.models, compared, strict=True)
+    ]
+
+
+def _with_intervals(
+    audit: Audit,
+    model: Model,
+    numbers: Numbers,
+    influences: dict[str, Floats],
+    quantile: float,
+) -> Numbers:
+    """Quality of predictions on all rows, with the ends of the interval of each.
+
+    Shares have Wilson's interval of as many rows as have their variance. The interval
+    of the calibration error bounds the noise of its bins; all others are normal.
+    """
+    with_ends = dict(numbers)
+    for name, influence in influences.items():
+        value, error = with_ends[name], _error(audit, influence)
+        assert value is not None
+        low, high = value - quantile * error, value + quantile * error
+        if name in _SHARES:
+            size = audit.entry_weights.sum() ** 2 / audit.entry_squares.sum()
+            if error > 0:
+                size = value * (1 - value) / error**2
+            level = audit.options.confidence_level
+            rate, sizes = np.array([value]), np.array([size])
+            (low,), (high,) = wilson_interval(rate, sizes, level)
+        with_ends[f"{name}_lower"], with_ends[f"{name}_upper"] = float(low), float(high)
+    if with_ends.get("calibration_error") is not None:
+        low, high = _ends_of_calibration(audit, model, quantile)
+        with_ends["calibration_error_lower"] = low
+        with_ends["calibration_error_upper"] = high
+    return with_ends
+
+
+def _ends_of_calibration(audit: Audit, model: Model, z: float) -> tuple[float, float]:
+    """Bound the calibration error, a sum of absolute values.
+
+    The sum of the true values is at most that of the values found, with the signs of
+    the true ones, plus noise; it is at least the sum found less all absolute noise.
+    """
+    true, scores, weights = audit.y_true, model.y_score, audit.entry_weights
+    assert true is not None
+    assert scores is not None
+    bins = _bins(scores, weights, audit.n_rows)
+    excess, totals = scores - (true == 1), np.bincount(bins, weights)
+    sums = np.bincount(bins, weights * excess)
+    means = quotients(sums, totals)
+    noise = np.bincount(bins, audit.entry_squares * (excess - means[bins]) ** 2)
+    errors = np.sqrt(noise) / weights.sum()
+    value, spread = np.abs(sums).sum() / weights.sum(), np.sqrt((errors**2).sum())
+    most = np.sqrt(2 / np.pi) * errors.sum() + z * np.sqrt(1 - 2 / np.pi) * spread
+    return max(float(value - most), 0.0), float(value + z * spread)
+
+
+def _beside(
+    audit: Audit, own: _Compared, first: _Compared
+) -> dict[str, Numbers] | None:
+    """Each figure minus that of the first model of the same rows, with its interval.
+
+    Rows are paired: what both models find difficult cancels. Each end is the bound of
+    `compare_models`, for models may differ in more rows than these.
+    """
+    differences: dict[str, Numbers] = {}
+    level, squares = (1 + audit.options.confidence_level) / 2, audit.entry_squares
+    cubes = squares**2 / np.maximum(audit.entry_weights, np.finfo(float).tiny)
+    for name in (name for name in own[1] if name in first[1]):
+        value, other = own[0][name], first[0][name]
+        assert value is not None
+        assert other is not None
+        value -= other
+        difference = own[1][name] - first[1][name]
+        variance = float(squares @ difference**2)
+        third = float(cubes @ difference**3)
+        both = own[2][name], first[2][name]
+        fall, rise = float(worst_loss(*both)), float(worst_loss(*both[::-1]))
+        low = -loss_moments(value, variance, -third, fall).upper_bound(level)
+        high = loss_moments(-value, variance, third, rise).upper_bound(level)
+        differences[name] = {"value": value, "lower": float(low), "upper": float(high)}
+    return differences or None
+
+
+def _changes(audit: Audit, model: Model, names: list[str]) -> dict[str, Floats]:
+    """How another row moves each figure, by its true label and response."""
+    if not names:
+        return {}
+    true, weights = audit.y_true, audit.entry_weights
+    assert true is not None
+    rows, ones = np.flatnonzero(weights > 0), np.ones(len(weights))
+    one_row = audit.entry_squares.sum() / weights.sum()
+
+    def figures(labelled: Integers, chosen: Integers) -> Floats:
+        of_rows = weights[labelled].astype(float)
+        of_rows[len(rows) :] = one_row
+        moved = _figures(audit, model, true[labelled], chosen, of_rows)
+        return np.array([moved[name] for name in names], dtype=float)
+
+    responses = model.y_pred if model.y_score is None else model.y_score
+    order = np.asarray(responses, dtype=float)
+    compared = PairedModel(figures, order, order)
+    codes = np.unique(true, return_inverse=True)[1].astype(np.intp)
+    changes = changes_by_a_row(compared, codes, ones, rows)
+    return dict(zip(names, np.moveaxis(changes, -1, 0), strict=True))
+
+
+def _influences(audit: Audit, model: Model, numbers: Numbers) -> dict[str, Floats]:
+    """How far each figure moves by the weight of each row: its derivative."""
+    if audit.y_true is None:
+        return {}
+    weights = audit.entry_weights
+    values = {name: one for name, one in numbers.items() if one is not None}
+    total = weights.sum()
+    if audit.of_numbers:
+        defined = "r2" in values
+        return _influences_of_r2(audit.y_true, model, weights) if defined else {}
+    true, score = audit.y_true, model.y_score
+    hits = (true == model.y_pred).astype(float)
+    influences = {}
+    if "accuracy" in values:
+        influences["accuracy"] = (hits - values["accuracy"]) / total
+    if "balanced_accuracy" in values:
+        n_classes = len(audit.classes)
+        sizes = np.bincount(true, weights, n_classes)
+        recalls = np.bincount(true, weights * hits, n_classes) / sizes
+        influences["balanced_accuracy"] = (
+            (hits - recalls[true]) / sizes[true] / n_classes
+        )
+    if score is None:
+        return influences
+    positive: Bools = true == 1
+    if "average_precision" in values:
+        _, slopes = average_precision(positive.astype(float), score, weights)
+        influences["average_precision"] = slopes
+    if "log_loss" in values:
+        influences["log_loss"] = (_log_losses(true, score) - values["log_loss"]) / total
+        excess = score - positive
+        influences["score_excess"] = (excess - values["score_excess"]) / total
+    return influences
+
+
+def _influences_of_r2(true: Floats, model: Model, weights: Floats) -> dict[str, Floats]:
+    """Find the derivative of R2, one minus a ratio of two means."""
+    assert model.y_score is not None
+    errors = (model.y_score - true) ** 2
+    squares = (true - np.average(true, weights=weights)) ** 2
+    error, spread = (np.average(one, weights=weights) for one in (errors, squares))
+    moved = (error / spread * (squares - spread) - (errors - error)) / spread
+    return {"r2": moved / weights.sum()}
+
+
+def _error(audit: Audit, influence: Floats) -> float:
+    """Find the standard error by the infinitesimal jackknife."""
+    return float(np.sqrt(audit.entry_squares @ influence**2))

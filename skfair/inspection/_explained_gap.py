@@ -626,6 +626,9 @@ def draw_noise(
     values, vectors = np.linalg.eigh(covariance)
     normal = rng.standard_normal((n_draws, len(values)))
     drawn = normal @ (vectors * np.sqrt(np.maximum(values, 0))).T
+    least = min(float(rows.effective_sizes.min()) for rows in several)
+    freedom = max(least - 1, 1.0)  # Student's, as a small group's variance is estimated
+    drawn *= np.sqrt((freedom + 1) / rng.chisquare(freedom, (n_draws, 1)))
     noises = []
     parts = np.split(drawn, len(several), axis=1)
     for (means, _), part in zip(estimates, parts, strict=True):

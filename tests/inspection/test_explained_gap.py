@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.special import expit
+from scipy.special import expit, stdtrit
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
@@ -381,3 +381,17 @@ def test_the_size_of_weights_says_nothing():
     ]
     for table in tables[1:]:
         pd.testing.assert_frame_equal(table, tables[0])
+
+
+def test_the_interval_of_a_group_of_ten_is_as_wide_as_students():
+    scores = np.append(np.linspace(0.3, 0.7, 2_000), np.arange(10) / 10)
+    with pytest.warns(UserWarning, match="least effective size 10"):
+        result = explained_gap(
+            scores,
+            sensitive_features=np.repeat(["many", "ten"], [2_000, 10]),
+            explained_by=np.zeros(2_010),
+            metric="demographic_parity_difference",
+            random_state=0,
+        )
+    error = np.std(scores[-10:], ddof=1) / np.sqrt(10)
+    assert result.upper - result.value >= 0.95 * stdtrit(9, 0.975) * error

@@ -11,7 +11,7 @@ from skfair.metrics._dcp_search import Clock
 from skfair.metrics._min_dcp import ChannelSearch, MergedSearch, knapsack
 
 # Each example takes long.
-few_examples = settings(max_examples=settings.default.max_examples // 5)
+few_examples = settings(max_examples=settings.default.max_examples // 2)
 seeds = st.integers(0, 10_000)
 
 

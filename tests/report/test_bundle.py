@@ -362,7 +362,6 @@ def test_links_are_refused(files, verify, light, tmp_path, tmp_path_factory):
         light.to_bundle(tmp_path)
 
 
-@pytest.mark.slow
 @pytest.mark.promise("With `min_cell` no count of a bundle is smaller")
 def test_no_count_is_below_min_cell(light, tmp_path):
     found, summary = round_trip(light, tmp_path / "new", min_cell=10)
@@ -473,7 +472,6 @@ def test_any_weights_are_added_up(make_report, scored, tmp_path, monkeypatch):
     np.testing.assert_allclose(before, after, rtol=1e-9)
 
 
-@pytest.mark.slow
 def test_models_that_differ_in_few_rows_are_counted_without_them(
     make_report, scored, tmp_path
 ):

@@ -149,7 +149,7 @@ def test_pvalues_of_joined_weights_hold_their_level():
             weights=weights,
             metrics=["mcdp"],
             n_resamples=1,
-            n_permutations=19,
+            n_permutations=59,
             random_state=seed,
             many_rows=1,
         )
@@ -158,7 +158,6 @@ def test_pvalues_of_joined_weights_hold_their_level():
     assert 1 <= small <= 10  # 5, and two standard errors
 
 
-@pytest.mark.slow
 def test_progress(make_report, people, many, capsys, monkeypatch):
     y_true, y_score, group = people
     options = {"sensitive_features": group, "metrics": ["mcdp"]}

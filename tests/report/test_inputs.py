@@ -187,7 +187,6 @@ def test_first_class_as_the_positive_one(biased):
     assert report.summary["models"][0]["name"] == "LogisticRegression"
 
 
-@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:MADDPostProcessor, on held-out rows")
 def test_estimators_that_ask_for_groups(biased):
     X, y = biased

@@ -170,7 +170,6 @@ def test_bad_arguments(change, message):
         )
 
 
-@pytest.mark.slow
 def test_estimators(make_report):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(120, 2))

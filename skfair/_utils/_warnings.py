@@ -75,18 +75,17 @@ def warns_if_reordered(function: Callable[P, R]) -> Callable[P, R]:
 
     @wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
-        if not warn_if_reordered(**dict(zip(names, args, strict=False)) | kwargs):
-            return function(*args, **kwargs)
-        with rows_are_not_warned_of():
+        rows = dict(zip(names, args, strict=False)) | kwargs
+        with rows_are_not_warned_of(warn_if_reordered(**rows)):
             return function(*args, **kwargs)
 
     return call
 
 
 @contextmanager
-def rows_are_not_warned_of() -> Iterator[None]:
-    """Let calls made in this context not warn of rows: the user knows."""
-    token = _has_warned.set(True)
+def rows_are_not_warned_of(known: bool = True) -> Iterator[None]:
+    """Let calls in this context not warn of rows of which the user knows."""
+    token = _has_warned.set(known or _has_warned.get())
     try:
         yield
     finally:

@@ -238,16 +238,8 @@ class PredictionsDisplay(Display):
         """
         require_matplotlib(f"{cls.__name__}.from_estimator")
         check_fitted(estimator)
-        return cls._draw_models(
-            [(estimator, None)],
-            X,
-            y,
-            sensitive_features,
-            control_features,
-            sample_weight,
-            name,
-            options,
-        )
+        columns = sensitive_features, control_features, sample_weight
+        return cls._draw_models([(estimator, None)], X, y, *columns, name, options)
 
     @classmethod
     def from_cv_results(
@@ -323,16 +315,9 @@ class PredictionsDisplay(Display):
         1000
         """
         require_matplotlib(f"{cls.__name__}.from_cv_results")
-        return cls._draw_models(
-            _fold_models(cv_results, count_rows(X)),
-            X,
-            y,
-            sensitive_features,
-            control_features,
-            sample_weight,
-            name,
-            options,
-        )
+        models = _fold_models(cv_results, count_rows(X))
+        columns = sensitive_features, control_features, sample_weight
+        return cls._draw_models(models, X, y, *columns, name, options)
 
     @classmethod
     def _draw_models(

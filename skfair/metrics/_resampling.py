@@ -52,6 +52,11 @@ def compares_pairs_of(metric: Metric) -> bool:
     return specification.pairs is not None and not mean
 
 
+def combine_of(metric: Metric) -> Any:
+    """Return what combines the values of a metric in strata and classes."""
+    return specification_of(metric)[0].combine or largest_defined
+
+
 def evaluate(metric: Metric, rows: Rows) -> float:
     """Value of a metric on rows; the largest over strata."""
     groups = rows.groups
@@ -85,23 +90,25 @@ class Drawn:
         """Statistics of all parts."""
         return [part.statistic(self.rows) for part in self.parts]
 
-    def evaluate(self, metric: Metric) -> float:
-        """Value of the metric; the largest over strata and classes."""
+    def evaluate(self, metric: Metric, combine: Any = None) -> float:
+        """Value of the metric; the largest over strata and classes.
+
+        Who evaluates many draws looks up once what combines their values.
+        """
         if not self.parts:
             return evaluate(metric, self.rows)
         values = [number_of(metric, metric(None, part)) for part in self.statistics]
-        combine = specification_of(metric)[0].combine or largest_defined
-        return float(combine(values, None))
+        return float((combine or combine_of(metric))(values, None))
 
-    def evaluate_again(self, metric: Metric) -> float:
+    def evaluate_again(self, metric: Metric, combine: Any = None) -> float:
         """Value of the metric, without a warning of strata left out.
 
         The first evaluation has warned of them.
         """
         if self.rows.strata is None:
-            return self.evaluate(metric)
+            return self.evaluate(metric, combine)
         with ignore_undefined():
-            return self.evaluate(metric)
+            return self.evaluate(metric, combine)
 
     def permuted(
         self, within: Sequence[Integers] | None, generator: np.random.Generator
@@ -223,11 +230,11 @@ class Valued:
     """Reads the value of a metric off resamples."""
 
     def __init__(self, metric: Metric) -> None:
-        self.metric = metric
+        self.metric, self.combine = metric, combine_of(metric)
 
     def read(self, rows: Drawn) -> float:
         """Value of the rows."""
-        return rows.evaluate_again(self.metric)
+        return rows.evaluate_again(self.metric, self.combine)
 
     def join(self, numbers: list[float]) -> Floats:
         """Values of several resamples."""

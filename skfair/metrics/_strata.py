@@ -367,11 +367,16 @@ def _with_comparable_groups(stratum: Stratum) -> Stratum:
     )
 
 
-def _evaluated(stratum: Stratum, rows: Rows, evaluate: Callable[..., Any]) -> Stratum:
-    """Evaluate a metric, which knows no strata, in one, and collect reasons."""
+def _evaluated(
+    stratum: Stratum, rows: Rows, evaluate: Callable[..., Any], *, known: bool
+) -> Stratum:
+    """Evaluate a metric, which knows no strata, in one, and collect reasons.
+
+    The metric does not warn of rows where the user knows, from another stratum.
+    """
     part = rows[stratum.rows]
     weights = {} if part.weight is None else {"sample_weight": part.weight}
-    with collected_reasons() as reasons:
+    with collected_reasons() as reasons, rows_are_not_warned_of(known):
         result = evaluate(
             part.y_true, part.y_pred, sensitive_features=stratum.groups, **weights
         )
@@ -472,8 +477,11 @@ def results_by_stratum(
         rows, leaves_groups_out=specification.leaves_groups_out
     )
     evaluate = plain if evaluate is None else evaluate
+    first = next((one for one in strata if one.groups is not None), None)
     results = [
-        stratum if stratum.groups is None else _evaluated(stratum, rows, evaluate)
+        stratum
+        if stratum.groups is None
+        else _evaluated(stratum, rows, evaluate, known=stratum is not first)
         for stratum in strata
     ]
     return results, reason

@@ -184,7 +184,8 @@ class GroupRepairer(MetaMitigator):
             self.estimators_ = [fit_all(self.estimator, features, target, params)]
             self._leave_plain()
             return self
-        self._refuse_labels_as_strata(rows)
+        if rows.strata is not None and is_classifier(self):
+            self._refuse_labels_as_strata(rows, rows.strata)
         held_out = self._score_held_out(X, features, rows, target, routed)
         self._learn_repair(held_out, len(held_out) / len(rows))
         return self
@@ -200,13 +201,13 @@ class GroupRepairer(MetaMitigator):
     def _leave_plain(self) -> None:
         """Set the attributes of a repair for predictions without one."""
 
-    def _refuse_labels_as_strata(self, rows: Rows) -> None:
+    def _refuse_labels_as_strata(self, rows: Rows, strata: Groups) -> None:
         """Raise if strata tell the class, which is not known at prediction."""
-        if rows.strata is None or len(self.strata_) < 2 or not is_classifier(self):
+        if len(self.strata_) < 2:
             return
-        chosen = rows.strata.codes >= 0
-        counts = np.zeros((len(rows.strata.labels), 2), dtype=np.intp)
-        np.add.at(counts, (rows.strata.codes[chosen], rows.y_true[chosen]), 1)
+        chosen = strata.codes >= 0
+        counts = np.zeros((len(strata.labels), 2), dtype=np.intp)
+        np.add.at(counts, (strata.codes[chosen], rows.y_true[chosen]), 1)
         pure = (counts > 0).sum(axis=1) <= 1
         many = counts.sum() >= _ROWS_OF_LABELS * (counts.sum(axis=1) > 0).sum()
         if pure.all() and many and counts.any(axis=0).all():

@@ -102,6 +102,8 @@ class DrawsDone:
 
     def __call__(self) -> None:
         """Count a draw."""
+        if not self.progress.verbose:
+            return
         self.done += 1
         text = f"{self.done:,} of {self.total:,} draws"
         if self.done == self.total:

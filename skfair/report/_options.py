@@ -10,12 +10,12 @@ import inspect
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from difflib import get_close_matches
 from typing import Any, TypeVar, get_args
 
 import numpy as np
 from sklearn.utils import check_random_state
 
+from skfair._utils._hints import did_you_mean
 from skfair._utils._text import visible_text
 from skfair._utils._validation import (
     AnyScale,
@@ -147,9 +147,9 @@ def read_options(known_metrics: Sequence[str], /, **options: Any) -> Options:
     """Check options by name, and that a report has the metrics asked for."""
     for name in options:
         if name not in NAMES:
-            close = get_close_matches(name, NAMES, 1) or NAMES
             raise TypeError(
-                f"a report has no option {name!r}, expected {' or '.join(close)}."
+                f"a report has no option {name!r}.{did_you_mean(name, NAMES)} It takes "
+                f"groups as sensitive_features, and the options {', '.join(NAMES)}."
             )
     read = Options(**options)
     for key in read.metrics or ():

@@ -32,7 +32,7 @@ LABELS = {
     "floats": ([0.1, -1.5, 3.0], pl.Float64),
     "single floats": ([0.5, 0.25], pl.Float32),
     "booleans": ([True, False], pl.Boolean),
-    "text": (["a", "", "ü 北京", "x" * 300], pl.String),
+    "text": (["a", " ", "ü 北京", "x" * 300], pl.String),
     "bytes": ([b"a", b"\xff"], pl.Binary),
     "categories": (["b", "a", "c"], pl.Categorical),
     "levels": (["b", "a"], pl.Enum(["b", "unused", "a"])),

@@ -39,7 +39,7 @@ def test_means_of_probabilities_are_told_apart_from_rates():
         demographic_parity_difference(None, [3, 0.4, 9, 7], **rows, scale="real")
     assert means == pytest.approx(real)
     with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("default")
+        warnings.simplefilter("always")
         strata = [0, 1, 0, 1]
         demographic_parity_difference(None, scores, **rows, control_features=strata)
     assert len(caught) == 1

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -16,11 +17,18 @@ from skfair._rows import Rows
 from skfair.datasets import make_biased_scores
 from skfair.groups import encode_groups
 from skfair.metrics import abcc, madd, mcdp
-from skfair.postprocessing import MADDPostProcessor, ScoreRepairer
+from skfair.postprocessing import (
+    MADDPostProcessor,
+    ScoreRepairer,
+    _madd_post_processor,
+)
 from skfair.postprocessing._madd_post_processor import (
     StratumLosses,
     mean_losses,
 )
+
+#: Levels whose losses are computed.
+LEVELS_TRIED = np.linspace(0, 1, 101)
 
 
 def options(**more):
@@ -305,6 +313,22 @@ def test_rows_held_out_twice_are_no_more_rows():
     )
     # As six rows in place of three, it would be 0.63 of that.
     assert 0.7 < twice / once < 1.1
+
+
+def test_rounding_does_not_choose_between_equal_losses(monkeypatch):
+    y, scores, groups = make_biased_scores(600, random_state=0)
+    rounding = 1e-17 * np.cos(np.arange(101))
+    flat = np.where(LEVELS_TRIED < 0.5, 0.2, 0.1) + rounding
+    columns = ["repair_level", "total_loss", "accuracy_loss", "fairness_loss"]
+    table = pd.DataFrame(dict.fromkeys(columns, flat) | {"repair_level": LEVELS_TRIED})
+    monkeypatch.setattr(_madd_post_processor, "mean_losses", lambda *_: table)
+    judged = []
+    monkeypatch.setattr(
+        StratumLosses, "standard_error", lambda _, level: judged.append(level) or 0.01
+    )
+    model = MADDPostProcessor(FrozenEstimator(Identity().fit(None, y)))
+    model.fit(scores[:, None], y, sensitive_features=groups)
+    assert judged == [0.5] == [model.repair_level_]
 
 
 def test_least_sizes_of_groups_are_not_those_of_folds():

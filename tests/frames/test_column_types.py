@@ -84,6 +84,7 @@ def outcome(function, *arguments, **options):
     return found, [str(one.message) for one in of_metrics]
 
 
+@pytest.mark.filterwarnings("ignore:.*looks like a missing value")
 @pytest.mark.parametrize("labels", LABELS)
 @pytest.mark.promise("Labels of every type give the same groups on every engine")
 def test_labels_of_every_type(labels, table_in):

@@ -604,7 +604,7 @@ default=None
     comparisons = compare_rows(metric, method, *rows)
     tail, value = (1 - level) / 2, comparisons.value
     low = lower_bound(comparisons, tail)
-    high = max(value, upper_bound(comparisons, tail))
+    high = upper_bound(comparisons, tail)
     if bounds is not None and not math.isnan(value):
         # Scores at the edges of bins move the value of the rows by this at most.
         low = max(0.0, low - max(0.0, value - bounds.lower))
@@ -711,10 +711,14 @@ def lower_bound(comparisons: Comparisons, tail: float) -> float:
 
 
 def upper_bound(comparisons: Comparisons, tail: float) -> float:
-    """Bound that the true disparity exceeds with at most a given probability."""
-    if math.isnan(comparisons.value):
+    """Bound that the true disparity exceeds with at most a given probability.
+
+    It is at least the value, which noise makes larger than the true disparity.
+    """
+    value = comparisons.value
+    if math.isnan(value):
         return math.nan
-    return float(min(max(comparisons.high(tail), 0.0), comparisons.maximum))
+    return float(min(max(comparisons.high(tail), value), comparisons.maximum))
 
 
 #: P-values below this are reported as this: Student's quantiles are rounded there.

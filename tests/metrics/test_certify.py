@@ -147,3 +147,12 @@ def test_few_rows_prove_nothing():
     )
     assert (found.value, found.least, found.pvalue) == (1, 1, 1)
     assert not found.certified
+
+
+def test_a_certificate_is_not_below_a_value_that_is_mostly_noise():
+    rng = np.random.default_rng(0)
+    rows = {"sensitive_features": np.repeat(["a", "b"], [30, 600])}
+    level = {"at_most": 1.0, "confidence_level": 0.6}
+    for _ in range(5):
+        found = certify(madd, None, rng.random(630), **rows, **level)
+        assert found.least >= found.value

@@ -261,9 +261,12 @@ class GroupRepairer(MetaMitigator):
         options |= {"ties": self.ties, "unknown_groups": self.unknown_groups}
         return ScoreRepairer(**options, random_state=self.random_state)
 
-    def _repair_held_out(self, rows: Rows, **options: Any) -> tuple[Rows, Floats]:
+    def _repair_held_out(
+        self, rows: Rows, cdfs: GroupCDFs | None = None, **options: Any
+    ) -> tuple[Rows, Floats]:
         """Learn the repair of all rows, and repair each by maps learnt from others.
 
+        The CDFs of all rows are given if they are computed already.
         Each fold is repaired as learnt from the rows outside of it. If there are more
         than 100,000 rows, a sample of at most as many is held out in place of the
         folds. Return the rows that were held out, and their repaired scores.
@@ -279,7 +282,10 @@ class GroupRepairer(MetaMitigator):
             learnt, tested = clone(repairer), rows[own]
             learnt._learn_rows(rows[~own], warn=False)
             repaired[own] = learnt._repair(scores[own], tested.groups, tested.strata)
-        repairer._learn_rows(rows, warn=False)
+        if cdfs is None:
+            repairer._learn_rows(rows, warn=False)
+        else:
+            repairer._learn(cdfs)
         repairer._left_rows_out = self._leaves_rows_out
         self.repairer_ = repairer
         chosen = fold >= 0
@@ -710,8 +716,9 @@ class MADDPostProcessor(
         strata = losses_by_stratum(held_out, self)
         self._choose_amount(strata, n_held_out)
         level = 1.0 if self.repair_level_ is None else self.repair_level_
+        cdfs = strata[0].cdfs if held_out.strata is None else None
         tested, repaired = self._repair_held_out(
-            held_out, repair_level=level, max_mcdp=self.max_mcdp
+            held_out, cdfs, repair_level=level, max_mcdp=self.max_mcdp
         )
         self._compare(strata, tested, repaired)
 

@@ -400,7 +400,10 @@ GroupedScores or GroupedHistogram
         # Certificates hold for exact CDFs.
         smooth = self.max_mcdp is not None and self.confidence_level is None
         smooth &= self.scale == "probability"
-        learnt = GroupCDFs.of(statistic, ends=ends, smooth=smooth)
+        return self._learn(GroupCDFs.of(statistic, ends=ends, smooth=smooth))
+
+    def _learn(self, learnt: GroupCDFs) -> Self:
+        """Learn from the CDFs of the groups."""
         self.groups_, self._learnt, self._left_rows_out = learnt.labels, learnt, False
         self.strata_: tuple[Hashable, ...] = ()
         self.stratum_repairers_: dict[Hashable, ScoreRepairer] = {}

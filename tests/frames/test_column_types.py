@@ -59,16 +59,9 @@ def draw(values, dtype, n=40, null=False, seed=0):
     return pl.Series(drawn, dtype=dtype)
 
 
-def table_of(labels, null=False, n=40, seed=0):
-    rng = np.random.default_rng(seed + 1)
-    return pl.DataFrame(
-        {
-            "score": rng.integers(0, 65, n) / 64,
-            "label": draw(*LABELS[labels], n, null, seed),
-            "other": rng.choice(["x", "y"], n),
-            "hired": rng.integers(0, 2, n),
-        }
-    )
+def table_of(labels):
+    scores = np.random.default_rng(1).integers(0, 65, 40) / 64
+    return pl.DataFrame({"score": scores, "label": draw(*LABELS[labels])})
 
 
 def assert_same(found, expected):
@@ -91,6 +84,7 @@ def outcome(function, *arguments, **options):
     return found, [str(one.message) for one in of_metrics]
 
 
+@pytest.mark.filterwarnings("ignore:.*looks like a missing value")
 @pytest.mark.parametrize("labels", LABELS)
 @pytest.mark.promise("Labels of every type give the same groups on every engine")
 def test_labels_of_every_type(labels, table_in):

@@ -111,7 +111,10 @@ def _centres(joint: Any, k: int) -> Any:
 def rules(model: Any, X: Any, y: Any, groups: Any, errors: bool, aware: bool) -> Any:
     """Measure each rule of the path on test rows."""
     given = {"sensitive_features": groups} if aware else {}
-    limits = sorted({1.0, *-model.path_["mean_test_neg_difference"]}, reverse=True)
+    path = model.path_.iloc[1:]
+    reached = np.maximum(path["limit"], -path["mean_test_neg_difference"])
+    # A rule is chosen where both are at most 95 % of the difference asked for.
+    limits = sorted({1.0, *np.minimum(reached / 0.95 + 1e-9, 1)}, reverse=True)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         decided = [model.with_difference(each).predict(X, **given) for each in limits]

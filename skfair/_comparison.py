@@ -20,7 +20,7 @@ from skfair._utils._results import Result
 from skfair._utils._warnings import warn_user
 from skfair.exceptions import MitigationWarning
 from skfair.groups import count_codes, keep_labels
-from skfair.metrics._mcdp import bound_pairs, locate_mcdp
+from skfair.metrics._mcdp import bound_pairs, locate_mcdp, sustained_gap
 from skfair.metrics._pairs import EveryPair, largest_bounded
 from skfair.statistics import GroupedScores
 from skfair.statistics._grouped_scores import gap_between
@@ -503,7 +503,7 @@ def _largest_gap(rows: Rows, critical: float = 0.0) -> _Gap:
         bounds = bound_pairs(statistic, 0.0)(firsts, seconds, -math.inf) - lower_by
 
     def adjusted(i: int) -> float:
-        return gap_between(statistic, *pairs[i]).largest - float(lower_by[i])
+        return sustained_gap(gap_between(statistic, *pairs[i])) - float(lower_by[i])
 
     largest = largest_bounded(pairs, bounds, adjusted)
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from functools import partial
-from itertools import chain, compress, pairwise, repeat
+from itertools import compress, pairwise, repeat
 from numbers import Number
 from typing import Any, Literal
 
@@ -341,16 +341,17 @@ def _encode(data: Any, missing: str, argument: str, bins: Any = None) -> Groups:
         columns = _into_ranges(names, columns, bins)
     if len(columns) > 1:
         check_no_probabilities(columns, argument)
-    encoded = [
-        encode_column(column, missing, name, argument)
-        for name, column in zip(names, columns, strict=True)
-    ]
-    for text in _LIKE_MISSING.intersection(chain(*(labels for _, labels in encoded))):
-        warn_user(
-            f"{argument} has the label {text!r}, which looks like a missing value: put "
-            "None in its place if it is, and see `missing` of encode_groups."
-        )
-    codes, labels = encoded[0] if len(encoded) == 1 else intersect(encoded, argument)
+    encoded = []
+    for name, column in zip(names, columns, strict=True):
+        codes, labels = encode_column(column, missing, name, argument)
+        encoded.append((codes, labels))
+        for text in _LIKE_MISSING.intersection(labels):
+            warn_user(
+                f"{argument} has the label {text!r}, which looks like a missing value: "
+                "put None in its place if it is, and see `missing` of encode_groups."
+            )
+    if len(encoded) != 1:
+        codes, labels = intersect(encoded, argument)
     return Groups(codes, labels, tuple(filter(None, names)))
 
 

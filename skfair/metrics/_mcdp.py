@@ -59,7 +59,7 @@ def sustained_gap(gap: Gap, epsilon: float = 0.0) -> float:
     cut to ``[0, epsilon]``. One that reaches 1 sees a gap of 0.
     """
     if epsilon == 0:
-        return gap.largest
+        return float(np.abs(gap.signed).max() / gap.scale)
     return float(_sustained(gap.scores, np.abs(gap.signed), epsilon) / gap.scale)
 
 

@@ -422,11 +422,6 @@ class Gap(NamedTuple):
     scale: float
     totals: tuple[float, float]
 
-    @property
-    def largest(self) -> float:
-        """Largest absolute difference of the two CDFs, MCDP(0)."""
-        return float(np.abs(self.signed).max() / self.scale)
-
 
 def gap_between(statistic: GroupedScores, first: int, second: int | None) -> Gap:
     """CDF of one group minus the CDF of another, or of everyone (None)."""

@@ -48,10 +48,12 @@ from skfair.metrics._strata import Multistratum, warn_of_strata
 from skfair.statistics import GroupedScores
 from skfair.statistics._grouped_scores import sort_scores
 from skfair.statistics._statistic import (
+    MAX_WHOLE,
     GroupedStatistic,
     check_sealed,
     label_to_json,
     labels_from_json,
+    list_from_json,
     sealed,
 )
 
@@ -492,15 +494,18 @@ class FairnessMonitor(NamesParameters):
             )
         except TypeError as error:
             raise ValueError(f"metric has options of another type: {error}.") from error
+        names = [*_COLUMNS, "stratum", *_RECENT_COLUMNS, "epoch", "compared"]
+        looks = list_from_json("looks", data["looks"])
         monitor.statistic_ = _statistic_from_json(data["statistic"], kind)
-        monitor._looks = [*map(_look_from_json, data["looks"])]
-        monitor._blocks = [
-            (n_looks, _statistic_from_json(part, kind))
-            for n_looks, part in data["blocks"]
-        ]
-        if data["change"] is not None:
-            estimate, first, last = data["change"]
-            monitor._change = estimate, first, last
+        monitor._looks = [_look_from_json(look, names) for look in looks]
+        monitor._blocks = _blocks_from_json(data["blocks"], kind)
+        monitor._change = _change_from_json(data["change"])
+        n_looks = sum(n for n, _ in monitor._blocks)
+        if n_looks < len(looks) or (monitor.statistic_ is None) != (not looks):
+            raise ValueError(
+                f"blocks must have the {len(looks)} looks, and statistic their rows, "
+                f"got {n_looks} looks."
+            )
         return monitor
 
     def _observe(
@@ -794,12 +799,51 @@ def _statistic_to_json(statistic: Any) -> Any:
 
 def _statistic_from_json(data: Any, kind: Any) -> Any:
     """Return what `_statistic_to_json` was given, of this class of statistics."""
-    if data is None or "strata" not in data:
-        return None if data is None else kind.from_dict(data)
-    strata, statistics = zip(*data["strata"], strict=True)
-    return dict(
-        zip(labels_from_json(strata), map(kind.from_dict, statistics), strict=True)
-    )
+    if data is None:
+        return None
+    if not isinstance(data, Mapping) or "strata" not in data:
+        return kind.from_dict(data)
+    if len(data) > 1:
+        raise ValueError(f"strata must be the only entry, got {brief([*data])}.")
+    pairs = list_from_json("strata", data["strata"])
+    for pair in pairs:
+        if not isinstance(pair, list) or len(pair) != 2:
+            raise ValueError(
+                "strata must be a list of pairs of a label and a statistic, got "
+                f"{brief(pair)}."
+            )
+    labels = labels_from_json("strata", [label for label, _ in pairs])
+    return {
+        label: kind.from_dict(one)
+        for label, (_, one) in zip(labels, pairs, strict=True)
+    }
+
+
+def _blocks_from_json(data: Any, kind: Any) -> list[tuple[int, Any]]:
+    """Return numbers of looks and their statistics, of this class of statistics."""
+    blocks = list_from_json("blocks", data)
+    for block in blocks:
+        if not isinstance(block, list) or len(block) != 2 or not _is_whole(block[0]):
+            raise ValueError(
+                "blocks must be a list of pairs of a number of looks and a statistic, "
+                f"got one that is not: {brief(block)[:80]}."
+            )
+        if block[1] is None:
+            raise ValueError("blocks must have a statistic each, got None.")
+    return [(n_looks, _statistic_from_json(one, kind)) for n_looks, one in blocks]
+
+
+def _change_from_json(data: Any) -> tuple[int, int, int] | None:
+    """Return the estimate of the time of change and the ends of its interval."""
+    if data is None:
+        return None
+    if not isinstance(data, list) or len(data) != 3 or not all(map(_is_whole, data)):
+        raise ValueError(
+            "change must be null or three whole numbers, an estimate and the ends of "
+            f"its interval, got {brief(data)}."
+        )
+    estimate, first, last = data
+    return estimate, first, last
 
 
 def _look_to_json(look: Mapping[str, Any]) -> dict[str, Any]:
@@ -812,13 +856,38 @@ def _look_to_json(look: Mapping[str, Any]) -> dict[str, Any]:
     return plain | {"stratum": stratum, "compared": [*look["compared"]]}
 
 
-def _look_from_json(data: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what `_look_to_json` was given."""
-    numbers = {
-        name: math.nan if value is None else value for name, value in data.items()
-    }
-    (stratum,) = labels_from_json([data["stratum"]])
-    return numbers | {"stratum": stratum, "compared": tuple(data["compared"])}
+def _look_from_json(data: Any, names: Sequence[str]) -> dict[str, Any]:
+    """Return what `_look_to_json` was given, which has entries of these names."""
+    if not isinstance(data, Mapping) or set(data) != set(names):
+        raise ValueError(
+            f"a look must be a dictionary of {', '.join(map(repr, names))}, got "
+            f"{brief([*data]) if isinstance(data, Mapping) else type(data).__name__}."
+        )
+    return {name: _entry_from_json(name, data[name]) for name in names}
+
+
+def _entry_from_json(name: str, value: Any) -> Any:
+    """Return an entry of a look; those not named here are numbers or null."""
+    if name == "stratum":
+        return labels_from_json(name, [value])[0]
+    if name in ("alarm", "change_alarm"):
+        valid = isinstance(value, bool)
+    elif name in ("n_rows", "epoch"):
+        valid = _is_whole(value)
+    elif name == "compared":
+        valid = isinstance(value, list) and all(map(_is_whole, value))
+        value = tuple(value) if valid else value
+    else:
+        value = math.nan if value is None else value
+        valid = isinstance(value, float) or _is_whole(value)
+    if not valid:
+        raise ValueError(f"{name} of a look is of another type: {brief(value)}.")
+    return value
+
+
+def _is_whole(value: Any) -> bool:
+    """Whether a value is a whole number of at least 0, of 64 bits."""
+    return type(value) is int and 0 <= value < MAX_WHOLE
 
 
 def added(total: Any, batch: Any) -> Any:

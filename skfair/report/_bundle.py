@@ -459,7 +459,7 @@ def to_data(audit: Audit) -> Data:
 def from_data(data: Data, options: Options, blur: tuple[float, float]) -> Audit:
     """Read the table of one model; ValueError, KeyError or TypeError if it is none."""
     n = _column(data["n"], "i", least=1)
-    classes = labels_from_json(data["classes"])
+    classes = labels_from_json("classes", data["classes"])
     real = options.scale == "real"
 
     def column(name: str, kinds: str = "if", **ends: float) -> Any:
@@ -468,7 +468,7 @@ def from_data(data: Data, options: Options, blur: tuple[float, float]) -> Audit:
         )
 
     def groups(one: Data) -> Groups:
-        labels = labels_from_json(one["labels"])
+        labels = labels_from_json("labels", one["labels"])
         codes = _column(one["codes"], "i", len(n), least=-1, most=len(labels) - 1)
         names, smallest = tuple(map(str, one["names"])), one["min_group_size"]
         return Groups(

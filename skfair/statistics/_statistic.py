@@ -9,17 +9,22 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 from datetime import date
 from reprlib import repr as brief
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Any, ClassVar, Self, TypeVar, cast
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from skfair.groups import join_groups, plain_label, positions_in
 
 #: The number changes with what `sealed` writes of any statistic or monitor.
 FORMAT = 2
+#: Arrays of whole numbers.
+_WHOLE = ("codes", "bins", "counts", "label_counts", "rows")
 #: Arrays of scores, which are floats, whole numbers or not.
 _SCORES = ("scores", "lows", "highs")
+#: Whole numbers of 64 bits are below this.
+MAX_WHOLE = 2**63
 
 
 class GroupedStatistic:
@@ -152,24 +157,47 @@ class GroupedStatistic:
         names = [field.name for field in fields(cls)]  # type: ignore[arg-type]
         check_sealed(data, cls.__name__, names)
         values = {name: cls._read_entry(name, data[name]) for name in names}
-        if "classes" in values:
-            # Lists do not tell the shape of the arrays of no groups.
-            n = len(values["classes"])
-            values["matrices"] = values["matrices"].reshape(-1, n, n)
-            values["label_counts"] = values["label_counts"].reshape(-1, n)
-        return cls(**values)
+        for name, n_axes in (("matrices", 2), ("label_counts", 1)):
+            if data.get(name) == []:
+                # Lists do not tell the shape of the arrays of no groups.
+                shape = (0, *[len(values["classes"])] * n_axes)
+                values[name] = values[name].reshape(shape)
+        statistic = cls(**values)
+        statistic._check_sizes()
+        return statistic
 
     @classmethod
     def _read_entry(cls, name: str, value: Any) -> Any:
-        """Return an attribute of the statistic; other lists than these are arrays."""
+        """Return an attribute of the statistic; those not named here are arrays."""
         if name in ("labels", "classes"):
-            return labels_from_json(value)
+            return labels_from_json(name, value)
         if name == "names":
-            return tuple(value)
-        if not isinstance(value, list):
+            return _names_from_json(value)
+        if name in ("min_group_size", "n_bins"):
+            if type(value) is not int or not 1 <= value < MAX_WHOLE:
+                raise ValueError(
+                    f"{name} must be a positive integer, got {brief(value)}."
+                )
             return value
-        of_none = np.int64 if not value else None
-        return np.array(value, np.float64 if name in _SCORES else of_none)
+        return _numbers_from_json(name, value)
+
+    def _check_sizes(self: Any) -> None:
+        """Raise unless arrays that were loaded fit the labels and each other."""
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        n_groups, n_classes = self.n_groups, len(values.get("classes", ()))
+        shapes = {
+            "matrices": (n_groups, n_classes, n_classes),
+            "label_counts": (n_groups, n_classes),
+        }
+        codes = values.get("codes")
+        n_entries = n_groups if codes is None else codes.size
+        for name, value in values.items():
+            n = n_groups if name in self._by_group else n_entries
+            shape = shapes.get(name, (n,))
+            if isinstance(value, np.ndarray) and value.shape != shape:
+                raise ValueError(f"{name} must have shape {shape}, got {value.shape}.")
+        if codes is not None and not ((codes >= 0) & (codes < n_groups)).all():
+            raise ValueError(f"codes must be positions of the {n_groups} labels.")
 
 
 Statistic = TypeVar("Statistic", bound=GroupedStatistic)
@@ -301,18 +329,43 @@ def label_to_json(label: Any) -> Any:
     )
 
 
-def labels_from_json(labels: Iterable[Any]) -> tuple[Hashable, ...]:
-    """Return the labels of which `label_to_json` made each of these."""
-    return tuple(map(_label_from_json, labels))
-
-
-def _label_from_json(label: Any) -> Any:
-    """Return the label that `label_to_json` was given."""
+def _label_from_json(label: Any, name: str) -> Hashable:
+    """Return a label that `label_to_json` made, or raise ValueError."""
     if isinstance(label, list):
-        return labels_from_json(label)
-    if isinstance(label, dict):
-        return plain_label(pd.Timestamp(label["date"]))
-    return label
+        return tuple(_label_from_json(part, name) for part in label)
+    if isinstance(label, dict) and [*label] == ["date"]:
+        return _date_from_json(label["date"], name)
+    if _is_label(label):
+        return label  # type: ignore[no-any-return]
+    raise ValueError(
+        f"{name} must be text, numbers, dates or lists of these, got {brief(label)}."
+    )
+
+
+def _date_from_json(text: Any, name: str) -> Hashable:
+    """Return the date of its ISO form, or raise ValueError."""
+    try:
+        if isinstance(text, str):
+            return cast(Hashable, plain_label(pd.Timestamp(text)))
+    except ValueError:
+        pass
+    raise ValueError(f"{name} must have dates in ISO format, got {brief(text)}.")
+
+
+def labels_from_json(name: str, values: Any) -> tuple[Hashable, ...]:
+    """Return distinct labels, or raise ValueError; `name` is theirs in messages."""
+    try:
+        labels = tuple(
+            _label_from_json(label, name) for label in list_from_json(name, values)
+        )
+    except RecursionError as error:
+        raise ValueError(f"{name} are nested too deeply to be labels.") from error
+    known: set[Hashable] = set()
+    for label in labels:
+        if label in known:
+            raise ValueError(f"{name} must be distinct, got {brief(label)} twice.")
+        known.add(label)
+    return labels
 
 
 def _is_label(label: Any) -> bool:
@@ -320,3 +373,33 @@ def _is_label(label: Any) -> bool:
     if isinstance(label, float):
         return not math.isnan(label)
     return label is None or isinstance(label, (str, int))
+
+
+def _names_from_json(value: Any) -> tuple[str, ...]:
+    """Return names of columns, or raise ValueError."""
+    other = [one for one in list_from_json("names", value) if not isinstance(one, str)]
+    if other:
+        raise ValueError(f"names must be a list of text, got {brief(other[0])}.")
+    return tuple(value)
+
+
+def list_from_json(name: str, value: Any) -> list[Any]:
+    """Return a list, or raise ValueError."""
+    if not isinstance(value, list):
+        raise ValueError(f"{name} must be a list, got {brief(value)}.")
+    return value
+
+
+def _numbers_from_json(name: str, value: Any) -> NDArray[Any]:
+    """Return nested lists of numbers as an array, of int64 if all are whole numbers."""
+    try:
+        numbers = np.array(list_from_json(name, value))
+    except (ValueError, OverflowError) as error:
+        raise ValueError(f"{name} must be lists of equal length: {error}.") from error
+    numbers = numbers if numbers.size else numbers.astype(np.int64)
+    kinds = "i" if name in _WHOLE else "if"
+    if numbers.dtype.kind not in kinds or not np.isfinite(numbers).all():
+        expected = "whole numbers" if name in _WHOLE else "finite numbers"
+        raise ValueError(f"{name} must be {expected} of 64 bits, got {brief(value)}.")
+    # Scores are sorted by their bits, among which a negative zero is large.
+    return numbers.astype(np.float64) + 0.0 if name in _SCORES else numbers

@@ -20,6 +20,7 @@ from skfair.statistics import (
     GroupedOutcomes,
     GroupedScores,
 )
+from skfair.statistics._statistic import sealed
 
 
 def statistics(weights=None, n_rows=40, groups=None):
@@ -96,6 +97,42 @@ def test_round_trip_of_any_labels(labels, weights, names, smallest, n_rows, whic
     weights = None if weights is None else np.broadcast_to(given[weights], codes.shape)
     statistic = statistics(weights, len(codes), groups)[which]
     assert_same(through_text(statistic), statistic)
+
+
+ROWS = 40
+BROKEN = [
+    (0, {"scores": [0.1]}, r"codes must have shape|scores must have shape \(40,\)"),
+    (0, {"scores": [[0.1], 0.2]}, "scores must be lists of equal length"),
+    (0, {"scores": 0.1}, "scores must be a list, got 0.1"),
+    (0, {"scores": [10**400] * ROWS}, "scores must be finite numbers of 64 bits"),
+    (0, {"scores": ["a"] * ROWS}, "scores must be finite numbers of 64 bits"),
+    (0, {"counts": [40]}, r"counts must have shape \(2,\), got \(1,\)"),
+    (0, {"counts": [0.5, 1.0]}, "counts must be whole numbers of 64 bits"),
+    (0, {"counts": [2**70, 40]}, "counts must be whole numbers of 64 bits"),
+    (0, {"codes": [2] * ROWS}, "codes must be positions of the 2 labels"),
+    (0, {"labels": "FM"}, "labels must be a list, got 'FM'"),
+    (0, {"labels": ["F", "F"]}, "labels must be distinct, got 'F' twice"),
+    (0, {"labels": ["F", {"M": 1}]}, r"numbers, dates or lists of these, got \{'M': 1"),
+    (0, {"names": [1]}, "names must be a list of text, got 1"),
+    (0, {"min_group_size": 0}, "positive integer, got 0"),
+    (1, {"sums": [1.0]}, r"sums must have shape \(2,\)"),
+    (2, {"matrices": [[1]]}, r"matrices must have shape \(2, 2, 2\)"),
+    (2, {"label_counts": [1]}, "label_counts must have shape"),
+    (2, {"classes": [False, False]}, "classes must be distinct, got False twice"),
+    (3, {"squares": [1e9] * 5}, "squares must have shape"),
+    (3, {"n_bins": 16.0}, "n_bins must be a positive integer, got 16.0"),
+]
+
+
+@pytest.mark.parametrize(("which", "change", "message"), BROKEN)
+def test_other_types_and_sizes_are_refused(which, change, message):
+    statistic = statistics()[which]
+    data = statistic.to_dict() | change
+    with pytest.raises(ValueError, match="must have the SHA-256 that it states"):
+        type(statistic).from_dict(data)
+    entries = {n: v for n, v in data.items() if n not in ("type", "format", "sha256")}
+    with pytest.raises(ValueError, match=message):
+        type(statistic).from_dict(sealed(data["type"], entries))
 
 
 @pytest.mark.parametrize("which", range(4))

@@ -327,7 +327,7 @@ class GroupRepairer(MetaMitigator):
         self, X: Any, sensitive_features: Any, control_features: Any
     ) -> Floats:
         """Mean of the predictions of the models, each repaired on the common scale."""
-        repairer, predicted = self.repairer_, self._predict_by_each(X)
+        predicted, repairer = self._predict_by_each(X), self.repairer_
         if repairer is None:
             return predicted[0]
         labels = self._groups_to_repair(X, sensitive_features, control_features)

@@ -202,6 +202,7 @@ def test_import_without_matplotlib(monkeypatch):
     importlib.import_module("skfair.inspection")
 
 
+@pytest.mark.filterwarnings("ignore:.*looks like a missing value")
 @pytest.mark.parametrize(
     "hostile",
     [

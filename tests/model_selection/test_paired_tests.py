@@ -42,7 +42,7 @@ def moments_by_hand(values, weights, worst):
 
 def pvalue_by_hand(scores, baseline, place, codes, weights):
     """The largest p-value of a difference of gaps, one after the other."""
-    below = np.where(baseline <= place.threshold, 1.0, 0.0)
+    below = np.where(baseline <= place[0], 1.0, 0.0)
     groups, pvalues = np.unique(codes), []
     sizes = {group: weights[codes == group].sum() for group in groups}
 

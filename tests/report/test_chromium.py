@@ -135,8 +135,7 @@ def test_few_pages_are_printed(browser, make_report, tmp_path, n_attributes, mos
     y_true, y_score = rng.integers(0, 2, 600), rng.random(600)
     names = ["Amer-Indian-Eskimo", "Asian-Pac-Islander", "Black", "Other", "White"]
     groups = {
-        f"attribute {i}": rng.choice(names[i % 2 :], 600)
-        for i in range(n_attributes)
+        f"attribute {i}": rng.choice(names[i % 2 :], 600) for i in range(n_attributes)
     }
     report = make_report(y_true, y_score, sensitive_features=groups, n_resamples=1)
     path, printed = tmp_path / "report.html", tmp_path / "report.pdf"

@@ -27,6 +27,13 @@ from skfair.report import FairnessReport
 SHARES = {"<a>": {"F": 0.9, "M": 0.1}, "b": {"F": 0.2, "M": 0.8}, "c": 0}
 SHARES["c"] = {"F": 0.4, "M": 0.6}
 RATIOS = [1.0, 1.5, math.inf]
+METRICS = [
+    "mcdp",
+    "abcc",
+    "mean_score_difference",
+    "demographic_parity_difference",
+    "equalized_odds_difference",
+]
 
 
 @pytest.fixture(scope="module")
@@ -48,6 +55,7 @@ def by_proxy(make_report, rows):
         group_probabilities=SHARES,
         cells=street,
         odds_ratio=RATIOS,
+        metrics=METRICS,
     )
 
 

@@ -27,7 +27,6 @@ def run(command, folder):
     environment = {k: v for k, v in os.environ.items() if k not in hidden}
     places = [str(Path(sys.executable).parent), environment.get("PATH", "")]
     environment |= {"PATH": os.pathsep.join(places), "MPLBACKEND": "agg"}
-    environment |= {"PIP_NO_COMPILE": "1"}  # of most modules nothing is imported here
     return subprocess.run(
         command,
         cwd=folder,

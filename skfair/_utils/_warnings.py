@@ -76,7 +76,9 @@ def warns_if_reordered(function: Callable[P, R]) -> Callable[P, R]:
     @wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
         rows = dict(zip(names, args, strict=False)) | kwargs
-        with rows_are_not_warned_of(warn_if_reordered(**rows)):
+        if not warn_if_reordered(**rows):
+            return function(*args, **kwargs)
+        with rows_are_not_warned_of():
             return function(*args, **kwargs)
 
     return call

@@ -27,6 +27,7 @@ from skfair.metrics._resampling import (
     ROUNDING,
     Drawn,
     Metric,
+    Together,
     Valued,
     check_seed,
     compares_pairs_of,
@@ -331,7 +332,7 @@ class Compared:
         self.pairs = partial(find, **pick(find, options))
         options = {**getattr(find, "keywords", {}), **options}
         self.pairwise = options.get("multigroup", "pairwise") == "pairwise"
-        self.leaves_groups_out, self.unit = specification.leaves_groups_out, unit
+        self.together, self.unit = Together(metric), unit
         sizes = [part.values.size for part in self._gaps(rows)]
         many = any(self._too_many(statistic) for statistic in rows.statistics)
         #: Whether gaps are standardised by the sizes of the groups, not each by itself.
@@ -352,11 +353,23 @@ class Compared:
         return found
 
     def read(self, rows: Drawn) -> Floats:
-        """Return the metric, and then what is standardised."""
+        """Return the metric of each draw, and then what is standardised."""
+        parts = None if self.by_size else self.together(rows)
+        if parts is None:
+            draws = rows.draws or (rows,)
+            return np.vstack([self._read_one(draw) for draw in draws])
+        largest = [self.together.largest(gaps, axis=1) for gaps in parts]
+        for value, gaps in zip(largest, parts, strict=True):
+            gaps[np.isnan(value)] = np.nan
+        return np.column_stack([np.fmax.reduce(largest), *parts])
+
+    def _read_one(self, rows: Drawn) -> Floats:
+        """Return the metric of one draw, and then what is standardised."""
         largest, numbers = [], []
-        reduce = np.fmax.reduce if self.leaves_groups_out else np.maximum.reduce
         for gaps in self._gaps(rows):
-            value = reduce(gaps.values.ravel()) if gaps.metric is None else gaps.metric
+            value = gaps.metric
+            if value is None:
+                value = self.together.largest(gaps.values.ravel())
             found = self._to_standardise(gaps)
             largest.append(value)
             numbers.append(np.full(len(found), np.nan) if np.isnan(value) else found)
@@ -367,10 +380,6 @@ class Compared:
         if self.by_size:
             return np.asarray(np.fmax.reduce(gaps.scaled, axis=1))
         return gaps.values.ravel()
-
-    def join(self, numbers: list[Floats]) -> Floats:
-        """Numbers of several permutations."""
-        return np.array(numbers)
 
     def summarise(
         self, observed: float, rows: Drawn, drawn: Floats

@@ -74,7 +74,7 @@ def pairs_of_means(
     """Gaps between the mean outcomes, or the mean scores, of groups."""
     if isinstance(statistic, GroupedOutcomes):
         return pairs_of_outcomes(statistic, multigroup=multigroup, among=among)
-    means, everyone = _means_from_the_middle(statistic)
+    means, everyone = means_from_the_middle(statistic)
     sizes = statistic.counts[np.newaxis]
     return differences(means[np.newaxis], everyone, sizes, multigroup, among)
 
@@ -88,7 +88,7 @@ def locate_means(
     """
     if isinstance(statistic, GroupedOutcomes):
         return locate_outcomes(statistic, multigroup=multigroup)
-    value = largest_difference(*_means_from_the_middle(statistic), multigroup)
+    value = largest_difference(*means_from_the_middle(statistic), multigroup)
     sums = np.bincount(
         statistic.codes, statistic.weights * statistic.scores, statistic.n_groups
     )
@@ -282,10 +282,10 @@ def difference_of_means(
     y_true: None, y_score: GroupedScores, *, multigroup: Multigroup = "pairwise"
 ) -> float:
     """Demographic parity difference of the scores of a statistic."""
-    return largest_difference(*_means_from_the_middle(y_score), multigroup)
+    return largest_difference(*means_from_the_middle(y_score), multigroup)
 
 
-def _means_from_the_middle(statistic: GroupedScores) -> tuple[Floats, float]:
+def means_from_the_middle(statistic: GroupedScores) -> tuple[Floats, float]:
     """Mean score of each group and of everyone, less the score in the middle.
 
     Sums of large numbers would lose what differs.

@@ -535,11 +535,10 @@ class FairnessMonitor(NamesParameters):
             return dict(zip(strata, statistics, strict=True))
         whole = observe(self.metric, *rows)  # messages have the positions of all rows
         if control_features is None:
-            return whole.statistic
+            return whole[0]
         parts = _by_stratum(*rows, control_features)
         by_stratum = {
-            label: observe(self.metric, *part).statistic
-            for label, part in parts.items()
+            label: observe(self.metric, *part)[0] for label, part in parts.items()
         }
         if self._weighted:
             _check_all_count(
@@ -554,8 +553,8 @@ class FairnessMonitor(NamesParameters):
                 "y_score must map each stratum to a statistic, got a "
                 f"{type(y_score).__name__}."
             )
-        observed = observe(self._of_statistics, y_true, y_score, sensitive_features)
-        statistic = observed.statistic
+        rows = y_true, y_score, sensitive_features
+        statistic, *_ = observe(self._of_statistics, *rows)
         if not np.array_equal(statistic.totals, statistic.counts):
             raise ValueError(
                 "y_score must be a statistic of rows without sample weights, for which "

@@ -776,27 +776,13 @@ class ExplainedGapDisplay(Display):
     result: ExplainedGapResult
     name: str | None = None
 
-    def plot(self, ax: Axes | None = None, *, name: str | None = None) -> Self:
-        """Draw the display.
+    def _size(self) -> tuple[float, float]:
+        """Width and height of a new figure in inches."""
+        return 7.5, 1.6 + 0.5 * len(self.result.table)
 
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            Where to draw. None makes a new figure.
-        name : str, default=None
-            Title of the axes. None stands for the display's own.
-
-        Returns
-        -------
-        ExplainedGapDisplay
-
-        Raises
-        ------
-        ImportError
-            If matplotlib is not installed.
-        """
+    def _draw(self) -> Axes:
+        """Draw the display on its axes."""
         result, table = self.result, self.result.table
-        self._begin(ax, (7.5, 1.6 + 0.5 * len(table)))
         level = f"{result.confidence_level:.4g}"
         self.total_line_ = self.ax_.axvline(
             result.value, color=_drawing.INK, label=f"As it is: {result.value:.3f}"
@@ -830,9 +816,11 @@ class ExplainedGapDisplay(Display):
         self.ax_.set_ylim(len(table) - 0.5, -0.5)
         self.ax_.set_xlim(left=0)
         self.ax_.set_xlabel(_drawing.metric_text(result.metric))
-        self._write_title(self.ax_, name)
-        _drawing.legend_outside(self.ax_, None, may_grow=ax is None)
-        return self
+        return self.ax_
+
+    def _draw_legend(self, *, may_grow: bool) -> None:
+        """Draw the legend outside the axes, since bars leave no corner free."""
+        _drawing.legend_outside(self.ax_, None, may_grow=may_grow)
 
     @classmethod
     def from_result(

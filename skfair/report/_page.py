@@ -266,7 +266,7 @@ def group_gap_picture(
 ) -> Summary | None:
     """Draw the gaps of many groups, largest first."""
     from skfair.inspection import GroupGapDisplay
-    from skfair.inspection._group_gap import rows_height
+    from skfair.inspection._group_rows import rows_height
 
     rows, alpha = result["groups"], settings["alpha"]
     if attribute["comparison"] == "pairwise" or "selection_rate" not in rows[0]:

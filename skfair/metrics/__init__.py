@@ -26,6 +26,8 @@ from skfair.metrics._cvar_fairness import (
     cvar_fairness,
     cvar_fairness_report,
     cvar_fairness_test,
+    max_gap,
+    max_gap_test,
     rate_variance,
     top_groups,
 )
@@ -38,7 +40,6 @@ from skfair.metrics._madd import (
     madd_curve,
     madd_optimal_bandwidth,
 )
-from skfair.metrics._max_gap import max_gap, max_gap_test
 from skfair.metrics._mcdp import mcdp, mcdp_curve
 from skfair.metrics._metric_bounds import MetricBounds, metric_bounds
 from skfair.metrics._min_dcp import MinDCPResult, min_dcp_bounds

@@ -203,6 +203,7 @@ def _windows(scores: Floats, epsilon: float) -> tuple[Integers, Integers]:
     compares_errors=never,
     measure=mcdp_measure,
     distance=sustained_gap,
+    read=partial(grouped_scores, ranked=False),
     countable=rows_of_scores,
     pairs=pairs_of_mcdp,
     locate=locate_mcdp,
@@ -334,7 +335,7 @@ default=None
         epsilon=epsilon, method=method, n_subdivisions=n_subdivisions
     )
     statistic = grouped_scores(
-        y_true, y_score, sensitive_features, sample_weight, scale
+        y_true, y_score, sensitive_features, sample_weight, scale=scale
     )
     return value_or_nan(
         "mcdp",
@@ -446,7 +447,7 @@ default=None
     ([0.0, 0.125], [1.0, 0.5])
     """
     statistic = grouped_scores(
-        y_true, y_score, sensitive_features, sample_weight, scale
+        y_true, y_score, sensitive_features, sample_weight, scale=scale
     )
     pairs = compared_pairs(statistic.n_groups, multigroup)
     if warn_if_undefined("mcdp_curve", statistic):

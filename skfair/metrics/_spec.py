@@ -72,10 +72,10 @@ class Specification:
     check_bins: Callable[..., None] | None = None
     #: Bounds the metric of a `GroupedCalibration`, of scores and labels by bins.
     bounds_by_label: Callable[..., tuple[float, float]] | None = None
-    #: Collects the statistic of rows, and what its noise depends on; with options.
-    observe: Callable[..., Any] | None = None
-    #: Collects less, which serves one evaluation with the same options.
-    observe_once: Callable[..., Any] | None = None
+    #: Reads the statistic of true labels, scores, groups and weights; with options.
+    read: Callable[..., Any] | None = None
+    #: Reads less, which serves one evaluation with the same options.
+    read_once: Callable[..., Any] | None = None
     #: Bounds the noise of each comparison that the metric is the largest of.
     compare: Callable[..., Any] | None = None
 

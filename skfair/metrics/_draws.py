@@ -18,11 +18,10 @@ import numpy as np
 from skfair._utils._arrays import Floats, quotients
 from skfair.metrics._abcc import abcc
 from skfair.metrics._calibration_gap import Steps, calibration_gap, gap_of_steps
-from skfair.metrics._cvar_fairness import cvar_fairness, tail_mean, tail_shares
+from skfair.metrics._cvar_fairness import cvar_fairness, max_gap, tail_mean, tail_shares
 from skfair.metrics._dcp import dcp
 from skfair.metrics._dcp_search import least_losses_of_two
 from skfair.metrics._madd import N_BANDWIDTHS, gap_curves, madd, stable_interval
-from skfair.metrics._max_gap import max_gap
 from skfair.metrics._mcdp import largest_sustained, mcdp, ranges_of_windows
 from skfair.metrics._pairs import compared_groups, curve_blocks
 from skfair.metrics._rates import (

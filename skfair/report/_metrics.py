@@ -88,7 +88,8 @@ class Measure:
     """One metric of a report.
 
     In `title`, ``{alpha}`` and ``{epsilon}`` stand for the parameters of the report, of
-    which `options` names those that are options of the metric.
+    which `options` names those that are options of the metric. What the metric is says
+    `templates/definitions.html`.
     """
 
     key: str
@@ -96,7 +97,6 @@ class Measure:
     question: str
     metric: Callable[..., float]
     options: tuple[str, ...] = ("multigroup",)
-    definition: str
     #: What was found, without regard to chance and without full stop: a message, or a
     #: function of a summary, the metric in it, and the values of a message.
     sentence: str | Callable[[Summary, Summary, Values], str]
@@ -114,8 +114,6 @@ class Measure:
     rank: int | None
     #: What is evaluated on the statistic of a question, where it is not the metric.
     of_statistic: Callable[..., float] | None = None
-    #: Definition of the metric of the ranks of scores.
-    definition_of_ranks: str = ""
     #: Scale of the metric on each scale of a report that has it.
     scales: Mapping[str, str | None] = field(default_factory=lambda: _OF_LABELS)
     #: Whether its noise has a bound, or it is resampled.
@@ -129,6 +127,11 @@ class Measure:
         if math.isinf(largest):
             return None
         return int(largest) if largest == int(largest) else largest
+
+    @property
+    def described(self) -> str:
+        """First line of the docstring, for a metric that the page has no text for."""
+        return (self.metric.__doc__ or "").partition("\n")[0]
 
     @property
     def compares_pairs(self) -> bool:
@@ -196,11 +199,6 @@ class Measure:
         if scale not in (None, "probability"):
             arguments.append(f'scale="{scale}"')
         return f"{self.metric.__name__}({', '.join(arguments)})"
-
-    def definition_on(self, scale: str) -> str:
-        """Definition of the metric, of scores or of their ranks."""
-        of_ranks = self.definition_of_ranks if scale == "rank" else ""
-        return of_ranks or self.definition
 
     def describe(self, summary: Summary, measure: Summary, values: Values) -> str:
         """Say what was found, as `sentence` does."""
@@ -331,7 +329,6 @@ _TABLE = (
         key="demographic_parity_difference",
         title="Difference of selection rates",
         metric=demographic_parity_difference,
-        definition="Difference between groups in the share of positive decisions.",
         sentence="{first} gets the positive decision in {ours} of cases, {second} in "
         "{theirs}: {value} percentage points apart",
         rank=1,
@@ -341,8 +338,6 @@ _TABLE = (
         title="Largest gap to the average group",
         metric=max_gap,
         options=(),
-        definition="Largest distance of a group's selection rate from the mean over "
-        "groups, in which every group has the same weight.",
         find=_locate_outlier,
         sentence=_gap_to_average,
         rank=2,
@@ -352,8 +347,6 @@ _TABLE = (
         title="CVaR fairness ({alpha})",
         metric=cvar_fairness,
         options=("alpha",),
-        definition="Conditional value at risk: mean distance from the average group "
-        "over the share 1 - alpha of groups that are furthest from it.",
         find=_locate_tail,
         sentence=_gap_of_tail,
         rank=None,
@@ -363,9 +356,6 @@ _TABLE = (
         title="MCDP(0)",
         question="scores",
         metric=mcdp,
-        definition="Maximal local disparity: largest difference, over all thresholds, "
-        "between groups of the share above the threshold: the Kolmogorov-Smirnov "
-        "distance of their scores.",
         sentence=_largest_gap_of_scores,
         unit=points,
         rank=2,
@@ -376,10 +366,6 @@ _TABLE = (
         title="MCDP({epsilon})",
         metric=mcdp,
         options=("epsilon", "multigroup"),
-        definition="The largest difference that is reached at every threshold of a "
-        "window 2 epsilon long.",
-        definition_of_ranks="The largest difference that is reached at every threshold "
-        "of a window that holds the share 2 epsilon of everyone.",
         sentence=_sustained_gap,
         rank=None,
     ),
@@ -387,10 +373,6 @@ _TABLE = (
         key="abcc",
         title="ABCC",
         metric=abcc,
-        definition="That difference averaged over all thresholds from 0 to 1: the area "
-        "between the cumulative curves.",
-        definition_of_ranks="That difference averaged over thresholds at the scores of "
-        "everyone: the area between the cumulative curves of ranks.",
         sentence="Averaged over all thresholds, the selected shares of {first} and "
         "{second} differ by {value} points",
         sentence_of_ranks="Averaged over thresholds at the scores of everyone, the "
@@ -402,8 +384,6 @@ _TABLE = (
         title="Difference of mean scores",
         question="scores",
         metric=demographic_parity_difference,
-        definition="Difference between groups of the mean score. Differences of "
-        "opposite sign at different thresholds cancel.",
         sentence="The mean score is {ours} for {first} and {theirs} for {second}",
         unit=number,
         rank=6,
@@ -413,12 +393,6 @@ _TABLE = (
         key="madd",
         title="MADD",
         metric=madd,
-        definition="Model absolute density distance: distance between the score "
-        "histograms of groups, from 0 to 2, averaged over the bin widths in which it "
-        "is most stable. Noise alone makes it positive.",
-        definition_of_ranks="Model absolute density distance: distance between the "
-        "histograms of the ranks of groups, from 0 to 2, averaged over the bin widths "
-        "in which it is most stable. Noise alone makes it positive.",
         sentence="For the score histograms of {first} and {second} to agree, about "
         "{value} of each would need another score",
         sentence_of_ranks="For the histograms of the ranks of {first} and {second} to "
@@ -431,8 +405,6 @@ _TABLE = (
         title="Wasserstein distance",
         question="scores",
         metric=abcc,
-        definition="Mean change that gives the predictions of one group the "
-        "distribution of those of the other, in the unit of the target.",
         sentence="To be distributed as those of {second}, predictions of {first} would "
         "have to change by {value} on average",
         unit=in_unit,
@@ -444,8 +416,6 @@ _TABLE = (
         title="Difference of mean predictions",
         question="scores",
         metric=demographic_parity_difference,
-        definition="Difference between groups of the mean prediction, in the unit of "
-        "the target.",
         sentence="The mean prediction is {ours} for {first} and {theirs} for {second}",
         rank=5,
         scales={"real": "real"},
@@ -455,8 +425,6 @@ _TABLE = (
         title="Difference of mean errors",
         question="mean errors",
         metric=mean_error_difference,
-        definition="Difference between groups of the mean error, the predicted minus "
-        "the true value: a group with a larger one is overestimated beside the other.",
         sentence="The mean of predicted minus true values is {ours} for {first} and "
         "{theirs} for {second}",
         rank=1,
@@ -467,8 +435,6 @@ _TABLE = (
         title="Difference of mean absolute errors",
         question="absolute errors",
         metric=mean_absolute_error_difference,
-        definition="Difference between groups of the mean distance of predictions from "
-        "the true values.",
         sentence="Predictions are off by {ours} on average for {first} and by {theirs} "
         "for {second}",
         rank=1,
@@ -480,8 +446,6 @@ _TABLE = (
         question="errors",
         metric=equalized_odds_difference,
         of_statistic=difference_of_comparable_odds,
-        definition="Largest difference between groups in how often people of one true "
-        "label receive one prediction.",
         sentence=_difference_of_errors,
         unit=points,
         rank=1,
@@ -492,9 +456,6 @@ _TABLE = (
         question="errors",
         metric=dcp,
         options=(),
-        definition="Disparate conditional prediction: least share of people whose "
-        "predictions would have to be set aside for the error rates of all groups to "
-        "agree.",
         find=_locate_baseline,
         sentence="Predictions of {value} of people would have to be set aside for the "
         "error rates of all groups to agree",
@@ -508,10 +469,6 @@ _TABLE = (
         question="calibration",
         metric=calibration_gap,
         of_statistic=gap_of_steps,
-        definition="Largest difference between groups in outcomes (1 or 0) minus "
-        "scores, added up over the people with scores up to some score and divided by "
-        "the size of the group. It is 0 where scores are as right, or as wrong, in all "
-        "groups.",
         sentence="Added up over people with scores up to {score}, outcomes minus "
         "scores are {ours} points for {first} and {theirs} points for {second}: "
         "{value} percentage points apart, the most up to any score",

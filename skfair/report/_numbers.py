@@ -91,6 +91,8 @@ _Compared = tuple[_Figures, dict[str, Floats]]
 _ROWS_OF_BIN, _MOST_BINS = 100, 10
 #: Figures that are shares.
 _SHARES = "accuracy", "balanced_accuracy", "average_precision"
+#: Figures of predicted labels and scores, in the order of tables.
+_FIGURES = (*_SHARES, "log_loss", "score_excess")
 
 
 class DrawsDone:
@@ -527,8 +529,7 @@ def performance(audit: Audit, model: Model, rows: Any = slice(None)) -> Numbers:
     true = None if audit.y_true is None else audit.y_true[rows]
     if audit.of_numbers:
         return _performance_of_numbers(audit, model, rows, true)
-    names = ["accuracy", "balanced_accuracy", "average_precision", "log_loss"]
-    numbers: Numbers = dict.fromkeys([*names, "score_excess", "calibration_error"])
+    numbers: Numbers = dict.fromkeys([*_FIGURES, "calibration_error"])
     if true is None:
         return numbers
     weights = audit.entry_weights[rows]
@@ -577,7 +578,7 @@ def _figures(
     if score is not None and sizes[1] > 0:
         positive = (true == 1).astype(float)
         figures["average_precision"] = average_precision(positive, score, weights)
-    return figures
+    return {name: figures[name] for name in _FIGURES if name in figures}
 
 
 def _performance_of_numbers(

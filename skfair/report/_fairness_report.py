@@ -23,12 +23,10 @@ from skfair.report._inputs import (
     make_audit,
     read_frame,
 )
-from skfair.report._markdown import card_sections, render_markdown
 from skfair.report._metrics import MEASURES
 from skfair.report._options import DEFAULT_TITLE, read_options, takes_options
-from skfair.report._page import record_of, render
-from skfair.report._proxy import ENDS
-from skfair.report._summary import check_summary, summarize
+from skfair.report._page import card_sections, record_of, render, render_markdown
+from skfair.report._summary import ENDS, check_summary, summarize
 from skfair.report._words import data_of, section_of
 
 #: Columns of tables, by what they are called in a summary.

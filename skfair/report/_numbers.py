@@ -50,8 +50,7 @@ from skfair.model_selection._model_comparison import (
     worst_loss,
 )
 from skfair.report._inputs import LEVEL, Audit, Model, set_aside
-from skfair.report._metrics import MEASURES
-from skfair.report._sample import Sample, count_outcomes
+from skfair.report._metrics import MEASURES, Sample, count_outcomes
 from skfair.statistics import GroupedOutcomes, GroupedScores
 
 #: DCP is computed again in each draw where its exact search, which enumerates

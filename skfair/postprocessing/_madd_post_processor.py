@@ -57,16 +57,14 @@ from skfair.model_selection._folds import assign_folds
 from skfair.postprocessing._score_repairer import (
     GroupCDFs,
     LinearCDF,
-    Mixture,
-    Path,
     ScoreRepairer,
-    TargetBand,
     check_repair_options,
+    clipped,
     distributions,
     ends_of,
     has_ties,
     interpolate,
-    repaired_at,
+    mixed,
     row_counts,
     tied_shares,
 )
@@ -1031,14 +1029,14 @@ class StratumLosses:
         """Scores of the rows repaired by an amount."""
         cdfs = self.cdfs
         scores: Floats = self.rows.y_pred
-        path: Path = Mixture(amount, cdfs.pooled.ends)
-        if self.model.max_mcdp is not None:
-            path = TargetBand.within(cdfs, float(amount))
+        by_gap = self.model.max_mcdp is not None
+        repair = cdfs.within_band if by_gap else cdfs.towards_everyone
+        path = repair(float(amount))
         if not path.moves:
             return scores
         repaired = np.array(scores)
         for group, members in enumerate(self.members):
-            values = repaired_at(cdfs, path, group, self._heights[group])
+            values = cdfs.repaired_at(path, group, self._heights[group])
             if self.model.ties == "mid":
                 knots = cdfs.cdfs[group].scores
                 values = interpolate(scores[members], knots, values)
@@ -1109,10 +1107,9 @@ class StratumLosses:
         scores, upper = pooled.scores[ends // 2], ends % 2 == 1
         heights = np.stack([cdf.ends_at(scores, upper) for cdf in self.cdfs.cdfs])
         if self.model.max_mcdp is None:
-            path: Path = Mixture(amounts, pooled.ends_at(scores, upper))
-            return scores, path.target(heights)
-        path = TargetBand.at(self.cdfs, scores, heights, amounts)
-        return path.scores, path.target(heights)
+            return scores, mixed(amounts, pooled.ends_at(scores, upper), heights)
+        lowest, repaired = self.cdfs.band_at(scores, heights, amounts)
+        return repaired, clipped(lowest, amounts, heights)
 
 
 def _measured(rows: Rows) -> Rows:

@@ -526,9 +526,8 @@ def comparable_scores(
     scales: Any = Scale,
 ) -> GroupedScores:
     """Return the statistic of scores; raise ValueError if its metrics would be nan."""
-    statistic = grouped_scores(
-        y_true, y_score, sensitive_features, sample_weight, scale, scales=scales
-    )
+    rows = y_true, y_score, sensitive_features, sample_weight
+    statistic = grouped_scores(*rows, scale=scale, scales=scales)
     reason = why_undefined(statistic.labels, statistic.counts, statistic.min_group_size)
     if reason is not None:
         raise ValueError(f"sensitive_features leave nothing to compare: {reason}.")

@@ -7,6 +7,7 @@ their scorers are negated and called ``neg_...``.
 from typing import TYPE_CHECKING
 
 from skfair._utils._hints import other_names
+from skfair.metrics import _draws as _draws
 from skfair.metrics._abcc import abcc
 from skfair.metrics._abroca import abroca
 from skfair.metrics._bootstrap import BootstrapResult, bootstrap_interval
@@ -25,6 +26,8 @@ from skfair.metrics._cvar_fairness import (
     cvar_fairness,
     cvar_fairness_report,
     cvar_fairness_test,
+    max_gap,
+    max_gap_test,
     rate_variance,
     top_groups,
 )
@@ -37,7 +40,6 @@ from skfair.metrics._madd import (
     madd_curve,
     madd_optimal_bandwidth,
 )
-from skfair.metrics._max_gap import max_gap, max_gap_test
 from skfair.metrics._mcdp import mcdp, mcdp_curve
 from skfair.metrics._metric_bounds import MetricBounds, metric_bounds
 from skfair.metrics._min_dcp import MinDCPResult, min_dcp_bounds

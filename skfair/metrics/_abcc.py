@@ -102,6 +102,7 @@ def _areas_apart(scores: Floats, cdfs: Floats, multigroup: Multigroup) -> Floats
     takes_classes=True,
     compares_errors=never,
     measure=lambda: area,
+    read=partial(grouped_scores, ranked=False, scales=AnyScale),
     countable=rows_of_scores,
     pairs=pairs_of_abcc,
     locate=locate_abcc,
@@ -208,7 +209,7 @@ default=None
     4000.0
     """
     statistic = grouped_scores(
-        y_true, y_score, sensitive_features, sample_weight, scale, scales=AnyScale
+        y_true, y_score, sensitive_features, sample_weight, scale=scale, scales=AnyScale
     )
     return value_or_nan(
         "abcc", statistic, locate_abcc, multigroup=multigroup, scale=scale

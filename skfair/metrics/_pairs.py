@@ -226,8 +226,8 @@ def grouped_scores(
     y_score: ArrayLike | GroupedScores,
     sensitive_features: Any,
     sample_weight: ArrayLike | None,
-    scale: AnyScale = "probability",
     *,
+    scale: AnyScale = "probability",
     ranked: bool = True,
     scales: Any = Scale,
 ) -> GroupedScores:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any, Literal
@@ -31,6 +32,7 @@ from skfair.metrics._inputs import (
     Multigroup,
     Rate,
     grouped_confusion,
+    grouped_quality,
     has_text,
     in_place_of_rows,
     largest_difference,
@@ -54,6 +56,7 @@ from skfair.metrics._strata import Multistratum, largest_defined
 from skfair.statistics import GroupedConfusion, GroupedOutcomes, GroupedScores
 from skfair.statistics._grouped_confusion import encode_label_pairs
 from skfair.statistics._grouped_scores import Gap
+from skfair.statistics._statistic import GroupedStatistic
 
 
 def difference_on_band(least: Gap, largest: Gap) -> tuple[float, float]:
@@ -74,7 +77,7 @@ def pairs_of_means(
     """Gaps between the mean outcomes, or the mean scores, of groups."""
     if isinstance(statistic, GroupedOutcomes):
         return pairs_of_outcomes(statistic, multigroup=multigroup, among=among)
-    means, everyone = _means_from_the_middle(statistic)
+    means, everyone = means_from_the_middle(statistic)
     sizes = statistic.counts[np.newaxis]
     return differences(means[np.newaxis], everyone, sizes, multigroup, among)
 
@@ -88,7 +91,7 @@ def locate_means(
     """
     if isinstance(statistic, GroupedOutcomes):
         return locate_outcomes(statistic, multigroup=multigroup)
-    value = largest_difference(*_means_from_the_middle(statistic), multigroup)
+    value = largest_difference(*means_from_the_middle(statistic), multigroup)
     sums = np.bincount(
         statistic.codes, statistic.weights * statistic.scores, statistic.n_groups
     )
@@ -117,11 +120,40 @@ def _rows_of_parity(
     return Countable(rows, GroupedOutcomes._from_rows)
 
 
+def read_parity(
+    y_true: ArrayLike | None,
+    y_pred: Any,
+    sensitive_features: Any,
+    sample_weight: ArrayLike | None,
+    *,
+    threshold: float | None = None,
+    pos_label: Any = None,
+    scale: AnyScale = "probability",
+) -> GroupedOutcomes | GroupedScores:
+    """Numbers of each group, or their decisions or scores in [0, 1]."""
+    check_choice("scale", scale, ("probability", "real"))
+    rows = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
+    of_numbers = compares_numbers(scale, threshold, pos_label)
+    expected: Any = GroupedScores if of_numbers else GroupedOutcomes
+    statistic: GroupedOutcomes | GroupedScores
+    if isinstance(y_pred, expected):
+        statistic = in_place_of_rows(y_pred, y_true=y_true, **rows)
+        return statistic
+    refuse_statistics(y_pred, "y_pred", expected)
+    check_y_true(y_true, y_pred, scale, "y_pred")
+    if of_numbers:
+        numbers = scores_on(scale, y_pred, "y_pred")
+        return GroupedScores.from_scores(numbers, **rows, scale=scale)
+    outcomes = parity_outcomes(y_pred, threshold, pos_label, scale)
+    return GroupedOutcomes.from_outcomes(outcomes, **rows)
+
+
 @specify(
     statistic=GroupedOutcomes,
     on_band=lambda: difference_on_band,
     takes_classes=True,
     compares_errors=never,
+    read=read_parity,
     countable=_rows_of_parity,
     pairs=pairs_of_means,
     locate=locate_means,
@@ -233,31 +265,25 @@ default=None
     ... )
     4000.0
     """
-    check_choice("scale", scale, ("probability", "real"))
-    values: Any = y_pred
-    rows = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
-    of_numbers = compares_numbers(scale, threshold, pos_label)
-    expected = GroupedScores if of_numbers else GroupedOutcomes
-    statistic: Any
-    of_means = False
-    if isinstance(values, expected):
-        options = {"threshold": threshold, "pos_label": pos_label}
-        statistic = in_place_of_rows(values, y_true=y_true, **options, **rows)
-    else:
-        refuse_statistics(values, "y_pred", expected)
-        check_y_true(y_true, values, scale, "y_pred")
-        if of_numbers:
-            numbers = scores_on(scale, values, "y_pred")
-            statistic = GroupedScores.from_scores(numbers, **rows, scale=scale)
-        else:
-            outcomes = parity_outcomes(values, threshold, pos_label, scale)
-            statistic = GroupedOutcomes.from_outcomes(outcomes, **rows)
-            of_means = not ((outcomes == 0) | (outcomes == 1)).all()
+    rows = y_true, y_pred, sensitive_features, sample_weight
+    options = {"threshold": threshold, "pos_label": pos_label, "scale": scale}
+    if isinstance(y_pred, GroupedStatistic):
+        in_place_of_rows(y_pred, threshold=threshold, pos_label=pos_label)
+    statistic = read_parity(*rows, **options)
     name = "demographic_parity_difference"
     value = value_or_nan(name, statistic, locate_means, multigroup=multigroup)
-    if of_means and not math.isnan(value):
+    if not math.isnan(value) and _are_scores(y_pred, **options):
         warn_of_means(name)
     return value
+
+
+def _are_scores(y_pred: Any, *, threshold: Any, pos_label: Any, scale: str) -> bool:
+    """Whether rows have numbers between 0 and 1, whose means are no rates."""
+    decided = threshold is not None or pos_label is not None or scale == "real"
+    if decided or isinstance(y_pred, GroupedStatistic):
+        return False
+    values = as_array(y_pred, "y_pred")
+    return values.dtype.kind not in "biu" and not np.isin(values, (-1, 0, 1)).all()
 
 
 def compares_numbers(scale: AnyScale, threshold: float | None, pos_label: Any) -> bool:
@@ -282,10 +308,10 @@ def difference_of_means(
     y_true: None, y_score: GroupedScores, *, multigroup: Multigroup = "pairwise"
 ) -> float:
     """Demographic parity difference of the scores of a statistic."""
-    return largest_difference(*_means_from_the_middle(y_score), multigroup)
+    return largest_difference(*means_from_the_middle(y_score), multigroup)
 
 
-def _means_from_the_middle(statistic: GroupedScores) -> tuple[Floats, float]:
+def means_from_the_middle(statistic: GroupedScores) -> tuple[Floats, float]:
     """Mean score of each group and of everyone, less the score in the middle.
 
     Sums of large numbers would lose what differs.
@@ -409,6 +435,7 @@ def locate_odds(
 @specify(
     statistic=GroupedConfusion,
     compares_errors=always,
+    read=grouped_confusion,
     countable=_rows_of_pairs,
     pairs=pairs_of_odds,
     locate=locate_odds,
@@ -553,29 +580,34 @@ def errors_of(y_true: Any, y_pred: Any) -> Floats:
     return predicted - check_numbers(true, "y_true", largest)
 
 
-def _difference_of_errors(
-    title: str, errors: Floats, groups: Any, weights: Any, multigroup: Multigroup
-) -> float:
-    """Largest difference of mean errors, or nan with the reason."""
-    statistic = GroupedScores.from_scores(
-        errors, sensitive_features=groups, scale="real", sample_weight=weights
+def read_errors(
+    y_true: ArrayLike | None,
+    y_pred: ArrayLike,
+    sensitive_features: Any,
+    sample_weight: ArrayLike | None,
+    *,
+    change: Callable[[Floats], Floats] = np.asarray,
+) -> GroupedScores:
+    """Errors of each group, each of which is changed."""
+    return GroupedScores.from_scores(
+        change(errors_of(y_true, y_pred)),
+        sensitive_features=sensitive_features,
+        scale="real",
+        sample_weight=sample_weight,
     )
-    return value_or_nan(title, statistic, locate_means, multigroup=multigroup)
 
 
-def _rows_of_errors(rows: Rows) -> Countable:
-    """Sort the errors of rows."""
-    return rows_of_numbers(rows, errors_of(rows.y_true, rows.y_pred))
-
-
-def _rows_of_absolute_errors(rows: Rows) -> Countable:
-    """Sort the absolute errors of rows."""
-    return rows_of_numbers(rows, np.abs(errors_of(rows.y_true, rows.y_pred)))
+def _rows_of_errors(
+    rows: Rows, *, change: Callable[[Floats], Floats] = np.asarray
+) -> Countable:
+    """Sort the errors of rows, each of which is changed."""
+    return rows_of_numbers(rows, change(errors_of(rows.y_true, rows.y_pred)))
 
 
 @specify(
     compares_errors=never,
     maximum=math.inf,
+    read=read_errors,
     countable=_rows_of_errors,
     pairs=pairs_of_means,
     locate=locate_means,
@@ -650,15 +682,16 @@ default=None
     >>> mean_error_difference(salary, predicted, sensitive_features=sex)
     4.0
     """
-    errors = errors_of(y_true, y_pred)
-    arguments = errors, sensitive_features, sample_weight, multigroup
-    return _difference_of_errors("mean_error_difference", *arguments)
+    statistic = read_errors(y_true, y_pred, sensitive_features, sample_weight)
+    name = "mean_error_difference"
+    return value_or_nan(name, statistic, locate_means, multigroup=multigroup)
 
 
 @specify(
     compares_errors=never,
     maximum=math.inf,
-    countable=_rows_of_absolute_errors,
+    read=partial(read_errors, change=np.abs),
+    countable=partial(_rows_of_errors, change=np.abs),
     pairs=pairs_of_means,
     locate=locate_means,
 )
@@ -728,32 +761,10 @@ default=None
     >>> mean_absolute_error_difference(salary, predicted, sensitive_features=sex)
     1.0
     """
-    errors = np.abs(errors_of(y_true, y_pred))
-    arguments = errors, sensitive_features, sample_weight, multigroup
-    return _difference_of_errors("mean_absolute_error_difference", *arguments)
-
-
-def rate_outcomes(
-    y_true: Any, y_pred: Any, groups: Any, weights: Any, rate: Rate, pos_label: Any
-) -> GroupedOutcomes:
-    """Outcomes of a rate: the statistic given as `y_pred`, or that of the rows."""
-    if isinstance(y_pred, GroupedOutcomes):
-        rows = {"sensitive_features": groups, "sample_weight": weights}
-        return in_place_of_rows(y_pred, y_true=y_true, pos_label=pos_label, **rows)
-    if rate == "predictive_value" and y_true is None:
-        raise ValueError("y_true must be labels for predictive values, got None.")
-    refuse_statistics(y_pred, "y_pred", GroupedOutcomes)
-    outcomes, mask = outcomes_of_rate(y_true, y_pred, rate, pos_label)
-    return GroupedOutcomes.from_outcomes(
-        outcomes, sensitive_features=groups, mask=mask, sample_weight=weights
-    )
-
-
-def _difference(
-    title: str, statistic: GroupedOutcomes, multigroup: Multigroup
-) -> float:
-    """Largest difference of the rates, or nan with the reason."""
-    return value_or_nan(title, statistic, locate_outcomes, multigroup=multigroup)
+    rows = y_true, y_pred, sensitive_features, sample_weight
+    statistic = read_errors(*rows, change=np.abs)
+    name = "mean_absolute_error_difference"
+    return value_or_nan(name, statistic, locate_means, multigroup=multigroup)
 
 
 def _rows_of_rate(rows: Rows, *, rate: Rate, pos_label: Any = None) -> Countable:
@@ -766,6 +777,7 @@ def _rows_of_rate(rows: Rows, *, rate: Rate, pos_label: Any = None) -> Countable
 @specify(
     statistic=GroupedOutcomes,
     compares_errors=always,
+    read=partial(grouped_quality, rate="true_positive_rate"),
     countable=partial(_rows_of_rate, rate="true_positive_rate"),
     pairs=pairs_of_outcomes,
     locate=locate_outcomes,
@@ -849,15 +861,15 @@ default=None
     0.5
     """
     rows = (y_true, y_pred, sensitive_features, sample_weight)
-    statistic = rate_outcomes(*rows, "true_positive_rate", pos_label)
-    return _difference(
-        "true_positive_rate_difference, of truly positive rows,", statistic, multigroup
-    )
+    statistic = grouped_quality(*rows, rate="true_positive_rate", pos_label=pos_label)
+    name = "true_positive_rate_difference, of truly positive rows,"
+    return value_or_nan(name, statistic, locate_outcomes, multigroup=multigroup)
 
 
 @specify(
     statistic=GroupedOutcomes,
     compares_errors=always,
+    read=partial(grouped_quality, rate="false_positive_rate"),
     countable=partial(_rows_of_rate, rate="false_positive_rate"),
     pairs=pairs_of_outcomes,
     locate=locate_outcomes,
@@ -936,15 +948,15 @@ default=None
     0.5
     """
     rows = (y_true, y_pred, sensitive_features, sample_weight)
-    statistic = rate_outcomes(*rows, "false_positive_rate", pos_label)
-    return _difference(
-        "false_positive_rate_difference, of truly negative rows,", statistic, multigroup
-    )
+    statistic = grouped_quality(*rows, rate="false_positive_rate", pos_label=pos_label)
+    name = "false_positive_rate_difference, of truly negative rows,"
+    return value_or_nan(name, statistic, locate_outcomes, multigroup=multigroup)
 
 
 @specify(
     statistic=GroupedOutcomes,
     compares_errors=never,
+    read=partial(grouped_quality, rate="predictive_value"),
     countable=partial(_rows_of_rate, rate="predictive_value"),
     pairs=pairs_of_outcomes,
     locate=locate_outcomes,
@@ -1033,12 +1045,9 @@ default=None
     0.5
     """
     rows = (y_true, y_pred, sensitive_features, sample_weight)
-    statistic = rate_outcomes(*rows, "predictive_value", pos_label)
-    return _difference(
-        "predictive_value_difference, of rows with the positive decision,",
-        statistic,
-        multigroup,
-    )
+    statistic = grouped_quality(*rows, rate="predictive_value", pos_label=pos_label)
+    name = "predictive_value_difference, of rows with the positive decision,"
+    return value_or_nan(name, statistic, locate_outcomes, multigroup=multigroup)
 
 
 def _shortfall(rates: Floats, others: Any) -> Floats:
@@ -1155,7 +1164,7 @@ default=None
     0.5
     """
     rows = (y_true, y_pred, sensitive_features, sample_weight)
-    statistic = rate_outcomes(*rows, "selection_rate", pos_label)
+    statistic = grouped_quality(*rows, rate="selection_rate", pos_label=pos_label)
     if warn_if_undefined("impact_ratio_shortfall", statistic):
         return math.nan
     rates = statistic.means

@@ -21,7 +21,7 @@ from skfair._utils._validation import check_weights
 from skfair._utils._warnings import rows_are_not_warned_of
 from skfair.groups import Groups, with_labels, with_text_labels
 from skfair.metrics._inputs import count_hits, ignore_undefined, in_place_of_rows
-from skfair.metrics._spec import number_of, pick, specification_of
+from skfair.metrics._spec import keywords_of, number_of, pick, specification_of
 from skfair.metrics._strata import (
     largest_defined,
     over_strata,
@@ -37,8 +37,11 @@ from skfair.statistics import (
 
 Metric: TypeAlias = Callable[..., float]
 
-#: Resamples that a process evaluates at once: one of several, and the only one.
+#: Draws that a process evaluates at once: one of several, and the only one.
 _BLOCK, _BLOCK_ALONE = 8, 32
+#: Entries and groups of a table up to which the statistics of several draws are
+#: computed together, since calls take longer than numbers.
+_FEW_ENTRIES, _FEW_GROUPS = 2**12, 4
 #: Values this close to the observed one count as equal: weighted sums round.
 ROUNDING = 1e-12
 #: Least share of resamples with a value that an interval needs.
@@ -84,6 +87,25 @@ class Drawn:
     parts: tuple[Countable, ...] = ()
     #: Names of the stratum and class of each of these.
     cells: tuple[dict[str, Any], ...] = ()
+    #: The draws whose rows these are, each with groups of its own; none of one draw.
+    draws: tuple[Drawn, ...] = ()
+
+    @property
+    def small(self) -> bool:
+        """Whether several draws of these rows are evaluated together."""
+        few = len(self.rows) < _FEW_ENTRIES and self.rows.n_groups <= _FEW_GROUPS
+        of_rows = all(part.rows is not self.rows for part in self.parts)
+        return few and of_rows and bool(self.parts)
+
+    @classmethod
+    def together(cls, draws: Sequence[Drawn]) -> Drawn:
+        """Several draws of a small table as one."""
+        first, n = draws[0], len(draws)
+        if n == 1:
+            return first
+        rows = Rows.of_draws([draw.rows for draw in draws])
+        parts = [part._replace(rows=part.rows.repeated(n)) for part in first.parts]
+        return cls(rows, tuple(parts), first.cells, tuple(draws))
 
     @cached_property
     def statistics(self) -> list[Any]:
@@ -226,19 +248,45 @@ def _cells_of(statistic: Any) -> tuple[Rows, Callable[[Rows], Any]]:
 Resample: TypeAlias = Drawn | list[Drawn]
 
 
+class Together:
+    """Evaluates a metric on draws of small tables, where its options allow it."""
+
+    def __init__(self, metric: Metric) -> None:
+        specification, options = specification_of(metric)
+        self.evaluate, evaluated = None, specification.of_draws
+        leaves_out = specification.leaves_groups_out
+        self.largest = np.fmax.reduce if leaves_out else np.maximum.reduce
+        if evaluated is not None and combine_of(metric) is largest_defined:
+            read = keywords_of(specification.pairs or specification.function)
+            unknown = read & options.keys() - keywords_of(evaluated) - {"multigroup"}
+            if not unknown and options.get("multigroup", "pairwise") == "pairwise":
+                self.evaluate = partial(evaluated, **pick(evaluated, options))
+
+    def __call__(self, rows: Drawn) -> list[Floats] | None:
+        """Gaps, or the value, of each draw and part; None if draws are read singly."""
+        if self.evaluate is None or not rows.draws:
+            return None
+        each = [self.evaluate(part, len(rows.draws)) for part in rows.statistics]
+        known = [gaps for gaps in each if gaps is not None]
+        return known if len(known) == len(each) else None
+
+
 class Valued:
-    """Reads the value of a metric off resamples."""
+    """Reads the value of a metric off draws."""
 
     def __init__(self, metric: Metric) -> None:
         self.metric, self.combine = metric, combine_of(metric)
+        self.together = Together(metric)
 
-    def read(self, rows: Drawn) -> float:
-        """Value of the rows."""
-        return rows.evaluate_again(self.metric, self.combine)
-
-    def join(self, numbers: list[float]) -> Floats:
-        """Values of several resamples."""
-        return np.array(numbers)
+    def read(self, rows: Drawn) -> Floats:
+        """Value of each draw."""
+        parts = self.together(rows)
+        if parts is None:
+            draws = rows.draws or (rows,)
+            values = [draw.evaluate_again(self.metric, self.combine) for draw in draws]
+            return np.array(values)
+        largest = [self.together.largest(gaps, axis=1) for gaps in parts]
+        return np.asarray(np.fmax.reduce(largest))
 
 
 def evaluate_each(
@@ -247,7 +295,7 @@ def evaluate_each(
     *,
     n_jobs: int | None = None,
     verbose: int = 0,
-    tick: Callable[[], Any] = lambda: None,
+    tick: Callable[[int], Any] = lambda n: None,
 ) -> Floats:
     """Values of metrics on each resample, of shape (n_resamples, n_metrics)."""
     readers = [*map(Valued, metrics)]
@@ -259,12 +307,11 @@ def read_each(
     resamples: Iterable[Resample],
     n_jobs: int | None = None,
     verbose: int = 0,
-    tick: Callable[[], Any] = lambda: None,
+    tick: Callable[[int], Any] = lambda n: None,
 ) -> list[NDArray[Any]]:
     """Read numbers off each resample: an array for each reader, resamples first.
 
-    A reader reads one resample, and joins what it has read of several. Resamples are
-    drawn one after the other, and `tick` is called after each.
+    Resamples are drawn one after the other; `tick` is told of how many are read.
     """
     if effective_n_jobs(n_jobs) == 1 and not verbose:
         # A task of joblib takes as long as a metric of few rows.
@@ -278,8 +325,7 @@ def read_each(
     blocks = []
     for arrays in results:
         blocks.append(arrays)
-        for _ in arrays[0]:
-            tick()
+        tick(len(arrays[0]))
     return [np.concatenate(of_reader) for of_reader in zip(*blocks, strict=True)]
 
 
@@ -295,13 +341,23 @@ def _read(
 ) -> list[NDArray[Any]] | None:
     """Read some resamples by each reader; None where there are none."""
     numbers: list[list[Any]] = [[] for _ in readers]
-    for resample in resamples:
-        each = resample if isinstance(resample, list) else [resample] * len(readers)
+    for each in _tables(resamples, len(readers)):
         for of_reader, reader, rows in zip(numbers, readers, each, strict=True):
             of_reader.append(reader.read(rows))
-    if not numbers[0]:
-        return None
-    return [reader.join(each) for reader, each in zip(readers, numbers, strict=True)]
+    return [*map(np.concatenate, numbers)] if numbers[0] else None
+
+
+def _tables(resamples: Iterable[Resample], n_readers: int) -> Iterator[list[Drawn]]:
+    """Yield what each reader reads: one draw, or all draws of small tables."""
+    left: Iterator[Any] = iter(resamples)
+    for first in left:
+        if isinstance(first, Drawn):
+            rows = Drawn.together([first, *left]) if first.small else first
+            yield [rows] * n_readers
+        elif all(rows.small for rows in first):
+            yield [*map(Drawn.together, zip(first, *left, strict=True))]
+        else:
+            yield first
 
 
 def check_seed(random_state: Any) -> np.random.Generator:

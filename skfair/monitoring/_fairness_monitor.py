@@ -522,22 +522,23 @@ class FairnessMonitor(NamesParameters):
             return dict(zip(strata, statistics, strict=True))
         whole = observe(self.metric, *rows)  # messages have the positions of all rows
         if control_features is None:
-            return whole.statistic
+            return whole[0]
         table = Rows.from_arrays(*rows, control_features=control_features)
         by_stratum = {}
         for label, own in table.by_stratum():
             if not len(own):
                 continue
             part = table[own]
-            observed = observe(self.metric, part.y_true, part.y_pred, part.groups)
-            n_counted = observed.statistic.counts.sum()
+            rows = part.y_true, part.y_pred, part.groups
+            statistic, *_ = observe(self.metric, *rows)
+            n_counted = statistic.counts.sum()
             if self._weighted and n_counted != len(part):
                 raise ValueError(
                     "metric must have multistratum='max' where only some rows count, "
                     f"as in rates of one true label: {n_counted} of {len(part)} rows "
                     f"of the stratum {label!r} do, and its weight is that of all."
                 )
-            by_stratum[label] = observed.statistic
+            by_stratum[label] = statistic
         return by_stratum
 
     def _unweighted(self, y_true: Any, y_score: Any, sensitive_features: Any) -> Any:
@@ -547,8 +548,8 @@ class FairnessMonitor(NamesParameters):
                 "y_score must map each stratum to a statistic, got a "
                 f"{type(y_score).__name__}."
             )
-        observed = observe(self._of_statistics, y_true, y_score, sensitive_features)
-        statistic = observed.statistic
+        rows = y_true, y_score, sensitive_features
+        statistic, *_ = observe(self._of_statistics, *rows)
         if not np.array_equal(statistic.totals, statistic.counts):
             raise ValueError(
                 "y_score must be a statistic of rows without sample weights, for which "

@@ -100,11 +100,11 @@ class DrawsDone:
         self.progress = Progress("FairnessReport", verbose)
         self.start = time.monotonic()
 
-    def __call__(self) -> None:
-        """Count a draw."""
+    def __call__(self, n: int) -> None:
+        """Count some draws."""
         if not self.progress.verbose:
             return
-        self.done += 1
+        self.done += n
         text = f"{self.done:,} of {self.total:,} draws"
         if self.done == self.total:
             self.progress.line(text)
@@ -242,7 +242,7 @@ def permute(
     sample: Sample,
     keys: Collection[str],
     rows: Drawn,
-    tick: Callable[[], Any] = lambda: None,
+    tick: Callable[[int], Any] = lambda n: None,
     permuted: dict[Any, list[Integers]] | None = None,
 ) -> dict[str, PermutationTestResult]:
     """Test metrics of one question on permutations, of which there may be none.
@@ -346,7 +346,7 @@ def _pairs_beyond_chance(
 
 
 def _resample(
-    sample: Sample, rows: Mapping[str, Drawn], tick: Callable[[], Any]
+    sample: Sample, rows: Mapping[str, Drawn], tick: Callable[[int], Any]
 ) -> dict[str, Any]:
     """Values of metrics on resamples of their rows, the same ones for all metrics."""
     if not rows:
@@ -354,13 +354,13 @@ def _resample(
     options = sample.audit.options
     metrics = [MEASURES[key].drawn(sample) for key in rows]
     draw = resamples_of_all([*rows.values()], options.random_state)
-
-    def tick_each() -> None:
-        for _ in rows:
-            tick()
-
     drawn = (draw() for _ in range(options.n_resamples))
-    values = evaluate_each(metrics, drawn, n_jobs=options.n_jobs, tick=tick_each)
+    values = evaluate_each(
+        metrics,
+        drawn,
+        n_jobs=options.n_jobs,
+        tick=lambda n: tick(n * len(rows)),
+    )
     return dict(zip(rows, values.T, strict=True))
 
 
@@ -408,28 +408,26 @@ def _observe(sample: Sample, key: str) -> Observed:
     of_scores = specification_of(measure.metric)[0].statistic is GroupedScores
     if of_scores or audit.of_numbers:
         statistic = sample.statistic(measure.question)
-        return Observed(statistic, sample.effective_sizes())
+        return statistic, sample.effective_sizes(), None
     if measure.question == "errors":
         sizes = sample.effective_sizes(audit.y_true, len(audit.classes))
-        return Observed(
-            sample.statistic("errors"), sizes.reshape(-1, len(audit.classes))
-        )
+        sizes = sizes.reshape(-1, len(audit.classes))
+        return sample.statistic("errors"), sizes, None
     if measure.question == "decisions":
-        return Observed(
-            sample.statistic("decisions"), sample.statistic("decisions").effective_sizes
-        )
+        statistic = sample.statistic("decisions")
+        return statistic, statistic.effective_sizes, None
     scores = sample.model.y_score
     assert scores is not None
     statistic = count_outcomes(audit, scores, sample.groups)
     squares = GroupedOutcomes.from_outcomes(
         scores**2, sensitive_features=sample.groups, sample_weight=audit.rows.totals
     )
-    return Observed(statistic, statistic.effective_sizes, squares.means)
+    return statistic, statistic.effective_sizes, squares.means
 
 
 def _split_by_label(observed: Observed) -> Iterator[Observed]:
     """Rates of errors of each true label, of the groups with enough rows of it."""
-    statistic = observed.statistic
+    statistic, sizes, squares = observed
     for label, enough in enumerate(comparable_cells(statistic).T):
         if enough.any():
             own = np.arange(len(statistic.classes)) == label
@@ -439,7 +437,7 @@ def _split_by_label(observed: Observed) -> Iterator[Observed]:
                 label_counts=statistic.label_counts[enough] * own,
                 labels=tuple(compress(statistic.labels, enough)),
             )
-            yield observed._replace(statistic=of_label, sizes=observed.sizes[enough])
+            yield of_label, sizes[enough], squares
 
 
 def parts_by_stratum(sample: Sample) -> list[Part]:

@@ -40,7 +40,7 @@ def energy(monkeypatch):
         sample_weight=None,
     ):
         rows = y_true, y_score, sensitive_features, sample_weight
-        statistic = grouped_scores(*rows, scale)
+        statistic = grouped_scores(*rows, scale=scale)
         options = {"multigroup": multigroup, "measure": distance}
         return value_or_nan("energy_distance", statistic, largest_gap, **options)
 

@@ -22,7 +22,7 @@ import math
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Any, NamedTuple, Protocol, Self, TypeVar
+from typing import Any, Protocol, Self, TypeAlias, TypeVar
 
 import narwhals as nw
 import numpy as np
@@ -343,17 +343,8 @@ class Rows:
         return self.n.reshape(-1, self.n_groups).T
 
 
-class Countable(NamedTuple):
-    """Rows as a metric reads them, and what counts its statistic of these."""
-
-    rows: Rows
-    count: Callable[[Rows], Any]
-
-    def statistic(self, drawn: Rows) -> Any:
-        """Return the statistic of the rows as they are in a draw of all rows."""
-        return self.count(
-            self.rows if drawn is self.rows else self.rows.drawn_as(drawn)
-        )
+#: Rows as a metric reads them, and what counts its statistic of these.
+Countable: TypeAlias = tuple[Rows, Callable[[Rows], Any]]
 
 
 def units_of(weights: Floats) -> Floats:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from skfair._utils._hints import other_names
 from skfair.metrics._abcc import abcc
 from skfair.metrics._abroca import abroca
-from skfair.metrics._bootstrap import BootstrapResult, bootstrap_interval
 from skfair.metrics._calibration_gap import (
     calibration_gap,
 )
@@ -57,6 +56,7 @@ from skfair.metrics._rates import (
     predictive_value_difference,
     true_positive_rate_difference,
 )
+from skfair.metrics._resampling import BootstrapResult, bootstrap_interval
 from skfair.metrics._scorer import (
     FairnessScorer,
     get_fairness_scorer,

@@ -59,7 +59,7 @@ def _rows_by_score(rows: Rows) -> Countable:
     scores = check_numbers(rows.y_pred, "y_score")
     positive, _ = _read_classes(rows.y_true, len(scores))
     rows = replace(rows, y_true=positive, y_pred=scores)
-    return Countable(rows.ordered(), Rows.grouped)
+    return rows.ordered(), Rows.grouped
 
 
 def locate_roc(rows: Rows, *, multigroup: Multigroup = "pairwise") -> Located:

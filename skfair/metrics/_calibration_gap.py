@@ -167,7 +167,7 @@ def _rows_of_calibration(rows: Rows, *, pos_label: Any = None) -> Countable:
     """Read outcomes, and sort scores."""
     scores, positive = labelled_scores(rows.y_true, rows.y_pred, pos_label)
     rows = replace(rows, y_true=positive.astype(np.float64), y_pred=scores)
-    return Countable(rows.ordered(), Steps._from_rows)
+    return rows.ordered(), Steps._from_rows
 
 
 def _bounding_curves(statistic: GroupedCalibration) -> Iterator[tuple[Floats, Floats]]:

@@ -110,7 +110,7 @@ def observe(
             table = Rows(
                 groups, None, y_true, y_score, check_weights(sample_weight, len(groups))
             )
-            part = countable(table, **pick(countable, options)).rows
+            part, _ = countable(table, **pick(countable, options))
             of_squares = replace(part, y_pred=part.y_pred**2)
             squares = of_squares.statistic(GroupedOutcomes).means
         return statistic, statistic.effective_sizes, squares

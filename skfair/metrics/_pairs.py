@@ -256,7 +256,7 @@ def rows_of_scores(rows: Rows, *, scale: AnyScale = "probability") -> Countable:
     """Sort the scores of rows once, to be counted by group many times."""
     scores = scores_on(scale, rows.y_pred)
     count = ranked_scores if scale == "rank" else GroupedScores._from_rows
-    return Countable(replace(rows, y_true=None, y_pred=scores).ordered(), count)
+    return replace(rows, y_true=None, y_pred=scores).ordered(), count
 
 
 class EveryPair(Sequence[Pair]):

@@ -26,13 +26,13 @@ from skfair.metrics._resampling import (
     ROUNDING,
     Drawn,
     Metric,
-    Valued,
     check_seed,
     compares_pairs_of,
     exact_pvalue,
     read_each,
     rows_or_counts,
     unit_of,
+    value_reader,
 )
 from skfair.metrics._spec import check_metric, pick, specification_of, unwrapped
 
@@ -295,7 +295,7 @@ def permutation_tests(
     """Test several metrics, whose values are given, on the same permutations.
 
     Of a metric that is undefined no permutations are evaluated. `units` are the sizes
-    of numbers by which values round, `options` those of `evaluate_each`.
+    of numbers by which values round, `options` those of `read_each`.
     """
     results = [summarise_values(math.nan, np.full(n_permutations, np.nan))] * len(
         metrics
@@ -303,17 +303,19 @@ def permutation_tests(
     defined = [i for i, value in enumerate(observed) if not math.isnan(value)]
     if not defined:
         return results
-    readers: list[Compared | Valued] = [
-        Compared(metrics[i], rows, units[i])
-        if rows.statistics and compares_pairs_of(metrics[i])
-        else Valued(metrics[i])
+    compared = {
+        i: Compared(metrics[i], rows, units[i])
         for i in defined
+        if rows.statistics and compares_pairs_of(metrics[i])
+    }
+    readers: list[Callable[[Drawn], Any]] = [
+        compared[i].read if i in compared else value_reader(metrics[i]) for i in defined
     ]
     shuffled = (draw(generator) for _ in range(n_permutations))
     numbers = read_each(readers, shuffled, **options)
-    for i, reader, drawn in zip(defined, readers, numbers, strict=True):
-        if isinstance(reader, Compared):
-            results[i] = reader.summarise(observed[i], rows, drawn)
+    for i, drawn in zip(defined, numbers, strict=True):
+        if i in compared:
+            results[i] = compared[i].summarise(observed[i], rows, drawn)
         else:
             results[i] = summarise_values(observed[i], drawn, units[i])
     return results
@@ -365,10 +367,6 @@ class Compared:
             return np.asarray(np.fmax.reduce(gaps.scaled, axis=1))
         return gaps.values.ravel()
 
-    def join(self, numbers: list[Floats]) -> Floats:
-        """Numbers of several permutations."""
-        return np.array(numbers)
-
     def summarise(
         self, observed: float, rows: Drawn, drawn: Floats
     ) -> PermutationTestResult:
@@ -418,7 +416,7 @@ class Compared:
 
 def _names_of_pairs(rows: Drawn, part: int, gaps: PairGaps) -> dict[str, pd.Series]:
     """Labels of both groups of each pair, and names of their stratum and class."""
-    labels = rows.parts[part].rows.labels
+    labels = rows.parts[part][0].labels
     names: dict[str, Any] = {"stratum": part} if len(rows.parts) > 1 else {}
     if rows.cells:
         names = rows.cells[part]

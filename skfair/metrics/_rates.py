@@ -117,7 +117,7 @@ def _rows_of_parity(
         return rows_of_numbers(rows, scores_on(scale, rows.y_pred))
     outcomes = parity_outcomes(rows.y_pred, threshold, pos_label, scale)
     rows = replace(rows, y_true=None, y_pred=outcomes)
-    return Countable(rows, GroupedOutcomes._from_rows)
+    return rows, GroupedOutcomes._from_rows
 
 
 def read_parity(
@@ -326,7 +326,7 @@ def _means_from_the_middle(statistic: GroupedScores) -> tuple[Floats, float]:
 def rows_of_numbers(rows: Rows, numbers: Floats) -> Countable:
     """Sort numbers of the rows once, to be counted by group many times."""
     rows = replace(rows, y_true=None, y_pred=numbers).ordered()
-    return Countable(rows, GroupedScores._from_rows)
+    return rows, GroupedScores._from_rows
 
 
 def parity_outcomes(
@@ -367,7 +367,7 @@ def _rows_of_pairs(rows: Rows) -> Countable:
     cells, classes = encode_label_pairs(rows.y_true, rows.y_pred)
     true, predicted = np.divmod(cells, len(classes))
     rows = replace(rows, y_true=true, y_pred=predicted, classes=classes)
-    return Countable(rows, GroupedConfusion._from_rows)
+    return rows, GroupedConfusion._from_rows
 
 
 def pairs_of_odds(
@@ -771,7 +771,7 @@ def _rows_of_rate(rows: Rows, *, rate: Rate, pos_label: Any = None) -> Countable
     """Read the outcomes of a rate, of the rows that it is about."""
     outcomes, mask = outcomes_of_rate(rows.y_true, rows.y_pred, rate, pos_label)
     rows = replace(rows, y_true=None, y_pred=outcomes)
-    return Countable(rows if mask is None else rows[mask], GroupedOutcomes._from_rows)
+    return rows if mask is None else rows[mask], GroupedOutcomes._from_rows
 
 
 @specify(

@@ -16,6 +16,7 @@ import sklearn.metrics
 from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.metrics import get_scorer, get_scorer_names
+from sklearn.utils.parallel import Parallel, delayed
 
 from skfair._rows import Rows
 from skfair._utils._arrays import Floats, Integers
@@ -62,7 +63,6 @@ from skfair.metrics._resampling import (
     basic_interval,
     check_seed,
     defined_values,
-    read_each,
 )
 from skfair.metrics._scorer import _Scorer
 from skfair.metrics._spec import name_of, unwrapped
@@ -581,9 +581,9 @@ default=None
         draws: dict[str, Any] = {}
         if level is not None and others:
             draw = _resamples(others, of_stratum, part, generator)
-            resamples = (draw() for _ in range(n_resamples))
-            read = partial(_evaluate_resample, others)
-            (drawn,) = read_each([read], resamples, n_jobs)
+            evaluate = delayed(partial(_evaluate_resample, others))
+            tasks = (evaluate(*draw()) for _ in range(n_resamples))
+            drawn = np.array(Parallel(n_jobs=n_jobs)(tasks))
             names = [measure.name for measure in others]
             draws = dict(zip(names, np.moveaxis(drawn, 1, 0), strict=True))
         for measure in measures:
@@ -825,10 +825,9 @@ def _draw_counts(
 
 
 def _evaluate_resample(
-    measures: list[GroupMetric], resample: tuple[Columns, Groups, Integers]
+    measures: list[GroupMetric], columns: Columns, groups: Groups, rows: Integers
 ) -> list[list[float]]:
     """Values of metrics, of each group and of everyone, without warnings."""
-    columns, groups, rows = resample
     parts = _rows_of_groups(groups, rows)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -145,22 +145,36 @@ def _sustained_apart(
     The best window starts where a piece does. The least gap of a range of pieces is the
     smaller one of those of two overlapping ranges whose length is a power of two.
     """
+    ranges = ranges_of_windows(scores, epsilon)
+    values = np.zeros(n_compared(cdfs, multigroup))
+    for part, apart in each_apart(cdfs, multigroup):
+        values[part] = largest_sustained(apart, ranges)
+    return values
+
+
+def ranges_of_windows(
+    scores: Floats, epsilon: float
+) -> list[tuple[Integers, Integers]]:
+    """Where two ranges of 1, 2, 4, ... pieces start that cover a window together."""
     starts, stops = _windows(scores, epsilon)
     powers = np.frexp(stops - starts)[1] - 1
-    ranges = [
+    return [
         (starts[powers == j], stops[powers == j] - 2**j)
         for j in range(powers.max(initial=-1) + 1)
     ]
-    values = np.zeros(n_compared(cdfs, multigroup))
-    for part, least in each_apart(cdfs, multigroup):
-        for j, (begin, end) in enumerate(ranges):
-            if j:
-                least = np.minimum(
-                    least[:, : -(2 ** (j - 1))], least[:, 2 ** (j - 1) :]
-                )
-            if len(begin):
-                inside = np.minimum(least[:, begin], least[:, end]).max(axis=1)
-                np.maximum(values[part], inside, out=values[part])
+
+
+def largest_sustained(
+    apart: Floats, ranges: Sequence[tuple[Integers, Integers]]
+) -> Floats:
+    """Largest of the least gaps in the windows of each row."""
+    values = np.zeros(len(apart))
+    for j, (begin, end) in enumerate(ranges):
+        if j:
+            apart = np.minimum(apart[:, : -(2 ** (j - 1))], apart[:, 2 ** (j - 1) :])
+        if len(begin):
+            inside = np.minimum(apart[:, begin], apart[:, end]).max(axis=1)
+            np.maximum(values, inside, out=values)
     return values
 
 

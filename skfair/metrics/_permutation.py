@@ -26,13 +26,14 @@ from skfair.metrics._resampling import (
     ROUNDING,
     Drawn,
     Metric,
+    Together,
+    Valued,
     check_seed,
     compares_pairs_of,
     exact_pvalue,
     read_each,
     rows_or_counts,
     unit_of,
-    value_reader,
 )
 from skfair.metrics._spec import check_metric, pick, specification_of, unwrapped
 
@@ -295,7 +296,7 @@ def permutation_tests(
     """Test several metrics, whose values are given, on the same permutations.
 
     Of a metric that is undefined no permutations are evaluated. `units` are the sizes
-    of numbers by which values round, `options` those of `read_each`.
+    of numbers by which values round, `options` those of `evaluate_each`.
     """
     results = [summarise_values(math.nan, np.full(n_permutations, np.nan))] * len(
         metrics
@@ -303,19 +304,17 @@ def permutation_tests(
     defined = [i for i, value in enumerate(observed) if not math.isnan(value)]
     if not defined:
         return results
-    compared = {
-        i: Compared(metrics[i], rows, units[i])
-        for i in defined
+    readers: list[Compared | Valued] = [
+        Compared(metrics[i], rows, units[i])
         if rows.statistics and compares_pairs_of(metrics[i])
-    }
-    readers: list[Callable[[Drawn], Any]] = [
-        compared[i].read if i in compared else value_reader(metrics[i]) for i in defined
+        else Valued(metrics[i])
+        for i in defined
     ]
     shuffled = (draw(generator) for _ in range(n_permutations))
     numbers = read_each(readers, shuffled, **options)
-    for i, drawn in zip(defined, numbers, strict=True):
-        if i in compared:
-            results[i] = compared[i].summarise(observed[i], rows, drawn)
+    for i, reader, drawn in zip(defined, readers, numbers, strict=True):
+        if isinstance(reader, Compared):
+            results[i] = reader.summarise(observed[i], rows, drawn)
         else:
             results[i] = summarise_values(observed[i], drawn, units[i])
     return results
@@ -330,7 +329,7 @@ class Compared:
         self.pairs = partial(find, **pick(find, options))
         options = {**getattr(find, "keywords", {}), **options}
         self.pairwise = options.get("multigroup", "pairwise") == "pairwise"
-        self.leaves_groups_out, self.unit = specification.leaves_groups_out, unit
+        self.together, self.unit = Together(metric), unit
         sizes = [part.values.size for part in self._gaps(rows)]
         many = any(self._too_many(statistic) for statistic in rows.statistics)
         #: Whether gaps are standardised by the sizes of the groups, not each by itself.
@@ -351,11 +350,23 @@ class Compared:
         return found
 
     def read(self, rows: Drawn) -> Floats:
-        """Return the metric, and then what is standardised."""
+        """Return the metric of each draw, and then what is standardised."""
+        parts = None if self.by_size else self.together(rows)
+        if parts is None:
+            draws = rows.draws or (rows,)
+            return np.vstack([self._read_one(draw) for draw in draws])
+        largest = [self.together.largest(gaps, axis=1) for gaps in parts]
+        for value, gaps in zip(largest, parts, strict=True):
+            gaps[np.isnan(value)] = np.nan
+        return np.column_stack([np.fmax.reduce(largest), *parts])
+
+    def _read_one(self, rows: Drawn) -> Floats:
+        """Return the metric of one draw, and then what is standardised."""
         largest, numbers = [], []
-        reduce = np.fmax.reduce if self.leaves_groups_out else np.maximum.reduce
         for gaps in self._gaps(rows):
-            value = reduce(gaps.values.ravel()) if gaps.metric is None else gaps.metric
+            value = gaps.metric
+            if value is None:
+                value = self.together.largest(gaps.values.ravel())
             found = self._to_standardise(gaps)
             largest.append(value)
             numbers.append(np.full(len(found), np.nan) if np.isnan(value) else found)

@@ -23,7 +23,13 @@ from skfair._utils._validation import check_integer, check_real, check_weights
 from skfair._utils._warnings import rows_are_not_warned_of, warn_user
 from skfair.groups import Groups, with_labels, with_text_labels
 from skfair.metrics._inputs import count_hits, ignore_undefined, in_place_of_rows
-from skfair.metrics._spec import check_metric, number_of, pick, specification_of
+from skfair.metrics._spec import (
+    check_metric,
+    keywords_of,
+    number_of,
+    pick,
+    specification_of,
+)
 from skfair.metrics._strata import (
     largest_defined,
     over_strata,
@@ -39,8 +45,11 @@ from skfair.statistics import (
 
 Metric: TypeAlias = Callable[..., float]
 
-#: Resamples that one of several processes evaluates at once.
-_BLOCK = 8
+#: Draws that a process evaluates at once: one of several, and the only one.
+_BLOCK, _BLOCK_ALONE = 8, 32
+#: Entries and groups of a table up to which the statistics of several draws are
+#: computed together, since calls take longer than numbers.
+_FEW_ENTRIES, _FEW_GROUPS = 2**12, 4
 #: Values this close to the observed one count as equal: weighted sums round.
 ROUNDING = 1e-12
 #: Least share of resamples with a value that an interval needs.
@@ -57,12 +66,6 @@ def compares_pairs_of(metric: Metric) -> bool:
 def combine_of(metric: Metric) -> Any:
     """Return what combines the values of a metric in strata and classes."""
     return specification_of(metric)[0].combine or largest_defined
-
-
-def value_reader(metric: Metric) -> Callable[[Drawn], float]:
-    """Return what reads the value of a metric off draws."""
-    combine = combine_of(metric)
-    return partial(Drawn.evaluate_again, metric=metric, combine=combine)
 
 
 def evaluate(metric: Metric, rows: Rows) -> float:
@@ -92,13 +95,32 @@ class Drawn:
     parts: tuple[Countable, ...] = ()
     #: Names of the stratum and class of each of these.
     cells: tuple[dict[str, Any], ...] = ()
+    #: The draws whose rows these are, each with groups of its own; none of one draw.
+    draws: tuple[Drawn, ...] = ()
+
+    @property
+    def small(self) -> bool:
+        """Whether several draws of these rows are evaluated together."""
+        few = len(self.rows) < _FEW_ENTRIES and self.rows.n_groups <= _FEW_GROUPS
+        of_rows = all(own is not self.rows for own, _ in self.parts)
+        return few and of_rows and bool(self.parts)
+
+    @classmethod
+    def together(cls, draws: Sequence[Drawn]) -> Drawn:
+        """Several draws of a small table as one."""
+        first, n = draws[0], len(draws)
+        if n == 1:
+            return first
+        rows = Rows.of_draws([draw.rows for draw in draws])
+        parts = [(own.repeated(n), count) for own, count in first.parts]
+        return cls(rows, tuple(parts), first.cells, tuple(draws))
 
     @cached_property
     def statistics(self) -> list[Any]:
         """Statistics of all parts."""
         return [
-            count(rows if rows is self.rows else rows.drawn_as(self.rows))
-            for rows, count in self.parts
+            count(own if own is self.rows else own.drawn_as(self.rows))
+            for own, count in self.parts
         ]
 
     def evaluate(self, metric: Metric, combine: Any = None) -> float:
@@ -236,55 +258,116 @@ def _cells_of(statistic: Any) -> tuple[Rows, Callable[[Rows], Any]]:
 Resample: TypeAlias = Drawn | list[Drawn]
 
 
-def evaluate_each(
-    metrics: Sequence[Metric], resamples: Iterable[Resample], **options: Any
-) -> Floats:
-    """Values of metrics on each resample, of shape (n_resamples, n_metrics).
+class Together:
+    """Evaluates a metric on draws of small tables, where its options allow it."""
 
-    `options` are those of `read_each`.
-    """
-    readers = [*map(value_reader, metrics)]
-    return np.column_stack(read_each(readers, resamples, **options))
+    def __init__(self, metric: Metric) -> None:
+        specification, options = specification_of(metric)
+        self.evaluate, evaluated = None, specification.of_draws
+        leaves_out = specification.leaves_groups_out
+        self.largest = np.fmax.reduce if leaves_out else np.maximum.reduce
+        if evaluated is not None and combine_of(metric) is largest_defined:
+            read = keywords_of(specification.pairs or specification.function)
+            unknown = read & options.keys() - keywords_of(evaluated) - {"multigroup"}
+            if not unknown and options.get("multigroup", "pairwise") == "pairwise":
+                self.evaluate = partial(evaluated, **pick(evaluated, options))
+
+    def __call__(self, rows: Drawn) -> list[Floats] | None:
+        """Gaps, or the value, of each draw and part; None if draws are read singly."""
+        if self.evaluate is None or not rows.draws:
+            return None
+        each = [self.evaluate(part, len(rows.draws)) for part in rows.statistics]
+        known = [gaps for gaps in each if gaps is not None]
+        return known if len(known) == len(each) else None
+
+
+class Valued:
+    """Reads the value of a metric off draws."""
+
+    def __init__(self, metric: Metric) -> None:
+        self.metric, self.combine = metric, combine_of(metric)
+        self.together = Together(metric)
+
+    def read(self, rows: Drawn) -> Floats:
+        """Value of each draw."""
+        parts = self.together(rows)
+        if parts is None:
+            draws = rows.draws or (rows,)
+            values = [draw.evaluate_again(self.metric, self.combine) for draw in draws]
+            return np.array(values)
+        largest = [self.together.largest(gaps, axis=1) for gaps in parts]
+        return np.asarray(np.fmax.reduce(largest))
+
+
+def evaluate_each(
+    metrics: Sequence[Metric],
+    resamples: Iterable[Resample],
+    *,
+    n_jobs: int | None = None,
+    verbose: int = 0,
+    tick: Callable[[int], Any] = lambda n: None,
+) -> Floats:
+    """Values of metrics on each resample, of shape (n_resamples, n_metrics)."""
+    readers = [*map(Valued, metrics)]
+    return np.column_stack(read_each(readers, resamples, n_jobs, verbose, tick))
 
 
 def read_each(
-    readers: Sequence[Callable[[Any], Any]],
-    resamples: Iterable[Any],
+    readers: Sequence[Any],
+    resamples: Iterable[Resample],
     n_jobs: int | None = None,
     verbose: int = 0,
-    tick: Callable[[], Any] = lambda: None,
+    tick: Callable[[int], Any] = lambda n: None,
 ) -> list[NDArray[Any]]:
     """Read numbers off each resample: an array for each reader, resamples first.
 
-    Resamples are drawn one after the other, and `tick` is called after each.
+    Resamples are drawn one after the other; `tick` is told of how many are read.
     """
     if effective_n_jobs(n_jobs) == 1 and not verbose:
         # A task of joblib takes as long as a metric of few rows.
-        blocks: Any = (_read([resample], readers) for resample in resamples)
-    else:
-        # What some resamples share is sent to a process once.
         left = iter(resamples)
-        several = iter(lambda: list(islice(left, _BLOCK)), [])
-        blocks = Parallel(n_jobs=n_jobs, verbose=verbose, return_as="generator")(
-            delayed(_read)(block, readers) for block in several
+        task = partial(_read, readers=readers)
+        results = iter(lambda: task(islice(left, _BLOCK_ALONE)), None)
+    else:
+        results = Parallel(n_jobs=n_jobs, verbose=verbose, return_as="generator")(
+            delayed(_read)(block, readers) for block in _blocks(resamples)
         )
-    numbers = []
-    for block in blocks:
-        numbers += block
-        for _ in block:
-            tick()
-    return [np.array(of_reader) for of_reader in zip(*numbers, strict=True)]
+    blocks = []
+    for arrays in results:
+        blocks.append(arrays)
+        tick(len(arrays[0]))
+    return [np.concatenate(of_reader) for of_reader in zip(*blocks, strict=True)]
+
+
+def _blocks(resamples: Iterable[Resample]) -> Iterator[list[Resample]]:
+    """Yield some resamples at once: what they share is sent to a process once."""
+    left = iter(resamples)
+    while block := list(islice(left, _BLOCK)):
+        yield block
 
 
 def _read(
-    resamples: Sequence[Any], readers: Sequence[Callable[[Any], Any]]
-) -> list[list[Any]]:
-    """Read some resamples by each reader."""
-    numbers = []
-    for resample in resamples:
-        each = resample if isinstance(resample, list) else [resample] * len(readers)
-        numbers.append([read(own) for read, own in zip(readers, each, strict=True)])
-    return numbers
+    resamples: Iterable[Resample], readers: Sequence[Any]
+) -> list[NDArray[Any]] | None:
+    """Read some resamples by each reader; None where there are none."""
+    numbers: list[list[Any]] = [[] for _ in readers]
+    for each in _tables(resamples, len(readers)):
+        for of_reader, reader, rows in zip(numbers, readers, each, strict=True):
+            of_reader.append(reader.read(rows))
+    return [*map(np.concatenate, numbers)] if numbers[0] else None
+
+
+def _tables(resamples: Iterable[Resample], n_readers: int) -> Iterator[list[Drawn]]:
+    """Yield what each reader reads: one draw, or all draws of small tables."""
+    left: Iterator[Any] = iter(resamples)
+    for first in left:
+        if isinstance(first, Drawn):
+            rows = Drawn.together([first, *left]) if first.small else first
+            yield [rows] * n_readers
+        elif all(rows.small for rows in first):
+            yield [*map(Drawn.together, zip(first, *left, strict=True))]
+        else:
+            yield first
 
 
 def check_seed(random_state: Any) -> np.random.Generator:

@@ -100,11 +100,11 @@ class DrawsDone:
         self.progress = Progress("FairnessReport", verbose)
         self.start = time.monotonic()
 
-    def __call__(self) -> None:
-        """Count a draw."""
+    def __call__(self, n: int) -> None:
+        """Count some draws."""
         if not self.progress.verbose:
             return
-        self.done += 1
+        self.done += n
         text = f"{self.done:,} of {self.total:,} draws"
         if self.done == self.total:
             self.progress.line(text)
@@ -242,7 +242,7 @@ def permute(
     sample: Sample,
     keys: Collection[str],
     rows: Drawn,
-    tick: Callable[[], Any] = lambda: None,
+    tick: Callable[[int], Any] = lambda n: None,
     permuted: dict[Any, list[Integers]] | None = None,
 ) -> dict[str, PermutationTestResult]:
     """Test metrics of one question on permutations, of which there may be none.
@@ -346,7 +346,7 @@ def _pairs_beyond_chance(
 
 
 def _resample(
-    sample: Sample, rows: Mapping[str, Drawn], tick: Callable[[], Any]
+    sample: Sample, rows: Mapping[str, Drawn], tick: Callable[[int], Any]
 ) -> dict[str, Any]:
     """Values of metrics on resamples of their rows, the same ones for all metrics."""
     if not rows:
@@ -354,13 +354,13 @@ def _resample(
     options = sample.audit.options
     metrics = [MEASURES[key].drawn(sample) for key in rows]
     draw = resamples_of_all([*rows.values()], options.random_state)
-
-    def tick_each() -> None:
-        for _ in rows:
-            tick()
-
     drawn = (draw() for _ in range(options.n_resamples))
-    values = evaluate_each(metrics, drawn, n_jobs=options.n_jobs, tick=tick_each)
+    values = evaluate_each(
+        metrics,
+        drawn,
+        n_jobs=options.n_jobs,
+        tick=lambda n: tick(n * len(rows)),
+    )
     return dict(zip(rows, values.T, strict=True))
 
 

@@ -269,9 +269,7 @@ class CDFGapDisplay(MCDPDisplay):
             shares_at(self.scores[i], self.shares[i], grid) for i in (first, second)
         )
         style = _drawing.band_style(None, 0.2)
-        return self.ax_.fill_between(
-            grid, low, high, step="post", zorder=1, **style
-        )
+        return self.ax_.fill_between(grid, low, high, step="post", zorder=1, **style)
 
     def _draw_marks(self) -> tuple[list[Line2D], list[Any]]:
         """Draw each mark as a line as long as its value, and its window."""

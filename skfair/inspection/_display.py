@@ -432,17 +432,9 @@ def responses_of(
 def method_of_scores(estimator: Any, scale: AnyScale | None) -> str:
     """Return the method that gives one score for each row, or raise ValueError."""
     name = type(estimator).__name__
-    if scale in ("rank", "real"):
-        method = find_score_method(estimator, RANKED_METHODS)
-    elif hasattr(estimator, "predict_proba"):
-        method = "predict_proba"
-    else:
-        ranks = ", draw ranks by scale='rank'" if scale is not None else ""
-        raise ValueError(
-            f"{name} has no predict_proba, expected a classifier that predicts "
-            "probabilities. Wrap it in sklearn.calibration.CalibratedClassifierCV"
-            f"{ranks}, or pass scores in [0, 1] to from_predictions."
-        )
+    ranked = scale in ("rank", "real")
+    methods: Any = RANKED_METHODS if ranked else "predict_proba"
+    method = find_score_method(estimator, methods)
     classes = list(getattr(estimator, "classes_", ()))
     if method != "predict" and classes and len(classes) != 2:
         raise ValueError(

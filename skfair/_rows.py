@@ -175,11 +175,6 @@ class Rows:
             counts &= weight > 0
         return np.flatnonzero(counts)
 
-    def with_group(self) -> Self:
-        """Entries that have a group."""
-        counts = self.groups.codes >= 0
-        return self if counts.all() else self[counts]
-
     def grouped(self) -> Self:
         """Entries that have a group, and stand for somebody."""
         counts = self.groups.codes >= 0

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from skfair._rows import Countable, Rows
 from skfair._utils._arrays import Floats, Integers
 from skfair.groups import drop_weightless, resolve_groups
-from skfair.metrics._evaluate import never, specify
+from skfair.metrics._evaluate import Multistratum, largest_defined, never, specify
 from skfair.metrics._inputs import (
     Multigroup,
     labelled_scores,
@@ -29,7 +29,6 @@ from skfair.metrics._pairs import (
     locate_largest,
 )
 from skfair.metrics._spec import Specification, register
-from skfair.metrics._strata import Multistratum, largest_defined
 from skfair.statistics import GroupedCalibration, GroupedOutcomes
 from skfair.statistics._grouped_scores import sort_scores
 

@@ -27,7 +27,13 @@ from skfair._utils._validation import (
     scores_on,
 )
 from skfair._utils._warnings import warn_of_means
-from skfair.metrics._evaluate import always, never, specify
+from skfair.metrics._evaluate import (
+    Multistratum,
+    always,
+    largest_defined,
+    never,
+    specify,
+)
 from skfair.metrics._inputs import (
     Multigroup,
     Rate,
@@ -51,7 +57,6 @@ from skfair.metrics._pairs import (
     mean_outcomes,
     pairs_of_numbers,
 )
-from skfair.metrics._strata import Multistratum, largest_defined
 from skfair.statistics import GroupedConfusion, GroupedOutcomes, GroupedScores
 from skfair.statistics._grouped_confusion import encode_label_pairs
 from skfair.statistics._grouped_scores import Gap

@@ -22,6 +22,12 @@ from skfair._utils._results import Result
 from skfair._utils._validation import check_integer, check_real, check_weights
 from skfair._utils._warnings import rows_are_not_warned_of, warn_user
 from skfair.groups import Groups, with_labels, with_text_labels
+from skfair.metrics._evaluate import (
+    largest_defined,
+    over_strata,
+    split_classes,
+    split_strata,
+)
 from skfair.metrics._inputs import count_hits, ignore_undefined, in_place_of_rows
 from skfair.metrics._spec import (
     check_metric,
@@ -29,12 +35,6 @@ from skfair.metrics._spec import (
     number_of,
     pick,
     specification_of,
-)
-from skfair.metrics._strata import (
-    largest_defined,
-    over_strata,
-    split_classes,
-    split_strata,
 )
 from skfair.statistics import (
     GroupedConfusion,

@@ -769,14 +769,9 @@ class ExplainedGapDisplay(Display):
         self.total_line_ = self.ax_.axvline(
             result.value, color=_drawing.INK, label=f"As it is: {result.value:.3f}"
         )
-        self.total_band_ = self.ax_.axvspan(
-            result.lower,
-            result.upper,
-            color=_drawing.SHADE,
-            alpha=0.25,
-            linewidth=0,
-            label=f"As it is, {level} interval",
-        )
+        ends, text = (result.lower, result.upper), f"As it is, {level} interval"
+        style = _drawing.band_style(None, 0.25)
+        self.total_band_ = self.ax_.axvspan(*ends, **style, label=text)
         labels = [
             f"{_drawing.short_label(name)}\n(effective n = {size:,.0f})"
             for name, size in table["effective_size"].items()

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping
 from contextlib import suppress
 from dataclasses import replace
-from functools import cached_property
 from itertools import compress
 from typing import Any, ClassVar, Literal, Self
 
@@ -933,6 +932,13 @@ class StratumLosses:
             part[np.argsort(rows.y_pred[part])]
             for part in rows_by_code(rows.groups.codes, rows.n_groups)
         ]
+        #: Heights that are repaired, by group: of its knots, or drawn for each row.
+        self.heights = [cdf.middle for cdf in self.cdfs.cdfs]
+        if model.ties == "random":
+            random = check_random_state(model.random_state)
+            draws, scores = random.uniform(size=len(rows)), rows.y_pred
+            both = zip(self.cdfs.cdfs, self.members, strict=True)
+            self.heights = [c.heights_of(scores[own], draws[own]) for c, own in both]
         #: Which groups the fairness loss compares.
         self.differing = _differing(measured, self.cdfs)
 
@@ -1036,22 +1042,12 @@ class StratumLosses:
             return scores
         repaired = np.array(scores)
         for group, members in enumerate(self.members):
-            values = cdfs.repaired_at(path, group, self._heights[group])
+            values = cdfs.repaired_at(path, group, self.heights[group])
             if self.model.ties == "mid":
                 knots = cdfs.cdfs[group].scores
                 values = interpolate(scores[members], knots, values)
             repaired[members] = values
         return np.clip(repaired, 0, 1)
-
-    @cached_property
-    def _heights(self) -> list[Floats]:
-        """Heights that are repaired, by group: of its knots, or drawn for each row."""
-        if self.model.ties == "mid":
-            return [cdf.middle for cdf in self.cdfs.cdfs]
-        random, scores = check_random_state(self.model.random_state), self.rows.y_pred
-        draws = random.uniform(size=len(scores))
-        both = zip(self.cdfs.cdfs, self.members, strict=True)
-        return [cdf.heights_of(scores[own], draws[own]) for cdf, own in both]
 
     def _error_rates(self, amounts: Floats) -> Floats:
         """Zero-one loss of all levels, by a look-up in the sorted scores of each group.
@@ -1130,7 +1126,7 @@ def losses_by_stratum(rows: Rows, model: MADDPostProcessor) -> list[StratumLosse
     single, parts = len(rows.strata.labels) == 1, []
     rows = replace(rows, groups=groups, strata=strata)
     for _, own in rows.by_stratum():
-        part = rows.with_group() if single else rows[own]
+        part = rows.grouped() if single else rows[own]
         part = replace(part, groups=groups_to_compare(part.groups))
         parts.append(StratumLosses(part, model))
     return parts

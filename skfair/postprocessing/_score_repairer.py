@@ -598,17 +598,28 @@ GroupedScores or GroupedHistogram
 
     def _check_known(self, groups: Groups, strata: Groups | None) -> None:
         """Raise if `fit` has not seen the groups, or the strata, of some rows."""
-        unknown = recode(groups.codes, groups.labels, self.groups_) < 0
-        if self._left_rows_out:
-            unknown &= groups.codes >= 0
-        check_known_groups(
-            "sensitive_features", "groups", groups, unknown, self.groups_
-        )
+        fitted: list[tuple[Any, ...]] = [
+            ("sensitive_features", "groups", groups, self.groups_, ())
+        ]
         if strata is not None and self.stratum_repairers_:
-            fitted = (*self.strata_, *self._left_out)
-            unknown = recode(strata.codes, strata.labels, fitted) < 0
-            check_known_groups(
-                "control_features", "strata", strata, unknown, self.strata_
+            left_out = tuple(self._left_out)
+            entry = ("control_features", "strata", strata, self.strata_, left_out)
+            fitted.append(entry)
+        for argument, what, codes_of, labels, others in fitted:
+            unknown = recode(codes_of.codes, codes_of.labels, labels + others) < 0
+            if codes_of is groups and self._left_rows_out:
+                unknown &= groups.codes >= 0
+            if not unknown.any():
+                continue
+            every = [*codes_of.labels, MISSING_LABEL]
+            named = [every[code] for code in np.unique(codes_of.codes[unknown])]
+            rows = np.flatnonzero(unknown)
+            more = ", ..." if len(rows) > 5 else ""
+            raise ValueError(
+                f"{argument} has {what} {named} in {len(rows)} rows "
+                f"({', '.join(map(str, rows[:5]))}{more}), expected those seen in fit, "
+                f"{list(labels)}. After set_params(unknown_groups='pooled') such rows "
+                "keep their scores."
             )
 
     def _repair(self, values: Floats, groups: Groups, strata: Groups | None) -> Floats:
@@ -944,26 +955,6 @@ def strata_to_repair(
             "other rows in none: encode_groups(..., missing='drop')."
         )
     return resolve_strata(control_features, n_samples=n_samples)
-
-
-def check_known_groups(
-    argument: str,
-    what: str,
-    groups: Groups,
-    unknown: NDArray[np.bool_],
-    fitted: tuple[Hashable, ...],
-) -> None:
-    """Raise if the groups or strata of some rows were absent in `fit`."""
-    if unknown.any():
-        labels: list[Hashable] = [*groups.labels, MISSING_LABEL]
-        named, rows = np.unique(groups.codes[unknown]), np.flatnonzero(unknown)
-        more = ", ..." if len(rows) > 5 else ""
-        raise ValueError(
-            f"{argument} has {what} {[labels[code] for code in named]} in {len(rows)} "
-            f"rows ({', '.join(map(str, rows[:5]))}{more}), expected those seen in "
-            f"fit, {list(fitted)}. After set_params(unknown_groups='pooled') such rows "
-            "keep their scores."
-        )
 
 
 class LinearCDF(NamedTuple):

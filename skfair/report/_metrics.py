@@ -138,15 +138,15 @@ class Sample:
             ranked = self.audit.options.scale == "rank"
             count = ranked_scores if ranked else GroupedScores._from_rows
             rows = replace(rows, y_true=None, y_pred=self._numbers(question))
-            return Countable(rows.ordered(), count)
+            return rows.ordered(), count
         if question == "calibration":
             scores = self.model.y_score
             positive = np.asarray(self.audit.y_true == 1, dtype=np.float64)
             rows = replace(rows, y_true=positive, y_pred=scores)
-            return Countable(rows.ordered(), Steps._from_rows)
+            return rows.ordered(), Steps._from_rows
         of_errors = question == "errors"
         kind = GroupedConfusion if of_errors else GroupedOutcomes
-        return Countable(rows, kind._from_rows)
+        return rows, kind._from_rows
 
     def _numbers(self, question: str) -> NDArray[Any]:
         """Scores or errors that a question is about."""
@@ -232,10 +232,10 @@ class Sample:
             classes=self.audit.classes,
         )
         rows = of_cells.with_numbers(numbers.reshape(shape))
-        count = self.countable(question).count
+        _, count = self.countable(question)
         if of_numbers:  # of ranks those of the cells
             count = GroupedScores._from_rows
-        return Drawn(rows, (Countable(rows, count),))
+        return Drawn(rows, ((rows, count),))
 
     def _join_scores(self, question: str, n_weights: int) -> tuple[Floats, Integers]:
         """Join close scores to cells, and return their means and the cell of each row.

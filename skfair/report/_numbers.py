@@ -25,7 +25,6 @@ from skfair._utils._arrays import Bools, Floats, Integers, quotients
 from skfair._utils._progress import Progress
 from skfair._utils._text import label_text, or_none
 from skfair.metrics import PermutationTestResult
-from skfair.metrics._bootstrap import resamples_of_all
 from skfair.metrics._confidence_interval import compare, join, lower_bound, upper_bound
 from skfair.metrics._inputs import ignore_undefined
 from skfair.metrics._noise import UNDEFINED, Comparisons, Observed
@@ -40,6 +39,7 @@ from skfair.metrics._resampling import (
     basic_interval,
     check_seed,
     evaluate_each,
+    resamples_of_all,
 )
 from skfair.metrics._spec import specification_of
 from skfair.model_selection._model_comparison import Model as PairedModel

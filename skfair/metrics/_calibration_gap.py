@@ -128,7 +128,7 @@ def locate_curves(statistic: Steps, *, multigroup: Multigroup = "pairwise") -> L
     """Locate the largest difference of two curves C, and both curves there."""
     value, score, heights = largest_curve_gap(statistic, multigroup)
     everyone = float(statistic.shares @ heights)
-    located = locate_largest(value, heights, everyone, multigroup)
+    located = locate_largest(heights, everyone, multigroup)._replace(value=value)
     if located.pair[0] == located.pair[1]:
         located = located._replace(pair=(0, 1), figures=(heights[0], heights[1]))
     if math.isnan(score):

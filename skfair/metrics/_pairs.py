@@ -65,16 +65,18 @@ class Located(NamedTuple):
 
 
 def locate_largest(
-    value: float, by_group: Floats, everyone: float, multigroup: Multigroup
+    by_group: Floats, everyone: float, multigroup: Multigroup
 ) -> Located:
-    """Locate a largest difference between numbers of groups, or from everyone's."""
+    """Locate the largest difference between numbers of groups, or from everyone's."""
     if multigroup == "pairwise":
         high, low = np.fmax.reduce(by_group), np.fmin.reduce(by_group)
-        first, second = (int((by_group == end).argmax()) for end in (high, low))
-        return Located(value, (first, second), (float(high), float(low)))
+        pair = int((by_group == high).argmax()), int((by_group == low).argmax())
+        return Located(float(high - low), pair, (float(high), float(low)))
     distances = np.abs(by_group - everyone)
-    furthest = int((distances == np.fmax.reduce(distances)).argmax())
-    return Located(value, (furthest, None), (float(by_group[furthest]), everyone))
+    value = np.fmax.reduce(distances)
+    furthest = int((distances == value).argmax())
+    figures = float(by_group[furthest]), everyone
+    return Located(float(value), (furthest, None), figures)
 
 
 class PairGaps(NamedTuple):
@@ -154,34 +156,32 @@ def pairs_of_numbers(
     return PairGaps(first, second, values, sizes, cells)
 
 
-def locate_numbers(
-    numbers_of: Callable[[Any], Numbers],
-    statistic: Any,
-    *,
-    multigroup: Multigroup = "pairwise",
-) -> Located:
-    """Locate the largest difference between the numbers of groups."""
-    return locate_in_cells(numbers_of(statistic), multigroup)[1]
-
-
 def locate_in_cells(numbers: Numbers, multigroup: Multigroup) -> tuple[int, Located]:
     """Locate the largest difference of numbers of groups, and its cell."""
     by_group, everyone, *_ = numbers
-    if multigroup == "pairwise":
-        gaps = np.fmax.reduce(by_group, axis=1) - np.fmin.reduce(by_group, axis=1)
-    else:
-        gaps = np.fmax.reduce(np.abs(by_group - everyone[:, np.newaxis]), axis=1)
+    located = [
+        locate_largest(*in_cell, multigroup)
+        for in_cell in zip(by_group, everyone.tolist(), strict=True)
+    ]
+    gaps = np.array([each.value for each in located])
     cell = int(np.where(np.isnan(gaps), -1, gaps).argmax())
-    numbers_there = by_group[cell], float(everyone[cell])
-    return cell, locate_largest(float(gaps[cell]), *numbers_there, multigroup)
+    return cell, located[cell]
 
 
 def mean_outcomes(statistic: GroupedOutcomes) -> Numbers:
     """Mean outcomes of groups with enough rows."""
     enough = statistic.counts >= max(statistic.min_group_size, 1)
-    means = np.where(enough, statistic.means, np.nan)[np.newaxis]
-    everyone = quotients([statistic.sums.sum()], [statistic.totals.sum()], np.nan)
-    return means, everyone, statistic.counts[np.newaxis], ({},)
+    means = np.where(enough, statistic.means, np.nan)
+    everyone = quotients(statistic.sums.sum(), statistic.totals.sum(), np.nan)
+    return means[np.newaxis], everyone.reshape(1), statistic.counts[np.newaxis], ({},)
+
+
+def locate_outcomes(
+    statistic: GroupedOutcomes, *, multigroup: Multigroup = "pairwise"
+) -> Located:
+    """Locate the largest difference between mean outcomes of groups."""
+    everyone = float(statistic.sums.sum() / statistic.totals.sum())
+    return locate_largest(statistic.means, everyone, multigroup)
 
 
 def furthest_groups(

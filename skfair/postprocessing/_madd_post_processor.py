@@ -231,17 +231,15 @@ class GroupRepairer(MetaMitigator):
             cells, for_split = _cells_to_repair(rows), routed.splitter.split
             splits = make_splits(self, features, target, cells, for_split)
         self._tasks.begin(len(splits))
+        columns, settings = (features, rows, target), (self.n_jobs, self._tasks.done)
         with self._tip_to_drop(X):
             self.estimators_, held_out = predict_folds(
                 self.estimator,
-                features,
-                rows,
-                target,
+                *columns,
                 labels,
                 splits,
                 routed.estimator.fit,
-                self.n_jobs,
-                self._tasks.done,
+                *settings,
             )
         scores = held_out.y_pred[:, -1] + 0.0  # no negative zeros
         usable = (_cells_to_repair(held_out) >= 0) & (held_out.weights > 0)

@@ -315,17 +315,11 @@ class GroupPredictor(MetaMitigator):
         both = self.estimator, self.group_estimator
         n_fitted = sum(not isinstance(model, FrozenEstimator) for model in both)
         self._tasks.begin(n_fitted * len(splits) + self._n_last_fits)
+        columns, settings = (features, rows, target), (self.n_jobs, self._tasks.done)
+        params = routed.estimator.fit
         with self._tip_to_drop(X):
             models, held_out = predict_folds(
-                self.estimator,
-                features,
-                rows,
-                target,
-                classes,
-                splits,
-                routed.estimator.fit,
-                self.n_jobs,
-                self._tasks.done,
+                self.estimator, *columns, classes, splits, params, *settings
             )
             group_models, of_groups = self._predict_groups(
                 features, rows, splits, routed
@@ -344,7 +338,7 @@ class GroupPredictor(MetaMitigator):
         self, X: Any, rows: Rows, splits: list[Split], routed: Any
     ) -> tuple[list[Any], Rows]:
         """Predict the group of each row by models that were not fitted to it."""
-        estimator, params = self._group_model(X, rows, routed)
+        (estimator, params), done = self._group_model(X, rows, routed), self._tasks.done
         self._group_classes: list[Any] = list(range(len(self.groups_)))
         if isinstance(estimator, FrozenEstimator):
             self._group_classes = list(self.groups_)
@@ -355,16 +349,9 @@ class GroupPredictor(MetaMitigator):
                     f"expected the groups {list(self.groups_)}."
                 )
         try:
+            columns, settings = (X, rows, rows.groups.codes), (self.n_jobs, done)
             return predict_folds(
-                estimator,
-                X,
-                rows,
-                rows.groups.codes,
-                self._group_classes,
-                splits,
-                params,
-                self.n_jobs,
-                self._tasks.done,
+                estimator, *columns, self._group_classes, splits, params, *settings
             )
         except ValueError as error:
             if estimator is not self.estimator:

@@ -46,10 +46,10 @@ from skfair.groups import (
 )
 from skfair.inspection._drawing import folded, plain_text, require_matplotlib
 from skfair.metrics import permutation_test
+from skfair.metrics._evaluate import results_by_stratum, warn_of_results
 from skfair.metrics._inputs import effective_sizes
 from skfair.metrics._pairs import grouped_scores
 from skfair.metrics._spec import unwrapped
-from skfair.metrics._strata import results_by_stratum, warn_of_results
 from skfair.statistics import GroupedScores
 
 if TYPE_CHECKING:

@@ -456,7 +456,7 @@ class LessDiscriminatorySearchCV(RandomizedSearchCV):  # type: ignore[misc]
             n_jobs=self.n_jobs,
         )
         held_out, scores = (np.concatenate(both) for both in zip(*folds, strict=True))
-        rows = replace(rows[held_out], y_pred=scores).with_group()
+        rows = replace(rows[held_out], y_pred=scores).grouped()
         return largest_gap_place(rows.y_pred, rows.groups.codes, rows.weights)
 
     def _confirm(

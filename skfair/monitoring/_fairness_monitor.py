@@ -38,11 +38,11 @@ from skfair.metrics._confidence_interval import (
     observe,
     upper_bound,
 )
+from skfair.metrics._evaluate import Multistratum, warn_of_strata
 from skfair.metrics._inputs import collected_reasons
 from skfair.metrics._madd import bins_of, madd, number_of_bins
 from skfair.metrics._noise import UNDEFINED, Comparisons, Method
 from skfair.metrics._spec import specification_of, unwrapped
-from skfair.metrics._strata import Multistratum, warn_of_strata
 from skfair.statistics import GroupedScores
 from skfair.statistics._grouped_scores import sort_scores
 from skfair.statistics._statistic import (

@@ -1124,7 +1124,7 @@ def losses_by_stratum(rows: Rows, model: MADDPostProcessor) -> list[StratumLosse
     single, parts = len(rows.strata.labels) == 1, []
     rows = replace(rows, groups=groups, strata=strata)
     for _, own in rows.by_stratum():
-        part = rows.with_group() if single else rows[own]
+        part = rows.grouped() if single else rows[own]
         part = replace(part, groups=groups_to_compare(part.groups))
         parts.append(StratumLosses(part, model))
     return parts

@@ -25,7 +25,6 @@ from skfair._utils._arrays import Bools, Floats, Integers, quotients
 from skfair._utils._progress import Progress
 from skfair._utils._text import label_text, or_none
 from skfair.metrics import PermutationTestResult
-from skfair.metrics._bootstrap import resamples_of_all
 from skfair.metrics._confidence_interval import compare, join, lower_bound, upper_bound
 from skfair.metrics._inputs import ignore_undefined
 from skfair.metrics._noise import UNDEFINED, Comparisons, Observed
@@ -40,6 +39,7 @@ from skfair.metrics._resampling import (
     basic_interval,
     check_seed,
     evaluate_each,
+    resamples_of_all,
 )
 from skfair.metrics._spec import specification_of
 from skfair.model_selection._model_comparison import Model as PairedModel
@@ -49,7 +49,7 @@ from skfair.model_selection._model_comparison import (
     loss_moments,
     worst_loss,
 )
-from skfair.report._inputs import LEVEL, Audit, Model, set_aside
+from skfair.report._inputs import LEVEL, Audit, Model, large_groups
 from skfair.report._metrics import MEASURES, Sample, count_outcomes
 from skfair.statistics import GroupedOutcomes, GroupedScores
 
@@ -186,9 +186,7 @@ def gaps_beside_first(sample: Sample, first: Sample) -> dict[str, tuple[float, f
     intervals = {}
     for key in keys:
         of_model, of_first = (values[rows] for values in compared[key])
-        low, high = gap_interval(
-            of_model, of_first, *given, sample.attribute.comparison
-        )
+        low, high = gap_interval(of_model, of_first, *given, sample.comparison)
         ends = [
             bound(one[key], tail / 4)
             for one in (own, others)
@@ -511,10 +509,10 @@ def _tests_within(
 
 def _rows_in_strata(sample: Sample, parts: Sequence[Part], question: str) -> Drawn:
     """Rows that have a group and a stratum, whose groups are permuted within strata."""
-    strata, attribute = sample.audit.strata, sample.attribute
+    strata = sample.audit.strata
     assert strata is not None
-    codes = np.where(strata.codes < 0, -1, attribute.groups.codes)
-    groups = set_aside("", replace(attribute.groups, codes=codes), None).groups
+    codes = np.where(strata.codes < 0, -1, sample.groups.codes)
+    groups = large_groups(replace(sample.groups, codes=codes), None)
     rows = replace(sample.drawn_from(question).rows, groups=groups, strata=strata)
     return Drawn(rows, tuple(part.countable(question) for _, part in parts))
 

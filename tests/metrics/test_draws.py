@@ -18,7 +18,7 @@ from skfair.metrics import (
     mcdp,
     permutation_test,
 )
-from skfair.metrics._bootstrap import resamples_of_all
+from skfair.metrics._resampling import resamples_of_all
 from skfair.report._inputs import make_audit
 from skfair.report._metrics import MEASURES, make_samples
 from skfair.report._options import Options

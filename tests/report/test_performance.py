@@ -27,7 +27,7 @@ def audit_of(rng, n_rows, weights=None, scale="probability"):
         for name, one in zip("ab", scores, strict=True)
     )
     options = Options(random_state=0, scale=scale, confidence_level=0.9)
-    return Audit(models, (), rows_of(true, n_rows, (0, 1), weights), options)
+    return Audit(models, {}, rows_of(true, n_rows, (0, 1), weights), options)
 
 
 @pytest.mark.parametrize("scale", ["probability", "rank", "real"])

@@ -144,10 +144,6 @@ class DCPDisplay(PredictionsDisplay):
         return strip, line
 
     @classmethod
-    def _methods(cls, estimator: Any, options: dict[str, Any]) -> dict[str, str]:
-        return {"y_pred": "predict"}
-
-    @classmethod
     def from_predictions(
         cls,
         y_true: ArrayLike | None,

@@ -198,10 +198,6 @@ class GroupGapDisplay(PredictionsDisplay):
         self.ax_.set_ylabel(_drawing.folded(names, letters))
 
     @classmethod
-    def _methods(cls, estimator: Any, options: dict[str, Any]) -> dict[str, str]:
-        return {"y_pred": "predict"}
-
-    @classmethod
     def from_predictions(
         cls,
         y_true: ArrayLike | None,

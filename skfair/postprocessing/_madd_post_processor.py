@@ -12,13 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import sem
-from sklearn.base import (
-    BaseEstimator,
-    ClassifierMixin,
-    MetaEstimatorMixin,
-    clone,
-    is_classifier,
-)
+from sklearn.base import clone, is_classifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.metrics import accuracy_score, log_loss, r2_score
 from sklearn.utils import check_random_state
@@ -27,6 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 from skfair._comparison import Comparison, PlainComparison, compare_with_plain
 from skfair._mitigation import (
     ROUTED,
+    ClassifierMitigator,
     FittedTable,
     MetaMitigator,
     fit_all,
@@ -475,12 +470,7 @@ def _rescale(
     return np.interp(heights, other.middle, other.scores) + (scores - seen)
 
 
-class MADDPostProcessor(
-    GroupRepairer,
-    ClassifierMixin,  # type: ignore[misc]
-    MetaEstimatorMixin,  # type: ignore[misc]
-    BaseEstimator,  # type: ignore[misc]
-):
+class MADDPostProcessor(GroupRepairer, ClassifierMitigator):
     r"""Classifier whose scores are repaired, so that groups get similar distributions.
 
     It fits `estimator`, learns the score distributions of the groups on held-out rows,

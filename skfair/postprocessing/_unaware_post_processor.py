@@ -12,14 +12,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 from sklearn import get_config
-from sklearn.base import (
-    BaseEstimator,
-    ClassifierMixin,
-    MetaEstimatorMixin,
-    RegressorMixin,
-    clone,
-    is_classifier,
-)
+from sklearn.base import clone, is_classifier
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
@@ -34,6 +27,7 @@ from skfair._comparison import (
     compare_with_plain,
 )
 from skfair._mitigation import (
+    ClassifierMitigator,
     FittedTable,
     MetaMitigator,
     RegressorMitigator,
@@ -390,12 +384,7 @@ def weights_for(estimator: Any, weights: NDArray[Any] | None) -> dict[str, Any]:
         return {}
 
 
-class UnawarePostProcessor(
-    GroupPredictor,
-    ClassifierMixin,  # type: ignore[misc]
-    MetaEstimatorMixin,  # type: ignore[misc]
-    BaseEstimator,  # type: ignore[misc]
-):
+class UnawarePostProcessor(GroupPredictor, ClassifierMitigator):
     r"""Classifier whose scores are made fair without the group of the row predicted.
 
     It fits two classifiers on folds: `estimator` predicts p, the probability of the
@@ -670,13 +659,7 @@ class UnawarePostProcessor(
         return self._second_class_where(self.predict_proba(X)[:, 1] > 0.5)
 
 
-class UnawareRegressor(
-    GroupPredictor,
-    RegressorMitigator,
-    MetaEstimatorMixin,  # type: ignore[misc]
-    RegressorMixin,  # type: ignore[misc]
-    BaseEstimator,  # type: ignore[misc]
-):
+class UnawareRegressor(GroupPredictor, RegressorMitigator):
     r"""Regressor whose predictions are made fair without the group of the row.
 
     It fits two models on folds: `estimator` predicts the target, and `group_estimator`

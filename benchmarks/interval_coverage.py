@@ -49,7 +49,6 @@ from skfair.metrics._madd import (
     gap_curves,
     stable_interval,
 )
-from skfair.metrics._noise import Observed
 from skfair.statistics import GroupedOutcomes, GroupedScores
 
 METRICS: dict[str, Callable[..., float]] = {
@@ -271,7 +270,7 @@ def study_rates(seeds: range) -> None:
             for hits in (counts * rates, *drawn)
         ]
         truth = metric(None, samples[0])
-        found = [compare(metric, Observed(s, totals), "band") for s in samples[1:]]
+        found = [compare(metric, (s, totals, None), "band") for s in samples[1:]]
         lower, upper = (
             np.array([end(comparisons, 0.025) for comparisons in found])
             for end in (lower_bound, upper_bound)

@@ -21,8 +21,8 @@ import copy
 import math
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
-from functools import cached_property
-from typing import Any, NamedTuple, Protocol, Self, TypeVar
+from functools import cached_property, lru_cache
+from typing import Any, Protocol, Self, TypeAlias, TypeVar
 
 import narwhals as nw
 import numpy as np
@@ -175,11 +175,6 @@ class Rows:
             counts &= weight > 0
         return np.flatnonzero(counts)
 
-    def with_group(self) -> Self:
-        """Entries that have a group."""
-        counts = self.groups.codes >= 0
-        return self if counts.all() else self[counts]
-
     def grouped(self) -> Self:
         """Entries that have a group, and stand for somebody."""
         counts = self.groups.codes >= 0
@@ -252,9 +247,42 @@ class Rows:
         squares = None if self.squares is None else self.squares * n
         return self._changed(n=n, weight=weight, squares=squares)
 
+    @classmethod
+    def of_draws(cls, draws: Sequence[Self]) -> Self:
+        """Draws of a table as one: its first entry in each draw, then its second one.
+
+        Each draw has groups of its own, whose labels are its number and a label.
+        """
+        groups = draws[0].groups
+        codes = np.stack([rows.groups.codes for rows in draws], axis=1).astype(np.intp)
+        codes = np.where(
+            codes < 0, -1, codes + np.arange(len(draws)) * draws[0].n_groups
+        )
+        columns: dict[str, Any] = {}
+        for name in ("n", "weight", "squares"):
+            if getattr(draws[0], name) is not None:
+                columns[name] = np.stack([getattr(r, name) for r in draws], 1).ravel()
+        labels = _labels_of_draws(groups.labels, len(draws))
+        return cls(replace(groups, codes=codes.ravel(), labels=labels), **columns)
+
+    def repeated(self, n: int) -> Self:
+        """Each entry so often in a row, to be read from a table of so many draws."""
+        if n not in self._repeated:
+            rows = self[np.repeat(np.arange(len(self)), n)]
+            position = rows.position * n + np.tile(np.arange(n), len(self))
+            groups = replace(rows.groups, labels=_labels_of_draws(self.labels, n))
+            self._repeated[n] = replace(rows, groups=groups, position=position)
+        return self._repeated[n]
+
+    @cached_property
+    def _repeated(self) -> dict[int, Self]:
+        """These entries so often in a row as was asked for."""
+        return {}
+
     def _changed(self, **columns: Any) -> Self:
         """Return rows that share all other columns, and what is known of these."""
         changed = copy.copy(self)
+        changed.__dict__.pop("_repeated", None)
         if "groups" in columns:
             changed.__dict__.pop("_of_each_cell", None)
         for name, values in columns.items():
@@ -343,17 +371,14 @@ class Rows:
         return self.n.reshape(-1, self.n_groups).T
 
 
-class Countable(NamedTuple):
-    """Rows as a metric reads them, and what counts its statistic of these."""
+@lru_cache(maxsize=8)
+def _labels_of_draws(labels: tuple[Hashable, ...], n: int) -> tuple[Hashable, ...]:
+    """Labels of the groups of several draws, each with its number."""
+    return tuple((draw, label) for draw in range(n) for label in labels)
 
-    rows: Rows
-    count: Callable[[Rows], Any]
 
-    def statistic(self, drawn: Rows) -> Any:
-        """Return the statistic of the rows as they are in a draw of all rows."""
-        return self.count(
-            self.rows if drawn is self.rows else self.rows.drawn_as(drawn)
-        )
+#: Rows as a metric reads them, and what counts its statistic of these.
+Countable: TypeAlias = tuple[Rows, Callable[[Rows], Any]]
 
 
 def units_of(weights: Floats) -> Floats:

@@ -55,9 +55,9 @@ from skfair._cli._options import (
     NOTHING_SAID,
     add_options,
     check_output,
-    format_of,
     iso_date,
     read_bins,
+    read_marks,
     say,
     warn,
 )
@@ -274,8 +274,8 @@ def _report(
     values = [name for name, kind in kinds.items() if kind != "group"]
     binnable = {*groups} - {*values} | {*given.sensitive}
     bins = read_bins(given.bins, binnable)
-    form, in_memory = format_of(given), _needs_memory(given)
-    rows = read_rows(given.table, kinds, form, in_memory=in_memory)
+    read_marks(given)
+    rows = read_rows(given.table, kinds, given, in_memory=_needs_memory(given))
     labels = [name for name in (given.y_true, *given.y_pred) if name is not None]
     labels = [] if given.scale == "real" else labels
     n_repeated = rows.drop_repeated(given.drop_repeated)

@@ -46,9 +46,10 @@ from skfair.groups import (
 )
 from skfair.inspection._drawing import folded, plain_text, require_matplotlib
 from skfair.metrics import permutation_test
+from skfair.metrics._evaluate import results_by_stratum, warn_of_results
+from skfair.metrics._inputs import effective_sizes
 from skfair.metrics._pairs import grouped_scores
 from skfair.metrics._spec import unwrapped
-from skfair.metrics._strata import results_by_stratum, warn_of_results
 from skfair.statistics import GroupedScores
 
 if TYPE_CHECKING:
@@ -66,6 +67,10 @@ class Display(MadeByClassMethods):
     ax_: Axes
     axes_: NDArray[Any]
     figure_: Any
+    #: Whether the axes of a new figure share the axis of y.
+    _shares_y: ClassVar[bool] = False
+    #: Title of this plot, if it has one.
+    _title: str | None
 
     def __init_subclass__(cls) -> None:
         dataclass(kw_only=True, eq=False, repr=False)(cls)
@@ -106,61 +111,50 @@ class Display(MadeByClassMethods):
         ValueError
             If there is nothing to draw.
         """
-        self._begin(ax, self._size())
-        self._write_title(self._draw(), name)
+        require_matplotlib(f"{type(self).__name__}.plot")
+        self._title = self.name if name is None else name
+        self._begin(ax)
+        titled = self._draw()
+        if titled is not None and self._title is not None:
+            titled.set_title(folded(plain_text(self._title)))
         self._draw_legend(may_grow=ax is None)
         return self
+
+    def _begin(self, ax: Any) -> None:
+        """Set the axes to plot on: those given, or of a new figure."""
+        layout = self._layout()
+        if ax is None:
+            import matplotlib.pyplot as plt
+
+            size, shares_y = self._size(), self._shares_y
+            _, drawn = plt.subplot_mosaic(
+                layout, figsize=size, sharey=shares_y, layout="constrained"
+            )
+            ax = [*drawn.values()]
+        axes = np.ravel(np.asarray(ax, dtype=object))
+        n_axes = len({*layout} - {*";."})
+        if len(axes) != n_axes:
+            raise ValueError(f"ax must be {n_axes} axes, got {len(axes)}.")
+        self.figure_ = axes[0].figure
+        if layout == "A":
+            self.ax_ = axes[0]
+        else:
+            self.axes_ = axes
+
+    def _layout(self) -> str:
+        """Layout of the axes of a new figure, such as "AA;BC"; a dot is left empty."""
+        return "A"
 
     def _size(self) -> tuple[float, float] | None:
         """Width and height of a new figure in inches, None for matplotlib's own."""
         return None
 
-    def _draw(self) -> Axes:
+    def _draw(self) -> Axes | None:
         """Draw the display on its axes, and return those that have the title."""
         raise NotImplementedError
 
     def _draw_legend(self, *, may_grow: bool) -> None:
         """Draw the legend, for which the figure may grow."""
-
-    def _begin(
-        self, ax: Axes | None, figsize: tuple[float, float] | None = None
-    ) -> None:
-        """Set the axes to plot on: those given, or of a new figure."""
-        require_matplotlib(f"{type(self).__name__}.plot")
-        if ax is None:
-            import matplotlib.pyplot as plt
-
-            ax = plt.subplots(figsize=figsize, layout="constrained")[1]
-        self.ax_, self.figure_ = ax, ax.figure
-
-    def _begin_several(self, ax: Sequence[Axes] | None, mosaic: str) -> NDArray[Any]:
-        """Set and return the axes: those given, or of a layout such as "AA;BC"."""
-        axes = self._given_axes(ax, len(set(mosaic) - {";"}))
-        if axes is None:
-            import matplotlib.pyplot as plt
-
-            rows = mosaic.split(";")
-            size = 5.25 * len(rows[0]), 4.6 * len(rows)
-            drawn = plt.subplot_mosaic(mosaic, figsize=size, layout="constrained")[1]
-            axes = np.array(list(drawn.values()), dtype=object)
-        self.axes_, self.figure_ = axes, axes[0].figure
-        return axes
-
-    def _given_axes(self, ax: Any, n_axes: int) -> NDArray[Any] | None:
-        """Return the axes to plot on if they are given, or raise if they are others."""
-        require_matplotlib(f"{type(self).__name__}.plot")
-        if ax is None:
-            return None
-        axes = np.ravel(np.asarray(ax, dtype=object))
-        if len(axes) != n_axes:
-            raise ValueError(f"ax must be {n_axes} axes, got {len(axes)}.")
-        return axes
-
-    def _write_title(self, ax: Axes, name: str | None) -> None:
-        """Write a name above the axes, or that of the display, if there is one."""
-        name = self.name if name is None else name
-        if name is not None:
-            ax.set_title(folded(plain_text(name)))
 
 
 class PredictionsDisplay(Display):
@@ -438,17 +432,9 @@ def responses_of(
 def method_of_scores(estimator: Any, scale: AnyScale | None) -> str:
     """Return the method that gives one score for each row, or raise ValueError."""
     name = type(estimator).__name__
-    if scale in ("rank", "real"):
-        method = find_score_method(estimator, RANKED_METHODS)
-    elif hasattr(estimator, "predict_proba"):
-        method = "predict_proba"
-    else:
-        ranks = ", draw ranks by scale='rank'" if scale is not None else ""
-        raise ValueError(
-            f"{name} has no predict_proba, expected a classifier that predicts "
-            "probabilities. Wrap it in sklearn.calibration.CalibratedClassifierCV"
-            f"{ranks}, or pass scores in [0, 1] to from_predictions."
-        )
+    ranked = scale in ("rank", "real")
+    methods: Any = RANKED_METHODS if ranked else "predict_proba"
+    method = find_score_method(estimator, methods)
     classes = list(getattr(estimator, "classes_", ()))
     if method != "predict" and classes and len(classes) != 2:
         raise ValueError(
@@ -500,6 +486,28 @@ def stratum_of_largest(
     return columns, text if name is None else f"{name}, {text}"
 
 
+def scores_to_draw(
+    metric: Callable[..., float],
+    rows: RowsToDraw,
+    control_features: Any,
+    scale: AnyScale,
+    name: str | None,
+    scales: Any = Scale,
+) -> tuple[GroupedScores, dict[str, Any]]:
+    """Return the statistic of `stratum_of_largest`, and the fields that tell of it."""
+    rows, name = stratum_of_largest(metric, rows, control_features, name)
+    statistic = comparable_scores(*rows, scale, scales)
+    fields = {
+        "labels": statistic.labels,
+        "counts": statistic.counts,
+        "effective_sizes": effective_sizes(statistic, *rows[2:]),
+        "sensitive_names": statistic.names,
+        "scale": scale,
+        "name": name,
+    }
+    return statistic, fields
+
+
 @warns_if_reordered
 def comparable_scores(
     y_true: ArrayLike | None,
@@ -510,9 +518,8 @@ def comparable_scores(
     scales: Any = Scale,
 ) -> GroupedScores:
     """Return the statistic of scores; raise ValueError if its metrics would be nan."""
-    statistic = grouped_scores(
-        y_true, y_score, sensitive_features, sample_weight, scale, scales=scales
-    )
+    rows = y_true, y_score, sensitive_features, sample_weight
+    statistic = grouped_scores(*rows, scale=scale, scales=scales)
     reason = why_undefined(statistic.labels, statistic.counts, statistic.min_group_size)
     if reason is not None:
         raise ValueError(f"sensitive_features leave nothing to compare: {reason}.")

@@ -7,9 +7,9 @@ their scorers are negated and called ``neg_...``.
 from typing import TYPE_CHECKING
 
 from skfair._utils._hints import other_names
+from skfair.metrics import _draws as _draws
 from skfair.metrics._abcc import abcc
 from skfair.metrics._abroca import abroca
-from skfair.metrics._bootstrap import BootstrapResult, bootstrap_interval
 from skfair.metrics._calibration_gap import (
     calibration_gap,
 )
@@ -25,10 +25,13 @@ from skfair.metrics._cvar_fairness import (
     cvar_fairness,
     cvar_fairness_report,
     cvar_fairness_test,
+    max_gap,
+    max_gap_test,
     rate_variance,
     top_groups,
 )
 from skfair.metrics._dcp import DCPResult, dcp, dcp_bounds
+from skfair.metrics._evaluate import values_by_class, values_by_stratum
 from skfair.metrics._group_metrics import GroupMetricsResult, group_metrics
 from skfair.metrics._impact_ratios import impact_ratios
 from skfair.metrics._madd import (
@@ -37,7 +40,6 @@ from skfair.metrics._madd import (
     madd_curve,
     madd_optimal_bandwidth,
 )
-from skfair.metrics._max_gap import max_gap, max_gap_test
 from skfair.metrics._mcdp import mcdp, mcdp_curve
 from skfair.metrics._metric_bounds import MetricBounds, metric_bounds
 from skfair.metrics._min_dcp import MinDCPResult, min_dcp_bounds
@@ -56,6 +58,7 @@ from skfair.metrics._rates import (
     predictive_value_difference,
     true_positive_rate_difference,
 )
+from skfair.metrics._resampling import BootstrapResult, bootstrap_interval
 from skfair.metrics._scorer import (
     FairnessScorer,
     get_fairness_scorer,
@@ -63,7 +66,6 @@ from skfair.metrics._scorer import (
     make_fairness_scorer,
     make_group_scorer,
 )
-from skfair.metrics._strata import values_by_class, values_by_stratum
 from skfair.metrics._worst_subgroup import WorstSubgroupResult, worst_subgroup
 
 __all__ = [

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from skfair._utils._arrays import Floats, Integers
 from skfair._utils._validation import AnyScale
-from skfair.metrics._evaluate import never, specify
+from skfair.metrics._evaluate import Multistratum, never, specify
 from skfair.metrics._inputs import Multigroup, value_or_nan
 from skfair.metrics._pairs import (
     MANY_GROUPS,
@@ -27,7 +27,6 @@ from skfair.metrics._pairs import (
     rows_of_scores,
     sums_of_distances,
 )
-from skfair.metrics._strata import Multistratum
 from skfair.statistics import GroupedScores
 from skfair.statistics._grouped_scores import Gap
 
@@ -102,6 +101,7 @@ def _areas_apart(scores: Floats, cdfs: Floats, multigroup: Multigroup) -> Floats
     takes_classes=True,
     compares_errors=never,
     measure=lambda: area,
+    read=partial(grouped_scores, ranked=False, scales=AnyScale),
     countable=rows_of_scores,
     pairs=pairs_of_abcc,
     locate=locate_abcc,
@@ -208,7 +208,7 @@ default=None
     4000.0
     """
     statistic = grouped_scores(
-        y_true, y_score, sensitive_features, sample_weight, scale, scales=AnyScale
+        y_true, y_score, sensitive_features, sample_weight, scale=scale, scales=AnyScale
     )
     return value_or_nan(
         "abcc", statistic, locate_abcc, multigroup=multigroup, scale=scale

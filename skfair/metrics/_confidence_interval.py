@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from reprlib import repr as brief
 from typing import Any, get_args
@@ -13,35 +13,29 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 
-from skfair._utils._arrays import Floats, quotients
+from skfair._rows import Rows
+from skfair._utils._arrays import Floats
 from skfair._utils._results import Result
 from skfair._utils._text import shown
-from skfair._utils._validation import (
-    AnyScale,
-    Scale,
-    check_choice,
-    check_real,
-    check_weights,
-)
+from skfair._utils._validation import check_choice, check_real, check_weights
 from skfair._utils._warnings import warns_if_reordered
-from skfair.groups import positions_in, resolve_groups, sum_by_code
+from skfair.groups import positions_in, resolve_groups
 from skfair.metrics._abcc import abcc
-from skfair.metrics._cvar_fairness import cvar_fairness
-from skfair.metrics._evaluate import check_shared
+from skfair.metrics._cvar_fairness import cvar_fairness, max_gap
+from skfair.metrics._evaluate import (
+    Multistratum,
+    check_no_strata,
+    check_shared,
+    combine_numbers,
+    defined_results,
+    split_classes,
+)
 from skfair.metrics._inputs import (
-    Rate,
     effective_sizes,
-    grouped_quality,
     ignore_undefined,
     warn_if_undefined,
 )
-from skfair.metrics._madd import (
-    binned_scores,
-    is_automatic,
-    madd,
-    number_of_bins,
-)
-from skfair.metrics._max_gap import max_gap
+from skfair.metrics._madd import madd
 from skfair.metrics._mcdp import mcdp
 from skfair.metrics._metric_bounds import MetricBounds, metric_bounds
 from skfair.metrics._noise import (
@@ -60,16 +54,12 @@ from skfair.metrics._noise import (
 )
 from skfair.metrics._pairs import grouped_scores
 from skfair.metrics._rates import (
-    compares_numbers,
     demographic_parity_difference,
     equalized_odds_difference,
-    errors_of,
     false_positive_rate_difference,
     mean_absolute_error_difference,
     mean_error_difference,
-    parity_outcomes,
     predictive_value_difference,
-    rate_outcomes,
     true_positive_rate_difference,
 )
 from skfair.metrics._spec import (
@@ -83,13 +73,6 @@ from skfair.metrics._spec import (
     signature_of,
     specification_of,
     unwrapped,
-)
-from skfair.metrics._strata import (
-    Multistratum,
-    check_no_strata,
-    combine_numbers,
-    defined_results,
-    split_classes,
 )
 from skfair.statistics import (
     GroupedConfusion,
@@ -115,11 +98,55 @@ def observe(
     With `once` the statistic holds no more than this metric needs.
     """
     specification, options = bounded_metric(metric)
-    collect: Any = (once and specification.observe_once) or specification.observe
+    read: Any = (once and specification.read_once) or specification.read
     # All of them take rows in this order.
     rows = y_true, y_score, sensitive_features, sample_weight
-    observed: Observed = collect(*rows, **pick(collect, options))
-    return observed
+    statistic = read(*rows, **pick(read, options))
+    if isinstance(statistic, GroupedOutcomes):
+        squares = None
+        if specification.takes_classes and statistic is not y_score:  # of scores
+            groups = resolve_groups(sensitive_features, n_samples=len(y_score))
+            countable: Any = specification.countable
+            table = Rows(
+                groups, None, y_true, y_score, check_weights(sample_weight, len(groups))
+            )
+            part, _ = countable(table, **pick(countable, options))
+            of_squares = replace(part, y_pred=part.y_pred**2)
+            squares = of_squares.statistic(GroupedOutcomes).means
+        return statistic, statistic.effective_sizes, squares
+    if isinstance(statistic, GroupedConfusion) and sample_weight is not None:
+        return statistic, _sizes_of_classes(statistic, *rows), None
+    sizes = effective_sizes(statistic, sensitive_features, sample_weight)
+    _check_known(sizes)
+    if isinstance(statistic, GroupedConfusion):
+        sizes = statistic.matrices.sum(axis=2).astype(float)
+    return statistic, sizes, None
+
+
+def _sizes_of_classes(
+    statistic: GroupedConfusion,
+    y_true: ArrayLike | None,
+    y_pred: Any,
+    sensitive_features: Any,
+    sample_weight: ArrayLike | None,
+) -> Floats:
+    """Effective number of weighted rows of each group and true class."""
+    codes, classes = encode_classes("y_true", y_true)
+    groups = resolve_groups(sensitive_features, n_samples=len(codes))
+    true, nothing = (
+        positions_in(statistic.classes, classes)[codes],
+        np.zeros(len(codes)),
+    )
+    sizes = [
+        GroupedOutcomes.from_outcomes(
+            nothing,
+            mask=true == position,
+            sensitive_features=groups,
+            sample_weight=sample_weight,
+        ).effective_sizes
+        for position in range(len(statistic.classes))
+    ]
+    return np.column_stack(sizes)
 
 
 def compare(
@@ -140,15 +167,15 @@ def compare(
                 f"scale must be 'probability' with method={method!r} for {name}, got "
                 "'rank': the ranks are data, too."
             )
-        observed = observed._replace(statistic=pooled_ranks(observed.statistic))
+        observed = pooled_ranks(observed[0]), *observed[1:]
     elif maximum == math.inf:
         if method != "band":
             raise ValueError(
                 f"method must be 'band' for {name} of numbers, got {method!r}: its "
                 "bounds are for values in a known range, and numbers have none."
             )
-        statistic, unit = _in_range_seen(observed.statistic)
-        observed = observed._replace(statistic=statistic)
+        statistic, unit = _in_range_seen(observed[0])
+        observed = statistic, *observed[1:]
     check_shared(options)
     if "measure" in keywords_of(compare_noise) and specification.measure is not None:
         options["measure"] = specification.measure(
@@ -156,13 +183,30 @@ def compare(
         )
         options["maximum"] = maximum
     leaves_out = specification.leaves_groups_out
-    if not leaves_out and warn_if_undefined(name, observed.statistic):
+    if not leaves_out and warn_if_undefined(name, observed[0]):
         return UNDEFINED._replace(maximum=maximum)
     comparisons: Comparisons = compare_noise(
         observed, method, **pick(compare_noise, options)
     )
-    comparisons = comparisons._replace(maximum=maximum)
+    locate = partial(_pair_and_place, specification, observed[0], options)
+    comparisons = comparisons._replace(maximum=maximum, locate=locate)
     return comparisons if unit is None else comparisons.in_unit(unit)
+
+
+def _pair_and_place(
+    specification: Specification, statistic: Any, options: dict[str, Any]
+) -> tuple[Any, Any]:
+    """Labels of the groups that have the value of a metric, and where they have it."""
+    locate = specification.locate
+    if locate is None:
+        return None, None
+    located = locate(statistic, **pick(locate, options))
+    pair = tuple(None if i is None else statistic.labels[i] for i in located.pair)
+    if located.cell is not None:
+        return pair, tuple(statistic.classes[i] for i in located.cell)
+    if located.window[0] < located.window[1]:
+        return pair, located.window
+    return pair, None if math.isnan(located.score) else located.score
 
 
 def _in_range_seen(statistic: GroupedScores) -> tuple[GroupedScores, float]:
@@ -251,7 +295,9 @@ def _bounded() -> dict[Callable[..., float], Specification]:
             bounded[metric] = specification
         elif specification.measure is not None and specification.distance is None:
             bounded[metric] = replace(
-                specification, observe=observe_scores, compare=compare_seminorm
+                specification,
+                read=specification.read or partial(grouped_scores, ranked=False),
+                compare=compare_seminorm,
             )
     return bounded
 
@@ -286,111 +332,10 @@ def bounded_metric(metric: Any) -> tuple[Specification, dict[str, Any]]:
             )
     for name in ("control_features", "multistratum"):  # strata are compared one by one
         options.pop(name, None)
-    users = [specification.observe, specification.compare, specification.measure]
+    users = [specification.read, specification.compare, specification.measure]
     users = [user for user in users if user is not None]
     check_known(specification, options, *users, what="intervals")
     return specification, options
-
-
-def observe_bins(
-    *rows: Any, scale: Scale = "probability", bandwidth: Any = "auto"
-) -> Observed:
-    """Scores of each group, or the bins that they are in where that is all it takes."""
-    y_true, y_score, groups, weights = rows
-    if is_automatic(bandwidth) or scale == "rank" or weights is not None:
-        return observe_scores(*rows, scale=scale)
-    n_bins = number_of_bins(bandwidth)
-    statistic = binned_scores(n_bins, y_true, y_score, groups, weights, scale)
-    return observe_scores(None, statistic, None, None)
-
-
-def observe_scores(
-    *rows: Any, scale: AnyScale = "probability", scales: Any = Scale
-) -> Observed:
-    """Scores of each group, on one of some scales.
-
-    Ranks are not taken yet, so that batches can be added.
-    """
-    y_true, y_score, groups, weights = rows
-    statistic = grouped_scores(
-        y_true, y_score, groups, weights, scale, ranked=False, scales=scales
-    )
-    sizes = effective_sizes(statistic, groups, weights)
-    _check_known(sizes)
-    return Observed(statistic, sizes)
-
-
-#: Collects numbers in a unit, too.
-observe_numbers = partial(observe_scores, scales=AnyScale)
-
-
-def observe_errors(change: Callable[[Floats], Floats], *rows: Any) -> Observed:
-    """Transform the error of each row by `change`; their means are compared."""
-    y_true, y_pred, groups, weights = rows
-    errors = change(errors_of(y_true, y_pred))
-    return observe_numbers(None, errors, groups, weights, scale="real")
-
-
-def observe_outcomes(
-    *rows_as_given: Any,
-    threshold: float | None = None,
-    pos_label: Any = None,
-    scale: AnyScale = "probability",
-) -> Observed:
-    """Scores, numbers or decisions whose means are compared."""
-    check_choice("scale", scale, ("probability", "real"))
-    if compares_numbers(scale, threshold, pos_label):
-        return observe_numbers(*rows_as_given, scale=scale)
-    _, y_score, sensitive_features, sample_weight = rows_as_given
-    if isinstance(y_score, GroupedOutcomes):
-        # The mean square of values in [0, 1] is at most their mean.
-        return Observed(y_score, y_score.effective_sizes, y_score.means)
-    outcomes = parity_outcomes(y_score, threshold, pos_label, scale)
-    groups = resolve_groups(sensitive_features, n_samples=len(outcomes))
-    rows = {"sensitive_features": groups, "sample_weight": sample_weight}
-    statistic = GroupedOutcomes.from_outcomes(outcomes, **rows)
-    weights = check_weights(sample_weight, len(outcomes))
-    products = outcomes**2 if weights is None else weights * outcomes**2
-    sums = sum_by_code(groups.codes, products, len(groups.labels))
-    squares = quotients(sums, statistic.totals, np.nan)
-    return Observed(statistic, statistic.effective_sizes, squares)
-
-
-def observe_confusion(*rows: Any) -> Observed:
-    """Confusion matrices; sizes are those of the true classes of each group."""
-    y_true, y_pred, sensitive_features, sample_weight = rows
-    if isinstance(y_pred, GroupedConfusion):
-        _check_known(effective_sizes(y_pred, sensitive_features, sample_weight))
-        return Observed(y_pred, y_pred.matrices.sum(axis=2).astype(float))
-
-    groups = resolve_groups(sensitive_features, n_samples=len(y_pred))
-    by_row = {"sensitive_features": groups, "sample_weight": sample_weight}
-    statistic = GroupedConfusion.from_predictions(y_true, y_pred, **by_row)
-    sizes = statistic.matrices.sum(axis=2).astype(float)
-    if sample_weight is None:
-        return Observed(statistic, sizes)
-    codes, classes = encode_classes("y_true", y_true)
-    nothing = np.zeros(len(codes))
-    for code, at in enumerate(positions_in(statistic.classes, classes)):
-        of_class = GroupedOutcomes.from_outcomes(nothing, mask=codes == code, **by_row)
-        sizes[:, at] = of_class.effective_sizes
-    return Observed(statistic, sizes)
-
-
-def observe_quality(
-    *rows: Any, quality: Any = "selection_rate", pos_label: Any = None
-) -> Observed:
-    """Outcomes whose rates are compared."""
-    y_true, y_pred, groups, weights = rows
-    statistic = grouped_quality(y_true, y_pred, groups, quality, pos_label, weights)
-    return Observed(statistic, statistic.effective_sizes)
-
-
-def observe_rate(rate: Rate, *rows: Any, pos_label: Any = None) -> Observed:
-    """Outcomes of a rate of errors, whose squares are themselves."""
-    y_true, y_pred, groups, weights = rows
-    statistic = rate_outcomes(y_true, y_pred, groups, weights, rate, pos_label)
-    return Observed(statistic, statistic.effective_sizes, statistic.means)
 
 
 def _check_known(sizes: Floats) -> None:
@@ -402,29 +347,22 @@ def _check_known(sizes: Floats) -> None:
         )
 
 
-complete(mcdp, observe=observe_scores, compare=compare_mcdp)
-complete(abcc, observe=observe_numbers, compare=compare_abcc)
-complete(madd, observe=observe_scores, observe_once=observe_bins, compare=compare_madd)
-complete(
-    demographic_parity_difference, observe=observe_outcomes, compare=compare_parity
-)
-complete(
-    equalized_odds_difference, observe=observe_confusion, compare=compare_equalized_odds
-)
-complete(max_gap, observe=observe_quality, compare=compare_max_gap)
-complete(cvar_fairness, observe=observe_quality, compare=compare_cvar)
-for _metric, _change in (
-    (mean_error_difference, np.asarray),
-    (mean_absolute_error_difference, np.abs),
-):
-    complete(_metric, observe=partial(observe_errors, _change), compare=compare_parity)
-_OF_RATES: dict[Callable[..., float], Rate] = {
-    true_positive_rate_difference: "true_positive_rate",
-    false_positive_rate_difference: "false_positive_rate",
-    predictive_value_difference: "predictive_value",
+_COMPARISONS: dict[Callable[..., float], Callable[..., Comparisons]] = {
+    mcdp: compare_mcdp,
+    abcc: compare_abcc,
+    madd: compare_madd,
+    demographic_parity_difference: compare_parity,
+    mean_error_difference: compare_parity,
+    mean_absolute_error_difference: compare_parity,
+    true_positive_rate_difference: compare_parity,
+    false_positive_rate_difference: compare_parity,
+    predictive_value_difference: compare_parity,
+    equalized_odds_difference: compare_equalized_odds,
+    max_gap: compare_max_gap,
+    cvar_fairness: compare_cvar,
 }
-for _metric, _rate in _OF_RATES.items():
-    complete(_metric, observe=partial(observe_rate, _rate), compare=compare_parity)
+for _metric, _compare in _COMPARISONS.items():
+    complete(_metric, compare=_compare)
 
 
 @dataclass(frozen=True, repr=False)
@@ -439,6 +377,12 @@ class ConfidenceInterval(Result):
         Ends of the interval.
     confidence_level : float
     method : str
+    pair : tuple or None
+        Labels of the two groups with the value; the second is None for everyone. None
+        for metrics that are no largest comparison of groups.
+    place : float, tuple or None
+        Where they have it: a score, for MCDP with a window its ends, for equalized odds
+        the true and the predicted class. None for other metrics.
 
     See Also
     --------
@@ -450,6 +394,8 @@ class ConfidenceInterval(Result):
     upper: float
     confidence_level: float
     method: str
+    pair: tuple[Any, Any] | None = field(default=None, repr=False)
+    place: Any = field(default=None, repr=False)
 
 
 def confidence_interval(
@@ -610,7 +556,8 @@ default=None
         low = max(0.0, low - max(0.0, value - bounds.lower))
         high = min(comparisons.maximum, high + max(0.0, bounds.upper - value))
         value = min(max(value, bounds.lower), bounds.upper)
-    return ConfidenceInterval(value, low, high, level, method)
+    pair, place = comparisons.locate()
+    return ConfidenceInterval(value, low, high, level, method, pair, place)
 
 
 def _bounds_of_histogram(
@@ -690,6 +637,7 @@ def join(parts: list[Comparisons], weights: list[float] | None) -> Comparisons:
             lambda level: max(part.low(level) for part in parts),
             lambda level: max(part.high(level) for part in parts),
             parts[0].maximum,
+            max(parts, key=lambda part: part.value).locate,
         )
 
     def mean_of(bound: Callable[[Comparisons, float], float]) -> Callable[..., float]:

@@ -410,6 +410,34 @@ def best_of_two(rates: Floats, weights: Floats) -> RowResult:
     return RowResult(loss, loss, baseline, 2 + int(both.sum()))
 
 
+def least_losses_of_two(rates: Floats, weights: Floats) -> Floats:
+    """Least losses of many problems of two classes, as `enumerate_row` finds them.
+
+    Each has a first axis more, and all groups have weight.
+    """
+    generic = rates * (1 + _TIE_BREAK * _noise(rates.shape[1:]))
+    first, second = generic[..., 0], generic[..., 1]
+    both = (first > 0) & (second > 0)
+    ratios = np.divide(second, first, out=np.ones_like(first), where=both)
+    bounds = second[:, np.newaxis] / ratios[..., np.newaxis]
+    shares = np.minimum(first[:, np.newaxis], bounds)
+    column = weights[..., np.newaxis]
+    explained = (shares @ column)[..., 0] * (1 + ratios)
+    explained[~both] = -np.inf
+    alone = (generic.swapaxes(1, 2) @ column)[..., 0]
+    best = np.concatenate([alone, explained], axis=1).argmax(axis=1)
+    vertices = np.stack([np.ones_like(ratios), ratios], axis=2)
+    vertices /= (1 + ratios)[..., np.newaxis]
+    ends = np.broadcast_to(np.eye(2), (len(rates), 2, 2))
+    problems, each = np.arange(len(rates)), rates[:, np.newaxis]
+    vertex = np.concatenate([ends, vertices], axis=1)[problems, best]
+    candidates = np.concatenate([vertex[:, np.newaxis], rates], axis=1)
+    best = row_losses(candidates, each, weights).argmin(axis=1)
+    rows = candidates[problems, best]
+    rows /= rows.sum(axis=1, keepdims=True)
+    return row_losses(rows[:, np.newaxis], each, weights)[:, 0]
+
+
 @lru_cache(maxsize=64)
 def _noise(shape: tuple[int, int]) -> Floats:
     """Numbers by which ties between groups are broken, the same in every call."""

@@ -24,7 +24,6 @@ from skfair._utils._validation import (
     check_scores,
     check_shape,
     check_unmasked,
-    check_weights,
     check_y_true,
     distinct_labels,
     refuse_scores,
@@ -32,9 +31,7 @@ from skfair._utils._validation import (
 )
 from skfair._utils._warnings import warn_user
 from skfair.groups import (
-    Groups,
     check_kinds_of_labels,
-    resolve_groups,
     suggest_edges,
     warn_of_look_alikes,
     why_undefined,
@@ -109,11 +106,16 @@ def grouped_quality(
     y_true: ArrayLike | None,
     y_pred: ArrayLike | GroupedOutcomes,
     sensitive_features: Any,
-    quality: Quality,
-    pos_label: Any,
-    sample_weight: ArrayLike | None = None,
+    sample_weight: ArrayLike | None,
+    *,
+    quality: Quality = "selection_rate",
+    rate: Rate | None = None,
+    pos_label: Any = None,
 ) -> GroupedOutcomes:
-    """Outcomes of each group: the statistic given as `y_pred`, or that of the rows."""
+    """Outcomes of each group: the statistic given as `y_pred`, or that of the rows.
+
+    A metric of one `rate` has no quality that users choose.
+    """
     rows = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
     if isinstance(y_pred, GroupedOutcomes):
         return in_place_of_rows(
@@ -124,7 +126,10 @@ def grouped_quality(
             **rows,
         )
     refuse_statistics(y_pred, "y_pred", GroupedOutcomes)
-    outcomes, mask = outcomes_of(y_true, y_pred, quality, pos_label)
+    if rate is None:
+        outcomes, mask = outcomes_of(y_true, y_pred, quality, pos_label)
+    else:
+        outcomes, mask = outcomes_of_rate(y_true, y_pred, rate, pos_label)
     return GroupedOutcomes.from_outcomes(outcomes, mask=mask, **rows)
 
 
@@ -240,15 +245,6 @@ def check_multigroup(multigroup: str) -> None:
     check_choice("multigroup", multigroup, ("pairwise", "pooled"))
 
 
-def largest_difference(
-    by_group: Floats, everyone: Any, multigroup: Multigroup
-) -> float:
-    """Largest difference of a number between two groups, or a group and everyone."""
-    if multigroup == "pairwise":
-        return float(np.ptp(by_group))
-    return float(np.abs(by_group - everyone).max())
-
-
 def check_group_weights(
     values: ArrayLike,
     labels: Sequence[Hashable] | None = None,
@@ -332,26 +328,12 @@ def outcomes_of_rate(
     """Return outcomes of a quality, or of predictive values, and which rows count."""
     if rate != "predictive_value":
         return outcomes_of(y_true, y_pred, rate, pos_label)
+    if y_true is None:
+        raise ValueError("y_true must be labels for predictive values, got None.")
     # The rows that are chosen count; the outcome is whether they are truly positive.
     chosen, truly = outcomes_of(y_true, y_pred, "true_positive_rate", pos_label)
     assert truly is not None  # the rows that true positive rates are about
     return truly, chosen
-
-
-def rows_that_count(
-    y_true: ArrayLike | None,
-    y_pred: ArrayLike,
-    sensitive_features: Any,
-    quality: Quality,
-    pos_label: Any,
-    sample_weight: ArrayLike | None,
-) -> tuple[Integers, Groups, Any]:
-    """Outcomes of 0 and 1, groups and weights of the rows that a quality is about."""
-    outcomes, mask = outcomes_of(y_true, y_pred, quality, pos_label)
-    groups = resolve_groups(sensitive_features, n_samples=len(outcomes))
-    weights = check_weights(sample_weight, len(outcomes))
-    mask = np.ones(len(outcomes), dtype=bool) if mask is None else mask
-    return outcomes[mask].astype(np.intp), groups[mask], weights[mask]
 
 
 def _call_quality(

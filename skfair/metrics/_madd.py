@@ -25,7 +25,13 @@ from skfair._utils._validation import (
 )
 from skfair._utils._warnings import warns_if_reordered
 from skfair.groups import resolve_groups
-from skfair.metrics._evaluate import never, specify
+from skfair.metrics._evaluate import (
+    Multistratum,
+    combine_numbers,
+    defined_results,
+    never,
+    specify,
+)
 from skfair.metrics._inputs import (
     Multigroup,
     check_multigroup,
@@ -43,7 +49,6 @@ from skfair.metrics._pairs import (
     rows_of_scores,
     sums_of_distances,
 )
-from skfair.metrics._strata import Multistratum, combine_numbers, defined_results
 from skfair.statistics import GroupedScores
 from skfair.statistics._grouped_scores import MAX_EXACT, Gap, gap_between
 from skfair.statistics._statistic import GroupedStatistic
@@ -139,12 +144,52 @@ def _shares_in_bins(statistic: GroupedScores, n_bins: int) -> Floats:
     return quotients(weights, weights.sum(axis=1, keepdims=True))
 
 
+def read_binned(
+    y_true: ArrayLike | None,
+    y_score: ArrayLike | GroupedScores,
+    sensitive_features: Any,
+    sample_weight: ArrayLike | None,
+    *,
+    bandwidth: float | Literal["auto"] = "auto",
+    scale: Scale = "probability",
+    ranked: bool = True,
+) -> GroupedScores:
+    """Scores of each group, moved to the lower edges of their bins if that is faster.
+
+    Counting rows by bin takes a third of the time of sorting them. Weights are not
+    counted: floats that are added in another order would change the last digit.
+    """
+    n_bins = 0 if is_automatic(bandwidth) else number_of_bins(bandwidth)
+    sorts = not n_bins or sample_weight is not None or scale == "rank"
+    if sorts or isinstance(y_score, GroupedStatistic):
+        rows = y_true, y_score, sensitive_features, sample_weight
+        return grouped_scores(*rows, scale=scale, ranked=ranked)
+    scores = check_scores(y_score, tip=TAKES_ANY)
+    check_y_true(y_true, scores)
+    groups = resolve_groups(sensitive_features, n_samples=len(scores))
+    n_cells = len(groups.labels) * n_bins
+    if n_cells > len(scores) or not (groups.codes >= 0).any():
+        return grouped_scores(y_true, scores, groups, None, scale=scale)
+    cells = groups.codes.astype(np.intp) * n_bins
+    cells += bins_of(scores, n_bins).astype(np.intp)
+    rows_of_cells = np.bincount(cells[cells >= 0], minlength=n_cells)
+    cells = np.flatnonzero(rows_of_cells)
+    codes, bins = np.divmod(cells, n_bins)
+    return GroupedScores.from_counts(
+        bins / n_bins,
+        sensitive_features=replace(groups, codes=codes),
+        n_rows=rows_of_cells[cells],
+    )
+
+
 @specify(
     statistic=GroupedScores,
     maximum=2.0,
     takes_classes=True,
     compares_errors=never,
     check_bins=check_bins,
+    read=partial(grouped_scores, ranked=False),
+    read_once=partial(read_binned, ranked=False),
     countable=rows_of_scores,
     pairs=pairs_of_madd,
     locate=locate_madd,
@@ -253,10 +298,7 @@ default=None
     0.667
     """
     rows = y_true, y_score, sensitive_features, sample_weight
-    if is_automatic(bandwidth):
-        statistic = grouped_scores(*rows, scale)
-    else:
-        statistic = binned_scores(number_of_bins(bandwidth), *rows, scale)
+    statistic = read_binned(*rows, bandwidth=bandwidth, scale=scale)
     return value_or_nan(
         "madd", statistic, locate_madd, multigroup=multigroup, bandwidth=bandwidth
     )
@@ -363,7 +405,7 @@ default=None
     """
     n_bandwidths = check_integer("n_bandwidths", n_bandwidths, 1)
     statistic = grouped_scores(
-        y_true, y_score, sensitive_features, sample_weight, scale
+        y_true, y_score, sensitive_features, sample_weight, scale=scale
     )
     pairs = compared_pairs(statistic.n_groups, multigroup)
     bandwidths = bandwidths_to_one(n_bandwidths).copy()
@@ -382,43 +424,6 @@ def number_of_bins(bandwidth: Any) -> int:
     )
     # Without the margin floor(1 / (1 / m)) is m - 1 for some m.
     return math.floor(min(1 / width * (1 + 1e-12), _MAX_BINS))
-
-
-def binned_scores(
-    n_bins: int,
-    y_true: ArrayLike | None,
-    y_score: ArrayLike | GroupedScores,
-    sensitive_features: Any,
-    sample_weight: ArrayLike | None,
-    scale: Scale,
-) -> GroupedScores:
-    """Scores of each group, moved to the lower edges of their bins if that is faster.
-
-    Counting rows by bin takes a third of the time of sorting them. Weights are not
-    counted: floats that are added in another order would change the last digit.
-    """
-    if (
-        isinstance(y_score, GroupedStatistic)
-        or sample_weight is not None
-        or scale == "rank"
-    ):
-        return grouped_scores(y_true, y_score, sensitive_features, sample_weight, scale)
-    scores = check_scores(y_score, tip=TAKES_ANY)
-    check_y_true(y_true, scores)
-    groups = resolve_groups(sensitive_features, n_samples=len(scores))
-    n_cells = len(groups.labels) * n_bins
-    if n_cells > len(scores) or not (groups.codes >= 0).any():
-        return grouped_scores(y_true, scores, groups, None, scale)
-    cells = groups.codes.astype(np.intp) * n_bins
-    cells += bins_of(scores, n_bins).astype(np.intp)
-    rows = np.bincount(cells[cells >= 0], minlength=n_cells)
-    cells = np.flatnonzero(rows)
-    codes, bins = np.divmod(cells, n_bins)
-    return GroupedScores.from_counts(
-        bins / n_bins,
-        sensitive_features=replace(groups, codes=codes),
-        n_rows=rows[cells],
-    )
 
 
 def bins_of(scores: Floats, n_bins: int) -> Floats:
@@ -600,7 +605,7 @@ default=None
         y_true: Any, y_score: Any, sensitive_features: Any, sample_weight: Any = None
     ) -> MADDBandwidthResult:
         rows = y_true, y_score, sensitive_features, sample_weight
-        statistic = grouped_scores(*rows, scale)
+        statistic = grouped_scores(*rows, scale=scale)
         return _find_interval(statistic, multigroup, n_bandwidths, search)
 
     if control_features is None:

@@ -13,7 +13,7 @@ from scipy.ndimage import minimum_filter1d
 
 from skfair._utils._arrays import Bools, Floats, Integers
 from skfair._utils._validation import Scale, check_choice, check_integer, check_real
-from skfair.metrics._evaluate import never, specify
+from skfair.metrics._evaluate import Multistratum, combine_numbers, never, specify
 from skfair.metrics._inputs import Multigroup, value_or_nan, warn_if_undefined
 from skfair.metrics._pairs import (
     MANY_GROUPS,
@@ -32,7 +32,6 @@ from skfair.metrics._pairs import (
     pairs_of_gaps,
     rows_of_scores,
 )
-from skfair.metrics._strata import Multistratum, combine_numbers
 from skfair.statistics import GroupedScores
 from skfair.statistics._grouped_scores import Gap, gap_between
 
@@ -145,22 +144,36 @@ def _sustained_apart(
     The best window starts where a piece does. The least gap of a range of pieces is the
     smaller one of those of two overlapping ranges whose length is a power of two.
     """
+    ranges = ranges_of_windows(scores, epsilon)
+    values = np.zeros(n_compared(cdfs, multigroup))
+    for part, apart in each_apart(cdfs, multigroup):
+        values[part] = largest_sustained(apart, ranges)
+    return values
+
+
+def ranges_of_windows(
+    scores: Floats, epsilon: float
+) -> list[tuple[Integers, Integers]]:
+    """Where two ranges of 1, 2, 4, ... pieces start that cover a window together."""
     starts, stops = _windows(scores, epsilon)
     powers = np.frexp(stops - starts)[1] - 1
-    ranges = [
+    return [
         (starts[powers == j], stops[powers == j] - 2**j)
         for j in range(powers.max(initial=-1) + 1)
     ]
-    values = np.zeros(n_compared(cdfs, multigroup))
-    for part, least in each_apart(cdfs, multigroup):
-        for j, (begin, end) in enumerate(ranges):
-            if j:
-                least = np.minimum(
-                    least[:, : -(2 ** (j - 1))], least[:, 2 ** (j - 1) :]
-                )
-            if len(begin):
-                inside = np.minimum(least[:, begin], least[:, end]).max(axis=1)
-                np.maximum(values[part], inside, out=values[part])
+
+
+def largest_sustained(
+    apart: Floats, ranges: Sequence[tuple[Integers, Integers]]
+) -> Floats:
+    """Largest of the least gaps in the windows of each row."""
+    values = np.zeros(len(apart))
+    for j, (begin, end) in enumerate(ranges):
+        if j:
+            apart = np.minimum(apart[:, : -(2 ** (j - 1))], apart[:, 2 ** (j - 1) :])
+        if len(begin):
+            inside = np.minimum(apart[:, begin], apart[:, end]).max(axis=1)
+            np.maximum(values, inside, out=values)
     return values
 
 
@@ -189,6 +202,7 @@ def _windows(scores: Floats, epsilon: float) -> tuple[Integers, Integers]:
     compares_errors=never,
     measure=mcdp_measure,
     distance=sustained_gap,
+    read=partial(grouped_scores, ranked=False),
     countable=rows_of_scores,
     pairs=pairs_of_mcdp,
     locate=locate_mcdp,
@@ -320,7 +334,7 @@ default=None
         epsilon=epsilon, method=method, n_subdivisions=n_subdivisions
     )
     statistic = grouped_scores(
-        y_true, y_score, sensitive_features, sample_weight, scale
+        y_true, y_score, sensitive_features, sample_weight, scale=scale
     )
     return value_or_nan(
         "mcdp",
@@ -432,7 +446,7 @@ default=None
     ([0.0, 0.125], [1.0, 0.5])
     """
     statistic = grouped_scores(
-        y_true, y_score, sensitive_features, sample_weight, scale
+        y_true, y_score, sensitive_features, sample_weight, scale=scale
     )
     pairs = compared_pairs(statistic.n_groups, multigroup)
     if warn_if_undefined("mcdp_curve", statistic):

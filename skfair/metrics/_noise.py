@@ -42,7 +42,7 @@ from skfair.metrics._anytime import (
     two_means,
     variances_at_any_time,
 )
-from skfair.metrics._cvar_fairness import tail_mean, tail_shares
+from skfair.metrics._cvar_fairness import group_gaps, tail_mean, tail_shares
 from skfair.metrics._inputs import Multigroup
 from skfair.metrics._madd import (
     N_BANDWIDTHS,
@@ -53,7 +53,6 @@ from skfair.metrics._madd import (
     number_of_bins,
     stable_interval,
 )
-from skfair.metrics._max_gap import group_gaps
 from skfair.metrics._mcdp import bound_pairs, mcdp_measure
 from skfair.metrics._pairs import (
     Measure,
@@ -93,15 +92,10 @@ def supremum_quantile(level: float, *, sides: int = 2) -> float:
     return math.sqrt(math.log(sides / level) / 2)
 
 
-class Observed(NamedTuple):
-    """Statistic of a metric, with what its noise depends on."""
-
-    statistic: Any
-    # Numbers of rows that each distribution, mean or rate comes from; with weights,
-    # effective numbers.
-    sizes: Floats
-    # Means of squared outcomes.
-    squares: Floats | None = None
+#: Statistic of a metric, and what its noise depends on: numbers of rows that each
+#: distribution, mean or rate comes from, with weights effective numbers; and means of
+#: squared outcomes, where these are not 0 and 1.
+Observed: TypeAlias = tuple[Any, Floats, Floats | None]
 
 
 def shares_of_groups(statistic: Any) -> Floats:
@@ -129,6 +123,8 @@ class Comparisons(NamedTuple):
     low: Callable[[float], float]
     high: Callable[[float], float]
     maximum: float = 1.0  # of the metric
+    # Finds the labels of the groups with the value, and where they have it.
+    locate: Callable[[], tuple[Any, Any]] = lambda: (None, None)
 
     def in_unit(self, unit: float) -> Comparisons:
         """Comparisons of numbers that were divided by a unit."""
@@ -757,7 +753,7 @@ def least_differences(gaps: Floats, deviations: Floats) -> tuple[Floats, Floats]
 
 def _compare_stable(observed: Observed, multigroup: Multigroup) -> Comparisons:
     """Compare means over the stable interval of bandwidths of each comparison."""
-    statistic = observed.statistic
+    statistic, *_ = observed
     pairs = compared_pairs(statistic.n_groups, multigroup)
     means = np.empty(len(pairs))
     chosen = np.empty((len(pairs), _MAX_HISTOGRAMS), dtype=np.int16)
@@ -799,7 +795,8 @@ def _compare_histograms(
     errors = histograms["errors"]
     # The mean over bins is normal where many of them have noise.
     many = histograms["deviations"] >= math.sqrt(_MANY_BINS) * errors
-    sizes, of_everyone = observed.sizes, shares_of_groups(observed.statistic)
+    statistic, sizes, _ = observed
+    of_everyone = shares_of_groups(statistic)
     variances = pairs_of_variances(sizes) if pairwise else []
     at_one_score = normal_at_one_score(sizes, of_everyone, multigroup)
 
@@ -877,7 +874,7 @@ def compare_equalized_odds(
     observed: Observed, method: Method, /, *, multigroup: Multigroup = "pairwise"
 ) -> Comparisons:
     """Compare the rates of each true and predicted class."""
-    statistic = observed.statistic
+    statistic, by_class, _ = observed
     value = equalized_odds_difference(None, statistic, multigroup=multigroup)
     if math.isnan(value):
         return UNDEFINED
@@ -886,7 +883,7 @@ def compare_equalized_odds(
     totals = matrices.sum(axis=2, keepdims=True)
     # Of two predicted classes one says all.
     rates = matrices[..., int(matrices.shape[2] == 2) :] / totals
-    sizes, shares = observed.sizes[:, true, None], totals / totals.sum(axis=0)
+    sizes, shares = by_class[:, true, None], totals / totals.sum(axis=0)
     return _compare_means(value, (rates, rates), sizes, shares, multigroup, method)
 
 
@@ -894,7 +891,7 @@ def compare_max_gap(
     observed: Observed, method: Method, /, *, group_weights: Any = "uniform"
 ) -> Comparisons:
     """Compare each group's rate with the weighted average."""
-    statistic, sizes = observed.statistic, observed.sizes
+    statistic, sizes, _ = observed
     gaps = group_gaps("max_gap", statistic, group_weights)
     value = float(np.nanmax(gaps.gaps)) if gaps.defined else math.nan
     compared = np.flatnonzero(gaps.compared[: statistic.n_groups])
@@ -920,7 +917,7 @@ def compare_cvar(
     alpha = check_real("alpha", alpha, 0, 1, closed="left")
     if not fractional:
         raise ValueError("fractional of CVaR fairness must be True, got False.")
-    statistic, sizes = observed.statistic, observed.sizes
+    statistic, sizes, _ = observed
     gaps = group_gaps("cvar_fairness", statistic, group_weights)
     if not gaps.defined:
         return UNDEFINED

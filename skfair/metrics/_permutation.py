@@ -13,7 +13,6 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.parallel import Parallel, delayed
 
 from skfair._rows import Rows
 from skfair._utils._arrays import Floats, Integers, quotients
@@ -27,6 +26,7 @@ from skfair.metrics._resampling import (
     ROUNDING,
     Drawn,
     Metric,
+    Together,
     Valued,
     check_seed,
     compares_pairs_of,
@@ -37,8 +37,6 @@ from skfair.metrics._resampling import (
 )
 from skfair.metrics._spec import check_metric, pick, specification_of, unwrapped
 
-#: Numbers in one block of permuted hits, which bounds memory.
-_BLOCK = 2**20
 #: Gaps of which each is standardised by itself, and groups of which all pairs are
 #: compared.
 _MAX_GAPS, _MAX_GROUPS = 1000, 45
@@ -46,8 +44,6 @@ _MAX_GAPS, _MAX_GROUPS = 1000, 45
 _NO_DEVIATION = 1e-9
 #: Column of a table by which it is sorted.
 _ORDER = "standardised"
-#: Up to this many rows for each group, permuting single rows is faster.
-_FEW_ROWS = 20
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -302,7 +298,9 @@ def permutation_tests(
     Of a metric that is undefined no permutations are evaluated. `units` are the sizes
     of numbers by which values round, `options` those of `evaluate_each`.
     """
-    results = [_summarise(math.nan, np.full(n_permutations, np.nan))] * len(metrics)
+    results = [summarise_values(math.nan, np.full(n_permutations, np.nan))] * len(
+        metrics
+    )
     defined = [i for i, value in enumerate(observed) if not math.isnan(value)]
     if not defined:
         return results
@@ -318,7 +316,7 @@ def permutation_tests(
         if isinstance(reader, Compared):
             results[i] = reader.summarise(observed[i], rows, drawn)
         else:
-            results[i] = _summarise(observed[i], drawn, units[i])
+            results[i] = summarise_values(observed[i], drawn, units[i])
     return results
 
 
@@ -331,7 +329,7 @@ class Compared:
         self.pairs = partial(find, **pick(find, options))
         options = {**getattr(find, "keywords", {}), **options}
         self.pairwise = options.get("multigroup", "pairwise") == "pairwise"
-        self.leaves_groups_out, self.unit = specification.leaves_groups_out, unit
+        self.together, self.unit = Together(metric), unit
         sizes = [part.values.size for part in self._gaps(rows)]
         many = any(self._too_many(statistic) for statistic in rows.statistics)
         #: Whether gaps are standardised by the sizes of the groups, not each by itself.
@@ -352,11 +350,23 @@ class Compared:
         return found
 
     def read(self, rows: Drawn) -> Floats:
-        """Return the metric, and then what is standardised."""
+        """Return the metric of each draw, and then what is standardised."""
+        parts = None if self.by_size else self.together(rows)
+        if parts is None:
+            draws = rows.draws or (rows,)
+            return np.vstack([self._read_one(draw) for draw in draws])
+        largest = [self.together.largest(gaps, axis=1) for gaps in parts]
+        for value, gaps in zip(largest, parts, strict=True):
+            gaps[np.isnan(value)] = np.nan
+        return np.column_stack([np.fmax.reduce(largest), *parts])
+
+    def _read_one(self, rows: Drawn) -> Floats:
+        """Return the metric of one draw, and then what is standardised."""
         largest, numbers = [], []
-        reduce = np.fmax.reduce if self.leaves_groups_out else np.maximum.reduce
         for gaps in self._gaps(rows):
-            value = reduce(gaps.values.ravel()) if gaps.metric is None else gaps.metric
+            value = gaps.metric
+            if value is None:
+                value = self.together.largest(gaps.values.ravel())
             found = self._to_standardise(gaps)
             largest.append(value)
             numbers.append(np.full(len(found), np.nan) if np.isnan(value) else found)
@@ -367,10 +377,6 @@ class Compared:
         if self.by_size:
             return np.asarray(np.fmax.reduce(gaps.scaled, axis=1))
         return gaps.values.ravel()
-
-    def join(self, numbers: list[Floats]) -> Floats:
-        """Numbers of several permutations."""
-        return np.array(numbers)
 
     def summarise(
         self, observed: float, rows: Drawn, drawn: Floats
@@ -421,7 +427,7 @@ class Compared:
 
 def _names_of_pairs(rows: Drawn, part: int, gaps: PairGaps) -> dict[str, pd.Series]:
     """Labels of both groups of each pair, and names of their stratum and class."""
-    labels = rows.parts[part].rows.labels
+    labels = rows.parts[part][0].labels
     names: dict[str, Any] = {"stratum": part} if len(rows.parts) > 1 else {}
     if rows.cells:
         names = rows.cells[part]
@@ -576,55 +582,7 @@ def _warn_if_constant(observed: float, null: Floats, rounding: float) -> None:
         )
 
 
-def permute_hits(
-    statistic: Callable[[NDArray[np.int64]], Floats],
-    sizes: Integers,
-    hits: Integers,
-    *,
-    n_permutations: int,
-    random_state: int | np.random.RandomState | None,
-    n_jobs: int | None,
-    verbose: int,
-) -> PermutationTestResult:
-    """Permutation test of a statistic of the number of 1s (hits) in each group.
-
-    `statistic` takes hits of shape (n_audits, n_groups) and returns n_audits values.
-    """
-    n_permutations = check_integer("n_permutations", n_permutations, 1)
-    generator = check_seed(random_state)
-    observed = float(statistic(hits[np.newaxis])[0])
-    null = np.full(n_permutations, np.nan)
-    if not math.isnan(observed):
-        n_in_block = max(1, _BLOCK // len(sizes))
-        n_hits, starts = int(hits.sum()), range(0, n_permutations, n_in_block)
-
-        def block(start: int, generator: np.random.Generator) -> Floats:
-            size = min(n_in_block, n_permutations - start)
-            return statistic(shuffled_hits(sizes, n_hits, size, generator))
-
-        generators = generator.spawn(len(starts))
-        null = np.concatenate(
-            Parallel(n_jobs=n_jobs, verbose=verbose)(
-                delayed(block)(*task) for task in zip(starts, generators, strict=True)
-            )
-        )
-    return _summarise(observed, null)
-
-
-def shuffled_hits(
-    sizes: Integers, n_hits: int, n_permutations: int, generator: np.random.Generator
-) -> NDArray[np.int64]:
-    """Hits of each group when outcomes are permuted over all rows.
-
-    They are drawn from their multivariate hypergeometric distribution, not row by row.
-    """
-    few = sizes.sum() <= _FEW_ROWS * len(sizes)
-    return generator.multivariate_hypergeometric(
-        sizes, n_hits, size=n_permutations, method="count" if few else "marginals"
-    )
-
-
-def _summarise(
+def summarise_values(
     observed: float, null: Floats, unit: float = 1.0
 ) -> PermutationTestResult:
     """Summarise the values of a metric that is no comparison of pairs."""

@@ -17,7 +17,7 @@ from types import FunctionType
 from typing import Any, TypeAlias
 
 from skfair._rows import Countable, Rows
-from skfair._utils._arrays import Integers
+from skfair._utils._arrays import Floats, Integers
 from skfair._utils._text import shown
 from skfair.groups import encode_groups
 from skfair.metrics._pairs import Located, Measure, PairGaps
@@ -53,6 +53,8 @@ class Specification:
     #: Finds, of such a statistic and options, the `PairGaps` of which the metric is the
     #: largest.
     pairs: Callable[..., PairGaps] | None = None
+    #: Evaluates the draws of a small table, as `skfair.metrics._draws` says.
+    of_draws: Callable[..., Floats | None] | None = None
     #: Finds the value of such a statistic, with the groups and the place that have it.
     locate: Callable[..., Located] | None = None
     #: Combines the results of strata, where they are not one number each.
@@ -70,10 +72,10 @@ class Specification:
     check_bins: Callable[..., None] | None = None
     #: Bounds the metric of a `GroupedCalibration`, of scores and labels by bins.
     bounds_by_label: Callable[..., tuple[float, float]] | None = None
-    #: Collects the statistic of rows, and what its noise depends on; with options.
-    observe: Callable[..., Any] | None = None
-    #: Collects less, which serves one evaluation with the same options.
-    observe_once: Callable[..., Any] | None = None
+    #: Reads the statistic of true labels, scores, groups and weights; with options.
+    read: Callable[..., Any] | None = None
+    #: Reads less, which serves one evaluation with the same options.
+    read_once: Callable[..., Any] | None = None
     #: Bounds the noise of each comparison that the metric is the largest of.
     compare: Callable[..., Any] | None = None
 

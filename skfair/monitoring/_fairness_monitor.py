@@ -15,16 +15,14 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from scipy.special import chdtri
 
+from skfair._rows import Rows
 from skfair._utils._hints import NamesParameters
 from skfair._utils._text import counted
-from skfair._utils._validation import as_array, check_choice, check_real
+from skfair._utils._validation import check_choice, check_real
 from skfair._utils._warnings import warns_if_reordered
 from skfair.groups import (
     comparable_groups,
     plain_label,
-    resolve_groups,
-    resolve_strata,
-    rows_by_code,
     warn_of_look_alikes,
 )
 from skfair.metrics._confidence_interval import (
@@ -40,20 +38,18 @@ from skfair.metrics._confidence_interval import (
     observe,
     upper_bound,
 )
+from skfair.metrics._evaluate import Multistratum, warn_of_strata
 from skfair.metrics._inputs import collected_reasons
 from skfair.metrics._madd import bins_of, madd, number_of_bins
 from skfair.metrics._noise import UNDEFINED, Comparisons, Method
 from skfair.metrics._spec import specification_of, unwrapped
-from skfair.metrics._strata import Multistratum, warn_of_strata
 from skfair.statistics import GroupedScores
 from skfair.statistics._grouped_scores import sort_scores
 from skfair.statistics._statistic import (
-    MAX_WHOLE,
     GroupedStatistic,
     check_sealed,
     label_to_json,
     labels_from_json,
-    list_from_json,
     sealed,
 )
 
@@ -376,14 +372,7 @@ class FairnessMonitor(NamesParameters):
         ValueError
             If there was no look yet.
         """
-        last = self._last()
-        return ConfidenceInterval(
-            last["value"],
-            last["lower"],
-            last["upper"],
-            self.confidence_level,
-            "anytime",
-        )
+        return self._anytime(*(self._last()[name] for name in _COLUMNS[1:4]))
 
     @property
     def pvalue_(self) -> float:
@@ -413,8 +402,7 @@ class FairnessMonitor(NamesParameters):
         """
         if self._change is None:
             return None
-        value, lower, upper = self._change
-        return ConfidenceInterval(value, lower, upper, self.confidence_level, "anytime")
+        return self._anytime(*self._change)
 
     @property
     def value_recent_(self) -> float:
@@ -428,7 +416,10 @@ class FairnessMonitor(NamesParameters):
         These are the rows since the change, if there was one, else those of about the
         last quarter of all looks. The intervals of all looks hold at once.
         """
-        value, lower, upper = (self._last()[name] for name in _RECENT_COLUMNS[:3])
+        return self._anytime(*(self._last()[name] for name in _RECENT_COLUMNS[:3]))
+
+    def _anytime(self, value: float, lower: float, upper: float) -> ConfidenceInterval:
+        """Interval that holds at all looks at once."""
         return ConfidenceInterval(value, lower, upper, self.confidence_level, "anytime")
 
     def to_dict(self) -> dict[str, Any]:
@@ -486,26 +477,22 @@ class FairnessMonitor(NamesParameters):
         """
         check_sealed(data, cls.__name__, _ENTRIES)
         metric, kind = metric_from_dict(data["metric"])
+        at_most, confidence_level = data["at_most"], data["confidence_level"]
         try:
-            monitor = cls(
-                metric,
-                at_most=data["at_most"],
-                confidence_level=data["confidence_level"],
-            )
-        except TypeError as error:
-            raise ValueError(f"metric has options of another type: {error}.") from error
-        names = [*_COLUMNS, "stratum", *_RECENT_COLUMNS, "epoch", "compared"]
-        looks = list_from_json("looks", data["looks"])
-        monitor.statistic_ = _statistic_from_json(data["statistic"], kind)
-        monitor._looks = [_look_from_json(look, names) for look in looks]
-        monitor._blocks = _blocks_from_json(data["blocks"], kind)
-        monitor._change = _change_from_json(data["change"])
-        n_looks = sum(n for n, _ in monitor._blocks)
-        if n_looks < len(looks) or (monitor.statistic_ is None) != (not looks):
+            monitor = cls(metric, at_most=at_most, confidence_level=confidence_level)
+            monitor.statistic_ = _statistic_from_json(data["statistic"], kind)
+            monitor._looks = [_look_from_json(look) for look in data["looks"]]
+            monitor._blocks = [
+                (n_looks, _statistic_from_json(part, kind))
+                for n_looks, part in data["blocks"]
+            ]
+            change = data["change"]
+            monitor._change = None if change is None else tuple(change)
+        except (TypeError, KeyError) as error:
             raise ValueError(
-                f"blocks must have the {len(looks)} looks, and statistic their rows, "
-                f"got {n_looks} looks."
-            )
+                f"data must be a state that {cls.__name__}.to_dict has returned, but "
+                f"has an entry of another type: {error}."
+            ) from error
         return monitor
 
     def _observe(
@@ -535,16 +522,23 @@ class FairnessMonitor(NamesParameters):
             return dict(zip(strata, statistics, strict=True))
         whole = observe(self.metric, *rows)  # messages have the positions of all rows
         if control_features is None:
-            return whole.statistic
-        parts = _by_stratum(*rows, control_features)
-        by_stratum = {
-            label: observe(self.metric, *part).statistic
-            for label, part in parts.items()
-        }
-        if self._weighted:
-            _check_all_count(
-                by_stratum, {label: len(p[1]) for label, p in parts.items()}
-            )
+            return whole[0]
+        table = Rows.from_arrays(*rows, control_features=control_features)
+        by_stratum = {}
+        for label, own in table.by_stratum():
+            if not len(own):
+                continue
+            part = table[own]
+            rows = part.y_true, part.y_pred, part.groups
+            statistic, *_ = observe(self.metric, *rows)
+            n_counted = statistic.counts.sum()
+            if self._weighted and n_counted != len(part):
+                raise ValueError(
+                    "metric must have multistratum='max' where only some rows count, "
+                    f"as in rates of one true label: {n_counted} of {len(part)} rows "
+                    f"of the stratum {label!r} do, and its weight is that of all."
+                )
+            by_stratum[label] = statistic
         return by_stratum
 
     def _unweighted(self, y_true: Any, y_score: Any, sensitive_features: Any) -> Any:
@@ -554,8 +548,8 @@ class FairnessMonitor(NamesParameters):
                 "y_score must map each stratum to a statistic, got a "
                 f"{type(y_score).__name__}."
             )
-        observed = observe(self._of_statistics, y_true, y_score, sensitive_features)
-        statistic = observed.statistic
+        rows = y_true, y_score, sensitive_features
+        statistic, *_ = observe(self._of_statistics, *rows)
         if not np.array_equal(statistic.totals, statistic.counts):
             raise ValueError(
                 "y_score must be a statistic of rows without sample weights, for which "
@@ -747,36 +741,6 @@ def _parts(statistic: Any) -> Mapping[Hashable, Any]:
     return statistic if isinstance(statistic, dict) else {None: statistic}
 
 
-def _by_stratum(
-    y_true: Any, y_score: Any, sensitive_features: Any, control_features: Any
-) -> dict[Hashable, tuple[Any, ...]]:
-    """Rows of each stratum; those without a stratum or a group are in none."""
-    scores = as_array(y_score, "y_score")
-    true = None if y_true is None else as_array(y_true, "y_true")
-    groups = resolve_groups(sensitive_features, n_samples=len(scores))
-    strata = resolve_strata(control_features, n_samples=len(scores))
-    codes = np.where(groups.codes < 0, -1, strata.codes)
-    parts = {}
-    for label, own in zip(strata.labels, rows_by_code(codes), strict=False):
-        if len(own):
-            own_true = None if true is None else true[own]
-            parts[label] = own_true, scores[own], groups[own]
-    return parts
-
-
-def _check_all_count(
-    statistics: Mapping[Hashable, Any], sizes: Mapping[Hashable, int]
-) -> None:
-    """Raise where a part lacks rows of its stratum, which weigh in the metric."""
-    for label, part in statistics.items():
-        if part.counts.sum() != sizes[label]:
-            raise ValueError(
-                "metric must have multistratum='max' where only some rows count, as in "
-                f"rates of one true label: {part.counts.sum()} of {sizes[label]} rows "
-                f"of the stratum {label!r} do, and its weight is that of all."
-            )
-
-
 def _n_groups(statistic: Any) -> int:
     """Count the groups with enough rows."""
     return int(np.count_nonzero(statistic.counts >= max(statistic.min_group_size, 1)))
@@ -801,49 +765,11 @@ def _statistic_from_json(data: Any, kind: Any) -> Any:
     """Return what `_statistic_to_json` was given, of this class of statistics."""
     if data is None:
         return None
-    if not isinstance(data, Mapping) or "strata" not in data:
+    if "strata" not in data:
         return kind.from_dict(data)
-    if len(data) > 1:
-        raise ValueError(f"strata must be the only entry, got {brief([*data])}.")
-    pairs = list_from_json("strata", data["strata"])
-    for pair in pairs:
-        if not isinstance(pair, list) or len(pair) != 2:
-            raise ValueError(
-                "strata must be a list of pairs of a label and a statistic, got "
-                f"{brief(pair)}."
-            )
-    labels = labels_from_json("strata", [label for label, _ in pairs])
-    return {
-        label: kind.from_dict(one)
-        for label, (_, one) in zip(labels, pairs, strict=True)
-    }
-
-
-def _blocks_from_json(data: Any, kind: Any) -> list[tuple[int, Any]]:
-    """Return numbers of looks and their statistics, of this class of statistics."""
-    blocks = list_from_json("blocks", data)
-    for block in blocks:
-        if not isinstance(block, list) or len(block) != 2 or not _is_whole(block[0]):
-            raise ValueError(
-                "blocks must be a list of pairs of a number of looks and a statistic, "
-                f"got one that is not: {brief(block)[:80]}."
-            )
-        if block[1] is None:
-            raise ValueError("blocks must have a statistic each, got None.")
-    return [(n_looks, _statistic_from_json(one, kind)) for n_looks, one in blocks]
-
-
-def _change_from_json(data: Any) -> tuple[int, int, int] | None:
-    """Return the estimate of the time of change and the ends of its interval."""
-    if data is None:
-        return None
-    if not isinstance(data, list) or len(data) != 3 or not all(map(_is_whole, data)):
-        raise ValueError(
-            "change must be null or three whole numbers, an estimate and the ends of "
-            f"its interval, got {brief(data)}."
-        )
-    estimate, first, last = data
-    return estimate, first, last
+    names, parts = zip(*data["strata"], strict=True)
+    labels = labels_from_json("strata", [*names])
+    return dict(zip(labels, map(kind.from_dict, parts), strict=True))
 
 
 def _look_to_json(look: Mapping[str, Any]) -> dict[str, Any]:
@@ -856,38 +782,11 @@ def _look_to_json(look: Mapping[str, Any]) -> dict[str, Any]:
     return plain | {"stratum": stratum, "compared": [*look["compared"]]}
 
 
-def _look_from_json(data: Any, names: Sequence[str]) -> dict[str, Any]:
-    """Return what `_look_to_json` was given, which has entries of these names."""
-    if not isinstance(data, Mapping) or set(data) != set(names):
-        raise ValueError(
-            f"a look must be a dictionary of {', '.join(map(repr, names))}, got "
-            f"{brief([*data]) if isinstance(data, Mapping) else type(data).__name__}."
-        )
-    return {name: _entry_from_json(name, data[name]) for name in names}
-
-
-def _entry_from_json(name: str, value: Any) -> Any:
-    """Return an entry of a look; those not named here are numbers or null."""
-    if name == "stratum":
-        return labels_from_json(name, [value])[0]
-    if name in ("alarm", "change_alarm"):
-        valid = isinstance(value, bool)
-    elif name in ("n_rows", "epoch"):
-        valid = _is_whole(value)
-    elif name == "compared":
-        valid = isinstance(value, list) and all(map(_is_whole, value))
-        value = tuple(value) if valid else value
-    else:
-        value = math.nan if value is None else value
-        valid = isinstance(value, float) or _is_whole(value)
-    if not valid:
-        raise ValueError(f"{name} of a look is of another type: {brief(value)}.")
-    return value
-
-
-def _is_whole(value: Any) -> bool:
-    """Whether a value is a whole number of at least 0, of 64 bits."""
-    return type(value) is int and 0 <= value < MAX_WHOLE
+def _look_from_json(look: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what `_look_to_json` was given."""
+    plain = {name: math.nan if value is None else value for name, value in look.items()}
+    (stratum,) = labels_from_json("stratum", [look["stratum"]])
+    return plain | {"stratum": stratum, "compared": tuple(look["compared"])}
 
 
 def added(total: Any, batch: Any) -> Any:

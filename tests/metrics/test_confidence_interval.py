@@ -26,10 +26,7 @@ from skfair.metrics import (
     mcdp,
 )
 from skfair.metrics._confidence_interval import compare, lower_bound, upper_bound
-from skfair.metrics._noise import (
-    Observed,
-    flat_tail,
-)
+from skfair.metrics._noise import flat_tail
 from skfair.metrics._spec import specification_of
 from skfair.statistics import GroupedOutcomes, GroupedScores
 
@@ -75,6 +72,38 @@ def test_the_value_lies_in_its_interval(name, n_groups):
     assert narrow.value == wide.value == pytest.approx(value, abs=1e-15)
     assert 0 <= wide.lower <= narrow.lower <= value <= narrow.upper <= wide.upper
     assert wide.upper <= (2 if name.startswith("madd") else 1)
+
+
+@pytest.mark.parametrize("name", sorted(set(METRICS) - {"max_gap", "cvar"}))
+@pytest.mark.parametrize("strata", [None, np.arange(600) % 2])
+def test_an_interval_names_the_pair_of_groups_and_the_place(name, strata):
+    y_true, scores, groups = draw(4)
+    y_score, metric = response(name, scores), METRICS[name]
+    rows = {"sensitive_features": groups, "control_features": strata}
+    result = confidence_interval(metric, y_true, y_score, **rows)
+    pair = np.isin(groups, result.pair)
+    of_pair = {key: None if x is None else x[pair] for key, x in rows.items()}
+    value = metric(y_true[pair], y_score[pair], **of_pair)
+    assert value == pytest.approx(result.value, abs=1e-12)
+    if name == "odds":
+        assert result.place in product([0, 1], [0, 1])
+    elif name == "mcdp_epsilon":
+        assert np.ptp(result.place) == pytest.approx(0.1)
+    elif name == "mcdp" and strata is None:
+        first, second = (scores[groups == label] for label in result.pair)
+        shares = (first <= result.place).mean(), (second <= result.place).mean()
+        assert abs(np.subtract(*shares)) == pytest.approx(result.value)
+    elif name != "mcdp":
+        assert result.place is None
+
+
+def test_an_interval_of_no_largest_comparison_names_no_pair():
+    _, scores, groups = draw()
+    rows = {"sensitive_features": groups, "control_features": np.arange(600) % 2}
+    for metric in (max_gap, partial(mcdp, multistratum="weighted")):
+        y_score = (scores > 0.3) if metric is max_gap else scores
+        result = confidence_interval(metric, None, y_score, **rows)
+        assert (result.pair, result.place) == (None, None)
 
 
 @pytest.mark.parametrize("name", FINITE)
@@ -160,10 +189,10 @@ def test_upper_ends_of_two_rates_are_too_low_in_five_percent(metric, sizes):
     """Exact probabilities: with scores 0 and 1 all metrics are multiples of one."""
     observed, rates = {}, np.linspace(0, 1, 11)
     sizes = np.array(sizes, dtype=float)
-    everything = Observed(of_hits(metric, sizes, sizes * [0, 1]), sizes)
+    everything = of_hits(metric, sizes, sizes * [0, 1]), sizes, None
     largest = compare(metric, everything, "band").value
     for hits in product(*(range(int(size) + 1) for size in sizes)):
-        found = compare(metric, Observed(of_hits(metric, sizes, hits), sizes), "band")
+        found = compare(metric, (of_hits(metric, sizes, hits), sizes, None), "band")
         observed[hits] = upper_bound(found, 0.05) / largest
     least = np.array(list(observed.values())).reshape(*(sizes.astype(int) + 1))
     chances = [
@@ -205,7 +234,7 @@ def test_lower_ends_of_equal_rates_are_above_zero_at_the_level(metric, sizes):
         likely = np.flatnonzero(stats.binom.pmf(hits, sizes[0], rate) > 1e-5)
         for k, other in product(likely, np.arange(1, 10, 2) / 10):
             of_both = np.array([hits[k], everyone.ppf(other)])
-            observed = Observed(of_hits(metric, sizes, of_both), sizes)
+            observed = of_hits(metric, sizes, of_both), sizes, None
             found = compare(metric, observed, "band")
             for tail in chances:
                 chance = stats.binom.pmf(hits[k], sizes[0], rate) / 5
@@ -449,7 +478,7 @@ def test_intervals_know_every_option_of_their_metrics():
     for metric, known in _known_metrics._bounded().items():
         options = _spec.keywords_of(metric) - not_options - {"sample_weight"}
         used = {"scale", "multigroup"}  # by compare, for all metrics
-        for function in (known.observe, known.compare, known.measure):
+        for function in (known.read, known.compare, known.measure):
             used |= set() if function is None else _spec.keywords_of(function)
         assert options <= used
 

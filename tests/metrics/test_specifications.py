@@ -137,7 +137,7 @@ def test_a_new_metric_has_all_that_its_measure_gives(monkeypatch):
         sample_weight=None,
     ):
         rows = y_true, y_score, sensitive_features, sample_weight
-        statistic = grouped_scores(*rows, scale)
+        statistic = grouped_scores(*rows, scale=scale)
         options = {"multigroup": multigroup, "measure": root_mean_square}
         return value_or_nan("rms_gap", statistic, largest_gap, **options)
 

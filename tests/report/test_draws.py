@@ -12,7 +12,7 @@ from skfair.metrics import (
     calibration_gap,
     dcp,
 )
-from skfair.report import _inputs, _numbers, _sample
+from skfair.report import _inputs, _metrics, _numbers
 from skfair.report._inputs import MANY_ROWS, make_audit
 from skfair.report._metrics import MEASURES, locate_all, make_samples
 from skfair.report._options import Options
@@ -113,7 +113,7 @@ def test_joined_scores_say_almost_the_same(people, monkeypatch):
     y_true, y_score, group = people
     (sample,) = make(y_true, y_score, group=group, many_rows=1)
     alone, values = sample.drawn_from("scores"), values_of(sample)
-    monkeypatch.setattr(_sample, "_MAX_SCORES", 100)
+    monkeypatch.setattr(_metrics, "_MAX_SCORES", 100)
     joined = sample.drawn_from("scores")
     alone, joined = alone.rows, joined.rows
     assert len(alone) == 3 * 400
@@ -165,12 +165,12 @@ def test_progress(make_report, people, many, capsys, monkeypatch):
     assert capsys.readouterr().err == ""
     make_report(y_true, y_score, verbose=1, **options, make=many)
     said = capsys.readouterr().err
-    assert "1 of 59 draws" in said
+    assert "32 of 59 draws" in said
     assert "left" not in said  # of the first seconds nobody can tell
     monkeypatch.setattr(_numbers, "_KNOWN_AFTER", 0.0)
     make_report(y_true, y_score, verbose=1, **options, make=many)
     said = capsys.readouterr().err
-    assert re.search(r"1 of 59 draws, about \d+ s left", said)
+    assert re.search(r"32 of 59 draws, about \d+ s left", said)
     assert said.rstrip(" \n").endswith("FairnessReport: 59 of 59 draws")
     assert said.endswith("\n")
 

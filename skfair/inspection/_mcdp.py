@@ -1,7 +1,8 @@
-"""The groups' score distributions, and the largest gap between them."""
+"""MCDP: the groups' score distributions, and the gap for every window length."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self, get_args
@@ -23,11 +24,9 @@ from skfair.inspection import _drawing
 from skfair.inspection._display import (
     PredictionsDisplay,
     check_level,
-    comparable_scores,
-    stratum_of_largest,
+    scores_to_draw,
 )
-from skfair.metrics import mcdp
-from skfair.metrics._inputs import effective_sizes
+from skfair.metrics import mcdp, mcdp_curve
 from skfair.metrics._mcdp import locate_mcdp
 from skfair.metrics._noise import supremum_quantile
 from skfair.metrics._pairs import Located
@@ -41,7 +40,61 @@ if TYPE_CHECKING:
     from skfair.metrics import ProxyBoundsResult
 
 
-class CDFGapDisplay(PredictionsDisplay):
+class MCDPDisplay(PredictionsDisplay):
+    """Base of the displays of MCDP, with confidence bands."""
+
+    labels: Sequence[Hashable]
+    counts: NDArray[Any]
+    effective_sizes: NDArray[Any] | None = None
+    sensitive_names: Sequence[str] = ()
+    scale: AnyScale = "probability"
+    name: str | None = None
+
+    def plot(
+        self,
+        ax: Axes | None = None,
+        *,
+        confidence_level: float | None = None,
+        name: str | None = None,
+    ) -> Self:
+        """Draw the display.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw. None makes a new figure.
+        confidence_level : float in (0, 1), default=None
+            Level of confidence bands, none by default.
+        name : str, default=None
+            Name of the model. None stands for the display's own.
+
+        Returns
+        -------
+        Display
+            This display.
+
+        Raises
+        ------
+        ImportError
+            Without matplotlib.
+        ValueError
+            If `confidence_level` is out of range or effective group sizes are unknown.
+        """
+        sizes = self.counts if self.effective_sizes is None else self.effective_sizes
+        #: Half-widths of the bands, and their text in the legend.
+        self._band: tuple[Floats, str] | None = None
+        if confidence_level is not None:
+            level = check_level(sizes, confidence_level)
+            text = f"{confidence_level:.4g} confidence band"
+            self._band = self._half_widths(sizes, level), text
+        return super().plot(ax, name=name)
+
+    def _half_widths(self, sizes: Floats, level: float) -> Floats:
+        """Half-widths of the bands of groups of these effective sizes."""
+        raise NotImplementedError
+
+
+class CDFGapDisplay(MCDPDisplay):
     """Cumulative distributions of the groups' scores, with their largest gap, MCDP.
 
     With more than two groups each gap is marked at the pair where it is largest. With
@@ -97,6 +150,13 @@ class CDFGapDisplay(PredictionsDisplay):
     skfair.metrics.mcdp : The value of a mark.
     MCDPCurveDisplay : MCDP for every epsilon.
 
+    Notes
+    -----
+    The half-width of a confidence band is
+    ``sqrt(log(2 / (1 - confidence_level)) / (2 n))`` (Dvoretzky, Kiefer, Wolfowitz;
+    Massart): it covers the whole CDF of one group, at any size. Under sample weights n
+    is Kish's effective size, and the level is approximate.
+
     Examples
     --------
     >>> from skfair.datasets import make_biased_scores
@@ -111,57 +171,19 @@ class CDFGapDisplay(PredictionsDisplay):
 
     scores: Sequence[Floats]
     shares: Sequence[Floats]
-    labels: Sequence[Hashable]
-    counts: NDArray[Any]
     marks: Mapping[float, Located]
-    effective_sizes: NDArray[Any] | None = None
-    sensitive_names: Sequence[str] = ()
-    scale: AnyScale = "probability"
     bounds: Sequence[tuple[Floats, Floats]] | None = None
     odds_ratio: float | None = None
-    name: str | None = None
 
-    def plot(
-        self,
-        ax: Axes | None = None,
-        *,
-        confidence_level: float | None = None,
-        name: str | None = None,
-    ) -> Self:
-        """Draw the display.
+    def _half_widths(self, sizes: Floats, level: float) -> Floats:
+        """Half-widths of the bands of Dvoretzky, Kiefer and Wolfowitz."""
+        return np.asarray(supremum_quantile(1 - level) / np.sqrt(sizes))
 
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            Where to draw. None makes a new figure.
-        confidence_level : float in (0, 1), default=None
-            Level of a confidence band around each coloured CDF, none by default.
-        name : str, default=None
-            Title of the axes. None stands for the display's own.
-
-        Returns
-        -------
-        CDFGapDisplay
-
-        Raises
-        ------
-        ImportError
-            Without matplotlib.
-        ValueError
-            If `confidence_level` is out of range or effective group sizes are unknown.
-
-        Notes
-        -----
-        The half-width of a band is ``sqrt(log(2 / (1 - confidence_level)) / (2 n))``
-        (Dvoretzky, Kiefer, Wolfowitz; Massart): it covers the whole CDF of one group,
-        at any size. Under sample weights n is Kish's effective size, and the level is
-        approximate.
-        """
-        sizes, widths = self.counts, None
-        if confidence_level is not None:
-            sizes = sizes if self.effective_sizes is None else self.effective_sizes
-            widths = _band_widths(sizes, confidence_level)
-        self._begin(ax)
+    def _draw(self) -> Axes:
+        """Draw the display on its axes."""
+        sizes = self.counts
+        if self._band is not None and self.effective_sizes is not None:
+            sizes = self.effective_sizes
         coloured = self._coloured_groups()
         self.lines_ = _drawing.draw_group_lines(
             self.ax_,
@@ -178,8 +200,9 @@ class CDFGapDisplay(PredictionsDisplay):
         if self.bounds is not None:
             text = f"Possible with odds ratios up to {self.odds_ratio:.4g}"
             self.bands_ = self._draw_bands(coloured, self.bounds, text)
-        elif widths is not None:
-            text = f"{confidence_level:.4g} confidence band, each group alone"
+        elif self._band is not None:
+            widths, text = self._band
+            text = f"{text}, each group alone"
             bounds = [
                 (np.maximum(shares - width, 0), np.minimum(shares + width, 1))
                 for shares, width in zip(self.shares, widths, strict=True)
@@ -195,14 +218,13 @@ class CDFGapDisplay(PredictionsDisplay):
             xlim=self._ends(),
             ylim=(0, 1.01),
         )
-        self._write_title(self.ax_, name)
-        _drawing.legend_in_corner(
-            self.ax_,
-            _drawing.names_text(self.sensitive_names),
-            ["lower right", "upper left"],
-            may_grow=ax is None,
-        )
-        return self
+        return self.ax_
+
+    def _draw_legend(self, *, may_grow: bool) -> None:
+        """Draw the legend in a corner without curves."""
+        heading = _drawing.names_text(self.sensitive_names)
+        corners = ["lower right", "upper left"]
+        _drawing.legend_in_corner(self.ax_, heading, corners, may_grow=may_grow)
 
     def _coloured_groups(self) -> list[int]:
         """List the groups drawn in colour: all, or of many groups the marked pairs.
@@ -243,16 +265,11 @@ class CDFGapDisplay(PredictionsDisplay):
     def _draw_gap_area(self, first: int, second: int) -> PolyCollection:
         """Shade the area between the CDFs of two groups."""
         grid = np.union1d(self.scores[first], self.scores[second])
-        return self.ax_.fill_between(
-            grid,
-            shares_at(self.scores[first], self.shares[first], grid),
-            shares_at(self.scores[second], self.shares[second], grid),
-            step="post",
-            color=_drawing.SHADE,
-            alpha=0.2,
-            linewidth=0,
-            zorder=1,
+        low, high = (
+            shares_at(self.scores[i], self.shares[i], grid) for i in (first, second)
         )
+        style = _drawing.band_style(None, 0.2)
+        return self.ax_.fill_between(grid, low, high, step="post", zorder=1, **style)
 
     def _draw_marks(self) -> tuple[list[Line2D], list[Any]]:
         """Draw each mark as a line as long as its value, and its window."""
@@ -260,10 +277,8 @@ class CDFGapDisplay(PredictionsDisplay):
         windows: list[Any] = []
         for epsilon, mark in self.marks.items():
             if epsilon > 0 and mark.value > 0:
-                window = self.ax_.axvspan(
-                    *mark.window, color=_drawing.SHADE, alpha=0.25, linewidth=0
-                )
-                windows.append(window)
+                style = _drawing.band_style(None, 0.25)
+                windows.append(self.ax_.axvspan(*mark.window, **style))
             plain, where = epsilon == 0, mark.score if mark.value > 0 else np.nan
             lines += self.ax_.plot(
                 [where, where],
@@ -369,26 +384,16 @@ class CDFGapDisplay(PredictionsDisplay):
                 "probabilities or of ranks."
             )
         of_ranks: Scale = "probability" if scale == "probability" else "rank"
-        rows = y_true, y_score, sensitive_features, sample_weight
-        metric = partial(mcdp, epsilon=epsilon, scale=of_ranks)
-        rows, name = stratum_of_largest(metric, rows, control_features, name)
         epsilons = sorted({0.0, check_real("epsilon", epsilon, 0, 0.5)})
-        statistic = comparable_scores(*rows, scale, AnyScale)
+        metric = partial(mcdp, epsilon=epsilon, scale=of_ranks)
+        rows = y_true, y_score, sensitive_features, sample_weight
+        statistic, fields = scores_to_draw(
+            metric, rows, control_features, scale, name, AnyScale
+        )
         cdfs = (step_cdf(statistic, group) for group in range(statistic.n_groups))
         scores, shares = zip(*cdfs, strict=True)
-        display = cls(
-            scores=scores,
-            shares=shares,
-            labels=statistic.labels,
-            counts=statistic.counts,
-            marks={
-                epsilon: locate_mcdp(statistic, epsilon=epsilon) for epsilon in epsilons
-            },
-            effective_sizes=effective_sizes(statistic, *rows[2:]),
-            sensitive_names=statistic.names,
-            scale=scale,
-            name=name,
-        )
+        marks = {each: locate_mcdp(statistic, epsilon=each) for each in epsilons}
+        display = cls(scores=scores, shares=shares, marks=marks, **fields)
         return display.plot(ax, confidence_level=confidence_level)
 
     @classmethod
@@ -451,10 +456,190 @@ class CDFGapDisplay(PredictionsDisplay):
         return display.plot(ax)
 
 
-def _band_widths(effective_sizes: Floats, confidence_level: Any) -> Floats:
-    """Half-widths of the confidence bands of Dvoretzky, Kiefer and Wolfowitz."""
-    level = check_level(effective_sizes, confidence_level)
-    return np.asarray(supremum_quantile(1 - level) / np.sqrt(effective_sizes))
+class MCDPCurveDisplay(MCDPDisplay):
+    """MCDP(epsilon) as a function of epsilon, half the length of the window of scores.
+
+    Curves of several models can share axes: pass `ax_` of the first to the others.
+
+    Parameters
+    ----------
+    epsilons : ndarray of shape (n_steps,)
+        Where the steps of the curve begin, increasing from 0.
+    values : ndarray of shape (n_steps,)
+        MCDP from each epsilon on, until the next.
+    labels : sequence of length n_groups
+        Group labels.
+    counts : ndarray of shape (n_groups,)
+        Number of rows of each group.
+    effective_sizes : ndarray of shape (n_groups,), default=None
+        Effective number of rows of each group, which sets the width of the confidence
+        band; nan if unknown. None stands for `counts`.
+    sensitive_names : sequence of str, default=()
+        Names of the sensitive columns, for the title of the legend.
+    scale : {"probability", "rank"}, default="probability"
+        What the scores are, for the labels of the axes.
+    name : str, default=None
+        Name of the model, for its entry in the legend.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+    figure_ : matplotlib Figure
+    line_ : matplotlib Line2D
+        The curve, extended to epsilon = 0.5.
+    mark_ : matplotlib Line2D
+        The point at MCDP(0).
+    band_ : matplotlib PolyCollection or None
+        The confidence band of the curve.
+
+    See Also
+    --------
+    skfair.metrics.mcdp_curve : The numbers behind the curve.
+    CDFGapDisplay : Where the gap lies.
+
+    Notes
+    -----
+    MCDP(epsilon) changes by no more than the CDFs do, so that one confidence band holds
+    at every epsilon. Its half-width is
+    ``s * sqrt(log(2 * n_pairs / (1 - confidence_level)) / 2)``, with the largest
+    ``s = sqrt(1 / n_1 + 1 / n_2)`` of a pair.
+
+    Examples
+    --------
+    >>> from skfair.datasets import make_biased_scores
+    >>> from skfair.inspection import MCDPCurveDisplay
+    >>> y_true, y_score, group = make_biased_scores(1000, random_state=0)
+    >>> display = MCDPCurveDisplay.from_predictions(
+    ...     y_true, y_score, sensitive_features=group
+    ... )
+    >>> display.mark_.get_label()
+    'MCDP(0) = 0.572'
+    """
+
+    epsilons: NDArray[Any]
+    values: NDArray[Any]
+
+    def _half_widths(self, sizes: Floats, level: float) -> Floats:
+        """Half the width of a band that holds for all pairs of groups at once."""
+        n_pairs = math.comb(len(sizes), 2)
+        quantile = supremum_quantile((1 - level) / n_pairs)
+        return np.asarray(quantile * np.sqrt((1 / np.sort(sizes)[:2]).sum()))
+
+    def _draw(self) -> None:
+        """Draw the curve on axes that other models may have, whose names it tells."""
+        named = self._title is not None
+        before = f"{_drawing.short_label(self._title)}: " if named else ""
+        epsilons = np.append(self.epsilons, 0.5)
+        values = np.append(self.values, self.values[-1])
+        # Each curve that was drawn before has two lines.
+        style = _drawing.group_style(len(self.ax_.get_lines()) // 2)
+        (self.line_,) = self.ax_.plot(epsilons, values, drawstyle="steps-post", **style)
+        (self.mark_,) = self.ax_.plot(
+            [0.0],
+            [values[0]],
+            marker="o",
+            clip_on=False,
+            label=f"{before}MCDP(0) = {values[0]:.3f}",
+            **style,
+        )
+        self.band_ = None
+        if self._band is not None:
+            half, text = self._band
+            ends = np.maximum(values - half, 0), np.minimum(values + half, 1)
+            look = {"color": style["color"], "alpha": 0.2, "linewidth": 0}
+            self.band_ = self.ax_.fill_between(
+                epsilons, *ends, step="post", **look, label=before + text
+            )
+        self.ax_.set(
+            xlabel=f"Epsilon (half window, {_drawing.UNITS[self.scale]})",
+            ylabel="MCDP(epsilon) (0 to 1)",
+            xlim=(0, 0.5),
+        )
+        # The upper end is left to matplotlib, so that the curve of another model fits.
+        self.ax_.set_ylim(bottom=0, auto=True)
+
+    def _draw_legend(self, *, may_grow: bool) -> None:
+        """Draw the legend with the sensitive columns, groups and number of pairs."""
+        names = _drawing.names_text(self.sensitive_names)
+        lines = (
+            names and f"{names}:",
+            _drawing.groups_text(self.labels, self.counts),
+            _drawing.pairs_text(len(self.labels)),
+        )
+        heading = "\n".join(line for line in lines if line)
+        _drawing.legend_in_corner(self.ax_, heading, ["upper right"], may_grow=may_grow)
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: ArrayLike | None,
+        y_score: ArrayLike | GroupedScores,
+        *,
+        sensitive_features: Any = None,
+        control_features: Any = None,
+        scale: Scale = "probability",
+        sample_weight: ArrayLike | None = None,
+        confidence_level: float | None = None,
+        ax: Axes | None = None,
+        name: str | None = None,
+    ) -> Self:
+        """Draw MCDP of given scores.
+
+        Parameters
+        ----------
+        y_true : array-like of shape (n_samples,) or None
+            Ignored. If given it must be binary and of the right length.
+        y_score : array-like of shape (n_samples,), or GroupedScores
+            Probabilities of the positive class, in [0, 1], or any finite numbers with
+            ``scale="rank"``; or a statistic in place of all rows.
+        sensitive_features : array-like of shape (n_samples,) or \
+(n_samples, n_columns)
+            Group of each row; several columns stand for their intersection.
+        control_features : array-like of shape (n_samples,) or \
+(n_samples, n_columns), default=None
+            Stratum of each row, such as its true label. The stratum with the largest
+            MCDP(0) is drawn, and named; bands are of it alone, and do not account
+            for the choice, as `skfair.metrics.confidence_interval` does.
+        scale : {"probability", "rank"}, default="probability"
+            ``"rank"`` draws the ranks of scores that are no probabilities, as in
+            `skfair.metrics.mcdp_curve`.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Non-negative sample weights.
+        confidence_level : float in (0, 1), default=None
+            Level of a confidence band of the whole curve, none by default.
+        ax : matplotlib Axes, default=None
+            Where to draw. None makes a new figure.
+        name : str, default=None
+            Name in the legend, none by default.
+
+        Returns
+        -------
+        MCDPCurveDisplay
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
+        ValueError
+            As in `skfair.metrics.mcdp_curve`, and where MCDP is undefined: fewer than
+            two groups, or a group that is absent or too small.
+
+        Examples
+        --------
+        >>> from skfair.inspection import MCDPCurveDisplay
+        >>> display = MCDPCurveDisplay.from_predictions(
+        ...     None, [0.1, 0.4, 0.6, 0.9], sensitive_features=["F", "F", "M", "M"]
+        ... )
+        >>> display.values.tolist()
+        [1.0, 0.5, 0.0]
+        """
+        _drawing.require_matplotlib(f"{cls.__name__}.from_predictions")
+        metric = partial(mcdp, scale=scale)
+        rows = y_true, y_score, sensitive_features, sample_weight
+        statistic, fields = scores_to_draw(metric, rows, control_features, scale, name)
+        epsilons, values = mcdp_curve(None, statistic)
+        display = cls(epsilons=epsilons, values=values, **fields)
+        return display.plot(ax, confidence_level=confidence_level)
 
 
 def _pair_of(mark: Located) -> tuple[int, int]:

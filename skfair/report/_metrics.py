@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any
@@ -40,6 +40,7 @@ from skfair.metrics._calibration_gap import (
     Steps,
     gap_of_steps,
 )
+from skfair.metrics._inputs import Multigroup
 from skfair.metrics._noise import Comparisons
 from skfair.metrics._pairs import Located
 from skfair.metrics._rates import (
@@ -48,7 +49,14 @@ from skfair.metrics._rates import (
 )
 from skfair.metrics._resampling import Drawn, largest_size
 from skfair.metrics._spec import pick, specification_of
-from skfair.report._inputs import Attribute, Audit, Model, mid_ranks, set_aside
+from skfair.report._inputs import (
+    Audit,
+    Model,
+    comparison_of,
+    large_groups,
+    mid_ranks,
+    sizes_of,
+)
 from skfair.statistics import GroupedConfusion, GroupedOutcomes, GroupedScores
 from skfair.statistics._grouped_scores import ranked_scores
 
@@ -74,7 +82,10 @@ class Sample:
 
     audit: Audit
     model: Model
-    attribute: Attribute
+    #: Name of the attribute, all of its groups, and those that are compared.
+    attribute: str
+    every: Groups
+    groups: Groups
     keys: tuple[str, ...]
     #: What metrics compare, by key, of those for which it was asked.
     comparisons: dict[str, Comparisons] = field(default_factory=dict, init=False)
@@ -82,9 +93,22 @@ class Sample:
     _statistics: dict[str, Any] = field(default_factory=dict, init=False)
 
     @property
-    def groups(self) -> Groups:
-        """Groups that are compared."""
-        return self.attribute.groups
+    def comparison(self) -> Multigroup:
+        """How groups are compared."""
+        return comparison_of(self.groups)
+
+    @property
+    def sizes(self) -> Integers:
+        """Number of rows of the groups that are compared."""
+        return sizes_of(self.groups, self.audit.rows.n)
+
+    @property
+    def aside(self) -> list[tuple[Hashable, int]]:
+        """Labels and numbers of rows of the groups that are too small."""
+        sizes = sizes_of(self.every, self.audit.rows.n).tolist()
+        compared = {*self.groups.labels}
+        of_groups = zip(self.every.labels, sizes, strict=True)
+        return [(label, size) for label, size in of_groups if label not in compared]
 
     @property
     def comparable(self) -> bool:
@@ -95,9 +119,9 @@ class Sample:
         """Sample of some entries, without the groups that are too small among them."""
         model = self.model.at(entries)
         audit = self.audit.at(entries, model)
-        groups = self.groups[entries]
-        attribute = set_aside(self.attribute.name, groups, audit.rows.n)
-        return replace(self, model=model, audit=audit, attribute=attribute)
+        every = self.groups[entries]
+        groups = large_groups(every, audit.rows.n)
+        return replace(self, model=model, audit=audit, every=every, groups=groups)
 
     @cached_property
     def rows(self) -> Rows:
@@ -386,7 +410,7 @@ class Measure:
     def options_of(self, sample: Sample) -> dict[str, Any]:
         """Return the options of the metric in a report."""
         settings = vars(sample.audit.options)
-        settings = {**settings, "multigroup": sample.attribute.comparison}
+        settings = {**settings, "multigroup": sample.comparison}
         return {name: settings[name] for name in self.options}
 
     def metric_of(self, sample: Sample) -> Callable[..., float]:
@@ -735,11 +759,11 @@ def amounts(low: float, high: float, key: str) -> str:
 
 
 def keys_of(
-    audit: Audit, model: Model, attribute: Attribute | None = None
+    audit: Audit, model: Model, groups: Groups | None = None
 ) -> tuple[str, ...]:
     """Metrics that can be computed for a model, of those asked for."""
     wanted, scale = audit.options.metrics, audit.options.scale
-    pooled = attribute is not None and attribute.comparison == "pooled"
+    pooled = groups is not None and comparison_of(groups) == "pooled"
     left_out = _OF_FEW_GROUPS if pooled and not wanted else ()
     scored, labelled = model.y_score is not None, audit.y_true is not None
     possible = {
@@ -761,11 +785,13 @@ def keys_of(
 def make_samples(audit: Audit) -> list[Sample]:
     """Combine each attribute with every model; raise if a metric is impossible."""
     _check_metrics(audit)
-    return [
-        Sample(audit, model, attribute, keys_of(audit, model, attribute))
-        for attribute in audit.attributes
-        for model in audit.models
-    ]
+    samples = []
+    for name, every in audit.every.items():
+        groups = large_groups(every, audit.rows.n)
+        for model in audit.models:
+            keys = keys_of(audit, model, groups)
+            samples.append(Sample(audit, model, name, every, groups, keys))
+    return samples
 
 
 def _check_metrics(audit: Audit) -> None:

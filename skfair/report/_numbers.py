@@ -49,7 +49,7 @@ from skfair.model_selection._model_comparison import (
     loss_moments,
     worst_loss,
 )
-from skfair.report._inputs import LEVEL, Audit, Model, set_aside
+from skfair.report._inputs import LEVEL, Audit, Model, large_groups
 from skfair.report._metrics import MEASURES, Sample, count_outcomes
 from skfair.statistics import GroupedOutcomes, GroupedScores
 
@@ -186,9 +186,7 @@ def gaps_beside_first(sample: Sample, first: Sample) -> dict[str, tuple[float, f
     intervals = {}
     for key in keys:
         of_model, of_first = (values[rows] for values in compared[key])
-        low, high = gap_interval(
-            of_model, of_first, *given, sample.attribute.comparison
-        )
+        low, high = gap_interval(of_model, of_first, *given, sample.comparison)
         ends = [
             bound(one[key], tail / 4)
             for one in (own, others)
@@ -511,10 +509,10 @@ def _tests_within(
 
 def _rows_in_strata(sample: Sample, parts: Sequence[Part], question: str) -> Drawn:
     """Rows that have a group and a stratum, whose groups are permuted within strata."""
-    strata, attribute = sample.audit.strata, sample.attribute
+    strata = sample.audit.strata
     assert strata is not None
-    codes = np.where(strata.codes < 0, -1, attribute.groups.codes)
-    groups = set_aside("", replace(attribute.groups, codes=codes), None).groups
+    codes = np.where(strata.codes < 0, -1, sample.groups.codes)
+    groups = large_groups(replace(sample.groups, codes=codes), None)
     rows = replace(sample.drawn_from(question).rows, groups=groups, strata=strata)
     return Drawn(rows, tuple(part.countable(question) for _, part in parts))
 

@@ -32,7 +32,7 @@ from skfair.metrics._inputs import ignore_undefined
 from skfair.metrics._pairs import Located
 from skfair.metrics._proxy_bounds import compare_known_rows
 from skfair.metrics._proxy_cells import ProxyRows
-from skfair.report._inputs import Attribute, Audit, Model, mid_ranks
+from skfair.report._inputs import Audit, Model, mid_ranks
 from skfair.report._metrics import (
     MEASURES,
     Measure,
@@ -100,8 +100,8 @@ def summarize(audits: Sequence[Audit], claimed: Summary | None = None) -> Summar
         "labels_alike": audit.y_true is not None and _are_alike(audit.y_true),
         "models": [model for one in audits for model in _models(one)],
         "attributes": [
-            _attribute(one, results[i * n_models :][:n_models])
-            for i, one in enumerate(audit.attributes)
+            _attribute(samples[i], results[i : i + n_models])
+            for i in range(0, len(samples), n_models)
         ],
         "proxy": by_proxy(audits),
         "settings": _settings(audits),
@@ -223,15 +223,15 @@ def decided_by(model: Model, scale: str) -> str:
     return f"{what} of at least {model.threshold:g}"
 
 
-def _attribute(attribute: Attribute, results: list[Summary]) -> Summary:
-    groups = attribute.groups
+def _attribute(sample: Sample, results: list[Summary]) -> Summary:
+    groups = sample.groups
     return {
-        "name": visible_text(attribute.name),
-        "comparison": attribute.comparison,
+        "name": visible_text(sample.attribute),
+        "comparison": sample.comparison,
         "min_group_size": groups.min_group_size,
-        "groups": _sizes(zip(groups.labels, attribute.sizes.tolist(), strict=True)),
-        "aside": _sizes(attribute.aside),
-        "n_missing": attribute.n_missing,
+        "groups": _sizes(zip(groups.labels, sample.sizes.tolist(), strict=True)),
+        "aside": _sizes(sample.aside),
+        "n_missing": sample.audit.count(sample.every.codes < 0),
         "results": results,
     }
 
@@ -279,7 +279,7 @@ def _summary_of_attribute(
 def _summary_of_metric(
     sample: Sample, measure: Measure, located: Located, drawn: Summary
 ) -> Summary:
-    sizes = sample.attribute.sizes
+    sizes = sample.sizes
     of_dcp = measure.key == "dcp" and sample.comparable
     of_odds = measure.key == "equalized_odds_difference"
     return {
@@ -318,7 +318,7 @@ def _few_of_labels(sample: Sample) -> list[Summary]:
     """List groups and true labels that are left out of error rates, and their rows."""
     if not sample.comparable:
         return []
-    labels, classes = sample.attribute.groups.labels, sample.audit.classes
+    labels, classes = sample.groups.labels, sample.audit.classes
     errors = sample.statistic("errors")
     counts = errors.label_counts
     few = (counts < errors.min_group_size) & counts.any(axis=0)
@@ -355,7 +355,7 @@ def _groups(sample: Sample) -> list[dict[str, Any]]:
         return groups
     for group, selection in zip(groups, _selections(sample), strict=True):
         group |= selection
-    if sample.attribute.comparison == "pooled":
+    if sample.comparison == "pooled":
         groups.sort(key=lambda group: -abs(group["difference"]))
     return groups
 
@@ -415,7 +415,7 @@ def _impact_ratios(sample: Sample) -> list[dict[str, Any]] | None:
     options, model = sample.audit.options, sample.model
     if not options.impact_ratios:
         return None
-    groups, audit = sample.attribute.every, sample.audit
+    groups, audit = sample.every, sample.audit
     labels = groups.labels
     # An intersection is one attribute here; the others have their own.
     groups = replace(groups, labels=tuple(range(len(labels))), names=())
@@ -437,8 +437,8 @@ def _impact_ratios(sample: Sample) -> list[dict[str, Any]] | None:
             {"label": label_text(label), **{k: _plain(v) for k, v in row.items()}}
             for label, row in zip(labels, table.to_dict("records"), strict=True)
         ]
-        if sample.attribute.n_missing:
-            unknown = {"n": sample.attribute.n_missing, "status": "unknown"}
+        if n_missing := audit.count(sample.every.codes < 0):
+            unknown = {"n": n_missing, "status": "unknown"}
             rows.append({"label": "unknown", **dict.fromkeys(table.columns)} | unknown)
         tables.append({"kind": kind, "rows": rows})
     return tables
@@ -484,13 +484,12 @@ def _named(label: Hashable, metric: str | None = None, **why: Any) -> Summary:
 def _left_out(parts: Sequence[Part], least: int) -> Iterator[Summary]:
     """List strata of too few rows or groups, and groups that are left out within."""
     for label, part in parts:
-        attribute = part.attribute
         if part.audit.n_rows < least:
             yield _named(label, n_rows=part.audit.n_rows)
-        elif attribute.aside and not part.comparable:
-            yield _named(label, compared=[*map(label_text, attribute.groups.labels)])
-        elif attribute.aside:
-            yield _named(label, aside=_sizes(attribute.aside))
+        elif part.aside and not part.comparable:
+            yield _named(label, compared=[*map(label_text, part.groups.labels)])
+        elif part.aside:
+            yield _named(label, aside=_sizes(part.aside))
 
 
 def _without_rates(parts: Sequence[Part], keys: Collection[str]) -> Iterator[Summary]:
@@ -503,7 +502,7 @@ def _without_rates(parts: Sequence[Part], keys: Collection[str]) -> Iterator[Sum
 
 def _cdf(sample: Sample, located: Located | None) -> Summary | None:
     """Curves of the score distributions and their largest gap, for a picture."""
-    few = sample.comparable and sample.attribute.comparison == "pairwise"
+    few = sample.comparable and sample.comparison == "pairwise"
     if located is None or not few:
         return None
     return {
@@ -630,8 +629,8 @@ def by_proxy(audits: Sequence[Audit]) -> Summary | None:
         ],
         "checks": [
             _check_known(audit, position, table, tuple(groups))
-            for position, attribute in enumerate(audit.attributes)
-            if {*attribute.every.labels} <= {*groups}
+            for position, every in enumerate(audit.every.values())
+            if {*every.labels} <= {*groups}
         ],
         "limit": audit.options.proxy_limit,
         "odds_ratios": [_finite(ratio) for ratio in audit.options.odds_ratio],
@@ -647,7 +646,7 @@ def _check_known(
     """Compare the shares of the cells with the rows whose group is known."""
     assert audit.proxy is not None
     cells, model = audit.proxy[0], audit.models[0]
-    every = audit.attributes[position].every
+    every = [*audit.every.values()][position]
     known = recode(every.codes, every.labels, labels)
     values = model.y_pred.astype(float) if model.y_score is None else model.y_score
     weights = np.ones(len(known))

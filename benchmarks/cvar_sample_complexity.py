@@ -21,7 +21,7 @@ import itertools
 import numpy as np
 from scipy.stats import linregress
 
-from skfair.sampling._required_sample_size import (
+from skfair.sampling._plans import (
     draw_sizes,
     simulated_estimates,
     unequal_rates,

@@ -18,7 +18,7 @@ from scipy.stats import binomtest
 
 from skfair.metrics import cvar_fairness_test, max_gap_test, rate_variance
 from skfair.sampling import attribute_specific_sampling, weighted_sampling
-from skfair.sampling._required_sample_size import unequal_rates
+from skfair.sampling._plans import unequal_rates
 from skfair.statistics import GroupedOutcomes
 
 N_GROUPS = 1000

@@ -22,7 +22,7 @@ import math
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property, lru_cache
-from typing import Any, NamedTuple, Protocol, Self, TypeVar
+from typing import Any, Protocol, Self, TypeAlias, TypeVar
 
 import narwhals as nw
 import numpy as np
@@ -174,11 +174,6 @@ class Rows:
         if weight is not None:
             counts &= weight > 0
         return np.flatnonzero(counts)
-
-    def with_group(self) -> Self:
-        """Entries that have a group."""
-        counts = self.groups.codes >= 0
-        return self if counts.all() else self[counts]
 
     def grouped(self) -> Self:
         """Entries that have a group, and stand for somebody."""
@@ -382,17 +377,8 @@ def _labels_of_draws(labels: tuple[Hashable, ...], n: int) -> tuple[Hashable, ..
     return tuple((draw, label) for draw in range(n) for label in labels)
 
 
-class Countable(NamedTuple):
-    """Rows as a metric reads them, and what counts its statistic of these."""
-
-    rows: Rows
-    count: Callable[[Rows], Any]
-
-    def statistic(self, drawn: Rows) -> Any:
-        """Return the statistic of the rows as they are in a draw of all rows."""
-        return self.count(
-            self.rows if drawn is self.rows else self.rows.drawn_as(drawn)
-        )
+#: Rows as a metric reads them, and what counts its statistic of these.
+Countable: TypeAlias = tuple[Rows, Callable[[Rows], Any]]
 
 
 def units_of(weights: Floats) -> Floats:

@@ -37,7 +37,9 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from skfair._cli._groups import (
     check_labels_in_common,
@@ -53,17 +55,17 @@ from skfair._cli._options import (
     NOTHING_SAID,
     add_options,
     check_output,
-    format_of,
     iso_date,
     read_bins,
+    read_marks,
     say,
     warn,
 )
 from skfair._cli._read import input_record, read_rows
 from skfair._utils._files import write_text
-from skfair._utils._text import counted
+from skfair._utils._text import counted, listed
 from skfair._utils._validation import check_choice, check_real
-from skfair.groups import MISSING_LABEL, encode_groups
+from skfair.groups import MISSING_LABEL, encode_groups, sort_labels
 from skfair.metrics._inputs import collected_reasons
 from skfair.report import FairnessReport, public_summary
 from skfair.report._bundle import check_folder
@@ -272,8 +274,8 @@ def _report(
     values = [name for name, kind in kinds.items() if kind != "group"]
     binnable = {*groups} - {*values} | {*given.sensitive}
     bins = read_bins(given.bins, binnable)
-    form, in_memory = format_of(given), _needs_memory(given)
-    rows = read_rows(given.table, kinds, form, in_memory=in_memory)
+    read_marks(given)
+    rows = read_rows(given.table, kinds, given, in_memory=_needs_memory(given))
     labels = [name for name in (given.y_true, *given.y_pred) if name is not None]
     labels = [] if given.scale == "real" else labels
     n_repeated = rows.drop_repeated(given.drop_repeated)
@@ -316,7 +318,11 @@ def _report_of_rows(
     if len(scores) == len(predicted) == 1:
         predicted = dict(zip(scores, predicted.values(), strict=True))
     if given.scale == "rank" and given.threshold is not None and not predicted:
-        predicted = {n: (s >= given.threshold).astype(int) for n, s in scores.items()}
+        negative, positive = _two_labels(given, frame, settings["pos_label"])
+        predicted = {
+            name: np.where(values >= given.threshold, positive, negative)
+            for name, values in scores.items()
+        }
     sensitive = {
         name: encode_groups(
             people[name],
@@ -339,6 +345,24 @@ def _report_of_rows(
         sample_weight=None if weight is None else frame[weight],
         **settings,
     )
+
+
+def _two_labels(
+    given: argparse.Namespace, frame: pd.DataFrame, positive: Any
+) -> NDArray[Any]:
+    """Return the negative and the positive label of the true labels, or 0 and 1."""
+    if given.y_true is None:
+        return np.array([0, 1])
+    labels = frame[given.y_true].unique().tolist()
+    positive = 1 if positive is None else positive
+    negative = [label for label in labels if label != positive]
+    if len(negative) != 1:
+        raise ValueError(
+            "--threshold must be given with two true labels, got "
+            f"{listed([*map(repr, sort_labels(labels))], 5)} in column "
+            f"{given.y_true!r}."
+        )
+    return np.array([*negative, positive])
 
 
 def _report_of_counts(

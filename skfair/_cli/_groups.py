@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from skfair._cli._options import warn
-from skfair._cli._read import Format, as_values
+from skfair._cli._read import as_values
 from skfair._utils._text import all_digits, counted, listed
 from skfair.groups import (
     encode_groups,
@@ -208,7 +208,7 @@ def positive_label(text: str | None, columns: Mapping[str, Sequence[Any]]) -> An
     """Return the label of some columns, given by name, that is written like this."""
     if text is None or not columns:
         return text
-    meant = as_values(pd.Series([text], dtype=object), Format())[0]  # as cells are
+    meant = as_values(pd.Series([text], dtype=object))[0]  # as cells are
     labels = [label for column in columns.values() for label in column]
     for label in labels:
         if text == str(label) or meant == label:

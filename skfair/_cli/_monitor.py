@@ -41,10 +41,10 @@ from skfair._cli._options import (
     OF_MONITOR,
     add_options,
     check_output,
-    format_of,
     option_of,
     parameter_of,
     read_bins,
+    read_marks,
     say,
     warn,
 )
@@ -217,7 +217,8 @@ def _read(given: argparse.Namespace) -> PandasRows:
     """Read the batch, without the rows that are left out."""
     groups = [*given.sensitive, *given.control_features, given.drop_repeated]
     kinds = kinds_of(given.y_score, [*given.y_pred, given.y_true], groups)
-    rows = PandasRows(given.table, kinds, format_of(given))
+    read_marks(given)
+    rows = PandasRows(given.table, kinds, given)
     rows.drop_repeated(given.drop_repeated)
     values = [name for name, kind in kinds.items() if kind != "group"]
     drop_missing(given, rows, values)

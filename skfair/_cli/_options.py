@@ -11,7 +11,7 @@ from typing import Any, TextIO, get_args
 
 import numpy as np
 
-from skfair._cli._read import Format, files_of
+from skfair._cli._read import files_of
 from skfair._utils._files import check_writable
 from skfair._utils._validation import AnyScale
 from skfair.report._options import Options
@@ -233,16 +233,19 @@ def option_of(parameter: str) -> str:
     return named.get(parameter, f"--{parameter.replace('_', '-')}")
 
 
-def format_of(given: argparse.Namespace) -> Format:
-    """Return how a table is written, as these options say."""
-    replaced: dict[str, dict[str, str]] = {}
+def read_marks(given: argparse.Namespace) -> None:
+    """Read what stands for other texts, and check the marks of numbers."""
+    if given.thousands == given.decimal:
+        raise ValueError(
+            f"--thousands must differ from --decimal, got {given.thousands!r} twice."
+        )
+    given.replaced = {}
     for text in given.replace:
         column, colon, change = text.partition(":")
         old, equals, new = change.rpartition("=")
         if not (column and colon and equals and old):
             raise ValueError(f"--replace must be COLUMN:OLD=NEW, got {text!r}.")
-        replaced.setdefault(column, {})[old] = new
-    return Format(given.sep, given.encoding, given.decimal, given.thousands, replaced)
+        given.replaced.setdefault(column, {})[old] = new
 
 
 def read_bins(given: Iterable[str], columns: Iterable[str]) -> dict[str, list[float]]:

@@ -14,9 +14,9 @@ import importlib.util
 import re
 import zipfile
 import zlib
+from argparse import Namespace
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -63,38 +63,18 @@ _EXCHANGED = str.maketrans(",.", ".,")
 _TAKES_ANY = " With --scale rank scores may be any finite numbers."
 
 
-@dataclass(frozen=True)
-class Format:
-    """How a table is written, and which of its texts stand for others.
+def _separator(path: Path, given: Namespace) -> str:
+    """Separator of the columns of a file: by default a comma, or a tab in a .tsv."""
+    is_tsv = path.name.lower().endswith((".tsv", ".tsv.gz"))
+    return given.sep or ("\t" if is_tsv else ",")
 
-    Without a separator it is a comma, or a tab in a .tsv file. `replaced` has for some
-    columns what stands for a text in them; nothing stands for a missing value.
-    """
 
-    sep: str | None = None
-    encoding: str = "utf-8"
-    decimal: str = "."
-    thousands: str | None = None
-    replaced: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        if self.thousands == self.decimal:
-            raise ValueError(
-                f"--thousands must differ from --decimal, got {self.thousands!r} twice."
-            )
-
-    def separator(self, path: Path) -> str:
-        """Separator of the columns of a file."""
-        is_tsv = path.name.lower().endswith((".tsv", ".tsv.gz"))
-        return self.sep or ("\t" if is_tsv else ",")
-
-    def with_points(self, cells: Any) -> Any:
-        """Write numbers with a decimal point and without marks of thousands."""
-        if self.thousands is not None:
-            grouped = cells.str.fullmatch(_grouped(self.thousands, self.decimal))
-            without = cells.str.replace(self.thousands, "", regex=False)
-            cells = cells.mask(grouped, without)
-        return cells.str.translate(_EXCHANGED) if self.decimal == "," else cells
+def _with_points(cells: Any, decimal: str, thousands: str | None) -> Any:
+    """Write numbers with a decimal point and without marks of thousands."""
+    if thousands is not None:
+        grouped = cells.str.fullmatch(_grouped(thousands, decimal))
+        cells = cells.mask(grouped, cells.str.replace(thousands, "", regex=False))
+    return cells.str.translate(_EXCHANGED) if decimal == "," else cells
 
 
 def _grouped(thousands: str, decimal: str) -> str:
@@ -104,9 +84,9 @@ def _grouped(thousands: str, decimal: str) -> str:
 
 
 def read_rows(
-    path: Path, kinds: Mapping[str, str], form: Format, *, in_memory: bool
+    path: Path, kinds: Mapping[str, str], given: Namespace, *, in_memory: bool
 ) -> Any:
-    """Read columns of a file, or of the files of a pattern.
+    """Read columns of a file, or of the files of a pattern, written as options say.
 
     The kind of a column is "number", "label" or "group". Cells of groups stay as they
     are written, so that ``01`` is a label.
@@ -115,8 +95,8 @@ def read_rows(
     if is_large and not in_memory and importlib.util.find_spec("duckdb") is not None:
         # Of what DuckDB cannot read pandas says in which line it is wrong.
         with suppress(ValueError):
-            return DuckDBRows(path, kinds, form)
-    return PandasRows(path, kinds, form)
+            return DuckDBRows(path, kinds, given)
+    return PandasRows(path, kinds, given)
 
 
 def files_of(path: Path) -> list[Path]:
@@ -158,8 +138,9 @@ class PandasRows:
 
     in_memory = True
 
-    def __init__(self, path: Path, kinds: Mapping[str, str], form: Format) -> None:
-        self.path, self._kinds, self._form = path, kinds, form
+    def __init__(self, path: Path, kinds: Mapping[str, str], given: Namespace) -> None:
+        self.path, self._kinds, self._given = path, kinds, given
+        self._marks = given.decimal, given.thousands
         self.identifier: str | None = None
         table = pd.concat({file: self._read(file) for file in files_of(path)})
         if not len(table):
@@ -180,12 +161,12 @@ class PandasRows:
             self.identifier = found[0] if len(found) == 1 else None
             return [*self._kinds, *(found if self.identifier else ())]
 
-        return read(path, self._form, choose)
+        return read(path, self._given, choose)
 
     def _typed(self, column: Any) -> Any:
         """Give the cells of a column their types; those of text files are text."""
-        form, kind = self._form, self._kinds.get(column.name, "group")
-        column = _replaced(column, form.replaced.get(column.name, {}))
+        kind = self._kinds.get(column.name, "group")
+        column = _replaced(column, self._given.replaced.get(column.name, {}))
         if pd.api.types.is_numeric_dtype(column):
             return column
         cells = column.astype(object)
@@ -197,19 +178,21 @@ class PandasRows:
         if self.path.suffix.lower() in (".parquet", ".xlsx"):
             return cells
         if kind == "label":
-            return as_values(cells, form)
-        return cells if as_numbers(cells, form) is None else form.with_points(cells)
+            return as_values(cells, *self._marks)
+        as_written = as_numbers(cells, *self._marks) is None
+        return cells if as_written else _with_points(cells, *self._marks)
 
     def _numbers(self, cells: Any) -> Any:
         """Turn text into numbers, or name the line of a cell that is no number."""
-        numbers = as_numbers(cells, self._form)
+        numbers = as_numbers(cells, *self._marks)
         if numbers is None:
             written = cells.dropna()
-            bad = written[~self._form.with_points(written).str.fullmatch(_NUMBER)]
+            points = _with_points(written, *self._marks)
+            bad = written[~points.str.fullmatch(_NUMBER)]
             path, line = bad.index[0]
             raise ValueError(
                 f"column {cells.name!r} must be numbers, got {bad.iloc[0]!r} in line "
-                f"{line} of {path}.{_number_hint(bad, self._form)}"
+                f"{line} of {path}.{_number_hint(bad, self._given.decimal)}"
             )
         return numbers
 
@@ -271,51 +254,51 @@ def _replaced(column: Any, texts: Mapping[str, str]) -> Any:
     return column.astype(object).mask(found, new)
 
 
-def as_values(column: Any, form: Format) -> Any:
+def as_values(column: Any, decimal: str = ".", thousands: str | None = None) -> Any:
     """Turn text into whole numbers, numbers or truth values if all of it is written so.
 
     Whole numbers of more than 64 bits stay text.
     """
-    cells = form.with_points(column.dropna())
+    cells = _with_points(column.dropna(), decimal, thousands)
     if cells.str.fullmatch(_WHOLE_NUMBER).all():
         numbers = cells.map(int)
         if not numbers.between(-(2**63), 2**63 - 1).all():
             return column
         # Beside missing values they stay objects, since floats might round them.
         return numbers.reindex(column.index)
-    numbers = as_numbers(column, form)
+    numbers = as_numbers(column, decimal, thousands)
     if numbers is None and cells.isin([*_BOOLEANS]).all():
         return cells.map(_BOOLEANS).reindex(column.index)
     return column if numbers is None else numbers
 
 
-def as_numbers(column: Any, form: Format) -> Any:
+def as_numbers(column: Any, decimal: str = ".", thousands: str | None = None) -> Any:
     """Turn text into numbers, None if some of it is no number."""
     written = column.dropna()
     grouped = written.str.fullmatch(_grouped(",", "."))
     whole = grouped | written.str.fullmatch("[+-]?[0-9]{1,3}")
-    if form.decimal == "," and grouped.any() and whole.all():
+    if decimal == "," and grouped.any() and whole.all():
         raise ValueError(
             f"column {column.name!r} has numbers such as {written[grouped].iloc[0]}, "
             "which --decimal ',' would read as less than 1,000: --thousands ',' in its "
             "place reads 1,000 as a thousand."
         )
-    cells = form.with_points(written)
+    cells = _with_points(written, decimal, thousands)
     if not cells.str.fullmatch(_NUMBER).all():
         return None
     # Not by `pandas.to_numeric`, which may miss the nearest float.
     return cells.map(float).astype(float).reindex(column.index)
 
 
-def _number_hint(cells: Any, form: Format) -> str:
+def _number_hint(cells: Any, decimal: str) -> str:
     """Say how cells can be read as numbers if they are written in another way."""
     if cells.str.fullmatch(_NUMBER.replace(r"\.", "[.,]") + "[ \u00a0]?%").all():
         return " Write each as a share, as 0.45 for 45%."
-    other = Format(decimal="." if form.decimal == "," else ",")
-    if cells.str.fullmatch(_grouped(other.decimal, form.decimal)).all():
-        return f" --thousands '{other.decimal}' reads numbers such as {cells.iloc[0]}."
-    if other.with_points(cells).str.fullmatch(_NUMBER).all():
-        return f" --decimal '{other.decimal}' reads numbers such as {cells.iloc[0]}."
+    other = "." if decimal == "," else ","
+    if cells.str.fullmatch(_grouped(other, decimal)).all():
+        return f" --thousands '{other}' reads numbers such as {cells.iloc[0]}."
+    if _with_points(cells, other, None).str.fullmatch(_NUMBER).all():
+        return f" --decimal '{other}' reads numbers such as {cells.iloc[0]}."
     words = cells.unique()
     if len(words) <= 3:
         typed = " ".join(f"--replace '{cells.name}:{word}='" for word in words)
@@ -323,9 +306,9 @@ def _number_hint(cells: Any, form: Format) -> str:
     return ""
 
 
-def _read_text(path: Path, form: Format, choose: Choose) -> pd.DataFrame:
+def _read_text(path: Path, given: Namespace, choose: Choose) -> pd.DataFrame:
     """Read some columns of a text file as they are written."""
-    with _records(path, form) as records:
+    with _records(path, given) as records:
         _, header = next(records)
         cells: dict[str, list[str | None]] = {name: [] for name in choose(header)}
         places = [(header.index(name), column) for name, column in cells.items()]
@@ -343,7 +326,7 @@ def _read_text(path: Path, form: Format, choose: Choose) -> pd.DataFrame:
 
 
 @contextmanager
-def _records(path: Path, form: Format) -> Iterator[Iterator[tuple[int, list[str]]]]:
+def _records(path: Path, given: Namespace) -> Iterator[Iterator[tuple[int, list[str]]]]:
     """Read the header and the rows of a text file, and the lines in which they begin.
 
     A quotation mark that is never closed is an error, and so is text between the
@@ -351,17 +334,17 @@ def _records(path: Path, form: Format) -> Iterator[Iterator[tuple[int, list[str]
     """
     opener: Any = gzip.open if path.suffix.lower() == ".gz" else open
     # Excel begins UTF-8 with a byte order mark.
-    plain = form.encoding.lower().replace("_", "-") in ("utf-8", "utf8")
-    encoding = "utf-8-sig" if plain else form.encoding
+    plain = given.encoding.lower().replace("_", "-") in ("utf-8", "utf8")
+    encoding = "utf-8-sig" if plain else given.encoding
     limit = csv.field_size_limit(_MAX_LINE)
     try:
         with opener(path, "rt", encoding=encoding, newline="") as file:
-            yield _numbered(path, file, form)
+            yield _numbered(path, file, given)
     except LookupError as error:
         raise ValueError(f"--encoding: {error}.") from error
     except UnicodeError as error:
         raise ValueError(
-            f"{path} is not text in {form.encoding}: {error}. --encoding names "
+            f"{path} is not text in {given.encoding}: {error}. --encoding names "
             "another encoding, such as cp1252, latin-1 or utf-16."
         ) from error
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
@@ -370,11 +353,13 @@ def _records(path: Path, form: Format) -> Iterator[Iterator[tuple[int, list[str]
         csv.field_size_limit(limit)
 
 
-def _numbered(path: Path, file: Any, form: Format) -> Iterator[tuple[int, list[str]]]:
+def _numbered(
+    path: Path, file: Any, given: Namespace
+) -> Iterator[tuple[int, list[str]]]:
     """Split lines into cells; blank lines are left out."""
     reader = csv.reader(
         _lines(path, file),
-        delimiter=form.separator(path),
+        delimiter=_separator(path, given),
         skipinitialspace=True,
         strict=True,
     )
@@ -383,7 +368,7 @@ def _numbered(path: Path, file: Any, form: Format) -> Iterator[tuple[int, list[s
         for record in reader:
             if len(record) > 1 or "".join(record).strip(_BLANKS):
                 if is_header:
-                    record = _checked_header(path, record, form)
+                    record = _checked_header(path, record, given.encoding)
                 is_header = False
                 yield line, record
             line = reader.line_num + 1
@@ -414,11 +399,11 @@ def _lines(path: Path, file: Any) -> Iterator[str]:
         yield line
 
 
-def _checked_header(path: Path, names: list[str], form: Format) -> list[str]:
+def _checked_header(path: Path, names: list[str], encoding: str) -> list[str]:
     """Names of columns without blanks around them, or an error if they are no text."""
     if any("\0" in name for name in names):
         raise ValueError(
-            f"{path} is not text in {form.encoding}: its first line has NUL "
+            f"{path} is not text in {encoding}: its first line has NUL "
             "characters. --encoding names another encoding, such as utf-16."
         )
     return [name.strip(_BLANKS) for name in names]
@@ -450,7 +435,7 @@ def check_columns(path: Path, names: list[str], wanted: Sequence[str]) -> None:
     raise ValueError(f"{path} has no column {missing}; it has [{listed}]{more}.{hint}")
 
 
-def _read_excel(path: Path, form: Format, choose: Choose) -> pd.DataFrame:
+def _read_excel(path: Path, given: Namespace, choose: Choose) -> pd.DataFrame:
     """Read the first worksheet, whose rows are lines."""
     require("openpyxl", f"Reading {path}", "save the table as CSV")
     with _one_line(path):
@@ -467,7 +452,7 @@ def _read_excel(path: Path, form: Format, choose: Choose) -> pd.DataFrame:
     return table.set_axis(table.index + 1).infer_objects()
 
 
-def _read_parquet(path: Path, form: Format, choose: Choose) -> pd.DataFrame:
+def _read_parquet(path: Path, given: Namespace, choose: Choose) -> pd.DataFrame:
     """Read columns of a Parquet file, whose rows are counted from 1."""
     parquet = require("pyarrow.parquet", f"Reading {path}", "save the table as CSV")
     # Opened first, since a name may be that of a directory or of another store.
@@ -508,7 +493,7 @@ class DuckDBRows:
 
     in_memory, identifier = False, None
 
-    def __init__(self, path: Path, kinds: Mapping[str, str], form: Format) -> None:
+    def __init__(self, path: Path, kinds: Mapping[str, str], given: Namespace) -> None:
         duckdb = require("duckdb", f"Reading {path}", f"install it {extra('duckdb')}")
         self.path, self._error = path, duckdb.Error
         self._connection = duckdb.connect()
@@ -517,15 +502,17 @@ class DuckDBRows:
         # and overlooks nan, which they leave out.
         self._connection.execute("SET disabled_optimizers = 'statistics_propagation'")
         with self.problems():
-            self._load(files_of(path), kinds, form)
+            self._load(files_of(path), kinds, given)
         if not self._select("COUNT(*)")[0][0]:
             raise ValueError(f"{path} has 0 rows, expected at least one.")
 
-    def _load(self, files: list[Path], kinds: Mapping[str, str], form: Format) -> None:
+    def _load(
+        self, files: list[Path], kinds: Mapping[str, str], given: Namespace
+    ) -> None:
         """Make a view of Parquet files, or a table of text files."""
         for file in files:
             _check_file(file)
-            names = self._names(file, form)
+            names = self._names(file, given)
             check_columns(file, names, [*kinds])
             # DuckDB does not tell upper case from lower case.
             check_columns(file, [n.lower() for n in names], [n.lower() for n in kinds])
@@ -540,10 +527,10 @@ class DuckDBRows:
             source = self._connection.read_csv(
                 names,
                 header=True,
-                delimiter=form.separator(files[0]),
+                delimiter=_separator(files[0], given),
                 quotechar='"',
                 escapechar='"',
-                encoding=form.encoding,
+                encoding=given.encoding,
                 strict_mode=True,
                 union_by_name=True,
                 sample_size=-1,  # types are those of all rows
@@ -569,10 +556,10 @@ class DuckDBRows:
         make("loaded")
 
     @staticmethod
-    def _names(path: Path, form: Format) -> list[str]:
+    def _names(path: Path, given: Namespace) -> list[str]:
         """Read the names of the columns of a file."""
         if path.suffix.lower() != ".parquet":
-            with _records(path, form) as records:
+            with _records(path, given) as records:
                 return next(records)[1]
         parquet = require("pyarrow.parquet", f"Reading {path}", "save it as CSV")
         with _one_line(path):

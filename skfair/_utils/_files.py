@@ -30,39 +30,24 @@ def write_text(path: str | PathLike[str], text: str) -> None:
             with open(path, "a", encoding="utf-8", newline="\n") as stream:
                 stream.write(text)
         else:
-            _replace(Path(os.path.realpath(path)), text)
+            _replace({Path(os.path.realpath(path)): text})
     except OSError as error:  # its message would name the temporary file
         raise OSError(error.errno, error.strerror, os.fspath(path)) from error
 
 
 def write_together(folder: Path, texts: Mapping[str, str]) -> None:
-    """Write the files of a directory, all of them or none.
-
-    Each is written beside its target first; only then do they take their places.
-    """
+    """Write the files of a directory, all of them or none."""
     is_new = not folder.exists()
     folder.mkdir(exist_ok=True)
-    temporary = {name: _temporary(folder / name) for name in texts}
     try:
-        for name, text in texts.items():
-            with temporary[name].open("x", encoding="utf-8", newline="\n") as file:
-                file.write(text)
-        for name, path in temporary.items():
-            path.replace(folder / name)
+        _replace({folder / name: text for name, text in texts.items()})
     except BaseException as error:
-        for path in temporary.values():
-            path.unlink(missing_ok=True)
         if is_new:
             with suppress(OSError):
                 folder.rmdir()
         if isinstance(error, OSError):  # its message would name a temporary file
             raise OSError(error.errno, error.strerror, os.fspath(folder)) from error
         raise
-
-
-def _temporary(target: Path) -> Path:
-    """Path of a new file beside a target."""
-    return target.with_name(f".skfair-{secrets.token_hex(8)}.tmp")
 
 
 def sha256_of(path: Path) -> str:
@@ -124,16 +109,24 @@ def _mode(path: str | PathLike[str]) -> int | None:
         return None
 
 
-def _replace(target: Path, text: str) -> None:
-    """Put a new file in the place of a file, with the permissions of the old one."""
-    temporary = _temporary(target)
-    mode = _mode(target)
+def _replace(texts: Mapping[Path, str]) -> None:
+    """Put new files in the place of others, with the permissions of the old ones.
+
+    Each is written beside its target first; only then do they take their places.
+    """
+    written = {}
     try:
-        with temporary.open("x", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-        if mode is not None:
-            temporary.chmod(stat.S_IMODE(mode))
-        temporary.replace(target)
+        for target, text in texts.items():
+            name = f".skfair-{secrets.token_hex(8)}.tmp"
+            temporary = written[target] = target.with_name(name)
+            with temporary.open("x", encoding="utf-8", newline="\n") as file:
+                file.write(text)
+            mode = _mode(target)
+            if mode is not None:
+                temporary.chmod(stat.S_IMODE(mode))
+        for target, temporary in written.items():
+            temporary.replace(target)
     except BaseException:
-        temporary.unlink(missing_ok=True)
+        for temporary in written.values():
+            temporary.unlink(missing_ok=True)
         raise

@@ -46,6 +46,8 @@ def find_score_method(estimator: Any, response_method: str | tuple[str, ...]) ->
         others = [RANKED_METHODS[1]] if is_classifier(estimator) else RANKED_METHODS
         other = next((method for method in others if hasattr(estimator, method)), "")
         hint = f" With scale='rank' metrics of distributions compare its {other}."
+        if other and is_classifier(estimator):
+            hint = f" Wrap it in sklearn.calibration.CalibratedClassifierCV.{hint}"
         hint = hint if other else ""
     raise ValueError(
         f"{name} has no {' or '.join(methods)}, whose scores are compared.{hint}"

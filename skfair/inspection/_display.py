@@ -46,10 +46,10 @@ from skfair.groups import (
 )
 from skfair.inspection._drawing import folded, plain_text, require_matplotlib
 from skfair.metrics import permutation_test
+from skfair.metrics._evaluate import results_by_stratum, warn_of_results
 from skfair.metrics._inputs import effective_sizes
 from skfair.metrics._pairs import grouped_scores
 from skfair.metrics._spec import unwrapped
-from skfair.metrics._strata import results_by_stratum, warn_of_results
 from skfair.statistics import GroupedScores
 
 if TYPE_CHECKING:
@@ -432,17 +432,9 @@ def responses_of(
 def method_of_scores(estimator: Any, scale: AnyScale | None) -> str:
     """Return the method that gives one score for each row, or raise ValueError."""
     name = type(estimator).__name__
-    if scale in ("rank", "real"):
-        method = find_score_method(estimator, RANKED_METHODS)
-    elif hasattr(estimator, "predict_proba"):
-        method = "predict_proba"
-    else:
-        ranks = ", draw ranks by scale='rank'" if scale is not None else ""
-        raise ValueError(
-            f"{name} has no predict_proba, expected a classifier that predicts "
-            "probabilities. Wrap it in sklearn.calibration.CalibratedClassifierCV"
-            f"{ranks}, or pass scores in [0, 1] to from_predictions."
-        )
+    ranked = scale in ("rank", "real")
+    methods: Any = RANKED_METHODS if ranked else "predict_proba"
+    method = find_score_method(estimator, methods)
     classes = list(getattr(estimator, "classes_", ()))
     if method != "predict" and classes and len(classes) != 2:
         raise ValueError(

@@ -91,9 +91,9 @@ def mark_style(style: int, color: str = INK, linewidth: float = 1.2) -> dict[str
     return {"color": color, "linestyle": linestyle, "linewidth": linewidth}
 
 
-def band_style(position: int, alpha: float) -> dict[str, Any]:
-    """Keywords of the band of the group or curve at a position."""
-    color = COLORS[position % MAX_GROUPS]
+def band_style(position: int | None, alpha: float) -> dict[str, Any]:
+    """Keywords of the band of the group or curve at a position; None is no group."""
+    color = SHADE if position is None else COLORS[position % MAX_GROUPS]
     return {"color": color, "alpha": alpha, "linewidth": 0}
 
 

@@ -17,7 +17,7 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.utils import check_random_state
 
 from skfair._rows import Rows
-from skfair._utils._arrays import Bools, Floats, Integers, quotients
+from skfair._utils._arrays import Floats, Integers, quotients
 from skfair._utils._results import TableResult
 from skfair._utils._text import listed
 from skfair._utils._validation import (
@@ -275,13 +275,10 @@ def explained_gap(
         if weights is not None:  # a classifier takes the size of weights for evidence
             weights = weights / weights.mean()
         fit_params = {} if weights is None else {"sample_weight": weights}
-        before = as_they_are(
-            codes, np.ones(len(counting)) if weights is None else weights
-        )
-        outcomes = outcomes_of_metric(metric, rows.y_pred, len(labels))
-        lower, upper = interval_of_gap(
-            value, draw_noise([before], outcomes, generator)[0], level
-        )
+        base = np.ones(len(codes)) if weights is None else weights.astype(np.float64)
+        before = Standardised(codes, base, base)
+        noise_of = partial(draw_noise, metric=metric, scores=rows.y_pred, rng=generator)
+        lower, upper = interval_of_gap(value, noise_of([before])[0], level)
         for i, columns in enumerate(sets.values()):
             part = columns.iloc[counting].reset_index(drop=True)
             predicted = given_columns(
@@ -293,7 +290,7 @@ def explained_gap(
             if alike.effective_sizes.all():
                 weighted = replace(rows, weight=alike.weights)
                 remaining = evaluate(_METRICS[metric], weighted)
-                noise = draw_noise([before, alike], outcomes, generator)
+                noise = noise_of([before, alike])
                 numbers = [
                     remaining,
                     *interval_of_gap(remaining, noise[1], level),
@@ -408,9 +405,9 @@ class Standardised(NamedTuple):
     codes: Integers
     sample_weight: Floats
     weights: Floats
-    influence: Floats
-    overlap: Bools
-    regress: Regression | None
+    influence: Any = None
+    overlap: Any = None
+    regress: Regression | None = None
 
     @property
     def effective_sizes(self) -> Floats:
@@ -516,12 +513,6 @@ def _design(columns: pd.DataFrame) -> Floats:
     return np.hstack(parts)
 
 
-def as_they_are(codes: Integers, sample_weight: NDArray[Any]) -> Standardised:
-    """Give each row its own weight, so that nothing is standardised."""
-    weights, none = sample_weight.astype(np.float64), np.zeros(len(codes))
-    return Standardised(codes, weights, weights, none, none == 0, None)
-
-
 def standardise(
     rows: Standardised,
     probabilities: Floats,
@@ -556,36 +547,14 @@ def standardise(
     )
 
 
-class Outcomes(NamedTuple):
-    """What groups are compared in: scores up to thresholds, or one number.
-
-    `widths` are the lengths over which the absolute gap is integrated; None where the
-    largest gap is taken. `between` says whether there are scores between thresholds.
-    """
-
-    values: Callable[[slice], Floats]
-    n_outcomes: int
-    widths: Floats | None
-    between: bool
-
-
-def outcomes_of_metric(metric: str, scores: Floats, n_groups: int) -> Outcomes:
-    """Outcomes whose gaps the metric is the largest of, or the integral of."""
-    if metric == "demographic_parity_difference":
-        return Outcomes(lambda rows: scores[rows, None], 1, None, False)
+def thresholds_of(scores: Floats, n_groups: int) -> tuple[Floats, bool]:
+    """Thresholds of CDFs, and whether there are scores between them."""
     n_thresholds = max(_LEAST_THRESHOLDS, _N_THRESHOLDS // n_groups)
     thresholds = np.unique(scores)
-    between = len(thresholds) > n_thresholds
-    if between:
-        levels = (np.arange(n_thresholds) + 0.5) / n_thresholds
-        thresholds = np.unique(np.quantile(scores, levels, method="inverted_cdf"))
-    widths = np.diff(thresholds, append=thresholds[-1]) if metric == "abcc" else None
-    return Outcomes(
-        lambda rows: (scores[rows, None] <= thresholds).astype(np.float64),
-        len(thresholds),
-        widths,
-        between,
-    )
+    if len(thresholds) <= n_thresholds:
+        return thresholds, False
+    levels = (np.arange(n_thresholds) + 0.5) / n_thresholds
+    return np.unique(np.quantile(scores, levels, method="inverted_cdf")), True
 
 
 class Noise(NamedTuple):
@@ -602,7 +571,10 @@ class Noise(NamedTuple):
 
 
 def draw_noise(
-    several: Sequence[Standardised], outcomes: Outcomes, rng: np.random.Generator
+    several: Sequence[Standardised],
+    metric: str,
+    scores: Floats,
+    rng: np.random.Generator,
 ) -> list[Noise]:
     """Draw errors of gaps jointly, from the covariance of the influence of rows.
 
@@ -611,17 +583,23 @@ def draw_noise(
     error of the gap that truly is.
     """
     n_samples, n_groups = len(several[0].codes), int(several[0].codes.max()) + 1
-    estimates = [
-        _weighted_means(rows_of_estimate, outcomes, n_groups)
-        for rows_of_estimate in several
-    ]
+    thresholds, between = thresholds_of(scores, n_groups)
+    of_means = metric == "demographic_parity_difference"
+
+    def outcomes(rows: slice) -> Floats:
+        """Compare one number, or which scores are up to each threshold."""
+        if of_means:
+            return scores[rows, None]
+        return (scores[rows, None] <= thresholds).astype(np.float64)
+
+    estimates = [_weighted_means(rows, outcomes, n_groups) for rows in several]
     covariance = np.zeros((1, 1))
     for start in range(0, n_samples, _BLOCK):
         rows = slice(start, start + _BLOCK)
         influence = np.hstack([influence_of(rows) for _, influence_of in estimates])
         covariance = covariance + influence.T @ influence
     pairs = np.array(list(permutations(range(n_groups), 2)))
-    n_numbers = len(pairs) * outcomes.n_outcomes
+    n_numbers = len(pairs) * estimates[0][0].shape[1]
     n_draws = int(np.clip(_MOST_NUMBERS // n_numbers, 200, _N_DRAWS))
     values, vectors = np.linalg.eigh(covariance)
     normal = rng.standard_normal((n_draws, len(values)))
@@ -635,23 +613,26 @@ def draw_noise(
         errors = part.reshape(n_draws, n_groups, -1)
         errors = errors[:, pairs[:, 0]] - errors[:, pairs[:, 1]]
         gaps = means[pairs[:, 0]] - means[pairs[:, 1]]
-        if outcomes.widths is None:
-            missed = np.diff(errors).std(axis=0).mean() if outcomes.between else 0
-            noise = _of_largest(gaps.ravel(), errors.reshape(n_draws, -1))
-            noises.append(noise._replace(above=noise.above + _BETWEEN * missed))
-        else:
-            noises.append(_of_areas(gaps, errors, outcomes.widths))
+        if metric == "abcc":
+            widths = np.diff(thresholds, append=thresholds[-1])
+            noises.append(_of_areas(gaps, errors, widths))
+            continue
+        noise = _of_largest(gaps.ravel(), errors.reshape(n_draws, -1))
+        if between and not of_means:
+            missed = np.diff(errors).std(axis=0).mean()
+            noise = noise._replace(above=noise.above + _BETWEEN * missed)
+        noises.append(noise)
     return noises
 
 
 def _weighted_means(
-    rows: Standardised, outcomes: Outcomes, n_groups: int
+    rows: Standardised, outcomes: Callable[[slice], Floats], n_groups: int
 ) -> tuple[Floats, Callable[[slice], Floats]]:
     """Weighted means of the outcomes of each group, and the influence of some rows.
 
     It is what they add to the mean of each group, one group after another.
     """
-    values = outcomes.values(slice(None))
+    values = outcomes(slice(None))
     members = rows.codes[:, None] == np.arange(n_groups)
     totals: Floats = np.bincount(rows.codes, rows.weights).astype(np.float64)
     means = (members * rows.weights[:, None]).T @ values / totals[:, None]
@@ -661,13 +642,14 @@ def _weighted_means(
             predict.append(rows.regress(values, rows.sample_weight * member))
 
     def influence(part: slice) -> Floats:
-        values, parts = outcomes.values(part), []
+        values, parts = outcomes(part), []
         codes, weights = rows.codes[part], rows.weights[part]
         for group, mean in enumerate(means):
             expected = predict[group](part) if predict else mean
             own = (weights * (codes == group))[:, None] * (values - expected)
-            columns = rows.influence[part, None] * (expected - mean)
-            parts.append((own + columns) / totals[group])
+            if predict:
+                own += rows.influence[part, None] * (expected - mean)
+            parts.append(own / totals[group])
         return np.hstack(parts)
 
     return means, influence
@@ -787,14 +769,9 @@ class ExplainedGapDisplay(Display):
         self.total_line_ = self.ax_.axvline(
             result.value, color=_drawing.INK, label=f"As it is: {result.value:.3f}"
         )
-        self.total_band_ = self.ax_.axvspan(
-            result.lower,
-            result.upper,
-            color=_drawing.SHADE,
-            alpha=0.25,
-            linewidth=0,
-            label=f"As it is, {level} interval",
-        )
+        ends, text = (result.lower, result.upper), f"As it is, {level} interval"
+        style = _drawing.band_style(None, 0.25)
+        self.total_band_ = self.ax_.axvspan(*ends, **style, label=text)
         labels = [
             f"{_drawing.short_label(name)}\n(effective n = {size:,.0f})"
             for name, size in table["effective_size"].items()

@@ -122,9 +122,8 @@ class GroupGapDisplay(PredictionsDisplay):
         if in_tail.any():
             # A tail of whole groups need not hold the groups with the largest gaps.
             last = int(np.flatnonzero(in_tail).max()) + 1
-            self.tail_area_ = self.ax_.axhspan(
-                0.5, last + 0.5, color=_drawing.SHADE, alpha=0.25, linewidth=0
-            )
+            style = _drawing.band_style(None, 0.25)
+            self.tail_area_ = self.ax_.axhspan(0.5, last + 0.5, **style)
         average = self.report["rate"] - self.report["difference"]
         self.average_line_ = self.ax_.axvline(
             0,

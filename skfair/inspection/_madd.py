@@ -166,14 +166,9 @@ class MADDDisplay(PredictionsDisplay):
             linewidth=1.5,
             label="MADD at one bandwidth",
         )
-        self.interval_ = ax.axvspan(
-            low,
-            high,
-            color=_drawing.SHADE,
-            alpha=0.3,
-            linewidth=0,
-            label=f"Most stable from {low:.3g} to {high:.3g}",
-        )
+        text = f"Most stable from {low:.3g} to {high:.3g}"
+        style = _drawing.band_style(None, 0.3)
+        self.interval_ = ax.axvspan(low, high, **style, label=text)
         text = f"Best order of magnitude, h_sup = {result.h_sup:.3g}"
         dotted, plain = (_drawing.mark_style(n, linewidth=1.5) for n in (2, 0))
         self.h_sup_line_ = ax.axvline(result.h_sup, **dotted, label=text)
@@ -438,16 +433,11 @@ class RepairDisplay(Display):
         )
         self.error_band_ = None
         if self.standard_error is not None:
-            least = self.losses["total_loss"].min()
-            self.error_band_ = ax.axhspan(
-                least,
-                least + self.standard_error,
-                color=_drawing.SHADE,
-                alpha=0.4,
-                linewidth=0,
-                # The number is written, since a narrow band looks like a line.
-                label=f"Least mean + 1 standard error ({self.standard_error:.2g})",
-            )
+            least, error = self.losses["total_loss"].min(), self.standard_error
+            # The number is written, since a narrow band looks like a line.
+            text = f"Least mean + 1 standard error ({error:.2g})"
+            style = _drawing.band_style(None, 0.4)
+            self.error_band_ = ax.axhspan(least, least + error, **style, label=text)
         xlabel = "Level of repair" if self.max_mcdp is None else "Largest gap allowed"
         ax.set(xlabel=xlabel, ylabel="Held-out rows")
         ax.margins(x=0.02)

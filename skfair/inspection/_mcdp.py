@@ -265,16 +265,11 @@ class CDFGapDisplay(MCDPDisplay):
     def _draw_gap_area(self, first: int, second: int) -> PolyCollection:
         """Shade the area between the CDFs of two groups."""
         grid = np.union1d(self.scores[first], self.scores[second])
-        return self.ax_.fill_between(
-            grid,
-            shares_at(self.scores[first], self.shares[first], grid),
-            shares_at(self.scores[second], self.shares[second], grid),
-            step="post",
-            color=_drawing.SHADE,
-            alpha=0.2,
-            linewidth=0,
-            zorder=1,
+        low, high = (
+            shares_at(self.scores[i], self.shares[i], grid) for i in (first, second)
         )
+        style = _drawing.band_style(None, 0.2)
+        return self.ax_.fill_between(grid, low, high, step="post", zorder=1, **style)
 
     def _draw_marks(self) -> tuple[list[Line2D], list[Any]]:
         """Draw each mark as a line as long as its value, and its window."""
@@ -282,10 +277,8 @@ class CDFGapDisplay(MCDPDisplay):
         windows: list[Any] = []
         for epsilon, mark in self.marks.items():
             if epsilon > 0 and mark.value > 0:
-                window = self.ax_.axvspan(
-                    *mark.window, color=_drawing.SHADE, alpha=0.25, linewidth=0
-                )
-                windows.append(window)
+                style = _drawing.band_style(None, 0.25)
+                windows.append(self.ax_.axvspan(*mark.window, **style))
             plain, where = epsilon == 0, mark.score if mark.value > 0 else np.nan
             lines += self.ax_.plot(
                 [where, where],

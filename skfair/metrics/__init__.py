@@ -10,7 +10,6 @@ from skfair._utils._hints import other_names
 from skfair.metrics import _draws as _draws
 from skfair.metrics._abcc import abcc
 from skfair.metrics._abroca import abroca
-from skfair.metrics._bootstrap import BootstrapResult, bootstrap_interval
 from skfair.metrics._calibration_gap import (
     calibration_gap,
 )
@@ -32,6 +31,7 @@ from skfair.metrics._cvar_fairness import (
     top_groups,
 )
 from skfair.metrics._dcp import DCPResult, dcp, dcp_bounds
+from skfair.metrics._evaluate import values_by_class, values_by_stratum
 from skfair.metrics._group_metrics import GroupMetricsResult, group_metrics
 from skfair.metrics._impact_ratios import impact_ratios
 from skfair.metrics._madd import (
@@ -58,6 +58,7 @@ from skfair.metrics._rates import (
     predictive_value_difference,
     true_positive_rate_difference,
 )
+from skfair.metrics._resampling import BootstrapResult, bootstrap_interval
 from skfair.metrics._scorer import (
     FairnessScorer,
     get_fairness_scorer,
@@ -65,7 +66,6 @@ from skfair.metrics._scorer import (
     make_fairness_scorer,
     make_group_scorer,
 )
-from skfair.metrics._strata import values_by_class, values_by_stratum
 from skfair.metrics._worst_subgroup import WorstSubgroupResult, worst_subgroup
 
 __all__ = [

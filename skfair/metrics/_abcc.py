@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from skfair._utils._arrays import Floats, Integers
 from skfair._utils._validation import AnyScale
-from skfair.metrics._evaluate import never, specify
+from skfair.metrics._evaluate import Multistratum, never, specify
 from skfair.metrics._inputs import Multigroup, value_or_nan
 from skfair.metrics._pairs import (
     MANY_GROUPS,
@@ -27,7 +27,6 @@ from skfair.metrics._pairs import (
     rows_of_scores,
     sums_of_distances,
 )
-from skfair.metrics._strata import Multistratum
 from skfair.statistics import GroupedScores
 from skfair.statistics._grouped_scores import Gap
 

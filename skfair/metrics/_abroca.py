@@ -14,7 +14,7 @@ from skfair._rows import Countable, Rows
 from skfair._utils._arrays import Bools, Floats, Integers, quotients
 from skfair._utils._validation import check_numbers, check_weights
 from skfair.groups import Groups, drop_weightless, resolve_groups
-from skfair.metrics._evaluate import always, specify
+from skfair.metrics._evaluate import Multistratum, always, specify
 from skfair.metrics._inputs import (
     Multigroup,
     warn_if_labels_are_few,
@@ -28,7 +28,6 @@ from skfair.metrics._pairs import (
     compared_pairs,
     largest_bounded,
 )
-from skfair.metrics._strata import Multistratum
 from skfair.statistics import GroupedOutcomes
 from skfair.statistics._grouped_confusion import encode_classes
 
@@ -59,7 +58,7 @@ def _rows_by_score(rows: Rows) -> Countable:
     scores = check_numbers(rows.y_pred, "y_score")
     positive, _ = _read_classes(rows.y_true, len(scores))
     rows = replace(rows, y_true=positive, y_pred=scores)
-    return Countable(rows.ordered(), Rows.grouped)
+    return rows.ordered(), Rows.grouped
 
 
 def locate_roc(rows: Rows, *, multigroup: Multigroup = "pairwise") -> Located:

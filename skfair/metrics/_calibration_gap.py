@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from skfair._rows import Countable, Rows
 from skfair._utils._arrays import Floats, Integers
 from skfair.groups import drop_weightless, resolve_groups
-from skfair.metrics._evaluate import never, specify
+from skfair.metrics._evaluate import Multistratum, largest_defined, never, specify
 from skfair.metrics._inputs import (
     Multigroup,
     labelled_scores,
@@ -29,7 +29,6 @@ from skfair.metrics._pairs import (
     locate_largest,
 )
 from skfair.metrics._spec import Specification, register
-from skfair.metrics._strata import Multistratum, largest_defined
 from skfair.statistics import GroupedCalibration, GroupedOutcomes
 from skfair.statistics._grouped_scores import sort_scores
 
@@ -167,7 +166,7 @@ def _rows_of_calibration(rows: Rows, *, pos_label: Any = None) -> Countable:
     """Read outcomes, and sort scores."""
     scores, positive = labelled_scores(rows.y_true, rows.y_pred, pos_label)
     rows = replace(rows, y_true=positive.astype(np.float64), y_pred=scores)
-    return Countable(rows.ordered(), Steps._from_rows)
+    return rows.ordered(), Steps._from_rows
 
 
 def _bounding_curves(statistic: GroupedCalibration) -> Iterator[tuple[Floats, Floats]]:

@@ -22,7 +22,14 @@ from skfair._utils._warnings import warns_if_reordered
 from skfair.groups import positions_in, resolve_groups
 from skfair.metrics._abcc import abcc
 from skfair.metrics._cvar_fairness import cvar_fairness, max_gap
-from skfair.metrics._evaluate import check_shared
+from skfair.metrics._evaluate import (
+    Multistratum,
+    check_no_strata,
+    check_shared,
+    combine_numbers,
+    defined_results,
+    split_classes,
+)
 from skfair.metrics._inputs import (
     effective_sizes,
     ignore_undefined,
@@ -67,13 +74,6 @@ from skfair.metrics._spec import (
     specification_of,
     unwrapped,
 )
-from skfair.metrics._strata import (
-    Multistratum,
-    check_no_strata,
-    combine_numbers,
-    defined_results,
-    split_classes,
-)
 from skfair.statistics import (
     GroupedConfusion,
     GroupedHistogram,
@@ -110,7 +110,7 @@ def observe(
             table = Rows(
                 groups, None, y_true, y_score, check_weights(sample_weight, len(groups))
             )
-            part = countable(table, **pick(countable, options)).rows
+            part, _ = countable(table, **pick(countable, options))
             of_squares = replace(part, y_pred=part.y_pred**2)
             squares = of_squares.statistic(GroupedOutcomes).means
         return statistic, statistic.effective_sizes, squares

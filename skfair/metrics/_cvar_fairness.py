@@ -29,7 +29,7 @@ from skfair._utils._validation import (
 )
 from skfair._utils._warnings import warn_user, warns_if_reordered
 from skfair.groups import Groups, by_plain_label, group_index, resolve_groups
-from skfair.metrics._evaluate import specify
+from skfair.metrics._evaluate import Multistratum, specify
 from skfair.metrics._inputs import (
     Quality,
     check_group_weights,
@@ -48,7 +48,6 @@ from skfair.metrics._permutation import (
 )
 from skfair.metrics._rate_intervals import wilson_interval
 from skfair.metrics._resampling import check_seed
-from skfair.metrics._strata import Multistratum
 from skfair.statistics import GroupedOutcomes
 
 #: Numbers in one block of permuted hits, which bounds memory.

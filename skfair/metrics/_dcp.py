@@ -24,13 +24,12 @@ from skfair.metrics._dcp_search import (
     etas,
     solve_rows,
 )
-from skfair.metrics._evaluate import always, specify
+from skfair.metrics._evaluate import Multistratum, always, specify
 from skfair.metrics._inputs import (
     check_group_weights,
     grouped_confusion,
     warn_if_undefined,
 )
-from skfair.metrics._strata import Multistratum
 from skfair.statistics import GroupedConfusion
 
 #: Sums that differ from one by more come from another scale, such as percentages.

@@ -29,7 +29,8 @@ from skfair.metrics._rates import (
     difference_of_comparable_odds,
     difference_of_means,
     equalized_odds_difference,
-    means_from_the_middle,
+    error_rates,
+    mean_numbers,
 )
 from skfair.metrics._spec import complete
 from skfair.statistics import GroupedConfusion, GroupedOutcomes, GroupedScores
@@ -46,31 +47,16 @@ def _gaps_of_groups(by_group: Floats, n_draws: int) -> Floats:
     return gaps.swapaxes(0, 1).reshape(n_draws, -1)
 
 
-def _means(statistic: GroupedOutcomes) -> Floats:
-    """Mean outcome of each group, nan of groups with too few rows."""
-    enough = statistic.counts >= max(statistic.min_group_size, 1)
-    return np.where(enough, statistic.means, np.nan)
-
-
 def _gaps_of_means(
     statistic: GroupedOutcomes | GroupedScores, n_draws: int, *, scale: str = ""
 ) -> Floats:
     """Gaps between mean outcomes, or mean scores."""
-    if isinstance(statistic, GroupedOutcomes):
-        means = _means(statistic)
-    else:
-        means = means_from_the_middle(statistic)[0]
-    return _gaps_of_groups(means[np.newaxis], n_draws)
+    return _gaps_of_groups(mean_numbers(statistic)[0], n_draws)
 
 
 def _gaps_of_odds(statistic: GroupedConfusion, n_draws: int) -> Floats:
     """Gaps between error rates."""
-    true = statistic.label_counts.any(axis=0)
-    enough = statistic.label_counts >= max(statistic.min_group_size, 1)
-    first = 1 if len(statistic.classes) == 2 else 0
-    rates = np.where(enough[..., np.newaxis], statistic.confusion, np.nan)
-    rates = rates[:, true, first:].reshape(statistic.n_groups, -1)
-    return _gaps_of_groups(rates.T, n_draws)
+    return _gaps_of_groups(error_rates(statistic)[0], n_draws)
 
 
 def _gaps_of_cdfs(
@@ -154,7 +140,7 @@ def _gaps_of_calibration(statistic: Steps, n_draws: int) -> Floats:
 
 def _gaps_to_average(statistic: GroupedOutcomes, n_draws: int) -> tuple[Floats, Floats]:
     """Distances of groups from the average group, and their weights, by draw."""
-    means = _means(statistic).reshape(n_draws, -1)
+    means = mean_numbers(statistic)[0].reshape(n_draws, -1)
     compared = ~np.isnan(means)
     n = compared.sum(axis=1, keepdims=True)
     weights = quotients(compared, np.where(n > 1, n, 0), np.nan)

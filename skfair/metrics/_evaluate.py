@@ -6,28 +6,662 @@ classes of the largest difference between groups.
 
 from __future__ import annotations
 
+import math
 import sys
-from collections.abc import Callable, Mapping
-from functools import wraps
+import warnings
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial, wraps
 from inspect import signature
-from typing import Any, TypeVar, cast, get_args
+from typing import Any, Literal, NamedTuple, TypeVar, cast, get_args
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 
-from skfair._utils._validation import check_choice
-from skfair._utils._warnings import warns_if_reordered
-from skfair.metrics._inputs import Multigroup
-from skfair.metrics._spec import Specification, check_option_names, register
-from skfair.metrics._strata import (
-    Multistratum,
-    combine_numbers,
-    evaluate_classes,
-    evaluate_strata,
+from skfair._rows import Rows
+from skfair._utils._arrays import Floats, Integers
+from skfair._utils._text import counted, listed
+from skfair._utils._validation import (
+    TAKES_ANY,
+    Scale,
+    as_array,
+    check_choice,
+    check_no_missing,
+    check_numbers,
+    check_scores,
+    check_weights,
+    distinct_labels,
 )
+from skfair._utils._warnings import rows_are_not_warned_of, warns_if_reordered
+from skfair.groups import (
+    Groups,
+    columns_of,
+    comparable_groups,
+    group_index,
+    positions_in,
+    resolve_groups,
+    resolve_strata,
+    rows_by_code,
+    sort_labels,
+    why_undefined,
+    with_labels,
+)
+from skfair.metrics._inputs import (
+    Multigroup,
+    collected_reasons,
+    warn_or_collect,
+    warn_undefined,
+)
+from skfair.metrics._spec import (
+    Combine,
+    Specification,
+    check_metric,
+    check_option_names,
+    number_of,
+    register,
+    specification_of,
+    unwrapped,
+)
+from skfair.statistics import GroupedOutcomes, GroupedScores
+from skfair.statistics._grouped_confusion import encode_classes
 from skfair.statistics._statistic import GroupedStatistic
 
 Metric = TypeVar("Metric", bound=Callable[..., Any])
+
+
+@warns_if_reordered
+def values_by_class(
+    metric: Callable[..., float],
+    y_true: ArrayLike | None,
+    y_score: ArrayLike,
+    *,
+    sensitive_features: Any,
+    control_features: Any = None,
+    labels: Sequence[Hashable] | None = None,
+    sample_weight: ArrayLike | None = None,
+) -> pd.Series[float]:
+    """Compute a metric of the scores of each class, one against the rest.
+
+    A metric of scores of several classes, such as `mcdp` of what `predict_proba`
+    returns, is the largest of these values; ``idxmax()`` names its class.
+
+    Parameters
+    ----------
+    metric : callable
+        ``metric(y_true, y_score, sensitive_features=...)`` of the scores of one class
+        that returns a number; with a keyword `sample_weight` or `control_features` if
+        that is given. Use `functools.partial` to set its options.
+    y_true : array-like of shape (n_samples,) or None
+        True classes. The metric is given whether each is the class in question.
+    y_score : array-like of shape (n_samples, n_classes)
+        A column of scores for each class: probabilities that sum to 1 in each row, or,
+        with ``scale="rank"`` among the options of the metric, any finite numbers.
+    sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
+        Group of each row; several columns stand for their intersection.
+    control_features : array-like of shape (n_samples,) or (n_samples, n_columns), \
+default=None
+        Stratum of each row, within which groups are compared.
+    labels : sequence of length n_classes, default=None
+        Classes in the order of the columns, as `classes_` of a classifier. By default
+        the names of the columns of a dataframe, else the sorted values of `y_true` as
+        in :func:`sklearn.metrics.roc_auc_score`, else 0, 1, ...
+    sample_weight : array-like of shape (n_samples,), default=None
+        Non-negative sample weights.
+
+    Returns
+    -------
+    Series of length n_classes
+        Value of the metric for each class, by class; nan where it is undefined.
+
+    Raises
+    ------
+    TypeError
+        If an argument is missing, or of a kind that is not taken.
+    ValueError
+        If `y_score` has fewer than two columns or rows that do not sum to 1, on
+        `labels` of another number or that lack values of `y_true`, and as the metric
+        does.
+
+    Warns
+    -----
+    sklearn.exceptions.UndefinedMetricWarning
+        As the metric does.
+
+    See Also
+    --------
+    mcdp : Takes scores of several classes itself; the value is the largest.
+    values_by_stratum : The same by stratum.
+    dcp : Disparity of the confusion matrices of several classes.
+
+    Examples
+    --------
+    >>> from skfair.metrics import mcdp, values_by_class
+    >>> y_score = [[0.7, 0.2, 0.1], [0.5, 0.1, 0.4], [0.1, 0.1, 0.8], [0.4, 0.2, 0.4]]
+    >>> values_by_class(
+    ...     mcdp,
+    ...     None,
+    ...     y_score,
+    ...     sensitive_features=["F", "F", "M", "M"],
+    ...     labels=["low", "middle", "high"],
+    ... )
+    low       1.0
+    middle    0.0
+    high      0.5
+    Name: value, dtype: float64
+    """
+    check_metric(metric)
+    scale = unwrapped(metric)[1].get("scale", "probability")
+    columns = _columns_of_classes(y_score, "y_score", scale, TAKES_ANY)
+    n_samples = len(columns[0])
+    codes, classes = None, None
+    if y_true is not None:
+        as_array(y_true, "y_true", n_samples)
+        codes, classes = encode_classes("y_true", y_true)
+    names = _class_labels(labels, classes, y_score, len(columns))
+    if classes is not None and codes is not None:
+        unknown = [label for label in classes if label not in names]
+        if unknown:
+            raise ValueError(f"y_true has {unknown[0]!r}, expected one of {names}.")
+        codes = positions_in(tuple(names), classes)[codes]
+    rows = {"control_features": control_features, "sample_weight": sample_weight}
+    rows = {name: values for name, values in rows.items() if values is not None}
+    rows["sensitive_features"] = resolve_groups(sensitive_features, n_samples=n_samples)
+    values = [
+        number_of(
+            metric, metric(None if codes is None else codes == position, column, **rows)
+        )
+        for position, column in enumerate(columns)
+    ]
+    return pd.Series(values, pd.Index(names, tupleize_cols=False), float, "value")
+
+
+def evaluate_classes(specification: Specification, *args: Any, **kwargs: Any) -> Any:
+    """Evaluate a metric of rows of one stratum: the largest value over classes.
+
+    Two columns are left to the metric, which refuses them: which of two classes is
+    meant matters for windows and bins.
+    """
+    metric, names = specification.function, specification.inputs
+    arguments = signature(metric).bind(*args, **kwargs).arguments
+    y_true, y_score = (arguments.pop(name) for name in names)
+    columns = split_classes(specification, arguments, y_true, y_score)
+    if len(columns) == 1:
+        return metric(*args, **kwargs)
+    n_samples = len(columns[0])
+    groups = arguments.get("sensitive_features")
+    arguments["sensitive_features"] = resolve_groups(groups, n_samples=n_samples)
+    with rows_are_not_warned_of():
+        largest = metric(None, columns[0], **arguments)
+        if math.isnan(largest):  # the groups cannot be compared in any class
+            return largest
+        return max(
+            largest, *(metric(None, column, **arguments) for column in columns[1:])
+        )
+
+
+def split_classes(
+    specification: Specification, options: dict[str, Any], y_true: Any, y_score: Any
+) -> list[Any]:
+    """Return the checked scores of each class, or `y_score` itself if it has one."""
+    if not specification.takes_classes or _count_columns(y_score) < 3:
+        return [y_score]
+    name = specification.inputs[1]
+    columns = _columns_of_classes(
+        y_score,
+        name,
+        options.get("scale", "probability"),
+        TAKES_ANY if specification.statistic is GroupedScores else "",
+    )
+    _check_n_classes(y_true, len(columns[0]), len(columns), name)
+    return [*columns]
+
+
+def _count_columns(y_score: Any) -> int:
+    """Count the columns of a table; anything else counts as one."""
+    shape: tuple[int, ...] = getattr(y_score, "shape", ())
+    if isinstance(y_score, (list, tuple)):
+        shape = np.shape(y_score[:1])
+    return int(shape[1]) if len(shape) == 2 else 1
+
+
+def _columns_of_classes(
+    y_score: Any, name: str, scale: Scale, hint: str
+) -> list[Floats]:
+    """Return the scores of each class: probabilities, unless ranks are taken."""
+    check_choice("scale", scale, get_args(Scale))
+    scores = as_array(y_score, name)
+    if scores.ndim != 2 or scores.shape[1] < 2:
+        raise ValueError(
+            f"{name} must have shape (n_samples, n_classes), a column for each class, "
+            f"got {scores.shape}."
+        )
+    check = check_numbers if scale == "rank" else check_scores
+    columns = [
+        check(column, f"column {position} of {name}")
+        for position, column in enumerate(scores.T)
+    ]
+    sums = np.sum(columns, axis=0)
+    wrong = ~np.isclose(sums, 1)
+    if scale == "probability" and wrong.any():
+        row = int(wrong.argmax())
+        raise ValueError(
+            f"{name} must have rows that sum to 1 over the classes, got "
+            f"{sums[row]:.6g} in row {row} ({int(wrong.sum())} such rows).{hint}"
+        )
+    return columns
+
+
+def _check_n_classes(y_true: Any, n_samples: int, n_classes: int, name: str) -> None:
+    """Raise if there are more true classes than columns of scores."""
+    if y_true is None:
+        return
+    true = as_array(y_true, "y_true", n_samples)
+    check_no_missing(true, "y_true")
+    n_found = len(distinct_labels(true, "y_true"))
+    if n_found > n_classes:
+        raise ValueError(
+            f"y_true must have at most {n_classes} classes, one for each column of "
+            f"{name}, got {n_found}."
+        )
+
+
+def _class_labels(
+    labels: Any, classes: Sequence[Hashable] | None, y_score: Any, n_classes: int
+) -> list[Hashable]:
+    """Classes in the order of the columns of scores; `classes` are those of y_true."""
+    names = columns_of(y_score, "y_score")[0]
+    numbers = [str(position) for position in range(n_classes)]
+    chosen: Iterable[Any] = range(n_classes)
+    if labels is not None:
+        if isinstance(labels, str) or not isinstance(labels, Iterable):
+            raise TypeError(f"labels must be a list of classes, got {labels!r}.")
+        chosen = labels
+    elif all(names) and names != numbers:
+        chosen = names
+    elif classes is not None:
+        chosen = sort_labels(classes)
+    chosen = [
+        label.item() if isinstance(label, np.generic) else label for label in chosen
+    ]
+    if len(chosen) != n_classes or len(set(chosen)) != n_classes:
+        raise ValueError(
+            f"labels must be {n_classes} different classes, one for each column of "
+            f"y_score, got {chosen}."
+        )
+    return chosen
+
+
+Multistratum = Literal["max", "weighted"]
+#: Arguments of a metric that the metric of one stratum is not given.
+_OF_STRATA = ("control_features", "multistratum")
+
+
+class Stratum(NamedTuple):
+    """Rows of a stratum, and the result of a metric among the groups compared there.
+
+    `reason` says why there is no result, or which groups are left out; "" if none is.
+    """
+
+    label: Hashable
+    rows: Integers  # of the groups that can be compared
+    groups: Groups | None  # None where no groups can be compared
+    n_rows: int  # of all groups
+    weight: float  # of these rows
+    reason: str
+    result: Any = None  # None where the metric has none
+
+
+def combine_numbers(values: list[Any], weights: Sequence[float] | None) -> Any:
+    """Largest of numbers, or of each entry of arrays, or their weighted mean."""
+    if weights is None:
+        combined = np.max(values, axis=0)
+    else:
+        combined = (np.array(weights) / np.sum(weights)) @ np.array(values)
+    return float(combined) if np.ndim(combined) == 0 else combined
+
+
+def largest_defined(values: list[Any], weights: Sequence[float] | None) -> Any:
+    """Largest number of those that are not nan."""
+    return float(np.fmax.reduce(values))
+
+
+def split_strata(
+    rows: Rows, *, leaves_groups_out: bool
+) -> tuple[list[Stratum], str | None]:
+    """Split rows by stratum, and say why no groups can be compared at all, if so.
+
+    Rows without a group, without a stratum or of weight zero are in no stratum. A group
+    whose rows all weigh zero is an error.
+    """
+    groups, strata = rows.groups, rows.strata
+    assert strata is not None
+    weights = check_weights(rows.weight, len(rows))
+    inside = replace(groups, codes=np.where(strata.codes < 0, -1, groups.codes))
+    everyone = GroupedOutcomes.from_outcomes(
+        np.zeros(len(rows)), sensitive_features=inside, sample_weight=weights
+    )
+    weights = np.ones(len(rows), dtype=np.intp) if weights is None else weights
+    codes = np.where((inside.codes >= 0) & (weights > 0), strata.codes, -1)
+    positions = rows_by_code(codes, len(strata.labels))
+    smallest = max(strata.min_group_size, 1)
+    parts = []
+    for label, part in zip(strata.labels, positions, strict=True):
+        weight = float(weights[part].sum())
+        stratum = Stratum(label, part, groups[part], len(part), weight, "")
+        if len(part) < smallest:
+            few = f"it has {counted(len(part), 'row')}, at least {smallest} needed"
+            stratum = stratum._replace(groups=None, reason=few)
+        elif not leaves_groups_out:
+            stratum = _with_comparable_groups(stratum)
+        parts.append(stratum)
+    if leaves_groups_out:
+        return parts, None
+    smallest = everyone.min_group_size
+    return parts, why_undefined(everyone.labels, everyone.counts, smallest)
+
+
+def _with_comparable_groups(stratum: Stratum) -> Stratum:
+    """Leave out groups of a stratum that cannot be compared, and name them."""
+    rows, groups = stratum.rows, stratum.groups
+    assert groups is not None
+    comparable, reason = comparable_groups(
+        groups.labels, groups.sizes(), groups.min_group_size
+    )
+    if len(comparable) and reason:
+        enough = np.isin(groups.codes, comparable)
+        labels = tuple(groups.labels[i] for i in comparable.tolist())
+        rows, groups = rows[enough], with_labels(groups[enough], labels)
+    return stratum._replace(
+        rows=rows, groups=groups if len(comparable) else None, reason=reason
+    )
+
+
+def _evaluated(
+    stratum: Stratum, rows: Rows, evaluate: Callable[..., Any], *, known: bool
+) -> Stratum:
+    """Evaluate a metric, which knows no strata, in one, and collect reasons.
+
+    The metric does not warn of rows where the user knows, from another stratum.
+    """
+    part = rows[stratum.rows]
+    weights = {} if part.weight is None else {"sample_weight": part.weight}
+    with collected_reasons() as reasons, rows_are_not_warned_of(known):
+        result = evaluate(
+            part.y_true, part.y_pred, sensitive_features=stratum.groups, **weights
+        )
+    result = None if _is_undefined(result) else result
+    reasons = [stratum.reason, *reasons] if stratum.reason else reasons
+    return stratum._replace(result=result, reason="; ".join(reasons))
+
+
+def _is_undefined(result: Any) -> bool:
+    """Whether a metric is nan, or the value of a result, or the values of a curve."""
+    curve = isinstance(result, tuple) and not hasattr(result, "value")
+    values = result[-1] if curve else getattr(result, "value", result)
+    return bool(np.isnan(values).any())
+
+
+def check_no_strata(options: dict[str, Any]) -> None:
+    """Raise if strata are among the options that `partial` has set."""
+    if options.get("control_features") is not None:
+        raise ValueError(
+            "control_features must be given beside sensitive_features, not as an "
+            "option of the metric: they are split with the rows."
+        )
+
+
+def _of_one_stratum(metric: Any) -> Callable[..., Any]:
+    """Return the metric of rows of one stratum, with its options."""
+    specification, options = specification_of(metric)
+    check_no_strata(options)
+    if not specification.takes_strata:
+        return cast(Callable[..., Any], metric)
+    options = {name: options[name] for name in options if name not in _OF_STRATA}
+    return partial(evaluate_classes, specification, **options)
+
+
+def evaluate_strata(
+    metric: Callable[..., Any], combine: Combine, arguments: dict[str, Any]
+) -> Any:
+    """Evaluate a metric within strata, from its arguments, and combine the results."""
+    inputs = list(signature(metric).parameters)[:2]
+    y_true, y_score = (arguments.pop(name) for name in inputs)
+    groups, strata, weights = (
+        arguments.pop(name, None)
+        for name in ("sensitive_features", "control_features", "sample_weight")
+    )
+    metric = partial(metric, **arguments)
+    results = defined_results(metric, y_true, y_score, groups, strata, weights)
+    if not results:
+        plain = _of_one_stratum(metric)
+        return _of_one_group(plain, y_true, y_score, groups, weights)
+    mean = arguments.get("multistratum") == "weighted"
+    return combine(
+        [stratum.result for stratum in results],
+        [stratum.weight for stratum in results] if mean else None,
+    )
+
+
+def defined_results(
+    metric: Callable[..., Any],
+    *rows: Any,
+    evaluate: Callable[..., Any] | None = None,
+) -> list[Stratum]:
+    """Results of the strata that have one; a warning names what is left out.
+
+    `rows` are those of `results_by_stratum`.
+    """
+    results, reason = results_by_stratum(metric, *rows, evaluate=evaluate)
+    name = specification_of(metric)[0].name
+    if reason is not None:
+        warn_undefined(name, reason)
+        return []
+    warn_of_results(name, results)
+    return [stratum for stratum in results if stratum.result is not None]
+
+
+def results_by_stratum(
+    metric: Callable[..., Any],
+    *arguments: Any,
+    evaluate: Callable[..., Any] | None = None,
+) -> tuple[list[Stratum], str | None]:
+    """Evaluate a metric in each stratum, and say why no groups compare, if so.
+
+    `arguments` are true labels, scores, groups, strata and weights. `evaluate` takes
+    the place of the metric in the strata.
+    """
+    y_true, y_score, groups, control, weights = arguments
+    specification, plain = specification_of(metric)[0], _of_one_stratum(metric)
+    if specification.takes_strata:
+        # All arguments at once: messages have the positions of all rows, and labels
+        # that occur in different strata are seen together.
+        _of_one_group(plain, y_true, y_score, groups, weights)
+    rows = Rows.from_arrays(y_true, y_score, groups, weights, control)
+    strata, reason = split_strata(
+        rows, leaves_groups_out=specification.leaves_groups_out
+    )
+    evaluate = plain if evaluate is None else evaluate
+    first = next((one for one in strata if one.groups is not None), None)
+    results = [
+        stratum
+        if stratum.groups is None
+        else _evaluated(stratum, rows, evaluate, known=stratum is not first)
+        for stratum in strata
+    ]
+    return results, reason
+
+
+def _of_one_group(plain: Callable[..., Any], *arguments: Any) -> Any:
+    """Evaluate a metric with one group, so that wrong input raises its error.
+
+    `arguments` are true labels, scores, groups and weights.
+    """
+    y_true, y_score, sensitive_features, sample_weight = arguments
+    if isinstance(y_score, GroupedStatistic):
+        raise ValueError(
+            "control_features must be None where a statistic takes the place of the "
+            "rows: make a statistic of each stratum, and take the largest value."
+        )
+    n_samples = len(as_array(y_score, "y_score"))
+    groups = resolve_groups(sensitive_features, n_samples=n_samples)
+    groups = replace(
+        groups, codes=np.zeros(n_samples, np.int8), labels=groups.labels or (0,)
+    )
+    with warnings.catch_warnings(), collected_reasons():
+        warnings.simplefilter("ignore")
+        return plain(
+            y_true, y_score, sensitive_features=groups, sample_weight=sample_weight
+        )
+
+
+def warn_of_results(name: str, results: Sequence[Stratum]) -> None:
+    """Warn of the strata without a result, and of groups left out of others."""
+    reasons = {stratum.label: stratum.reason for stratum in results}
+    undefined = all(stratum.result is None for stratum in results)
+    warn_of_strata(name, reasons, undefined=undefined)
+
+
+def warn_of_strata(
+    name: str, reasons: Mapping[Hashable, str], *, undefined: bool
+) -> None:
+    """Warn of the strata that are left out, or groups of them, for the reasons given.
+
+    The reason is "" for a stratum of which nothing is left out.
+    """
+    texts = [f"{label!r} ({reason})" for label, reason in reasons.items() if reason]
+    if undefined:
+        why = f": {listed(texts)}" if texts else ""
+        warn_undefined(name, f"no stratum has two groups that can be compared{why}")
+    elif texts:
+        left_out = f"leaves out strata, or groups within strata: {listed(texts)}"
+        warn_or_collect(left_out, f"{name} {left_out}.")
+
+
+def over_strata(
+    metric: Callable[..., float],
+    y_true: ArrayLike | None,
+    y_score: ArrayLike,
+    *,
+    sensitive_features: Any,
+    control_features: Any = None,
+    sample_weight: ArrayLike | None = None,
+    **options: Any,
+) -> float:
+    """Value of a metric; the largest over strata if it has no parameters for them."""
+    rows = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
+    rows = {name: values for name, values in rows.items() if values is not None}
+    metric = partial(metric, **options)
+    specification, settings = specification_of(metric)
+    check_no_strata(settings)
+    if control_features is None:
+        return metric(y_true, y_score, **rows)
+    if specification.takes_strata:
+        return metric(y_true, y_score, control_features=control_features, **rows)
+    results = defined_results(
+        metric, y_true, y_score, sensitive_features, control_features, sample_weight
+    )
+    return max((stratum.result for stratum in results), default=math.nan)
+
+
+@warns_if_reordered
+def values_by_stratum(
+    metric: Callable[..., float],
+    y_true: ArrayLike | None,
+    y_score: ArrayLike,
+    *,
+    sensitive_features: Any,
+    control_features: Any,
+    sample_weight: ArrayLike | None = None,
+) -> pd.DataFrame:
+    """Compute a metric within each stratum.
+
+    A metric with `control_features` is the largest of these values, or, with
+    ``multistratum="weighted"``, their mean by `weight`.
+
+    Parameters
+    ----------
+    metric : callable
+        ``metric(y_true, y_score, sensitive_features=...)`` that returns a number; with
+        a keyword `sample_weight` if that is given. Use `functools.partial` to set its
+        options.
+    y_true : array-like of shape (n_samples,) or None
+        True labels, handed to the metric.
+    y_score : array-like of shape (n_samples,)
+        Scores or predicted labels, handed to the metric.
+    sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
+        Group of each row; several columns stand for their intersection.
+    control_features : array-like of shape (n_samples,) or (n_samples, n_columns)
+        Stratum of each row; several columns stand for their intersection. Rows that a
+        `Groups` leaves out, as ``encode_groups(..., missing="drop")`` does, are in no
+        stratum.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Non-negative sample weights.
+
+    Returns
+    -------
+    DataFrame
+        One row for each stratum: the ``value`` of the metric, nan where the stratum is
+        left out; ``n_rows`` and their total ``weight``; and ``reason``, a text that
+        says why the stratum is left out, or which groups are, "" if none is.
+
+    Raises
+    ------
+    TypeError
+        If an argument is missing, or of a kind that is not taken.
+    ValueError
+        On missing strata or groups, lengths that differ, and as the metric does.
+
+    See Also
+    --------
+    mcdp : One of the metrics that take `control_features`.
+    skfair.groups.encode_groups : Strata without missing values or small strata.
+    values_by_class : The same by class.
+
+    Notes
+    -----
+    A stratum is left out if it has fewer rows than the `min_group_size` of a `Groups`,
+    if fewer than two groups have rows in it (or the `min_group_size` of their own), or
+    if the metric is undefined in it. Groups with too few rows in a stratum are left out
+    there, and compared in the others. Rows of weight zero do not count.
+
+    Examples
+    --------
+    >>> from skfair.metrics import demographic_parity_difference, values_by_stratum
+    >>> values_by_stratum(
+    ...     demographic_parity_difference,
+    ...     None,
+    ...     [1, 0, 1, 1, 0, 0, 1],
+    ...     sensitive_features=["F", "F", "M", "M", "F", "M", "M"],
+    ...     control_features=["a", "a", "a", "a", "b", "b", "c"],
+    ... )
+       value  n_rows  weight                           reason
+    a    0.5       4     4.0
+    b    0.0       2     2.0
+    c    NaN       1     1.0  only the group 'M' has rows
+    """
+    check_metric(metric)
+    n_samples = len(as_array(y_score, "y_score"))
+    if n_samples == 0:
+        raise ValueError("y_score has 0 rows, expected at least one.")
+    results, _ = results_by_stratum(
+        metric, y_true, y_score, sensitive_features, control_features, sample_weight
+    )
+    names = resolve_strata(control_features, n_samples=n_samples).names
+    values = [
+        math.nan if stratum.result is None else number_of(metric, stratum.result)
+        for stratum in results
+    ]
+    return pd.DataFrame(
+        {
+            "value": np.array(values, dtype=np.float64),
+            "n_rows": [stratum.n_rows for stratum in results],
+            "weight": [stratum.weight for stratum in results],
+            "reason": [stratum.reason for stratum in results],
+        },
+        index=group_index([stratum.label for stratum in results], names),
+    )
+
 
 #: Tables of these types have an index, whose order may differ from that of others.
 _WITH_INDEX = (pd.Series, pd.DataFrame)

@@ -580,9 +580,10 @@ default=None
         of_stratum = {name: column[rows] for name, column in columns.items()}
         draws: dict[str, Any] = {}
         if level is not None and others:
-            drawn = _values_of_resamples(
-                others, of_stratum, part, n_resamples, generator, n_jobs
-            )
+            draw = _resamples(others, of_stratum, part, generator)
+            evaluate = delayed(partial(_evaluate_resample, others))
+            tasks = (evaluate(*draw()) for _ in range(n_resamples))
+            drawn = np.array(Parallel(n_jobs=n_jobs)(tasks))
             names = [measure.name for measure in others]
             draws = dict(zip(names, np.moveaxis(drawn, 1, 0), strict=True))
         for measure in measures:
@@ -674,27 +675,34 @@ def _measure_rate(
     enough = counts >= max(groups.min_group_size, 1)
     rates, lower, upper = np.full((3, len(counts)), np.nan)
     rates[enough] = (_and_all(statistic.sums) / np.maximum(totals, 1e-300))[enough]
+    ends_of = None
     if level is not None:
         squares = _and_all(statistic.squares)[enough]
         sizes = totals[enough].astype(float) ** 2 / squares
         lower[enough], upper[enough] = clopper_pearson(
             rates[enough] * sizes, sizes, (1 - level) / 2
         )
+        ends_of = partial(_interval_of_rates, statistic, level)
+    return _measured(measure.name, groups, counts, (rates, lower, upper), ends_of)
+
+
+def _measured(
+    name: str,
+    groups: Groups,
+    counts: Integers,
+    values: tuple[Floats, Floats, Floats],
+    ends_of: Callable[[_Disparity, float], tuple[float, float]] | None,
+) -> tuple[Numbers, Disparities]:
+    """Name the values of groups and their ends, and compute disparities with theirs."""
     disparities = {}
     for key in _DISPARITIES:
-        value, ends = float(_disparity(key, rates)), (math.nan, math.nan)
-        if level is not None and not math.isnan(value):
-            ends = _interval_of_rates(key, statistic, level)
+        value, ends = float(_disparity(key, values[0])), (math.nan, math.nan)
+        if ends_of is not None and not math.isnan(value):
+            ends = ends_of(key, value)
         disparities[key] = (value, *ends)
-    _warn_of_groups(measure.name, groups, rates, counts)
-    numbers = {
-        "n": _and_all(groups.sizes()),
-        "n_counted": counts,
-        "value": rates,
-        "lower": lower,
-        "upper": upper,
-    }
-    return numbers, disparities
+    _warn_of_groups(name, groups, values[0], counts)
+    columns = {"n": _and_all(groups.sizes()), "n_counted": counts}
+    return columns | dict(zip(_NUMBERS, values, strict=True)), disparities
 
 
 def _and_all(values: NDArray[Any]) -> NDArray[Any]:
@@ -703,7 +711,7 @@ def _and_all(values: NDArray[Any]) -> NDArray[Any]:
 
 
 def _interval_of_rates(
-    key: _Disparity, statistic: GroupedOutcomes, level: float
+    statistic: GroupedOutcomes, level: float, key: _Disparity, value: float
 ) -> tuple[float, float]:
     """Interval of a difference or ratio of rates."""
     disparity, multigroup = key
@@ -754,18 +762,14 @@ def _measure_any(
     n = _and_all(groups.sizes())
     values = _evaluate_by_group(measure, columns, groups)
     values[(n < groups.min_group_size) | np.isinf(values)] = np.nan
-    few = n[:-1] < _LEAST_ROWS
+    few, ends_of = n[:-1] < _LEAST_ROWS, None
     lower, upper = np.full((2, len(n)), np.nan)
-    disparities = {}
     if draws is not None:
         for i in np.flatnonzero(np.append(~few, True) & ~np.isnan(values)):
             lower[i], upper[i] = _percentiles(draws[:, i], level)
-    for key in _DISPARITIES:
-        value, ends = float(_disparity(key, values)), (math.nan, math.nan)
-        if draws is not None and not few.any() and not math.isnan(value):
-            ends = _basic_interval(key, value, _disparity(key, draws), level)
-        disparities[key] = (value, *ends)
-    _warn_of_groups(measure.name, groups, values, n)
+        if not few.any():
+            ends_of = partial(_basic_interval, draws, level)
+    measured = _measured(measure.name, groups, n, (values, lower, upper), ends_of)
     if draws is not None and few.any():
         names = listed([repr(groups.labels[i]) for i in np.flatnonzero(few)])
         warn_user(
@@ -774,32 +778,7 @@ def _measure_any(
             "Pass confidence_level=None for no intervals.",
             UndefinedMetricWarning,
         )
-    numbers = {
-        "n": n,
-        "n_counted": n,
-        "value": values,
-        "lower": lower,
-        "upper": upper,
-    }
-    return numbers, disparities
-
-
-def _values_of_resamples(
-    measures: list[GroupMetric],
-    columns: Columns,
-    groups: Groups,
-    n_resamples: int,
-    generator: np.random.Generator,
-    n_jobs: int | None,
-) -> Floats:
-    """Values of metrics on rows that are drawn within each group.
-
-    They have the shape (n_resamples, n_metrics, n_groups + 1).
-    """
-    draw = _resamples(measures, columns, groups, generator)
-    drawn = (draw() for _ in range(n_resamples))
-    evaluate = delayed(partial(_evaluate_resample, measures))
-    return np.array(Parallel(n_jobs=n_jobs)(evaluate(*resample) for resample in drawn))
+    return measured
 
 
 def _resamples(
@@ -908,10 +887,10 @@ def _percentiles(values: Floats, level: float) -> tuple[float, float]:
 
 
 def _basic_interval(
-    key: _Disparity, value: float, values: Floats, level: float
+    draws: Floats, level: float, key: _Disparity, value: float
 ) -> tuple[float, float]:
     """Return the basic interval of a disparity; a ratio is 1 minus a disparity."""
-    defined = defined_values(values)
+    defined = defined_values(_disparity(key, draws))
     if key[0] == "difference":
         return basic_interval(value, defined, level)
     low, high = basic_interval(1 - value, 1 - defined, level)

@@ -245,15 +245,6 @@ def check_multigroup(multigroup: str) -> None:
     check_choice("multigroup", multigroup, ("pairwise", "pooled"))
 
 
-def largest_difference(
-    by_group: Floats, everyone: Any, multigroup: Multigroup
-) -> float:
-    """Largest difference of a number between two groups, or a group and everyone."""
-    if multigroup == "pairwise":
-        return float(np.ptp(by_group))
-    return float(np.abs(by_group - everyone).max())
-
-
 def check_group_weights(
     values: ArrayLike,
     labels: Sequence[Hashable] | None = None,

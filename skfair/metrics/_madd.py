@@ -25,7 +25,13 @@ from skfair._utils._validation import (
 )
 from skfair._utils._warnings import warns_if_reordered
 from skfair.groups import resolve_groups
-from skfair.metrics._evaluate import never, specify
+from skfair.metrics._evaluate import (
+    Multistratum,
+    combine_numbers,
+    defined_results,
+    never,
+    specify,
+)
 from skfair.metrics._inputs import (
     Multigroup,
     check_multigroup,
@@ -43,7 +49,6 @@ from skfair.metrics._pairs import (
     rows_of_scores,
     sums_of_distances,
 )
-from skfair.metrics._strata import Multistratum, combine_numbers, defined_results
 from skfair.statistics import GroupedScores
 from skfair.statistics._grouped_scores import MAX_EXACT, Gap, gap_between
 from skfair.statistics._statistic import GroupedStatistic

@@ -13,7 +13,7 @@ from scipy.ndimage import minimum_filter1d
 
 from skfair._utils._arrays import Bools, Floats, Integers
 from skfair._utils._validation import Scale, check_choice, check_integer, check_real
-from skfair.metrics._evaluate import never, specify
+from skfair.metrics._evaluate import Multistratum, combine_numbers, never, specify
 from skfair.metrics._inputs import Multigroup, value_or_nan, warn_if_undefined
 from skfair.metrics._pairs import (
     MANY_GROUPS,
@@ -32,7 +32,6 @@ from skfair.metrics._pairs import (
     pairs_of_gaps,
     rows_of_scores,
 )
-from skfair.metrics._strata import Multistratum, combine_numbers
 from skfair.statistics import GroupedScores
 from skfair.statistics._grouped_scores import Gap, gap_between
 

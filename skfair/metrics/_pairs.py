@@ -26,7 +26,6 @@ from skfair.metrics._inputs import (
     Multigroup,
     check_multigroup,
     in_place_of_rows,
-    largest_difference,
     refuse_statistics,
 )
 from skfair.statistics import GroupedOutcomes, GroupedScores
@@ -70,10 +69,11 @@ def locate_largest(
 ) -> Located:
     """Locate a largest difference between numbers of groups, or from everyone's."""
     if multigroup == "pairwise":
-        first, second = int(by_group.argmax()), int(by_group.argmin())
-        figures = float(by_group[first]), float(by_group[second])
-        return Located(value, (first, second), figures)
-    furthest = int(np.abs(by_group - everyone).argmax())
+        high, low = np.fmax.reduce(by_group), np.fmin.reduce(by_group)
+        first, second = (int((by_group == end).argmax()) for end in (high, low))
+        return Located(value, (first, second), (float(high), float(low)))
+    distances = np.abs(by_group - everyone)
+    furthest = int((distances == np.fmax.reduce(distances)).argmax())
     return Located(value, (furthest, None), (float(by_group[furthest]), everyone))
 
 
@@ -130,45 +130,58 @@ def compared_groups(
     return groups[first], groups[second]
 
 
-def differences(
-    by_group: Floats,
-    everyone: Any,
-    sizes: NDArray[Any],
-    multigroup: Multigroup,
-    among: Integers | None = None,
-    gap: Callable[[Floats, Any], Floats] = np.subtract,
-    **more: Any,
-) -> PairGaps:
-    """Gaps of numbers of shape (n_cells, n_groups), nan of groups without rows."""
-    first, second = compared_groups(by_group.shape[-1], multigroup, among)
-    theirs = np.reshape(everyone, (-1, 1)) if second is None else by_group[:, second]
-    values = np.abs(gap(by_group[:, first], theirs))
-    return PairGaps(first, second, values, sizes, **more)
+#: Numbers that a metric compares in each of its cells: those of groups, of shape
+#: (n_cells, n_groups), nan where they are not compared; that of everyone, of shape
+#: (n_cells,); rows of each group, shaped as the first; and names of the cells.
+Numbers: TypeAlias = tuple[
+    Floats, Floats, NDArray[Any], tuple[Mapping[str, Hashable], ...]
+]
 
 
-def pairs_of_outcomes(
-    statistic: GroupedOutcomes,
+def pairs_of_numbers(
+    numbers_of: Callable[[Any], Numbers],
+    statistic: Any,
     *,
     multigroup: Multigroup = "pairwise",
     among: Integers | None = None,
     gap: Callable[[Floats, Any], Floats] = np.subtract,
 ) -> PairGaps:
-    """Gaps between the mean outcomes of groups."""
+    """Gaps between the numbers of groups."""
+    by_group, everyone, sizes, cells = numbers_of(statistic)
+    first, second = compared_groups(by_group.shape[1], multigroup, among)
+    theirs = everyone[:, np.newaxis] if second is None else by_group[:, second]
+    values = np.abs(gap(by_group[:, first], theirs))
+    return PairGaps(first, second, values, sizes, cells)
+
+
+def locate_numbers(
+    numbers_of: Callable[[Any], Numbers],
+    statistic: Any,
+    *,
+    multigroup: Multigroup = "pairwise",
+) -> Located:
+    """Locate the largest difference between the numbers of groups."""
+    return locate_in_cells(numbers_of(statistic), multigroup)[1]
+
+
+def locate_in_cells(numbers: Numbers, multigroup: Multigroup) -> tuple[int, Located]:
+    """Locate the largest difference of numbers of groups, and its cell."""
+    by_group, everyone, *_ = numbers
+    if multigroup == "pairwise":
+        gaps = np.fmax.reduce(by_group, axis=1) - np.fmin.reduce(by_group, axis=1)
+    else:
+        gaps = np.fmax.reduce(np.abs(by_group - everyone[:, np.newaxis]), axis=1)
+    cell = int(np.where(np.isnan(gaps), -1, gaps).argmax())
+    numbers_there = by_group[cell], float(everyone[cell])
+    return cell, locate_largest(float(gaps[cell]), *numbers_there, multigroup)
+
+
+def mean_outcomes(statistic: GroupedOutcomes) -> Numbers:
+    """Mean outcomes of groups with enough rows."""
     enough = statistic.counts >= max(statistic.min_group_size, 1)
     means = np.where(enough, statistic.means, np.nan)[np.newaxis]
-    everyone = quotients(statistic.sums.sum(), statistic.totals.sum(), np.nan)
-    sizes = statistic.counts[np.newaxis]
-    return differences(means, everyone, sizes, multigroup, among, gap)
-
-
-def locate_outcomes(
-    statistic: GroupedOutcomes, *, multigroup: Multigroup = "pairwise"
-) -> Located:
-    """Locate the largest difference between mean outcomes of groups."""
-    means = statistic.means
-    everyone = float(statistic.sums.sum() / statistic.totals.sum())
-    value = largest_difference(means, everyone, multigroup)
-    return locate_largest(value, means, everyone, multigroup)
+    everyone = quotients([statistic.sums.sum()], [statistic.totals.sum()], np.nan)
+    return means, everyone, statistic.counts[np.newaxis], ({},)
 
 
 def furthest_groups(
@@ -256,7 +269,7 @@ def rows_of_scores(rows: Rows, *, scale: AnyScale = "probability") -> Countable:
     """Sort the scores of rows once, to be counted by group many times."""
     scores = scores_on(scale, rows.y_pred)
     count = ranked_scores if scale == "rank" else GroupedScores._from_rows
-    return Countable(replace(rows, y_true=None, y_pred=scores).ordered(), count)
+    return replace(rows, y_true=None, y_pred=scores).ordered(), count
 
 
 class EveryPair(Sequence[Pair]):

@@ -427,7 +427,7 @@ class Compared:
 
 def _names_of_pairs(rows: Drawn, part: int, gaps: PairGaps) -> dict[str, pd.Series]:
     """Labels of both groups of each pair, and names of their stratum and class."""
-    labels = rows.parts[part].rows.labels
+    labels = rows.parts[part][0].labels
     names: dict[str, Any] = {"stratum": part} if len(rows.parts) > 1 else {}
     if rows.cells:
         names = rows.cells[part]

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skfair._rows import Countable, Rows
-from skfair._utils._arrays import Bools, Floats, Integers, quotients
+from skfair._utils._arrays import Bools, Floats, quotients
 from skfair._utils._text import shown
 from skfair._utils._validation import (
     LARGEST_NUMBER,
@@ -27,7 +27,13 @@ from skfair._utils._validation import (
     scores_on,
 )
 from skfair._utils._warnings import warn_of_means
-from skfair.metrics._evaluate import always, never, specify
+from skfair.metrics._evaluate import (
+    Multistratum,
+    always,
+    largest_defined,
+    never,
+    specify,
+)
 from skfair.metrics._inputs import (
     Multigroup,
     Rate,
@@ -35,7 +41,6 @@ from skfair.metrics._inputs import (
     grouped_quality,
     has_text,
     in_place_of_rows,
-    largest_difference,
     outcomes_of_rate,
     positive_rows,
     refuse_statistics,
@@ -46,13 +51,12 @@ from skfair.metrics._inputs import (
 )
 from skfair.metrics._pairs import (
     Located,
-    PairGaps,
-    differences,
-    locate_largest,
-    locate_outcomes,
-    pairs_of_outcomes,
+    Numbers,
+    locate_in_cells,
+    locate_numbers,
+    mean_outcomes,
+    pairs_of_numbers,
 )
-from skfair.metrics._strata import Multistratum, largest_defined
 from skfair.statistics import GroupedConfusion, GroupedOutcomes, GroupedScores
 from skfair.statistics._grouped_confusion import encode_label_pairs
 from skfair.statistics._grouped_scores import Gap
@@ -68,18 +72,21 @@ def difference_on_band(least: Gap, largest: Gap) -> tuple[float, float]:
     return max(0.0, low, -high), min(1.0, max(high, -low))
 
 
-def pairs_of_means(
-    statistic: GroupedOutcomes | GroupedScores,
-    *,
-    multigroup: Multigroup = "pairwise",
-    among: Integers | None = None,
-) -> PairGaps:
-    """Gaps between the mean outcomes, or the mean scores, of groups."""
+def mean_numbers(statistic: GroupedOutcomes | GroupedScores) -> Numbers:
+    """Mean outcomes of groups, or mean scores less the score in the middle.
+
+    Sums of large numbers would lose what differs.
+    """
     if isinstance(statistic, GroupedOutcomes):
-        return pairs_of_outcomes(statistic, multigroup=multigroup, among=among)
-    means, everyone = means_from_the_middle(statistic)
-    sizes = statistic.counts[np.newaxis]
-    return differences(means[np.newaxis], everyone, sizes, multigroup, among)
+        return mean_outcomes(statistic)
+    moved = statistic.scores - statistic.scores[len(statistic.scores) // 2]
+    sums = np.bincount(statistic.codes, statistic.weights * moved, statistic.n_groups)
+    everyone = np.array([sums.sum() / statistic.totals.sum()])
+    means = quotients(sums, statistic.totals, np.nan)[np.newaxis]
+    return means, everyone, statistic.counts[np.newaxis], ({},)
+
+
+pairs_of_means = partial(pairs_of_numbers, mean_numbers)
 
 
 def locate_means(
@@ -89,20 +96,17 @@ def locate_means(
 
     Two groups of scores are in the order of their labels.
     """
+    located = locate_numbers(mean_numbers, statistic, multigroup=multigroup)
     if isinstance(statistic, GroupedOutcomes):
-        return locate_outcomes(statistic, multigroup=multigroup)
-    value = largest_difference(*means_from_the_middle(statistic), multigroup)
-    sums = np.bincount(
-        statistic.codes, statistic.weights * statistic.scores, statistic.n_groups
-    )
-    means = sums / statistic.totals
-    everyone = float(sums.sum() / statistic.totals.sum())
-    located = locate_largest(value, means, everyone, multigroup)
-    first, second = located.pair
-    if second is None:
         return located
-    first, second = sorted((first, second)) if first != second else (0, 1)
-    return Located(value, (first, second), (float(means[first]), float(means[second])))
+    middle = float(statistic.scores[len(statistic.scores) // 2])
+    pair, (ours, theirs) = located.pair, (x + middle for x in located.figures)
+    first, second = pair
+    if first == second:  # where all means are equal
+        pair = (0, 1)
+    elif second is not None and first > second:
+        pair, ours, theirs = (second, first), theirs, ours
+    return Located(located.value, pair, (ours, theirs))
 
 
 def _rows_of_parity(
@@ -117,7 +121,7 @@ def _rows_of_parity(
         return rows_of_numbers(rows, scores_on(scale, rows.y_pred))
     outcomes = parity_outcomes(rows.y_pred, threshold, pos_label, scale)
     rows = replace(rows, y_true=None, y_pred=outcomes)
-    return Countable(rows, GroupedOutcomes._from_rows)
+    return rows, GroupedOutcomes._from_rows
 
 
 def read_parity(
@@ -308,25 +312,13 @@ def difference_of_means(
     y_true: None, y_score: GroupedScores, *, multigroup: Multigroup = "pairwise"
 ) -> float:
     """Demographic parity difference of the scores of a statistic."""
-    return largest_difference(*means_from_the_middle(y_score), multigroup)
-
-
-def means_from_the_middle(statistic: GroupedScores) -> tuple[Floats, float]:
-    """Mean score of each group and of everyone, less the score in the middle.
-
-    Sums of large numbers would lose what differs.
-    """
-    scores, weights = statistic.scores, statistic.weights
-    moved = scores - scores[len(scores) // 2]
-    sums = np.bincount(statistic.codes, weights * moved, statistic.n_groups)
-    everyone = float(sums.sum() / statistic.totals.sum())
-    return quotients(sums, statistic.totals, np.nan), everyone
+    return locate_means(y_score, multigroup=multigroup).value
 
 
 def rows_of_numbers(rows: Rows, numbers: Floats) -> Countable:
     """Sort numbers of the rows once, to be counted by group many times."""
     rows = replace(rows, y_true=None, y_pred=numbers).ordered()
-    return Countable(rows, GroupedScores._from_rows)
+    return rows, GroupedScores._from_rows
 
 
 def parity_outcomes(
@@ -367,69 +359,48 @@ def _rows_of_pairs(rows: Rows) -> Countable:
     cells, classes = encode_label_pairs(rows.y_true, rows.y_pred)
     true, predicted = np.divmod(cells, len(classes))
     rows = replace(rows, y_true=true, y_pred=predicted, classes=classes)
-    return Countable(rows, GroupedConfusion._from_rows)
+    return rows, GroupedConfusion._from_rows
 
 
-def pairs_of_odds(
-    statistic: GroupedConfusion,
-    *,
-    multigroup: Multigroup = "pairwise",
-    among: Integers | None = None,
-) -> PairGaps:
-    """Gaps between error rates, in a cell for each true and predicted class.
+def error_rates(statistic: GroupedConfusion) -> Numbers:
+    """P(prediction | true class) in a cell for each true and predicted class.
 
-    Of two predicted classes the share of one determines that of the other.
+    Of two predicted classes the share of one determines that of the other. Groups with
+    too few rows of a true class, or without another group, are not compared.
     """
     classes = statistic.classes
     true = np.flatnonzero(statistic.label_counts.any(axis=0))
-    first = 1 if len(classes) == 2 else 0
+    first = int(len(classes) == 2)
     comparable = comparable_cells(statistic)[:, true, np.newaxis]
     rates = np.where(comparable, statistic.confusion[:, true, first:], np.nan)
     pooled = np.where(comparable, statistic.matrices[:, true], 0).sum(axis=0)
     everyone = quotients(pooled, pooled.sum(axis=1, keepdims=True), np.nan)[:, first:]
     sizes = np.repeat(statistic.label_counts[:, true].T, rates.shape[2], axis=0)
-    return differences(
-        rates.reshape(len(rates), -1).T,
-        everyone.ravel(),
-        sizes,
-        multigroup,
-        among,
-        cells=tuple(
-            {"label": classes[i], "prediction": prediction}
-            for i in true.tolist()
-            for prediction in classes[first:]
-        ),
+    cells = tuple(
+        {"label": classes[i], "prediction": prediction}
+        for i in true.tolist()
+        for prediction in classes[first:]
     )
+    return rates.reshape(len(rates), -1).T, everyone.ravel(), sizes, cells
+
+
+pairs_of_odds = partial(pairs_of_numbers, error_rates)
 
 
 def locate_odds(
     statistic: GroupedConfusion, *, multigroup: Multigroup = "pairwise"
 ) -> Located:
     """Locate the largest difference of error rates, of the cells of enough rows."""
-    comparable = comparable_cells(statistic)
-    true_classes = np.flatnonzero(comparable.any(axis=0))
-    if not len(true_classes):
+    numbers = error_rates(statistic)
+    if not len(numbers[0]):
         return Located(math.nan, (0, None))
-    rates, everyone = rates_of_errors(statistic)
-    if multigroup == "pairwise":
-        gaps = np.nanmax(rates, axis=0) - np.nanmin(rates, axis=0)
-    else:
-        gaps = np.nanmax(np.abs(rates - everyone), axis=0)
-    value = float(gaps.max())
-    # Of two predicted classes the rates of one determine those of the other.
-    start = 1 if len(statistic.classes) == 2 else 0
-    row, column = np.unravel_index(gaps[:, start:].argmax(), gaps[:, start:].shape)
-    true, predicted = int(true_classes[row]), int(column) + start
-    groups = np.flatnonzero(comparable[:, true])
-    of_all = float(everyone[row, predicted])
-    located = locate_largest(value, rates[groups, row, predicted], of_all, multigroup)
-    sizes = statistic.matrices[groups, true].sum(axis=1)
+    cell, located = locate_in_cells(numbers, multigroup)
+    true, predicted = (statistic.classes.index(c) for c in numbers[3][cell].values())
+    sizes = statistic.matrices[:, true].sum(axis=1)
     first, second = located.pair
-    return located._replace(
-        pair=(int(groups[first]), None if second is None else int(groups[second])),
-        cell=(true, predicted),
-        sizes=(sizes[first], sizes.sum() if second is None else sizes[second]),
-    )
+    everyone = sizes[comparable_cells(statistic)[:, true]].sum()
+    theirs = everyone if second is None else sizes[second]
+    return located._replace(cell=(true, predicted), sizes=(sizes[first], theirs))
 
 
 @specify(
@@ -553,20 +524,6 @@ def comparable_cells(statistic: GroupedConfusion) -> Bools:
     """Whether each group has enough rows of each true class, and another group, too."""
     enough = statistic.label_counts >= max(statistic.min_group_size, 1)
     return np.asarray(enough & (enough.sum(axis=0) > 1))
-
-
-def rates_of_errors(statistic: GroupedConfusion) -> tuple[Floats, Floats]:
-    """P(prediction | true class) of each group, and of all groups that are compared.
-
-    It is nan for groups with too few rows of the class. Classes for which fewer than
-    two groups are compared are left out.
-    """
-    comparable = comparable_cells(statistic)
-    true = comparable.any(axis=0)
-    comparable = comparable[:, true, np.newaxis]
-    rates = np.where(comparable, statistic.confusion[:, true], np.nan)
-    pooled = np.where(comparable, statistic.matrices[:, true], 0).sum(axis=0)
-    return rates, pooled / pooled.sum(axis=1, keepdims=True)
 
 
 def errors_of(y_true: Any, y_pred: Any) -> Floats:
@@ -771,7 +728,7 @@ def _rows_of_rate(rows: Rows, *, rate: Rate, pos_label: Any = None) -> Countable
     """Read the outcomes of a rate, of the rows that it is about."""
     outcomes, mask = outcomes_of_rate(rows.y_true, rows.y_pred, rate, pos_label)
     rows = replace(rows, y_true=None, y_pred=outcomes)
-    return Countable(rows if mask is None else rows[mask], GroupedOutcomes._from_rows)
+    return rows if mask is None else rows[mask], GroupedOutcomes._from_rows
 
 
 @specify(
@@ -779,8 +736,8 @@ def _rows_of_rate(rows: Rows, *, rate: Rate, pos_label: Any = None) -> Countable
     compares_errors=always,
     read=partial(grouped_quality, rate="true_positive_rate"),
     countable=partial(_rows_of_rate, rate="true_positive_rate"),
-    pairs=pairs_of_outcomes,
-    locate=locate_outcomes,
+    pairs=partial(pairs_of_numbers, mean_outcomes),
+    locate=locate_means,
 )
 def true_positive_rate_difference(
     y_true: ArrayLike | None,
@@ -863,7 +820,7 @@ default=None
     rows = (y_true, y_pred, sensitive_features, sample_weight)
     statistic = grouped_quality(*rows, rate="true_positive_rate", pos_label=pos_label)
     name = "true_positive_rate_difference, of truly positive rows,"
-    return value_or_nan(name, statistic, locate_outcomes, multigroup=multigroup)
+    return value_or_nan(name, statistic, locate_means, multigroup=multigroup)
 
 
 @specify(
@@ -871,8 +828,8 @@ default=None
     compares_errors=always,
     read=partial(grouped_quality, rate="false_positive_rate"),
     countable=partial(_rows_of_rate, rate="false_positive_rate"),
-    pairs=pairs_of_outcomes,
-    locate=locate_outcomes,
+    pairs=partial(pairs_of_numbers, mean_outcomes),
+    locate=locate_means,
 )
 def false_positive_rate_difference(
     y_true: ArrayLike | None,
@@ -950,7 +907,7 @@ default=None
     rows = (y_true, y_pred, sensitive_features, sample_weight)
     statistic = grouped_quality(*rows, rate="false_positive_rate", pos_label=pos_label)
     name = "false_positive_rate_difference, of truly negative rows,"
-    return value_or_nan(name, statistic, locate_outcomes, multigroup=multigroup)
+    return value_or_nan(name, statistic, locate_means, multigroup=multigroup)
 
 
 @specify(
@@ -958,8 +915,8 @@ default=None
     compares_errors=never,
     read=partial(grouped_quality, rate="predictive_value"),
     countable=partial(_rows_of_rate, rate="predictive_value"),
-    pairs=pairs_of_outcomes,
-    locate=locate_outcomes,
+    pairs=partial(pairs_of_numbers, mean_outcomes),
+    locate=locate_means,
 )
 def predictive_value_difference(
     y_true: ArrayLike | None,
@@ -1047,7 +1004,7 @@ default=None
     rows = (y_true, y_pred, sensitive_features, sample_weight)
     statistic = grouped_quality(*rows, rate="predictive_value", pos_label=pos_label)
     name = "predictive_value_difference, of rows with the positive decision,"
-    return value_or_nan(name, statistic, locate_outcomes, multigroup=multigroup)
+    return value_or_nan(name, statistic, locate_means, multigroup=multigroup)
 
 
 def _shortfall(rates: Floats, others: Any) -> Floats:
@@ -1055,19 +1012,11 @@ def _shortfall(rates: Floats, others: Any) -> Floats:
     return quotients(np.abs(rates - others), np.maximum(rates, others))
 
 
-def _pairs_of_ratios(
-    statistic: GroupedOutcomes,
-    *,
-    multigroup: Multigroup = "pairwise",
-    among: Integers | None = None,
-) -> PairGaps:
-    """Shortfalls of the ratios of rates; undefined where nobody is selected."""
+def _selection_rates(statistic: GroupedOutcomes) -> Numbers:
+    """Rates of selection, of which no ratio is defined where nobody is selected."""
     undefined = np.isnan(statistic.means) | (not statistic.sums.any())
     counts = np.where(undefined, 0, statistic.counts)
-    statistic = replace(statistic, counts=counts)
-    return pairs_of_outcomes(
-        statistic, multigroup=multigroup, among=among, gap=_shortfall
-    )
+    return mean_outcomes(replace(statistic, counts=counts))
 
 
 def locate_ratio(
@@ -1088,7 +1037,7 @@ def locate_ratio(
     statistic=GroupedOutcomes,
     compares_errors=never,
     countable=partial(_rows_of_rate, rate="selection_rate"),
-    pairs=_pairs_of_ratios,
+    pairs=partial(pairs_of_numbers, _selection_rates, gap=_shortfall),
     locate=locate_ratio,
 )
 def impact_ratio_shortfall(

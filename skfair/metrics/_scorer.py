@@ -31,6 +31,7 @@ from skfair.groups import (
     resolve_strata,
     with_text_labels,
 )
+from skfair.metrics._evaluate import over_strata
 from skfair.metrics._spec import (
     check_metric,
     check_option_names,
@@ -39,7 +40,6 @@ from skfair.metrics._spec import (
     specification_of,
     unwrapped,
 )
-from skfair.metrics._strata import over_strata
 
 #: scikit-learn's consumers treat only instances of this class as scorers.
 _Scorer: Any = type(make_scorer(accuracy_score))

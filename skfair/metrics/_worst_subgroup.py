@@ -33,6 +33,7 @@ from skfair.groups import (
     into_ranges,
     resolve_strata,
 )
+from skfair.metrics._evaluate import split_strata, warn_of_strata
 from skfair.metrics._inputs import (
     Quality,
     QualityName,
@@ -40,7 +41,6 @@ from skfair.metrics._inputs import (
     warn_undefined,
 )
 from skfair.metrics._resampling import check_seed, exact_pvalue
-from skfair.metrics._strata import split_strata, warn_of_strata
 
 #: More than the rounding of a difference of two shares.
 _ROUNDING = 1e-12

@@ -60,10 +60,9 @@ from skfair.metrics._permutation import (
     permutes_within_labels,
     subtract_noise,
 )
-from skfair.metrics._resampling import compares_pairs_of
+from skfair.metrics._resampling import compares_pairs_of, evaluate
 from skfair.metrics._scorer import positive_label, response_method_for
 from skfair.metrics._spec import Specification, check_metric, pick, specification_of
-from skfair.metrics._strata import over_strata
 from skfair.model_selection._folds import GroupStratifiedKFold, cross_fit
 
 
@@ -327,10 +326,11 @@ of shape (n_samples,) or (n_samples, n_columns), default=None
     every_row = Rows(resolved, strata, y_true=y, weight=weights)
     joined = _join_folds(every_row, rows, responses)
     held_out = _MetricOfRows(partial(metric, **options), joined)
-    measured: tuple[Any, ...] = (held_out, None, held_out.rows)
+    people = held_out.rows
+    measured: tuple[Any, ...] = (held_out, None, people.y_pred)
     drawn: dict[str, Any] = {
-        "sensitive_features": held_out.groups,
-        "control_features": held_out.strata,
+        "sensitive_features": people.groups,
+        "control_features": people.strata,
         "random_state": random_state,
         "n_jobs": n_jobs,
         "verbose": verbose,
@@ -338,13 +338,13 @@ of shape (n_samples,) or (n_samples, n_columns), default=None
     resampled = bootstrap_interval(
         *measured, confidence_level=confidence_level, n_resamples=n_resamples, **drawn
     )
-    within = None if within is None else within[held_out.rows]
+    within = None if within is None else within[people.y_pred]
     test = permutation_test(
         *measured, within=within, n_permutations=n_permutations, **drawn
     )
     fold_values = held_out.of_folds(len(folds))
     _warn_of_undefined_folds(fold_values, test.value)
-    sizes = held_out.groups.sizes().tolist()
+    sizes = people.groups.sizes().tolist()
     lower, upper = _interval(resampled, test)
     return CrossValFairnessResult(
         value=test.value,
@@ -355,8 +355,8 @@ of shape (n_samples,) or (n_samples, n_columns), default=None
         corrected=_correct(held_out, test.value, within),
         confidence_level=resampled.confidence_level,
         n_splits=len(folds),
-        n_rows=len(held_out.rows),
-        group_sizes=dict(zip(held_out.groups.labels, sizes, strict=True)),
+        n_rows=len(people),
+        group_sizes=dict(zip(people.labels, sizes, strict=True)),
         fold_values=fold_values,
     )
 
@@ -463,11 +463,10 @@ class _MetricOfRows:
         self.metric, self.responses = metric, responses
         self._counts = np.bincount(responses.position)
         self._starts = np.cumsum(self._counts) - self._counts
-        self.rows = np.flatnonzero(self._counts)
-        first = self._starts[self.rows]
-        strata = responses.strata
-        self.groups = responses.groups[first]
-        self.strata = None if strata is None else strata[first]
+        positions = np.flatnonzero(self._counts)
+        first = responses[self._starts[positions]]
+        #: The rows, with their positions in place of scores.
+        self.rows = Rows(first.groups, first.strata, y_pred=positions)
 
     @property
     def specification(self) -> Specification:
@@ -490,11 +489,12 @@ class _MetricOfRows:
         specification, options = specification_of(self.metric)
         assert specification.countable is not None
         owners, at = self._responses_to(rows.y_pred)
+        of_rows = self.responses[at]
         responses = replace(
             rows[owners],
-            y_true=self.responses.y_true[at],
-            y_pred=self.responses.y_pred[at],
-            weight=self._weights(at),
+            y_true=of_rows.y_true,
+            y_pred=of_rows.y_pred,
+            weight=check_weights(of_rows.weight, len(at)),
         )
         taken = pick(specification.countable, options)
         return specification.countable(responses, **taken)
@@ -505,11 +505,6 @@ class _MetricOfRows:
         owners = np.repeat(np.arange(len(rows)), counts)
         first = self._starts[rows] - np.cumsum(counts) + counts
         return owners, np.arange(len(owners)) + first[owners]
-
-    def _weights(self, at: Integers) -> NDArray[Any] | None:
-        """Weights of some responses."""
-        weights = self.responses.weight
-        return None if weights is None else check_weights(weights[at], len(at))
 
     def __call__(
         self,
@@ -522,29 +517,16 @@ class _MetricOfRows:
         """Metric of all responses to rows, which may be repeated, and regrouped."""
         owners, at = self._responses_to(rows)
         strata = None if control_features is None else control_features[owners]
-        return self.evaluate(at, sensitive_features[owners], strata)
-
-    def evaluate(self, at: Integers, groups: Groups, strata: Groups | None) -> float:
-        """Metric of some responses, in groups and strata."""
-        return over_strata(
-            self.metric,
-            self.responses.y_true[at],
-            self.responses.y_pred[at],
-            sensitive_features=groups,
-            control_features=strata,
-            sample_weight=None
-            if self.responses.weight is None
-            else self.responses.weight[at],
-        )
+        groups = sensitive_features[owners]
+        responses = replace(self.responses[at], groups=groups, strata=strata)
+        return evaluate(self.metric, responses)
 
     def of_folds(self, n_folds: int) -> Floats:
         """Metric of each fold alone, nan where it is undefined."""
         rows, values = self.responses, np.full(n_folds, math.nan)
         with ignore_undefined():
             for fold in np.unique(rows.fold):
-                at = np.flatnonzero(rows.fold == fold)
-                strata = None if rows.strata is None else rows.strata[at]
-                values[fold] = self.evaluate(at, rows.groups[at], strata)
+                values[fold] = evaluate(self.metric, rows[rows.fold == fold])
         return values
 
 
@@ -604,11 +586,9 @@ def _correct(held_out: _MetricOfRows, value: float, within: Any) -> float:
     if math.isnan(value):
         return math.nan
     metric: Any = held_out
-    rows = Rows(held_out.groups, held_out.strata, y_pred=held_out.rows)
-    permuted = permuted_strata(within, metric, rows)
-    return subtract_noise(
-        metric, rows, permuted, by_pair=compares_pairs(held_out.metric)
-    )
+    permuted = permuted_strata(within, metric, held_out.rows)
+    by_pair = compares_pairs(held_out.metric)
+    return subtract_noise(metric, held_out.rows, permuted, by_pair=by_pair)
 
 
 def _interval(

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 import numbers
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -23,7 +24,7 @@ from sklearn.utils.metadata_routing import (
 from sklearn.utils.parallel import Parallel, delayed
 
 from skfair._rows import Rows, take_rows
-from skfair._utils._arrays import Bools, Floats, Integers
+from skfair._utils._arrays import Floats, Integers
 from skfair._utils._columns import Selector
 from skfair._utils._response import asked_of
 from skfair._utils._validation import (
@@ -35,7 +36,7 @@ from skfair._utils._validation import (
     check_weights,
 )
 from skfair._utils._warnings import warn_user
-from skfair.groups import resolve_groups
+from skfair.groups import Groups, resolve_groups
 from skfair.metrics import get_fairness_scorer, make_group_scorer
 from skfair.model_selection._folds import (
     GroupStratifiedKFold,
@@ -269,21 +270,23 @@ class LessDiscriminatorySearchCV(RandomizedSearchCV):  # type: ignore[misc]
         rng = check_random_state(self.random_state)
         rows = Rows(groups, y_true=binary, weight=weights)
         self.scorer_ = self._scorer()
-        search, confirm = (
-            _Part(
-                take_rows(X, chosen),
-                rows[chosen],
-                y[chosen],
-                *(
-                    params_of_rows(some, chosen, len(y))
-                    for some in (params, routed.estimator.fit, routed.splitter.split)
-                ),
-            )
-            for chosen in hold_out(rows, self.confirm_size, rng, "confirm_size")
+        search, confirm = hold_out(rows, self.confirm_size, rng, "confirm_size")
+        splits = self._splits(X, y, groups, search, routed.splitter.split)
+        self._search(X, y, params, splits, rng)
+        taken, fit_params = self._taken(), routed.estimator.fit
+        models = Parallel(n_jobs=self.n_jobs)(
+            delayed(fit_to_rows)(self._candidate(i), X, y, search, fit_params)
+            for i in taken
         )
-        splits = self._splits(search)
-        self._search(search, splits, rng)
-        self._confirm(search, confirm, splits)
+        names = {"sensitive_features", "control_features"}
+        labels = {name: params[name] for name in names & params.keys()}
+        place = self._place(X, y, rows, splits, fit_params, labels)
+        fitted = dict(zip(taken, models, strict=True))
+        answers = {
+            i: _Answers(model, X, confirm, labels) for i, model in fitted.items()
+        }
+        self._confirm(answers, y[confirm], rows[confirm], place)
+        self._conclude(fitted)
         return self
 
     def _check(self) -> None:
@@ -360,16 +363,22 @@ class LessDiscriminatorySearchCV(RandomizedSearchCV):  # type: ignore[misc]
         split = {name: value for name, value in params.items() if name == "groups"}
         return Bunch(estimator=Bunch(fit=fit), splitter=Bunch(split=split))
 
-    def _splits(self, part: _Part) -> list[Split]:
+    def _splits(
+        self, X: Any, y: Any, groups: Groups, search: Integers, split: dict[str, Any]
+    ) -> list[Split]:
         """Folds of the search; of a number they are stratified by class and group."""
         if self.cv is None or isinstance(self.cv, numbers.Integral):
             n_splits = 5 if self.cv is None else check_integer("cv", self.cv, 2)
-            splitter = GroupStratifiedKFold(n_splits)
-            return list(splitter.split(part.X, part.y, groups=part.rows.groups))
-        splitter = check_cv(self.cv, part.y, classifier=True)
-        return list(splitter.split(part.X, part.y, **part.split))
+            splitter, split = GroupStratifiedKFold(n_splits), {"groups": groups}
+        else:
+            splitter = check_cv(self.cv, y[search], classifier=True)
+        split = params_of_rows(split, search, len(y))
+        folds = splitter.split(take_rows(X, search), y[search], **split)
+        return [(search[train], search[test]) for train, test in folds]
 
-    def _search(self, part: _Part, splits: list[Split], rng: Any) -> None:
+    def _search(
+        self, X: Any, y: Any, params: dict[str, Any], splits: list[Split], rng: Any
+    ) -> None:
         """Evaluate the baseline and the candidates."""
         search = _Candidates(
             self.estimator,
@@ -383,11 +392,10 @@ class LessDiscriminatorySearchCV(RandomizedSearchCV):  # type: ignore[misc]
             random_state=rng,
         )
         search.baseline = {} if self.baseline is None else self.baseline
-        params = part.params
         if get_config()["enable_metadata_routing"]:
             names = search.get_metadata_routing().consumes("fit", params)
             params = {name: params[name] for name in names}
-        search.fit(part.X, part.y, **params)
+        search.fit(X, y, **params)
         self.cv_results_, self.n_splits_ = search.cv_results_, search.n_splits_
         self.multimetric_ = False
         performance, fairness = self._scoring()
@@ -399,85 +407,85 @@ class LessDiscriminatorySearchCV(RandomizedSearchCV):  # type: ignore[misc]
                 f"{self.disparity} {disparities[0]} in the search, expected finite "
                 "numbers. error_score='raise' shows why a fit or a score failed."
             )
+        eligible = _less_one_error(self.cv_results_, performance) >= -self.margin
+        eligible[0] = False  # the baseline
         self.alternatives_ = pd.DataFrame(
             {
                 "params": self.cv_results_["params"],
                 "search_performance": performances,
                 "search_disparity": disparities,
-                "eligible": self._eligible(self.cv_results_),
+                "eligible": eligible,
             }
         ).rename_axis("candidate")
 
-    def _eligible(self, results: dict[str, Any]) -> Bools:
-        """Which candidates, but the baseline, perform well enough in the search."""
-        performance, _ = self._scoring()
-        eligible = _less_one_error(results, performance) >= -self.margin
-        eligible[0] = False
-        return eligible
-
-    def _confirm(self, search: _Part, confirm: _Part, splits: list[Split]) -> None:
-        """Fit a few candidates, and test them on rows that chose nothing."""
-        table = self.alternatives_
-        _, fairness = self._scoring()
+    def _taken(self) -> list[int]:
+        """Take the baseline and some candidates that may be confirmed."""
+        table, (_, fairness) = self.alternatives_, self._scoring()
         lower = _less_one_error(self.cv_results_, fairness) > 0
-        taken = [0, *_taken(table[table["eligible"] & lower], self.n_confirm)]
-        every_row = np.arange(len(search.y))
-        fitted = Parallel(n_jobs=self.n_jobs)(
-            delayed(fit_to_rows)(
-                self._with(table["params"][i]),
-                search.X,
-                search.y,
-                every_row,
-                search.fit,
-            )
-            for i in taken
+        able = table[table["eligible"] & lower]
+        points = able[["search_performance", "search_disparity"]].to_numpy() * [1, -1]
+        front = able[non_dominated(points)].sort_values("search_disparity")
+        # Of equal candidates the first is enough.
+        front = front.drop_duplicates(["search_performance", "search_disparity"])
+        n_taken = min(self.n_confirm, len(front))
+        places = np.linspace(0, len(front) - 1, n_taken).round().astype(int)
+        return [0, *map(int, front.index[places])]
+
+    def _candidate(self, i: int) -> Any:
+        """Return the estimator with the parameters of a candidate, not fitted."""
+        params = clone(self.alternatives_["params"][i], safe=False)
+        return clone(self.estimator).set_params(**params)
+
+    def _place(
+        self,
+        X: Any,
+        y: Any,
+        rows: Rows,
+        splits: list[Split],
+        fit_params: dict[str, Any],
+        labels: dict[str, Any],
+    ) -> Place:
+        """Score where the baseline's gap is largest, on the rows of the search."""
+        folds = cross_fit(
+            self._candidate(0),
+            X,
+            y,
+            splits,
+            fit_params,
+            partial(_held_out_scores, labels=labels, disparity=self.disparity),
+            n_jobs=self.n_jobs,
         )
-        place = self._place(search, splits)
-        answers = [_Answers(model, confirm.X, confirm.labels) for model in fitted]
-        weights = confirm.rows.weight
+        held_out, scores = (np.concatenate(both) for both in zip(*folds, strict=True))
+        rows = replace(rows[held_out], y_pred=scores).grouped()
+        return largest_gap_place(rows.y_pred, rows.groups.codes, rows.weights)
+
+    def _confirm(
+        self, answers: dict[int, _Answers], y: Any, rows: Rows, place: Place
+    ) -> None:
+        """Test candidates on rows that chose nothing, and complete the table."""
         models = {
             i: Model(
-                partial(_performance, self.scorer_, answer, confirm.y, weights),
-                _scores_of_answers(answer, self.disparity),
-                _responses(answer),
+                partial(_performance, self.scorer_, answer, y, rows.weight),
+                answer.scores(self.disparity),
+                answer.finest(),
             )
-            for i, answer in zip(taken, answers, strict=True)
+            for i, answer in answers.items()
         }
         tests = models_table(
             models,
-            confirm.rows.groups,
-            confirm.rows.y_true,
-            confirm.rows.weights,
+            rows.groups,
+            rows.y_true,
+            rows.weights,
             place=place,
             margin=self.margin,
             level=self.confidence_level,
         )
-        table["taken"] = table.index.isin(taken[1:])
-        self.alternatives_ = table.join(tests)
-        confirmed = self.alternatives_["confirmed"].eq(True)  # undecided ones are not
-        self.alternatives_["confirmed"] = confirmed
-        self._conclude(dict(zip(taken, fitted, strict=True)))
-
-    def _with(self, params: dict[str, Any]) -> Any:
-        """Unfitted estimator with other parameters."""
-        return clone(self.estimator).set_params(**clone(params, safe=False))
-
-    def _place(self, part: _Part, splits: list[Split]) -> Place:
-        """Score where the baseline's gap is largest, on the rows of the search."""
-        folds = cross_fit(
-            self._with(self.alternatives_["params"][0]),
-            part.X,
-            part.y,
-            splits,
-            part.fit,
-            partial(_held_out_scores, labels=part.labels, disparity=self.disparity),
-            n_jobs=self.n_jobs,
-        )
-        rows, scores = (np.concatenate(both) for both in zip(*folds, strict=True))
-        grouped = part.rows.groups.codes[rows] >= 0
-        rows = rows[grouped]
-        codes, weights = part.rows.groups.codes[rows], part.rows.weights[rows]
-        return largest_gap_place(scores[grouped], codes, weights)
+        _, *alternatives = answers
+        table = self.alternatives_.assign(
+            taken=self.alternatives_.index.isin(alternatives)
+        ).join(tests)
+        # Undecided ones are not confirmed.
+        self.alternatives_ = table.assign(confirmed=table["confirmed"].eq(True))
 
     def _conclude(self, fitted: dict[int, Any]) -> None:
         """Set the attributes of the choice, and warn if it is the baseline."""
@@ -496,26 +504,6 @@ class LessDiscriminatorySearchCV(RandomizedSearchCV):  # type: ignore[misc]
                 f"{len(table) - 1} candidates were taken to confirmation. The best "
                 "model is the baseline."
             )
-
-
-class _Part(NamedTuple):
-    """Rows of the search or of the confirmation, and what was given with them.
-
-    `fit` are the parameters of the estimator, `split` those of the splitter.
-    """
-
-    X: Any
-    rows: Rows
-    y: NDArray[Any]
-    params: dict[str, Any]
-    fit: dict[str, Any]
-    split: dict[str, Any]
-
-    @property
-    def labels(self) -> dict[str, Any]:
-        """Groups and strata that were given beside X."""
-        names = ("sensitive_features", "control_features")
-        return {name: self.params[name] for name in names if name in self.params}
 
 
 class _Candidates(RandomizedSearchCV):  # type: ignore[misc]
@@ -543,25 +531,17 @@ def _less_one_error(results: dict[str, Any], metric: str) -> Floats:
     return np.asarray(differences.mean(axis=0) - error)
 
 
-def _taken(able: pd.DataFrame, n_confirm: int) -> list[int]:
-    """Candidates that are taken to confirmation, of those that may be confirmed."""
-    points = able[["search_performance", "search_disparity"]].to_numpy() * [1, -1]
-    front = able[non_dominated(points)].sort_values("search_disparity")
-    # Of equal candidates the first is enough.
-    front = front.drop_duplicates(["search_performance", "search_disparity"])
-    n_taken = min(n_confirm, len(front))
-    places = np.linspace(0, len(front) - 1, n_taken).round().astype(int)
-    return [int(i) for i in front.index[places]]
-
-
 class _Answers:
     """A fitted model whose responses to some rows are computed once.
 
     Scorers are given positions of these rows as X.
     """
 
-    def __init__(self, estimator: Any, X: Any, labels: dict[str, Any]) -> None:
-        self._estimator, self._X, self._labels = estimator, X, labels
+    def __init__(
+        self, estimator: Any, X: Any, rows: Integers, labels: dict[str, Any]
+    ) -> None:
+        self._estimator, self._X = estimator, take_rows(X, rows)
+        self._labels = {name: take_rows(labels[name], rows) for name in labels}
         self._responses: dict[str, NDArray[Any]] = {}
 
     def __getattr__(self, name: str) -> Any:
@@ -578,6 +558,21 @@ class _Answers:
         response.__name__ = name  # which scikit-learn reads
         return response
 
+    def scores(self, disparity: str) -> Floats:
+        """Probabilities, or decisions, whose largest gap is the disparity."""
+        if disparity == "mcdp":
+            return np.asarray(self.predict_proba(slice(None))[:, 1], dtype=float)
+        decisions = self.predict(slice(None)) == self.classes_[1]
+        return np.asarray(decisions, dtype=float)
+
+    def finest(self) -> Floats:
+        """Numbers in the order of the responses, the finest that the model has."""
+        if hasattr(self, "predict_proba"):
+            return self.scores("mcdp")
+        if hasattr(self, "decision_function"):
+            return np.asarray(self.decision_function(slice(None)), dtype=float)
+        return self.scores("demographic_parity_difference")
+
 
 def _performance(
     scorer: Any,
@@ -592,27 +587,10 @@ def _performance(
     return float(scorer(answers, rows, y[labelled], **options))
 
 
-def _responses(answers: _Answers) -> Floats:
-    """Numbers in the order of the responses, the finest that the model has."""
-    every = slice(None)
-    if hasattr(answers, "predict_proba"):
-        return np.asarray(answers.predict_proba(every)[:, 1], dtype=float)
-    if hasattr(answers, "decision_function"):
-        return np.asarray(answers.decision_function(every), dtype=float)
-    return np.asarray(answers.predict(every) == answers.classes_[1], dtype=float)
-
-
-def _scores_of_answers(answers: Any, disparity: str) -> Floats:
-    """Probabilities, or decisions, whose largest gap is the disparity."""
-    if disparity == "mcdp":
-        return np.asarray(answers.predict_proba(slice(None))[:, 1], dtype=float)
-    decisions = answers.predict(slice(None)) == answers.classes_[1]
-    return np.asarray(decisions, dtype=float)
-
-
 def _held_out_scores(
     estimator: Any, X: Any, rows: Integers, labels: dict[str, Any], disparity: str
 ) -> tuple[Integers, Floats]:
     """Positions of the rows of a fold, and their scores."""
-    of_rows = {name: take_rows(values, rows) for name, values in labels.items()}
-    return rows, _scores_of_answers(_Answers(estimator, X, of_rows), disparity)
+    labels = {name: take_rows(values, rows) for name, values in labels.items()}
+    answers = _Answers(estimator, X, np.arange(len(rows)), labels)
+    return rows, answers.scores(disparity)

@@ -38,11 +38,11 @@ from skfair.metrics._confidence_interval import (
     observe,
     upper_bound,
 )
+from skfair.metrics._evaluate import Multistratum, warn_of_strata
 from skfair.metrics._inputs import collected_reasons
 from skfair.metrics._madd import bins_of, madd, number_of_bins
 from skfair.metrics._noise import UNDEFINED, Comparisons, Method
 from skfair.metrics._spec import specification_of, unwrapped
-from skfair.metrics._strata import Multistratum, warn_of_strata
 from skfair.statistics import GroupedScores
 from skfair.statistics._grouped_scores import sort_scores
 from skfair.statistics._statistic import (
@@ -372,14 +372,7 @@ class FairnessMonitor(NamesParameters):
         ValueError
             If there was no look yet.
         """
-        last = self._last()
-        return ConfidenceInterval(
-            last["value"],
-            last["lower"],
-            last["upper"],
-            self.confidence_level,
-            "anytime",
-        )
+        return self._anytime(*(self._last()[name] for name in _COLUMNS[1:4]))
 
     @property
     def pvalue_(self) -> float:
@@ -409,8 +402,7 @@ class FairnessMonitor(NamesParameters):
         """
         if self._change is None:
             return None
-        value, lower, upper = self._change
-        return ConfidenceInterval(value, lower, upper, self.confidence_level, "anytime")
+        return self._anytime(*self._change)
 
     @property
     def value_recent_(self) -> float:
@@ -424,7 +416,10 @@ class FairnessMonitor(NamesParameters):
         These are the rows since the change, if there was one, else those of about the
         last quarter of all looks. The intervals of all looks hold at once.
         """
-        value, lower, upper = (self._last()[name] for name in _RECENT_COLUMNS[:3])
+        return self._anytime(*(self._last()[name] for name in _RECENT_COLUMNS[:3]))
+
+    def _anytime(self, value: float, lower: float, upper: float) -> ConfidenceInterval:
+        """Interval that holds at all looks at once."""
         return ConfidenceInterval(value, lower, upper, self.confidence_level, "anytime")
 
     def to_dict(self) -> dict[str, Any]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping
 from contextlib import suppress
 from dataclasses import replace
-from functools import cached_property
 from itertools import compress
 from typing import Any, ClassVar, Literal, Self
 
@@ -57,16 +56,14 @@ from skfair.model_selection._folds import assign_folds
 from skfair.postprocessing._score_repairer import (
     GroupCDFs,
     LinearCDF,
-    Mixture,
-    Path,
     ScoreRepairer,
-    TargetBand,
     check_repair_options,
+    clipped,
     distributions,
     ends_of,
     has_ties,
     interpolate,
-    repaired_at,
+    mixed,
     row_counts,
     tied_shares,
 )
@@ -98,6 +95,7 @@ class GroupRepairer(MetaMitigator):
     repairer_: ScoreRepairer | None
     comparison_: Any
     n_jobs: int | None
+    repair_level: Any
     ties: Literal["mid", "random"]
     random_state: Any
     unknown_groups: Literal["raise", "pooled"]
@@ -291,6 +289,50 @@ class GroupRepairer(MetaMitigator):
         chosen = fold >= 0
         return (rows, repaired) if chosen.all() else (rows[chosen], repaired[chosen])
 
+    def _changes_the_gap(self, rows: Rows, repaired: Floats) -> bool:
+        """Whether scores change, to a gap that the plain model exceeds."""
+        if (repaired == rows.y_pred).all():
+            return False
+        comparison, asked = self.comparison_, self.comparison_.max_mcdp
+        return asked is None or max(comparison.plain_mcdp, comparison.mcdp) > asked
+
+    def _tie_problem(self, rows: Rows) -> str | None:
+        """Return a warning if rows that share a score keep most of the gap."""
+        comparison, repairer = self.comparison_, self.repairer_
+        assert repairer is not None
+        too_few = comparison.n_samples < _FEWEST_ROWS
+        if self.ties == "random" or too_few or not comparison.beyond_noise:
+            return None
+        if comparison.max_mcdp is not None:
+            share = min(1.0, comparison.max_mcdp / comparison.plain_mcdp) + _SHARE_ADDED
+        elif self.repair_level == "auto":
+            share = _SHARE_LEFT
+        else:
+            share = 1 - repairer.repair_level + _SHARE_ADDED
+        statistic = distributions(rows)
+        if comparison.mcdp <= share * comparison.plain_mcdp or not has_ties(statistic):
+            return None
+        return (
+            f"MCDP(0) is {comparison.mcdp:.3f}, the plain model's is "
+            f"{comparison.plain_mcdp:.3f}, because rows that share a score stay "
+            f"together and up to {tied_shares(statistic).max():.0%} of a group share "
+            "one. Set ties='random', which gives such rows different scores, or an "
+            "estimator with more distinct scores"
+        )
+
+    def _warn_of_comparison(self, comparison: Comparison, ties: str | None) -> None:
+        """Warn if no gain is shown, and say what to do about it."""
+        remedy = "Take a lower repair_level, a larger max_mcdp or larger groups"
+        if ties is not None:
+            remedy = "Set ties='random', or take an estimator with more distinct scores"
+        comparison.warn(self, remedy)
+
+    def _warn_of_problem(self, problem: str | None) -> None:
+        """Warn of what went wrong on held-out rows, if anything did."""
+        if problem is not None:
+            message = f"{type(self).__name__}, on held-out rows: {problem}."
+            warn_user(message, MitigationWarning)
+
     def _put_on_common_scale(self, rows: Rows) -> Rows:
         """Return rows that models have scored, on the scale that all models share.
 
@@ -433,52 +475,6 @@ def _rescale(
     else:
         heights = own.heights_of(seen, draws)
     return np.interp(heights, other.middle, other.scores) + (scores - seen)
-
-
-def changes_the_gap(comparison: Comparison, rows: Rows, repaired: Floats) -> bool:
-    """Whether the repair changes scores, to a gap that the plain model exceeds."""
-    if (repaired == rows.y_pred).all():
-        return False
-    asked = comparison.max_mcdp
-    return asked is None or max(comparison.plain_mcdp, comparison.mcdp) > asked
-
-
-def remedy_of(tie_problem: str | None) -> str:
-    """Advice for a repair that shows no gain."""
-    if tie_problem is not None:
-        return "Set ties='random', or take an estimator with more distinct scores"
-    return "Take a lower repair_level, a larger max_mcdp or larger groups"
-
-
-def warn_of_problem(mitigator: Any, problem: str | None) -> None:
-    """Warn of what went wrong on held-out rows, if anything did."""
-    if problem is not None:
-        message = f"{type(mitigator).__name__}, on held-out rows: {problem}."
-        warn_user(message, MitigationWarning)
-
-
-def tie_problem(asked: Any, rows: Rows, comparison: Comparison) -> str | None:
-    """Return a warning if rows that share a score keep most of the gap, else None."""
-    if asked.ties == "random" or comparison.n_samples < _FEWEST_ROWS:
-        return None
-    if not comparison.beyond_noise:
-        return None
-    if asked.max_mcdp is not None:
-        share = min(1.0, asked.max_mcdp / comparison.plain_mcdp) + _SHARE_ADDED
-    elif asked.repair_level == "auto":
-        share = _SHARE_LEFT
-    else:
-        share = 1 - asked.repair_level + _SHARE_ADDED
-    statistic = distributions(rows)
-    if comparison.mcdp <= share * comparison.plain_mcdp or not has_ties(statistic):
-        return None
-    return (
-        f"MCDP(0) is {comparison.mcdp:.3f}, the plain model's is "
-        f"{comparison.plain_mcdp:.3f}, because rows that share a score stay together "
-        f"and up to {tied_shares(statistic).max():.0%} of a group share one. Set "
-        "ties='random', which gives such rows different scores, or an estimator with "
-        "more distinct scores"
-    )
 
 
 class MADDPostProcessor(
@@ -753,10 +749,10 @@ class MADDPostProcessor(
         asked, differing = self.max_mcdp, strata[0].differing
         comparison = compare_with_plain(rows, rows.y_pred, repaired, max_mcdp=asked)
         self.comparison_ = judged = comparison
-        ties = tie_problem(self, rows, comparison)
+        ties = self._tie_problem(rows)
         if self.repair_level == "auto" and self.repair_level_ == 0:
-            warn_of_problem(self, self._nothing_chosen(strata, ties))
-        if not changes_the_gap(comparison, rows, repaired):
+            self._warn_of_problem(self._nothing_chosen(strata, ties))
+        if not self._changes_the_gap(rows, repaired):
             return
         if rows.strata is None and differing.any() and not differing.all():
             # A group of a few rows has a large gap, whatever is done to it.
@@ -764,14 +760,15 @@ class MADDPostProcessor(
             scores = rows_compared(replace(rows, y_pred=repaired), differing).y_pred
             judged = compare_with_plain(part, part.y_pred, scores, max_mcdp=asked)
         if not any(part.differing.any() for part in strata):
-            warn_of_problem(self, f"no gain is shown: {_no_difference(comparison)}")
+            problem = f"no gain is shown: {_no_difference(comparison)}"
+            self._warn_of_problem(problem)
         elif not judged.shows_gain:
-            judged.warn(self, remedy_of(ties))
+            self._warn_of_comparison(judged, ties)
         elif ties is not None:
-            warn_of_problem(self, ties)
+            self._warn_of_problem(ties)
         else:
-            comparison.warn(self, remedy_of(ties))
-            warn_of_problem(self, self._loss_problem(rows))
+            self._warn_of_comparison(comparison, ties)
+            self._warn_of_problem(self._loss_problem(rows))
 
     def _nothing_chosen(self, strata: list[StratumLosses], ties: str | None) -> str:
         """Explain why level 0 is chosen, and what to type instead."""
@@ -935,6 +932,13 @@ class StratumLosses:
             part[np.argsort(rows.y_pred[part])]
             for part in rows_by_code(rows.groups.codes, rows.n_groups)
         ]
+        #: Heights that are repaired, by group: of its knots, or drawn for each row.
+        self.heights = [cdf.middle for cdf in self.cdfs.cdfs]
+        if model.ties == "random":
+            random = check_random_state(model.random_state)
+            draws, scores = random.uniform(size=len(rows)), rows.y_pred
+            both = zip(self.cdfs.cdfs, self.members, strict=True)
+            self.heights = [c.heights_of(scores[own], draws[own]) for c, own in both]
         #: Which groups the fairness loss compares.
         self.differing = _differing(measured, self.cdfs)
 
@@ -1031,29 +1035,19 @@ class StratumLosses:
         """Scores of the rows repaired by an amount."""
         cdfs = self.cdfs
         scores: Floats = self.rows.y_pred
-        path: Path = Mixture(amount, cdfs.pooled.ends)
-        if self.model.max_mcdp is not None:
-            path = TargetBand.within(cdfs, float(amount))
+        by_gap = self.model.max_mcdp is not None
+        repair = cdfs.within_band if by_gap else cdfs.towards_everyone
+        path = repair(float(amount))
         if not path.moves:
             return scores
         repaired = np.array(scores)
         for group, members in enumerate(self.members):
-            values = repaired_at(cdfs, path, group, self._heights[group])
+            values = cdfs.repaired_at(path, group, self.heights[group])
             if self.model.ties == "mid":
                 knots = cdfs.cdfs[group].scores
                 values = interpolate(scores[members], knots, values)
             repaired[members] = values
         return np.clip(repaired, 0, 1)
-
-    @cached_property
-    def _heights(self) -> list[Floats]:
-        """Heights that are repaired, by group: of its knots, or drawn for each row."""
-        if self.model.ties == "mid":
-            return [cdf.middle for cdf in self.cdfs.cdfs]
-        random, scores = check_random_state(self.model.random_state), self.rows.y_pred
-        draws = random.uniform(size=len(scores))
-        both = zip(self.cdfs.cdfs, self.members, strict=True)
-        return [cdf.heights_of(scores[own], draws[own]) for cdf, own in both]
 
     def _error_rates(self, amounts: Floats) -> Floats:
         """Zero-one loss of all levels, by a look-up in the sorted scores of each group.
@@ -1109,10 +1103,9 @@ class StratumLosses:
         scores, upper = pooled.scores[ends // 2], ends % 2 == 1
         heights = np.stack([cdf.ends_at(scores, upper) for cdf in self.cdfs.cdfs])
         if self.model.max_mcdp is None:
-            path: Path = Mixture(amounts, pooled.ends_at(scores, upper))
-            return scores, path.target(heights)
-        path = TargetBand.at(self.cdfs, scores, heights, amounts)
-        return path.scores, path.target(heights)
+            return scores, mixed(amounts, pooled.ends_at(scores, upper), heights)
+        lowest, repaired = self.cdfs.band_at(scores, heights, amounts)
+        return repaired, clipped(lowest, amounts, heights)
 
 
 def _measured(rows: Rows) -> Rows:
@@ -1128,20 +1121,15 @@ def losses_by_stratum(rows: Rows, model: MADDPostProcessor) -> list[StratumLosse
     A single stratum is where the maps of all rows are learnt and measured.
     """
     groups, strata = within_strata(rows.groups, rows.strata, rows.weight, warn=False)
-    if strata is None or rows.strata is None:
+    if rows.strata is None:
         return [StratumLosses(rows, model)]
-    single = len(rows.strata.labels) == 1
-    rows = replace(rows, groups=groups)
-    if single:
-        rows = replace(rows, strata=strata)
-        return [StratumLosses(rows[groups.codes >= 0], model)]
-    parts = [
-        rows[own] for own in rows_by_code(np.where(groups.codes < 0, -1, strata.codes))
-    ]
-    return [
-        StratumLosses(replace(part, groups=groups_to_compare(part.groups)), model)
-        for part in parts
-    ]
+    single, parts = len(rows.strata.labels) == 1, []
+    rows = replace(rows, groups=groups, strata=strata)
+    for _, own in rows.by_stratum():
+        part = rows.grouped() if single else rows[own]
+        part = replace(part, groups=groups_to_compare(part.groups))
+        parts.append(StratumLosses(part, model))
+    return parts
 
 
 def mean_losses(

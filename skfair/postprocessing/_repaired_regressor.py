@@ -12,13 +12,7 @@ from skfair._rows import Rows
 from skfair._utils._arrays import Floats
 from skfair._utils._validation import ParameterError
 from skfair.groups import Selector
-from skfair.postprocessing._madd_post_processor import (
-    GroupRepairer,
-    changes_the_gap,
-    remedy_of,
-    tie_problem,
-    warn_of_problem,
-)
+from skfair.postprocessing._madd_post_processor import GroupRepairer
 
 
 class RepairedRegressor(
@@ -198,12 +192,12 @@ class RepairedRegressor(
         comparison = self.comparison_ = compare_regressors(
             tested, tested.y_pred, repaired, max_mcdp=options["max_mcdp"]
         )
-        if changes_the_gap(comparison, tested, repaired):
-            problem = tie_problem(self.repairer_, tested, comparison)
-            if problem is None or not comparison.shows_gain:
-                comparison.warn(self, remedy_of(problem))
+        if self._changes_the_gap(tested, repaired):
+            ties = self._tie_problem(tested)
+            if ties is None or not comparison.shows_gain:
+                self._warn_of_comparison(comparison, ties)
             else:
-                warn_of_problem(self, problem)
+                self._warn_of_problem(ties)
 
     def predict(
         self, X: Any, *, sensitive_features: Any = None, control_features: Any = None

@@ -167,12 +167,38 @@ def fit_maps(
     `q` are probabilities of groups, of shape (n_samples, n_groups), by models that were
     not fitted to the row, as are the predictions of the rows. The gap falls from the
     plain one to none in equal steps.
+
+    At each threshold the factors leave a gap and cost least. The loss is a mean over
+    thresholds of the cost of decisions, and the gap is that of decisions too, so that
+    each threshold has its own problem. With Lagrange multipliers its solution is a
+    `ScoreMap`. The multipliers add up to the strength.
     """
     rows, q = _merge_equal(rows, q)
     others = [rows.fold != fold for fold in np.unique(rows.fold)]
     parts = [(rows, q), *((rows[other], q[other]) for other in others)]
-    whole, *by_fold = _fit_parts(parts, performance)
-    return whole, by_fold
+    maps, grouped, costs, ridges, allowed = [], [], {}, [], []
+    for i, (part, part_q) in enumerate(parts):
+        own, own_q, plain = _plain_map(part, part_q, performance)
+        maps.append(plain)
+        if len(plain.thresholds) > 1:
+            grouped.append((own, own_q, plain.thresholds))
+            costs[i] = _costs(part, plain.thresholds, performance)
+            n_rows = part.weights.sum() ** 2 / (part.weights @ units_of(part.weights))
+            ridges.append(_RIDGE_BY_ROW / n_rows)
+            allowed.append(_allowances(part))
+    # The maps of all parts are found together.
+    for of_limit in _close_gaps(grouped, ridges, np.array(allowed)) if grouped else ():
+        for (i, cost), factors in zip(costs.items(), of_limit, strict=True):
+            factors = factors[:, : len(cost)]
+            prices = np.abs(factors).sum(axis=0) / 2 * cost
+            strength = float(np.trapezoid(prices, maps[i].thresholds))
+            if np.isfinite(strength) and strength > maps[i].strengths[-1]:
+                maps[i] = replace(
+                    maps[i],
+                    strengths=(*maps[i].strengths, strength),
+                    factors=np.concatenate([maps[i].factors, [factors]]),
+                )
+    return maps[0], maps[1:]
 
 
 def folds_of_maps(rows: Rows) -> Integers:
@@ -199,42 +225,6 @@ def held_out_scores(
         scores = np.empty(len(rows))
         scores[np.concatenate(parts)] = np.concatenate(by_fold)
         yield scores
-
-
-def _fit_parts(
-    parts: list[tuple[Rows, Floats]], performance: Performance
-) -> list[ScoreMap]:
-    """Find, at each threshold, the factors that leave a gap and cost least.
-
-    The loss is a mean over thresholds of the cost of decisions, and the gap is that of
-    decisions too, so that each threshold has its own problem. With Lagrange multipliers
-    its solution is a `ScoreMap`. The multipliers add up to the strength. Each part of
-    the rows, with probabilities of their groups, has its own maps; all are found
-    together.
-    """
-    maps, grouped, costs, ridges, allowed = [], [], [], [], []
-    for rows, q in parts:
-        own, own_q, plain = _plain_map(rows, q, performance)
-        maps.append(plain)
-        if len(plain.thresholds) > 1:
-            grouped.append((own, own_q, plain.thresholds))
-            costs.append(_costs(rows, plain.thresholds, performance))
-            n_rows = rows.weights.sum() ** 2 / (rows.weights @ units_of(rows.weights))
-            ridges.append(_RIDGE_BY_ROW / n_rows)
-            allowed.append(_allowances(rows))
-    changing = [i for i, plain in enumerate(maps) if len(plain.thresholds) > 1]
-    for of_limit in _close_gaps(grouped, ridges, np.array(allowed)) if grouped else ():
-        for i, factors, cost in zip(changing, of_limit, costs, strict=True):
-            factors = factors[:, : len(cost)]
-            prices = np.abs(factors).sum(axis=0) / 2 * cost
-            strength = float(np.trapezoid(prices, maps[i].thresholds))
-            if np.isfinite(strength) and strength > maps[i].strengths[-1]:
-                maps[i] = replace(
-                    maps[i],
-                    strengths=(*maps[i].strengths, strength),
-                    factors=np.concatenate([maps[i].factors, [factors]]),
-                )
-    return maps
 
 
 def _plain_map(

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any, ClassVar, Literal, NamedTuple, Self, TypeAlias
 
 import numpy as np
@@ -412,9 +413,9 @@ GroupedScores or GroupedHistogram
         self.repair_level_ = None
         if self.max_mcdp is None:
             self.repair_level_ = float(self.repair_level)
-            self._path: Path = Mixture(self.repair_level_, learnt.pooled.ends)
+            self._path = learnt.towards_everyone(self.repair_level_)
         else:
-            self._path = TargetBand.within(learnt, self.max_mcdp)
+            self._path = learnt.within_band(self.max_mcdp)
         self._set_repaired_scores()
         self.certified_mcdp_: float | None = None
         if self.max_mcdp is not None and self.confidence_level is not None:
@@ -424,7 +425,7 @@ GroupedScores or GroupedHistogram
     def _set_repaired_scores(self) -> None:
         """Repair the scores of the knots of each group's CDF."""
         self.repaired_scores_: tuple[Floats, ...] = tuple(
-            repaired_at(self._learnt, self._path, group, cdf.middle)
+            self._learnt.repaired_at(self._path, group, cdf.middle)
             for group, cdf in enumerate(self.cdfs_)
         )
 
@@ -437,7 +438,7 @@ GroupedScores or GroupedHistogram
         noise, rows = self._learnt.noise(level)
         aim = max(0.0, max_mcdp - noise - rows)
         while True:
-            self._path = TargetBand.within(self._learnt, aim)
+            self._path = self._learnt.within_band(aim)
             self._set_repaired_scores()
             left = float(np.ptp(self._cdfs_after(), axis=0).max())
             excess = left + noise - max_mcdp
@@ -597,17 +598,28 @@ GroupedScores or GroupedHistogram
 
     def _check_known(self, groups: Groups, strata: Groups | None) -> None:
         """Raise if `fit` has not seen the groups, or the strata, of some rows."""
-        unknown = recode(groups.codes, groups.labels, self.groups_) < 0
-        if self._left_rows_out:
-            unknown &= groups.codes >= 0
-        check_known_groups(
-            "sensitive_features", "groups", groups, unknown, self.groups_
-        )
+        fitted: list[tuple[Any, ...]] = [
+            ("sensitive_features", "groups", groups, self.groups_, ())
+        ]
         if strata is not None and self.stratum_repairers_:
-            fitted = (*self.strata_, *self._left_out)
-            unknown = recode(strata.codes, strata.labels, fitted) < 0
-            check_known_groups(
-                "control_features", "strata", strata, unknown, self.strata_
+            left_out = tuple(self._left_out)
+            entry = ("control_features", "strata", strata, self.strata_, left_out)
+            fitted.append(entry)
+        for argument, what, codes_of, labels, others in fitted:
+            unknown = recode(codes_of.codes, codes_of.labels, labels + others) < 0
+            if codes_of is groups and self._left_rows_out:
+                unknown &= groups.codes >= 0
+            if not unknown.any():
+                continue
+            every = [*codes_of.labels, MISSING_LABEL]
+            named = [every[code] for code in np.unique(codes_of.codes[unknown])]
+            rows = np.flatnonzero(unknown)
+            more = ", ..." if len(rows) > 5 else ""
+            raise ValueError(
+                f"{argument} has {what} {named} in {len(rows)} rows "
+                f"({', '.join(map(str, rows[:5]))}{more}), expected those seen in fit, "
+                f"{list(labels)}. After set_params(unknown_groups='pooled') such rows "
+                "keep their scores."
             )
 
     def _repair(self, values: Floats, groups: Groups, strata: Groups | None) -> Floats:
@@ -635,7 +647,7 @@ GroupedScores or GroupedHistogram
             seen = np.clip(values[rows], cdf.scores[0], cdf.scores[-1])
             if self.ties == "random":
                 heights = cdf.heights_of(seen, random.uniform(size=len(seen)))
-                moved = repaired_at(self._learnt, self._path, group, heights)
+                moved = self._learnt.repaired_at(self._path, group, heights)
             else:
                 moved = interpolate(seen, cdf.scores, self.repaired_scores_[group])
             repaired[rows] = moved + (values[rows] - seen)
@@ -945,26 +957,6 @@ def strata_to_repair(
     return resolve_strata(control_features, n_samples=n_samples)
 
 
-def check_known_groups(
-    argument: str,
-    what: str,
-    groups: Groups,
-    unknown: NDArray[np.bool_],
-    fitted: tuple[Hashable, ...],
-) -> None:
-    """Raise if the groups or strata of some rows were absent in `fit`."""
-    if unknown.any():
-        labels: list[Hashable] = [*groups.labels, MISSING_LABEL]
-        named, rows = np.unique(groups.codes[unknown]), np.flatnonzero(unknown)
-        more = ", ..." if len(rows) > 5 else ""
-        raise ValueError(
-            f"{argument} has {what} {[labels[code] for code in named]} in {len(rows)} "
-            f"rows ({', '.join(map(str, rows[:5]))}{more}), expected those seen in "
-            f"fit, {list(fitted)}. After set_params(unknown_groups='pooled') such rows "
-            "keep their scores."
-        )
-
-
 class LinearCDF(NamedTuple):
     """CDF that is piecewise linear between two ends, with a knot at each score.
 
@@ -1021,16 +1013,12 @@ class LinearCDF(NamedTuple):
         return interpolate(scores, np.repeat(self.scores, 2), self.ends)
 
     def ends_at(self, scores: Floats, upper: NDArray[np.bool_]) -> Floats:
-        """Heights at a few scores: of the upper or of the lower end of a step there."""
-        right = np.searchsorted(self.scores, scores)
-        left = np.maximum(right - 1, 0)
-        there = self.scores[right] == scores
-        # As `interpolate` does it, which looks at all knots.
-        width = np.where(there, 1, self.scores[right] - self.scores[left]) * 2.0**100
-        slope = (self.low[right] - self.high[left]) / width
-        between = slope * ((scores - self.scores[left]) * 2.0**100) + self.high[left]
-        ends = np.where(upper, self.high[right], self.low[right])
-        return np.where(there, ends, between)
+        """Heights at scores: of the upper or of the lower end of a step there."""
+        heights = self.at(scores)
+        knots = np.searchsorted(self.scores, scores)
+        lower = (self.scores[knots] == scores) & ~upper
+        heights[lower] = self.low[knots[lower]]
+        return heights
 
     def scores_at(self, heights: Floats) -> Floats:
         """Scores at which the CDF has some heights."""
@@ -1170,74 +1158,78 @@ class GroupCDFs(NamedTuple):
             np.maximum(highest, heights, out=highest)
         return lowest, highest
 
+    def towards_everyone(self, level: float) -> Path:
+        """Path of the paper: targets ``(1 - level) * F_g + level * F``."""
+        target = partial(mixed, level, self.pooled.ends)
+        return Path(target, np.repeat(self.pooled.scores, 2), level != 0)
 
-class Mixture(NamedTuple):
-    """Target ``(1 - level) * F_g + level * F``: the paper's path of repair."""
+    def within_band(self, max_mcdp: float) -> Path:
+        """Targets ``clip(F_g, lowest, lowest + max_mcdp)``, in a band of all groups.
 
-    level: Any
-    pooled: Any
-
-    def target(self, heights: Any) -> Any:
-        """Heights of a group's target where its CDF has `heights`."""
-        return (1 - self.level) * heights + self.level * self.pooled
-
-    @property
-    def moves(self) -> bool:
-        """Whether any score is changed."""
-        return bool(self.level != 0)
-
-
-class TargetBand(NamedTuple):
-    """Target ``clip(F_g, lowest, lowest + width)``, in a band that all groups share.
-
-    The band lies so that the mean of all targets, by weight, is the mean of the CDFs.
-    Where all targets pass the score x, the repaired score is that in `scores`: the mean
-    of the groups' own scores there, which is x where no CDF is clipped.
-    """
-
-    lowest: Any
-    width: Any
-    scores: Any = None
-    moves: bool = True
-
-    @classmethod
-    def within(cls, groups: GroupCDFs, max_mcdp: float) -> Self:
-        """Band of the width `max_mcdp` at all scores, which no target leaves."""
-        lowest, highest = groups.range()
+        Where no CDF is outside of the band, which is then infinitely wide, nothing
+        moves.
+        """
+        lowest, highest = self.range()
         gaps = highest - lowest
         outside = np.flatnonzero(gaps - max_mcdp > _ROUNDING * gaps)
         widths = np.full(len(gaps), np.inf)
-        scores = np.repeat(groups.pooled.scores, 2)
-        n_parts = 1 + len(groups.cdfs) * len(outside) // _MAX_HEIGHTS
+        scores = np.repeat(self.pooled.scores, 2)
+        n_parts = 1 + len(self.cdfs) * len(outside) // _MAX_HEIGHTS
         for knots in np.array_split(outside, n_parts):
-            every = np.stack([heights[knots] for heights in groups.heights()])
-            part = cls.at(groups, scores[knots], every, max_mcdp)
-            lowest[knots], widths[knots] = part.lowest, part.width
-            scores[knots] = part.scores
+            every = np.stack([heights[knots] for heights in self.heights()])
+            part = self.band_at(scores[knots], every, max_mcdp)
+            lowest[knots], scores[knots] = part
+            widths[knots] = max_mcdp
         # Rounding must not make the scores fall.
         np.maximum.accumulate(scores, out=scores)
-        return cls(lowest, widths, scores, len(outside) > 0)
+        return Path(partial(clipped, lowest, widths), scores, len(outside) > 0)
 
-    @classmethod
-    def at(
-        cls, groups: GroupCDFs, scores: Floats, heights: Floats, max_mcdp: Any
-    ) -> Self:
-        """Band at some scores, where the CDF of each group has a row of heights."""
-        lowest = lowest_of_band(heights, groups.shares, max_mcdp)
-        mean = groups.mean_scores(np.clip(heights, lowest, lowest + max_mcdp))
+    def band_at(
+        self, scores: Floats, heights: Floats, max_mcdp: Any
+    ) -> tuple[Floats, Floats]:
+        """Lower edge of the band at some scores, and the repaired scores there.
+
+        The CDF of each group has a row of heights. The mean of all targets, by weight,
+        is the mean of the CDFs. A repaired score is the mean of the groups' own scores
+        at their targets, which is the score where no CDF is clipped.
+        """
+        lowest = lowest_of_band(heights, self.shares, max_mcdp)
+        mean = self.mean_scores(clipped(lowest, max_mcdp, heights))
         # Scores that stay, such as those that rows share, stay to the last digit: they
         # may be thresholds.
-        low, high = groups.pooled.scores[[0, -1]]
+        low, high = self.pooled.scores[[0, -1]]
         rounding = _ROUNDING * np.minimum(scores - low, high - scores)
         stays = np.abs(mean - scores) <= rounding
-        return cls(lowest, max_mcdp, np.where(stays, scores, mean))
+        return lowest, np.where(stays, scores, mean)
 
-    def target(self, heights: Any) -> Any:
-        """Heights of a group's target where its CDF has `heights`."""
-        return np.clip(heights, self.lowest, self.lowest + self.width)
+    def repaired_at(self, path: Path, group: int, heights: Floats) -> Floats:
+        """Scores at which the target of a group has some heights; sorted is fastest."""
+        knots = path.target(self.cdfs[group].at_knots_of(self.pooled))
+        # Rounding must not make the target fall.
+        np.maximum.accumulate(knots, out=knots)
+        return np.interp(heights, knots, path.scores)
 
 
-Path: TypeAlias = Mixture | TargetBand
+class Path(NamedTuple):
+    """What a repair does with each group's CDF.
+
+    `target` turns its heights at the knots of the CDF of everyone into those of its
+    target, which are at `scores`. `moves` says whether any score is changed.
+    """
+
+    target: Callable[[Any], Any]
+    scores: Floats
+    moves: bool
+
+
+def mixed(level: Any, pooled: Any, heights: Any) -> Any:
+    """Heights of a target between those of a group and of everyone."""
+    return (1 - level) * heights + level * pooled
+
+
+def clipped(lowest: Any, width: Any, heights: Any) -> Any:
+    """Heights of a target that stays within a band."""
+    return np.clip(heights, lowest, lowest + width)
 
 
 def lowest_of_band(heights: Floats, shares: Floats, width: Any) -> Floats:
@@ -1257,20 +1249,6 @@ def lowest_of_band(heights: Floats, shares: Floats, width: Any) -> Floats:
         below = shares @ np.clip(heights, middle, middle + width) < mean
         low, high = np.where(below, middle, low), np.where(below, high, middle)
     return np.asarray(np.where(outside, (low + high) / 2, fitting))
-
-
-def repaired_at(groups: GroupCDFs, path: Path, group: int, heights: Floats) -> Floats:
-    """Scores at which the target of a group has some heights; sorted is fastest."""
-    if isinstance(path, Mixture) and path.level == 1:
-        knots = path.pooled  # full repair, for which the group's own CDF is not needed
-    else:
-        knots = path.target(groups.cdfs[group].at_knots_of(groups.pooled))
-        # Rounding must not make the target fall.
-        np.maximum.accumulate(knots, out=knots)
-    scores: Floats = np.repeat(groups.pooled.scores, 2)
-    if isinstance(path, TargetBand):
-        scores = path.scores
-    return np.interp(heights, knots, scores)
 
 
 def interpolate(scores: Floats, knots: Floats, values: Floats) -> Floats:

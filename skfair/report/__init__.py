@@ -2,7 +2,7 @@
 
 from skfair.report._bundle import BundleCheck, verify_bundle
 from skfair.report._fairness_report import FairnessReport
-from skfair.report._markdown import markdown_table, public_summary
+from skfair.report._page import markdown_table, public_summary
 
 __all__ = [
     "BundleCheck",

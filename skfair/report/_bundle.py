@@ -37,7 +37,6 @@ from skfair.report._inputs import (
     mid_ranks,
     rows_of,
     sum_of_two_largest,
-    with_intersection,
 )
 from skfair.report._options import Options
 from skfair.report._page import render
@@ -444,7 +443,7 @@ def to_data(audit: Audit) -> Data:
         "decides": model.decides,
         "classes": [label_to_json(label) for label in audit.classes],
         "attributes": [
-            {"name": one.name, **groups(one.every)} for one in audit.single_attributes
+            {"name": name, **groups(each)} for name, each in audit.attributes.items()
         ],
         "strata": None if audit.strata is None else groups(audit.strata),
         "y_pred": model.y_pred[entries].tolist(),
@@ -484,10 +483,9 @@ def from_data(data: Data, options: Options, blur: tuple[float, float]) -> Audit:
     model = Model(
         data["model"], scores, predicted, threshold, decides=bool(data["decides"])
     )
-    each = {one["name"]: groups(one) for one in data["attributes"]}
     return Audit(
         models=(model,),
-        attributes=with_intersection(each, n, options),
+        attributes={one["name"]: groups(one) for one in data["attributes"]},
         rows=replace(
             rows_of(None, len(n), classes, None, n),
             y_true=column("y_true", **({} if real else positions)),
@@ -523,7 +521,7 @@ def _columns(audit: Audit) -> Columns:
 
 
 def _groups_of(audit: Audit) -> Columns:
-    groups = [one.every.codes for one in audit.single_attributes]
+    groups = [one.codes for one in audit.attributes.values()]
     return groups if audit.strata is None else [*groups, audit.strata.codes]
 
 
@@ -581,7 +579,6 @@ def _only(audit: Audit, large: Bools) -> Audit:
         )
 
     rest = audit.at(large, *(model.at(large) for model in audit.models))
-    each = {one.name: of(one.every) for one in audit.single_attributes}
     proxy = audit.proxy
     if proxy is not None:
         cells = of(proxy[0])
@@ -589,7 +586,7 @@ def _only(audit: Audit, large: Bools) -> Audit:
     return replace(
         rest,
         rows=replace(rest.rows, position=None),
-        attributes=with_intersection(each, rest.rows.n, rest.options),
+        attributes={name: of(groups) for name, groups in audit.attributes.items()},
         strata=None if audit.strata is None else of(audit.strata),
         proxy=proxy,
     )

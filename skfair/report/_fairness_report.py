@@ -23,21 +23,41 @@ from skfair.report._inputs import (
     make_audit,
     read_frame,
 )
-from skfair.report._markdown import card_sections, render_markdown
 from skfair.report._metrics import MEASURES
 from skfair.report._options import DEFAULT_TITLE, read_options, takes_options
-from skfair.report._page import record_of, render
-from skfair.report._proxy import ENDS
-from skfair.report._summary import check_summary, summarize
+from skfair.report._page import card_sections, record_of, render, render_markdown
+from skfair.report._summary import ENDS, check_summary, summarize
 from skfair.report._words import data_of, section_of
 
-_NUMBERS = ("value", "lower", "upper", "certified", "null_mean", "pvalue")
-_OTHERS = ("tested", "n", "n_groups", "smallest_group", "sentence", "note")
-#: Columns of the difference to the first model, by its numbers in a summary.
-_DIFFERENCE = {
-    "value": "difference",
-    "lower": "difference_lower",
-    "upper": "difference_upper",
+#: Columns of tables, by what they are called in a summary.
+_RENAMED = {
+    "results.model": "model",
+    "name": "attribute",
+    "key": "metric",
+    "label": "group",
+    "results.impact_ratios.kind": "kind",
+    "beside_first.value": "difference",
+    "beside_first.lower": "difference_lower",
+    "beside_first.upper": "difference_upper",
+}
+#: Columns of the table of metrics, and those of them that are numbers.
+_NUMBERS = [
+    *("value", "lower", "upper", "certified", "null_mean", "pvalue", "difference"),
+    *("difference_lower", "difference_upper"),
+]
+_OF_METRICS = [
+    *("model", "attribute", "comparison", "metric", *_NUMBERS, "tested", "n"),
+    *("n_groups", "smallest_group", "sentence", "note"),
+]
+#: Where the rows of tables are in a result, and what names them beside its model.
+_PATHS: dict[str, tuple[list[str], list[Any]]] = {
+    "metrics": (["measures"], ["comparison"]),
+    "groups": (["groups"], []),
+    "impact_ratios": (
+        ["impact_ratios", "rows"],
+        [["results", "impact_ratios", "kind"]],
+    ),
+    "strata": (["strata", "rows"], []),
 }
 #: Parameters of a report that some tables need.
 _NEEDED = {
@@ -554,88 +574,28 @@ default="metrics"
         """
         check_choice("table", table, get_args(Table))
         if table == "proxy":
-            return self._proxy_frame()
+            return _frame_of_bounds(_needed("proxy", self.summary))
         if table == "models":
-            return self._models_frame()
-        if table != "metrics":
-            return self._groups_frame(table)
-        rows = [
-            {
-                "model": result["model"],
-                "attribute": attribute["name"],
-                "comparison": attribute["comparison"],
-                **measure,
-                **_difference(measure.get("beside_first")),
-            }
-            for attribute, result in self._results()
-            for measure in result["measures"]
-        ]
-        numbers = [*_NUMBERS, *_DIFFERENCE.values()]
-        columns = ["model", "attribute", "comparison", "key", *numbers, *_OTHERS]
-        frame = pd.DataFrame(rows, columns=columns).rename(columns={"key": "metric"})
-        return frame.astype(dict.fromkeys(numbers, "float64"))
-
-    def _models_frame(self) -> pd.DataFrame:
-        """Rows of performances of each model, and differences to the first."""
-        rows = [
-            {
-                "model": model["name"],
-                "performance": name,
-                "value": value,
-                "lower": model["performance"].get(f"{name}_lower"),
-                "upper": model["performance"].get(f"{name}_upper"),
-                **_difference((model.get("beside_first") or {}).get(name)),
-            }
-            for model in self.summary["models"]
-            for name, value in model["performance"].items()
-            if not name.endswith(("_lower", "_upper"))
-        ]
-        frame = pd.DataFrame(rows)
-        return frame.astype(dict.fromkeys(frame.columns[2:], "float64"))
-
-    def _results(self) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
-        """Each attribute with its result for each model."""
-        for attribute in self.summary["attributes"]:
+            rows = [row for model in self.summary["models"] for row in _figures(model)]
+            frame = pd.DataFrame(rows)
+            return frame.astype(dict.fromkeys(frame.columns[2:], "float64"))
+        path, named = _PATHS[table]
+        for attribute in self.summary["attributes"] if table in _NEEDED else ():
             for result in attribute["results"]:
-                yield attribute, result
-
-    def _proxy_frame(self) -> pd.DataFrame:
-        """Bounds of each model and metric at each odds ratio."""
-        section = _needed("proxy", self.summary)
-        rows = [
-            {
-                "model": result["model"],
-                "metric": measure["key"],
-                "odds_ratio": math.inf if ratio is None else ratio,
-                "estimate": measure["estimate"],
-                **{end: measure[end] and measure[end][i] for end in ENDS},
-                "tipping": measure["tipping"],
-            }
-            for result in section["results"]
-            for measure in result["measures"]
-            for i, ratio in enumerate(section["odds_ratios"])
-        ]
-        frame = pd.DataFrame(rows)
-        numbers = frame.columns[2:]
-        frame[numbers] = frame[numbers].astype("float64")
-        never = frame["tipping"].isna() & frame["estimate"].notna()
-        frame["tipping"] = frame["tipping"].mask(never, math.inf)
-        return frame
-
-    def _groups_frame(self, table: str) -> pd.DataFrame:
-        """Rows of the groups, of their impact ratios, or of metrics within strata."""
-        rows = []
-        for attribute, result in self._results():
-            named = {"model": result["model"], "attribute": attribute["name"]}
-            found = _needed(table, result)
-            if table == "strata":
-                found = found["rows"]
-            elif table == "impact_ratios":
-                kinds = [({"kind": part["kind"]}, part["rows"]) for part in found]
-                found = [kind | row for kind, part in kinds for row in part]
-            rows += [named | row for row in found]
-        frame = pd.DataFrame(rows).drop(columns="title", errors="ignore")
-        return frame.rename(columns={"label": "group", "key": "metric"})
+                _needed(table, result)
+        frame = pd.json_normalize(
+            self.summary["attributes"],
+            ["results", *path],
+            ["name", ["results", "model"], *named],
+            max_level=None if table == "metrics" else 0,
+        )
+        frame = frame.rename(columns=_RENAMED)
+        if table == "metrics":
+            frame = frame.reindex(columns=_OF_METRICS)
+            return frame.astype(dict.fromkeys(_NUMBERS, "float64"))
+        first = ["model", "attribute", *(["kind"] if table == "impact_ratios" else [])]
+        frame = frame.drop(columns="title", errors="ignore")
+        return frame[[*first, *frame.columns.difference(first, sort=False)]]
 
     def to_html(
         self,
@@ -847,6 +807,33 @@ def _needed(table: str, found: dict[str, Any]) -> Any:
     return found[table]
 
 
-def _difference(found: dict[str, Any] | None) -> dict[str, Any]:
-    """Columns of a difference to the first model."""
-    return {name: (found or {}).get(key) for key, name in _DIFFERENCE.items()}
+def _figures(model: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Rows of the performances of a model, and differences to the first."""
+    numbers, beside = model["performance"], model.get("beside_first") or {}
+    for name in (n for n in numbers if not n.endswith(("_lower", "_upper"))):
+        difference = beside.get(name) or {}
+        yield {
+            "model": model["name"],
+            "performance": name,
+            "value": numbers[name],
+            "lower": numbers.get(f"{name}_lower"),
+            "upper": numbers.get(f"{name}_upper"),
+            "difference": difference.get("value"),
+            "difference_lower": difference.get("lower"),
+            "difference_upper": difference.get("upper"),
+        }
+
+
+def _frame_of_bounds(section: dict[str, Any]) -> pd.DataFrame:
+    """Rows of bounds of each model and metric at each odds ratio."""
+    frame = pd.json_normalize(section["results"], "measures", "model")
+    ratios = [math.inf if ratio is None else ratio for ratio in section["odds_ratios"]]
+    frame["odds_ratio"] = [ratios] * len(frame)
+    for end in ENDS:
+        frame[end] = [of_all or [None] * len(ratios) for of_all in frame[end]]
+    frame = frame.explode(["odds_ratio", *ENDS], ignore_index=True)
+    numbers = ["odds_ratio", "estimate", *ENDS, "tipping"]
+    frame = frame.rename(columns={"key": "metric"})[["model", "metric", *numbers]]
+    frame[numbers] = frame[numbers].astype("float64")
+    never = frame["tipping"].isna() & frame["estimate"].notna()
+    return frame.assign(tipping=frame["tipping"].mask(never, math.inf))

@@ -54,6 +54,7 @@ from skfair.groups import (
     resolve_strata,
     sort_labels,
     sum_by_code,
+    tip_about_length,
 )
 from skfair.metrics._inputs import (
     Multigroup,
@@ -117,29 +118,6 @@ class Model:
 
 
 @dataclass(frozen=True, eq=False)
-class Attribute:
-    """A sensitive attribute, or the intersection of all others.
-
-    `groups` are those that are compared, `aside` the labels and sizes of the groups
-    that are too small, whose rows have the code -1; `every` holds both. `sizes` are
-    numbers of rows of the groups that are compared.
-    """
-
-    name: str
-    groups: Groups
-    every: Groups
-    aside: tuple[tuple[Hashable, int], ...]
-    n_missing: int
-    sizes: Integers
-    is_intersection: bool = False
-
-    @property
-    def comparison(self) -> Multigroup:
-        """``"pairwise"``, or ``"pooled"`` where pairs would be too many."""
-        return "pairwise" if len(self.groups.labels) <= MAX_PAIRWISE else "pooled"
-
-
-@dataclass(frozen=True, eq=False)
 class Audit:
     """Everything that a report is computed from; of two classes 1 is positive.
 
@@ -147,21 +125,27 @@ class Audit:
     and attributes share. An entry is a row, or stands for people who are alike in
     groups, classes and weight, and nearly in score: `blur` is how far this may move
     MCDP(0), and ABCC and differences of means. Numbers have no classes.
+    `attributes` are the groups of each attribute, those that are too small included.
     `proxy` holds the cell of each entry, and the shares of the groups in each cell.
     """
 
     models: tuple[Model, ...]
-    attributes: tuple[Attribute, ...]
+    attributes: dict[str, Groups]
     rows: Rows
     options: Options
     blur: tuple[float, float] = (0.0, 0.0)
     strata: Groups | None = None
     proxy: tuple[Groups, Shares] | None = None
 
-    @property
-    def single_attributes(self) -> tuple[Attribute, ...]:
-        """Attributes without their intersection."""
-        return tuple(one for one in self.attributes if not one.is_intersection)
+    @cached_property
+    def every(self) -> dict[str, Groups]:
+        """Groups by attribute, and the intersection of two, or where asked for."""
+        each, asked = self.attributes, self.options.intersection
+        if len(each) < 2 or not (len(each) == 2 if asked is None else asked):
+            return each
+        codes, labels = intersect([(g.codes, g.labels) for g in each.values()])
+        smallest = max(groups.min_group_size for groups in each.values())
+        return each | {CROSS.join(each): Groups(codes, labels, tuple(each), smallest)}
 
     @property
     def y_true(self) -> Any:
@@ -187,7 +171,7 @@ class Audit:
 
         The result has no attributes, strata or cells of a proxy.
         """
-        nothing: dict[str, Any] = {"attributes": (), "strata": None, "proxy": None}
+        nothing: dict[str, Any] = {"attributes": {}, "strata": None, "proxy": None}
         return replace(self, models=models, rows=self.rows[entries], **nothing)
 
     @cached_property
@@ -288,14 +272,13 @@ def make_audit(
             models.append(Model(name, own, labels, threshold=None))
         else:
             models.append(_decide(name, own, rows.totals, options))
-    attributes: tuple[Attribute, ...] = ()
+    attributes = {}
     if sensitive_features is not None or proxy is None:
-        groups = _groups_by_name(sensitive_features, n_samples, kept, options)
-        attributes = with_intersection(groups, n_alike, options)
+        attributes = _groups_by_name(sensitive_features, n_samples, kept, options)
     strata = None
     if control_features is not None:
         strata = resolve_strata(control_features, n_samples=n_samples)[kept]
-    return Audit(
+    audit = Audit(
         models=tuple(models),
         attributes=attributes,
         rows=rows,
@@ -303,6 +286,8 @@ def make_audit(
         strata=strata,
         proxy=None if proxy is None else (proxy[0][kept], proxy[1]),
     )
+    _tell_numbers(audit)
+    return audit
 
 
 def _refuse_with_numbers(
@@ -524,42 +509,39 @@ def _groups_by_name(
     each = {}
     for name, column in columns.items():
         groups = encode_groups(column, min_group_size=options.min_group_size)
-        check_length(f"sensitive_features {name!r}", len(groups), n_samples)
+        tip = tip_about_length(sensitive_features, n_samples)
+        check_length(f"sensitive_features {name!r}", len(groups), n_samples, tip)
         each[name] = groups[kept]
     return each
 
 
-def with_intersection(
-    each: Mapping[str, Groups], n_alike: Integers | None, options: Options
-) -> tuple[Attribute, ...]:
-    """Attributes of groups by name, and the intersection of two, or where asked for."""
-    attributes = [set_aside(name, groups, n_alike) for name, groups in each.items()]
-    asked = len(each) == 2 if options.intersection is None else options.intersection
-    if asked and len(each) > 1:
-        codes, labels = intersect([(g.codes, g.labels) for g in each.values()])
-        smallest = max(groups.min_group_size for groups in each.values())
-        groups = Groups(codes, labels, tuple(each), smallest)
-        joined = set_aside(CROSS.join(each), groups, n_alike)
-        attributes.append(replace(joined, is_intersection=True))
-    return tuple(attributes)
+def sizes_of(groups: Groups, n_alike: Integers | None) -> Integers:
+    """Count the rows of each group."""
+    if n_alike is None:
+        return groups.sizes()
+    sizes = sum_by_code(groups.codes, n_alike, len(groups.labels))
+    return np.asarray(sizes.astype(np.intp))
 
 
-def set_aside(name: str, groups: Groups, n_alike: Integers | None) -> Attribute:
+def large_groups(groups: Groups, n_alike: Integers | None) -> Groups:
     """Leave out the groups that are too small to be compared."""
-    counts = groups.sizes()
-    if n_alike is not None:
-        counts = sum_by_code(groups.codes, n_alike, len(counts)).astype(np.intp)
-    smallest = max(groups.min_group_size, 1)
-    large = counts >= smallest
-    sizes = zip(groups.labels, counts.tolist(), strict=True)
-    aside = tuple((label, size) for label, size in sizes if size < smallest)
-    without = groups.codes < 0
-    n_missing = np.count_nonzero(without) if n_alike is None else n_alike[without].sum()
-    if tip := tip_for_numbers(groups.labels, counts):
-        many = f"{name} has {len(counts):,} groups, each a number"
-        warn_or_collect(many, f"{many}, and the report leaves small ones out. {tip}")
-    compared = keep_labels(groups, large)
-    return Attribute(name, compared, groups, aside, int(n_missing), counts[large])
+    enough = sizes_of(groups, n_alike) >= max(groups.min_group_size, 1)
+    return keep_labels(groups, enough)
+
+
+def comparison_of(groups: Groups) -> Multigroup:
+    """``"pairwise"``, or ``"pooled"`` where pairs would be too many."""
+    return "pairwise" if len(groups.labels) <= MAX_PAIRWISE else "pooled"
+
+
+def _tell_numbers(audit: Audit) -> None:
+    """Warn of attributes whose groups are numbers, and suggest ranges."""
+    for name, groups in audit.every.items():
+        if tip := tip_for_numbers(groups.labels, sizes_of(groups, audit.rows.n)):
+            many = f"{name} has {len(groups.labels):,} groups, each a number"
+            warn_or_collect(
+                many, f"{many}, and the report leaves small ones out. {tip}"
+            )
 
 
 def estimator_inputs(
@@ -897,10 +879,10 @@ def groups_compared(audit: Audit) -> Iterator[list[Bools]]:
     parts: list[Any] = [True]
     if strata is not None:
         parts += [strata.codes == i for i in range(len(strata.labels))]
-    for attribute in audit.attributes:
-        codes = attribute.groups.codes
+    for every in audit.every.values():
+        groups = large_groups(every, audit.rows.n)
         for part in parts:
-            masks = [(codes == i) & part for i in range(len(attribute.groups.labels))]
+            masks = [(groups.codes == i) & part for i in range(len(groups.labels))]
             masks = [mask for mask in masks if mask.any()]
             if len(masks) > 1:
                 yield masks

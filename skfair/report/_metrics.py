@@ -1,15 +1,18 @@
-"""What a report knows of each metric: one row of a table has all of it."""
+"""Metrics of a report: a row of a table has all of each, and what they read of rows."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from functools import partial
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from skfair._rows import Countable, Rows
+from skfair._utils._arrays import Floats, Integers, quotients
 from skfair._utils._text import (
     in_quotes,
     in_unit,
@@ -18,7 +21,9 @@ from skfair._utils._text import (
     points,
     whole,
 )
+from skfair.groups import Groups, positions_in, sort_labels
 from skfair.metrics import (
+    DCPResult,
     abcc,
     calibration_gap,
     cvar_fairness,
@@ -32,17 +37,268 @@ from skfair.metrics import (
     mean_error_difference,
 )
 from skfair.metrics._calibration_gap import (
+    Steps,
     gap_of_steps,
 )
+from skfair.metrics._inputs import Multigroup
+from skfair.metrics._noise import Comparisons
 from skfair.metrics._pairs import Located
 from skfair.metrics._rates import (
     difference_of_comparable_odds,
     difference_of_means,
 )
-from skfair.metrics._resampling import largest_size
+from skfair.metrics._resampling import Drawn, largest_size
 from skfair.metrics._spec import pick, specification_of
-from skfair.report._inputs import Attribute, Audit, Model
-from skfair.report._sample import Sample
+from skfair.report._inputs import (
+    Audit,
+    Model,
+    comparison_of,
+    large_groups,
+    mid_ranks,
+    sizes_of,
+)
+from skfair.statistics import GroupedConfusion, GroupedOutcomes, GroupedScores
+from skfair.statistics._grouped_scores import ranked_scores
+
+#: Questions whose metrics read a `GroupedScores`.
+_OF_NUMBERS = ("scores", "mean errors", "absolute errors")
+#: Seconds after which the search for a certificate of DCP ends.
+DCP_SECONDS = 20.0
+#: More distinct scores than this are joined to as many cells; with weights, there are
+#: as many cells of score and weight.
+_MAX_SCORES = 2**14
+#: More distinct weights than this are joined to as many. The sum of the squares of
+#: lognormal weights with sigma = 1, on which intervals depend, falls by .9 %.
+_MAX_WEIGHTS = 32
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """Rows of one model and one attribute, and the metrics to compute.
+
+    Metrics of decisions read a `GroupedOutcomes`, of scores and of errors of numbers a
+    `GroupedScores`, of errors a `GroupedConfusion`, and of calibration `Steps`.
+    """
+
+    audit: Audit
+    model: Model
+    #: Name of the attribute, all of its groups, and those that are compared.
+    attribute: str
+    every: Groups
+    groups: Groups
+    keys: tuple[str, ...]
+    #: What metrics compare, by key, of those for which it was asked.
+    comparisons: dict[str, Comparisons] = field(default_factory=dict, init=False)
+    #: Statistics by question, of those for which it was asked.
+    _statistics: dict[str, Any] = field(default_factory=dict, init=False)
+
+    @property
+    def comparison(self) -> Multigroup:
+        """How groups are compared."""
+        return comparison_of(self.groups)
+
+    @property
+    def sizes(self) -> Integers:
+        """Number of rows of the groups that are compared."""
+        return sizes_of(self.groups, self.audit.rows.n)
+
+    @property
+    def aside(self) -> list[tuple[Hashable, int]]:
+        """Labels and numbers of rows of the groups that are too small."""
+        sizes = sizes_of(self.every, self.audit.rows.n).tolist()
+        compared = {*self.groups.labels}
+        of_groups = zip(self.every.labels, sizes, strict=True)
+        return [(label, size) for label, size in of_groups if label not in compared]
+
+    @property
+    def comparable(self) -> bool:
+        """Whether there are two groups to compare."""
+        return len(self.groups.labels) > 1
+
+    def at(self, entries: Integers) -> Sample:
+        """Sample of some entries, without the groups that are too small among them."""
+        model = self.model.at(entries)
+        audit = self.audit.at(entries, model)
+        every = self.groups[entries]
+        groups = large_groups(every, audit.rows.n)
+        return replace(self, model=model, audit=audit, every=every, groups=groups)
+
+    @cached_property
+    def rows(self) -> Rows:
+        """Entries with their groups, true classes and decisions."""
+        true = None if self.audit.of_numbers else self.audit.y_true
+        return replace(
+            self.audit.rows, groups=self.groups, y_true=true, y_pred=self.model.y_pred
+        )
+
+    def countable(self, question: str) -> Countable:
+        """Return the rows as metrics of a question read them."""
+        rows = self.rows
+        if question in _OF_NUMBERS:
+            ranked = self.audit.options.scale == "rank"
+            count = ranked_scores if ranked else GroupedScores._from_rows
+            rows = replace(rows, y_true=None, y_pred=self._numbers(question))
+            return rows.ordered(), count
+        if question == "calibration":
+            scores = self.model.y_score
+            positive = np.asarray(self.audit.y_true == 1, dtype=np.float64)
+            rows = replace(rows, y_true=positive, y_pred=scores)
+            return rows.ordered(), Steps._from_rows
+        of_errors = question == "errors"
+        kind = GroupedConfusion if of_errors else GroupedOutcomes
+        return rows, kind._from_rows
+
+    def _numbers(self, question: str) -> NDArray[Any]:
+        """Scores or errors that a question is about."""
+        if question == "scores":
+            assert self.model.y_score is not None
+            return self.model.y_score
+        errors = self.audit.errors_of(self.model)
+        return errors if question == "mean errors" else np.abs(errors)
+
+    def statistic(self, question: str) -> Any:
+        """Return the statistic that metrics of a question read."""
+        if question not in self._statistics:
+            rows, count = self.countable(question)
+            self._statistics[question] = count(rows)
+        return self._statistics[question]
+
+    @cached_property
+    def baseline(self) -> tuple[float, list[float] | None]:
+        """DCP, and the bounds of it where the search for a certificate ended early."""
+        searched = DCPResult.from_predictions(
+            None, self.statistic("errors"), time_limit=DCP_SECONDS
+        )
+        bounds = None if searched.optimal else [searched.lower, searched.upper]
+        return searched.upper, bounds
+
+    def effective_sizes(self, codes: Any = 0, n_codes: int = 1) -> Floats:
+        """Kish's effective number of rows of each group, and of each code in it."""
+        grouped, audit = self.groups.codes >= 0, self.audit
+        cells = (self.groups.codes.astype(np.intp) * n_codes + codes)[grouped]
+        totals, squares = (
+            np.bincount(cells, values[grouped], len(self.groups.labels) * n_codes)
+            for values in (audit.entry_weights, audit.entry_squares)
+        )
+        return quotients(totals**2, squares)
+
+    def drawn_from(self, question: str) -> Drawn:
+        """Return the rows whose groups are permuted, or cells where rows are many."""
+        if self.audit.counts_are_drawn:
+            return self._cells(question)
+        audit, rows = self.audit, self.rows
+        true = rows.y_true
+        if true is not None:
+            # In the order of permutation_test, whichever class is positive.
+            order = positions_in(tuple(sort_labels(audit.classes)), audit.classes)
+            true = order[true]
+        scores = self.model.y_score if question == "calibration" else rows.y_pred
+        rows = replace(rows, y_true=true, y_pred=scores)
+        return Drawn(rows, (self.countable(question),))
+
+    def _cells(self, question: str) -> Drawn:
+        """Count rows by group and by class or score, each by weight.
+
+        Close scores are counted as one, and so are close weights.
+        """
+        levels, weights = _join_weights(self.audit)
+        of_numbers = question in _OF_NUMBERS
+        asked = question if of_numbers else "scores"
+        true: Any = None
+        predicted: Any
+        if question == "decisions":
+            cells, n_cells, predicted = self.model.y_pred, 2, np.arange(2)
+        elif question == "errors":
+            n = len(self.audit.classes)
+            cells, n_cells = self.rows.label_pairs, n**2
+            true, predicted = np.divmod(np.arange(n_cells), n)
+        else:
+            scores, cells = self._join_scores(asked, len(weights))
+            n_cells, predicted = len(scores), scores
+        if question == "calibration":
+            assert self.audit.y_true is not None
+            cells, n_cells = 2 * cells + self.audit.y_true, 2 * len(scores)
+            true, predicted = np.tile([0, 1], len(scores)), np.repeat(scores, 2)
+        grouped = np.flatnonzero(self.groups.codes >= 0)
+        shape = len(self.groups.labels), n_cells * len(weights)
+        places = self.groups.codes[grouped].astype(np.intp) * n_cells + cells[grouped]
+        places = places * len(weights) + levels[grouped]
+        numbers = _count_rows_in_cells(places, math.prod(shape), self.audit, grouped)
+        of_cells = Rows(
+            self.groups[np.zeros(shape[1], np.intp)],
+            y_true=None if true is None else np.repeat(true, len(weights)),
+            y_pred=np.repeat(predicted, len(weights)),
+            each=np.tile(weights, n_cells) if self.audit.weighted else None,
+            classes=self.audit.classes,
+        )
+        rows = of_cells.with_numbers(numbers.reshape(shape))
+        _, count = self.countable(question)
+        if of_numbers:  # of ranks those of the cells
+            count = GroupedScores._from_rows
+        return Drawn(rows, ((rows, count),))
+
+    def _join_scores(self, question: str, n_weights: int) -> tuple[Floats, Integers]:
+        """Join close scores to cells, and return their means and the cell of each row.
+
+        Cells hold about as many rows each. Rows without a group are in any cell.
+        """
+        grouped = np.flatnonzero(self.groups.codes >= 0)
+        values = self._numbers(question)[grouped]
+        if self.audit.options.scale == "rank":
+            weights = self.audit.rows.totals
+            values = mid_ranks(values, None if weights is None else weights[grouped])
+        distinct, positions = np.unique(values, return_inverse=True)
+        totals = _count_rows_in_cells(positions, len(distinct), self.audit, grouped)
+        starts = np.arange(len(distinct))
+        if len(starts) > _MAX_SCORES // n_weights:
+            n_cells = _MAX_SCORES // n_weights
+            even = np.linspace(0, totals.sum(), n_cells, endpoint=False)
+            edges = np.searchsorted(np.cumsum(totals), even, side="right")
+            starts = np.unique(np.append(edges, 0))
+        means = np.add.reduceat(totals * distinct, starts)
+        means /= np.add.reduceat(totals, starts)
+        last = np.append(starts[1:], len(totals)) - 1
+        means = np.clip(means, distinct[starts], distinct[last])
+        cells = np.zeros(len(self.groups), dtype=np.intp)
+        cells[grouped] = np.searchsorted(starts, positions, side="right") - 1
+        return means, cells
+
+
+def count_outcomes(
+    audit: Audit, outcomes: NDArray[Any], groups: Groups
+) -> GroupedOutcomes:
+    """Sum outcomes in [0, 1] by group, with numbers and squared weights of rows."""
+    rows = replace(audit.rows, groups=groups, y_pred=outcomes.astype(float))
+    return rows.statistic(GroupedOutcomes)
+
+
+def _count_rows_in_cells(
+    cells: Integers, n_cells: int, audit: Audit, entries: Integers
+) -> NDArray[np.int64]:
+    """Count the rows of some entries in numbered cells."""
+    return np.bincount(cells, audit.entry_rows[entries], n_cells).astype(np.int64)
+
+
+def _join_weights(audit: Audit) -> tuple[NDArray[np.intp], NDArray[Any]]:
+    """Return the level of each row's weight, and the weights of the levels.
+
+    Where too many are distinct, close ones are replaced by their mean; large weights
+    are joined less, so that all levels have about the same sum of squares.
+    """
+    rows = audit.rows
+    if rows.weight is None:
+        return np.zeros(len(rows), dtype=np.intp), np.ones(1, dtype=np.int64)
+    each: Any = rows.weight if rows.n is None else rows.each
+    distinct, levels = np.unique(each, return_inverse=True)
+    if len(distinct) <= _MAX_WEIGHTS:
+        return levels, distinct
+    numbers = np.bincount(levels, rows.n)
+    squares = np.cumsum(numbers * (distinct / distinct[-1]) ** 2)
+    joined = np.minimum(_MAX_WEIGHTS * squares / squares[-1], _MAX_WEIGHTS - 1)
+    _, joined = np.unique(joined.astype(np.intp), return_inverse=True)
+    means = np.bincount(joined, numbers * distinct) / np.bincount(joined, numbers)
+    return joined[levels], means
+
 
 Summary = dict[str, Any]
 #: Numbers and names as text, by what they are called in messages.
@@ -88,7 +344,8 @@ class Measure:
     """One metric of a report.
 
     In `title`, ``{alpha}`` and ``{epsilon}`` stand for the parameters of the report, of
-    which `options` names those that are options of the metric.
+    which `options` names those that are options of the metric. What the metric is says
+    `templates/definitions.html`.
     """
 
     key: str
@@ -96,7 +353,6 @@ class Measure:
     question: str
     metric: Callable[..., float]
     options: tuple[str, ...] = ("multigroup",)
-    definition: str
     #: What was found, without regard to chance and without full stop: a message, or a
     #: function of a summary, the metric in it, and the values of a message.
     sentence: str | Callable[[Summary, Summary, Values], str]
@@ -114,8 +370,6 @@ class Measure:
     rank: int | None
     #: What is evaluated on the statistic of a question, where it is not the metric.
     of_statistic: Callable[..., float] | None = None
-    #: Definition of the metric of the ranks of scores.
-    definition_of_ranks: str = ""
     #: Scale of the metric on each scale of a report that has it.
     scales: Mapping[str, str | None] = field(default_factory=lambda: _OF_LABELS)
     #: Whether its noise has a bound, or it is resampled.
@@ -129,6 +383,11 @@ class Measure:
         if math.isinf(largest):
             return None
         return int(largest) if largest == int(largest) else largest
+
+    @property
+    def described(self) -> str:
+        """First line of the docstring, for a metric that the page has no text for."""
+        return (self.metric.__doc__ or "").partition("\n")[0]
 
     @property
     def compares_pairs(self) -> bool:
@@ -151,7 +410,7 @@ class Measure:
     def options_of(self, sample: Sample) -> dict[str, Any]:
         """Return the options of the metric in a report."""
         settings = vars(sample.audit.options)
-        settings = {**settings, "multigroup": sample.attribute.comparison}
+        settings = {**settings, "multigroup": sample.comparison}
         return {name: settings[name] for name in self.options}
 
     def metric_of(self, sample: Sample) -> Callable[..., float]:
@@ -196,11 +455,6 @@ class Measure:
         if scale not in (None, "probability"):
             arguments.append(f'scale="{scale}"')
         return f"{self.metric.__name__}({', '.join(arguments)})"
-
-    def definition_on(self, scale: str) -> str:
-        """Definition of the metric, of scores or of their ranks."""
-        of_ranks = self.definition_of_ranks if scale == "rank" else ""
-        return of_ranks or self.definition
 
     def describe(self, summary: Summary, measure: Summary, values: Values) -> str:
         """Say what was found, as `sentence` does."""
@@ -331,7 +585,6 @@ _TABLE = (
         key="demographic_parity_difference",
         title="Difference of selection rates",
         metric=demographic_parity_difference,
-        definition="Difference between groups in the share of positive decisions.",
         sentence="{first} gets the positive decision in {ours} of cases, {second} in "
         "{theirs}: {value} percentage points apart",
         rank=1,
@@ -341,8 +594,6 @@ _TABLE = (
         title="Largest gap to the average group",
         metric=max_gap,
         options=(),
-        definition="Largest distance of a group's selection rate from the mean over "
-        "groups, in which every group has the same weight.",
         find=_locate_outlier,
         sentence=_gap_to_average,
         rank=2,
@@ -352,8 +603,6 @@ _TABLE = (
         title="CVaR fairness ({alpha})",
         metric=cvar_fairness,
         options=("alpha",),
-        definition="Conditional value at risk: mean distance from the average group "
-        "over the share 1 - alpha of groups that are furthest from it.",
         find=_locate_tail,
         sentence=_gap_of_tail,
         rank=None,
@@ -363,9 +612,6 @@ _TABLE = (
         title="MCDP(0)",
         question="scores",
         metric=mcdp,
-        definition="Maximal local disparity: largest difference, over all thresholds, "
-        "between groups of the share above the threshold: the Kolmogorov-Smirnov "
-        "distance of their scores.",
         sentence=_largest_gap_of_scores,
         unit=points,
         rank=2,
@@ -376,10 +622,6 @@ _TABLE = (
         title="MCDP({epsilon})",
         metric=mcdp,
         options=("epsilon", "multigroup"),
-        definition="The largest difference that is reached at every threshold of a "
-        "window 2 epsilon long.",
-        definition_of_ranks="The largest difference that is reached at every threshold "
-        "of a window that holds the share 2 epsilon of everyone.",
         sentence=_sustained_gap,
         rank=None,
     ),
@@ -387,10 +629,6 @@ _TABLE = (
         key="abcc",
         title="ABCC",
         metric=abcc,
-        definition="That difference averaged over all thresholds from 0 to 1: the area "
-        "between the cumulative curves.",
-        definition_of_ranks="That difference averaged over thresholds at the scores of "
-        "everyone: the area between the cumulative curves of ranks.",
         sentence="Averaged over all thresholds, the selected shares of {first} and "
         "{second} differ by {value} points",
         sentence_of_ranks="Averaged over thresholds at the scores of everyone, the "
@@ -402,8 +640,6 @@ _TABLE = (
         title="Difference of mean scores",
         question="scores",
         metric=demographic_parity_difference,
-        definition="Difference between groups of the mean score. Differences of "
-        "opposite sign at different thresholds cancel.",
         sentence="The mean score is {ours} for {first} and {theirs} for {second}",
         unit=number,
         rank=6,
@@ -413,12 +649,6 @@ _TABLE = (
         key="madd",
         title="MADD",
         metric=madd,
-        definition="Model absolute density distance: distance between the score "
-        "histograms of groups, from 0 to 2, averaged over the bin widths in which it "
-        "is most stable. Noise alone makes it positive.",
-        definition_of_ranks="Model absolute density distance: distance between the "
-        "histograms of the ranks of groups, from 0 to 2, averaged over the bin widths "
-        "in which it is most stable. Noise alone makes it positive.",
         sentence="For the score histograms of {first} and {second} to agree, about "
         "{value} of each would need another score",
         sentence_of_ranks="For the histograms of the ranks of {first} and {second} to "
@@ -431,8 +661,6 @@ _TABLE = (
         title="Wasserstein distance",
         question="scores",
         metric=abcc,
-        definition="Mean change that gives the predictions of one group the "
-        "distribution of those of the other, in the unit of the target.",
         sentence="To be distributed as those of {second}, predictions of {first} would "
         "have to change by {value} on average",
         unit=in_unit,
@@ -444,8 +672,6 @@ _TABLE = (
         title="Difference of mean predictions",
         question="scores",
         metric=demographic_parity_difference,
-        definition="Difference between groups of the mean prediction, in the unit of "
-        "the target.",
         sentence="The mean prediction is {ours} for {first} and {theirs} for {second}",
         rank=5,
         scales={"real": "real"},
@@ -455,8 +681,6 @@ _TABLE = (
         title="Difference of mean errors",
         question="mean errors",
         metric=mean_error_difference,
-        definition="Difference between groups of the mean error, the predicted minus "
-        "the true value: a group with a larger one is overestimated beside the other.",
         sentence="The mean of predicted minus true values is {ours} for {first} and "
         "{theirs} for {second}",
         rank=1,
@@ -467,8 +691,6 @@ _TABLE = (
         title="Difference of mean absolute errors",
         question="absolute errors",
         metric=mean_absolute_error_difference,
-        definition="Difference between groups of the mean distance of predictions from "
-        "the true values.",
         sentence="Predictions are off by {ours} on average for {first} and by {theirs} "
         "for {second}",
         rank=1,
@@ -480,8 +702,6 @@ _TABLE = (
         question="errors",
         metric=equalized_odds_difference,
         of_statistic=difference_of_comparable_odds,
-        definition="Largest difference between groups in how often people of one true "
-        "label receive one prediction.",
         sentence=_difference_of_errors,
         unit=points,
         rank=1,
@@ -492,9 +712,6 @@ _TABLE = (
         question="errors",
         metric=dcp,
         options=(),
-        definition="Disparate conditional prediction: least share of people whose "
-        "predictions would have to be set aside for the error rates of all groups to "
-        "agree.",
         find=_locate_baseline,
         sentence="Predictions of {value} of people would have to be set aside for the "
         "error rates of all groups to agree",
@@ -508,10 +725,6 @@ _TABLE = (
         question="calibration",
         metric=calibration_gap,
         of_statistic=gap_of_steps,
-        definition="Largest difference between groups in outcomes (1 or 0) minus "
-        "scores, added up over the people with scores up to some score and divided by "
-        "the size of the group. It is 0 where scores are as right, or as wrong, in all "
-        "groups.",
         sentence="Added up over people with scores up to {score}, outcomes minus "
         "scores are {ours} points for {first} and {theirs} points for {second}: "
         "{value} percentage points apart, the most up to any score",
@@ -546,11 +759,11 @@ def amounts(low: float, high: float, key: str) -> str:
 
 
 def keys_of(
-    audit: Audit, model: Model, attribute: Attribute | None = None
+    audit: Audit, model: Model, groups: Groups | None = None
 ) -> tuple[str, ...]:
     """Metrics that can be computed for a model, of those asked for."""
     wanted, scale = audit.options.metrics, audit.options.scale
-    pooled = attribute is not None and attribute.comparison == "pooled"
+    pooled = groups is not None and comparison_of(groups) == "pooled"
     left_out = _OF_FEW_GROUPS if pooled and not wanted else ()
     scored, labelled = model.y_score is not None, audit.y_true is not None
     possible = {
@@ -572,11 +785,13 @@ def keys_of(
 def make_samples(audit: Audit) -> list[Sample]:
     """Combine each attribute with every model; raise if a metric is impossible."""
     _check_metrics(audit)
-    return [
-        Sample(audit, model, attribute, keys_of(audit, model, attribute))
-        for attribute in audit.attributes
-        for model in audit.models
-    ]
+    samples = []
+    for name, every in audit.every.items():
+        groups = large_groups(every, audit.rows.n)
+        for model in audit.models:
+            keys = keys_of(audit, model, groups)
+            samples.append(Sample(audit, model, name, every, groups, keys))
+    return samples
 
 
 def _check_metrics(audit: Audit) -> None:

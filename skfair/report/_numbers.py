@@ -18,7 +18,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri, stdtrit
-from sklearn.metrics import average_precision_score
 
 from skfair._comparison import average_precision
 from skfair._rows import shuffled_codes
@@ -26,7 +25,6 @@ from skfair._utils._arrays import Bools, Floats, Integers, quotients
 from skfair._utils._progress import Progress
 from skfair._utils._text import label_text, or_none
 from skfair.metrics import PermutationTestResult
-from skfair.metrics._bootstrap import resamples_of_all
 from skfair.metrics._confidence_interval import compare, join, lower_bound, upper_bound
 from skfair.metrics._inputs import ignore_undefined
 from skfair.metrics._noise import UNDEFINED, Comparisons, Observed
@@ -41,6 +39,7 @@ from skfair.metrics._resampling import (
     basic_interval,
     check_seed,
     evaluate_each,
+    resamples_of_all,
 )
 from skfair.metrics._spec import specification_of
 from skfair.model_selection._model_comparison import Model as PairedModel
@@ -50,9 +49,8 @@ from skfair.model_selection._model_comparison import (
     loss_moments,
     worst_loss,
 )
-from skfair.report._inputs import LEVEL, Audit, Model, set_aside
-from skfair.report._metrics import MEASURES
-from skfair.report._sample import Sample, count_outcomes
+from skfair.report._inputs import LEVEL, Audit, Model, large_groups
+from skfair.report._metrics import MEASURES, Sample, count_outcomes
 from skfair.statistics import GroupedOutcomes, GroupedScores
 
 #: DCP is computed again in each draw where its exact search, which enumerates
@@ -83,13 +81,17 @@ NOTHING: Numbers = {
 }
 #: The time left is estimated after so many seconds.
 _KNOWN_AFTER = 3.0
-#: Figures of a model, their influences, and their changes by another row.
-_Compared = tuple[Numbers, dict[str, Floats], dict[str, Floats]]
+#: Figures of a model by name, each with the influence of each row.
+_Figures = dict[str, tuple[float, Floats]]
+#: Figures of a model, and their changes by another row.
+_Compared = tuple[_Figures, dict[str, Floats]]
 
 #: Rows of a bin of scores, at least, and number of bins, at most.
 _ROWS_OF_BIN, _MOST_BINS = 100, 10
 #: Figures that are shares.
 _SHARES = "accuracy", "balanced_accuracy", "average_precision"
+#: Figures of predicted labels and scores, in the order of tables.
+_FIGURES = (*_SHARES, "log_loss", "score_excess")
 
 
 class DrawsDone:
@@ -184,9 +186,7 @@ def gaps_beside_first(sample: Sample, first: Sample) -> dict[str, tuple[float, f
     intervals = {}
     for key in keys:
         of_model, of_first = (values[rows] for values in compared[key])
-        low, high = gap_interval(
-            of_model, of_first, *given, sample.attribute.comparison
-        )
+        low, high = gap_interval(of_model, of_first, *given, sample.comparison)
         ends = [
             bound(one[key], tail / 4)
             for one in (own, others)
@@ -509,10 +509,10 @@ def _tests_within(
 
 def _rows_in_strata(sample: Sample, parts: Sequence[Part], question: str) -> Drawn:
     """Rows that have a group and a stratum, whose groups are permuted within strata."""
-    strata, attribute = sample.audit.strata, sample.attribute
+    strata = sample.audit.strata
     assert strata is not None
-    codes = np.where(strata.codes < 0, -1, attribute.groups.codes)
-    groups = set_aside("", replace(attribute.groups, codes=codes), None).groups
+    codes = np.where(strata.codes < 0, -1, sample.groups.codes)
+    groups = large_groups(replace(sample.groups, codes=codes), None)
     rows = replace(sample.drawn_from(question).rows, groups=groups, strata=strata)
     return Drawn(rows, tuple(part.countable(question) for _, part in parts))
 
@@ -523,15 +523,15 @@ def performance(audit: Audit, model: Model, rows: Any = slice(None)) -> Numbers:
     None without true labels, without scores, where a class has no row, or where
     scores are no probabilities.
     """
+    true = None if audit.y_true is None else audit.y_true[rows]
     if audit.of_numbers:
-        return _performance_of_numbers(audit, model, rows)
-    names = ["accuracy", "balanced_accuracy", "average_precision", "log_loss"]
-    names += ["score_excess", "calibration_error"]
-    numbers: Numbers = dict.fromkeys(names)
-    if audit.y_true is None:
+        return _performance_of_numbers(audit, model, rows, true)
+    numbers: Numbers = dict.fromkeys([*_FIGURES, "calibration_error"])
+    if true is None:
         return numbers
-    true, weights = audit.y_true[rows], audit.entry_weights[rows]
-    numbers |= _figures(audit, model, true, rows, weights)
+    weights = audit.entry_weights[rows]
+    figures = _figures(audit, model, true, rows, weights)
+    numbers |= {name: value for name, (value, _) in figures.items()}
     if model.y_score is not None and audit.options.scale == "probability":
         given = true == 1, model.y_score[rows], weights, audit.count(rows)
         numbers["calibration_error"] = _calibration_error(*given)
@@ -539,67 +539,71 @@ def performance(audit: Audit, model: Model, rows: Any = slice(None)) -> Numbers:
 
 
 def _figures(
-    audit: Audit, model: Model, true: NDArray[Any], rows: Any, weights: Floats
-) -> Numbers:
+    audit: Audit, model: Model, true: NDArray[Any], rows: Any, weights: NDArray[Any]
+) -> _Figures:
     """Quality of the predictions of some rows beside true labels, which may be others.
 
-    Each has an influence of each row.
+    Each figure has the influence of each row: its derivative by the row's weight.
     """
-    figures: Numbers = {}
+    total = weights.sum()
+    score = None if model.y_score is None else model.y_score[rows]
     if audit.of_numbers:
-        assert model.y_score is not None
+        assert score is not None
+        errors = (score - true) ** 2
         squares = (true - np.average(true, weights=weights)) ** 2
-        errors = (model.y_score[rows] - true) ** 2
-        return {"r2": float(1 - weights @ errors / (weights @ squares))}
-    hits, n_classes = weights * (true == model.y_pred[rows]), len(audit.classes)
+        error, spread = (np.average(x, weights=weights) for x in (errors, squares))
+        if spread == 0:
+            return {}
+        moved = (error / spread * (squares - spread) - (errors - error)) / spread
+        return {"r2": (float(1 - error / spread), moved / total)}
+    hits = (true == model.y_pred[rows]).astype(float)
+    means = {"accuracy": hits} if model.decides else {}
+    if score is not None and audit.options.scale == "probability":
+        right = np.where(true == 1, score, 1 - score)
+        means["log_loss"] = -np.log(np.clip(right, np.finfo(float).eps, 1))
+        means["score_excess"] = score - (true == 1)
+    figures: _Figures = {}
+    for name, values in means.items():
+        mean = np.average(values, weights=weights)
+        figures[name] = float(mean), (values - mean) / total
+    n_classes = len(audit.classes)
     sizes = np.bincount(true, weights, n_classes)
-    if model.decides:
-        figures["accuracy"] = float(hits.sum() / weights.sum())
     if model.decides and sizes.all():
-        recalls = np.bincount(true, hits, n_classes) / sizes
-        figures["balanced_accuracy"] = float(recalls.mean())
-    if model.y_score is None:
-        return figures
-    score = model.y_score[rows]
-    if audit.options.scale == "probability":
-        figures["log_loss"] = float(
-            np.average(_log_losses(true, score), weights=weights)
-        )
-        figures["score_excess"] = float(weights @ (score - (true == 1)) / weights.sum())
-    if sizes[1] > 0:
-        precision = average_precision_score(true, score, sample_weight=weights)
-        figures["average_precision"] = float(precision)
-    return figures
+        recalls = np.bincount(true, weights * hits, n_classes) / sizes
+        moved = (hits - recalls[true]) / sizes[true] / n_classes
+        figures["balanced_accuracy"] = float(recalls.mean()), moved
+    if score is not None and sizes[1] > 0:
+        positive = (true == 1).astype(float)
+        figures["average_precision"] = average_precision(positive, score, weights)
+    return {name: figures[name] for name in _FIGURES if name in figures}
 
 
-def _performance_of_numbers(audit: Audit, model: Model, rows: Any) -> Numbers:
-    """Mean prediction, and with true values mean errors and R2."""
-    assert model.y_score is not None
-    predicted, weights = model.y_score[rows], audit.entry_weights[rows]
-    given = weights, audit.entry_squares[rows].sum(), audit.options.confidence_level
-    numbers = _mean_of("mean_prediction", predicted, *given)
-    if audit.y_true is None:
-        return numbers
-    true = audit.y_true[rows]
-    errors = audit.errors_of(model)[rows]
-    numbers |= _mean_of("mean_error", errors, *given)
-    numbers |= _mean_of("mean_absolute_error", np.abs(errors), *given)
-    spread = weights @ (true - np.average(true, weights=weights)) ** 2
-    numbers["r2"] = float(1 - weights @ errors**2 / spread) if spread > 0 else None
-    return numbers
-
-
-def _mean_of(
-    name: str, values: Floats, weights: NDArray[Any], squares: float, level: float
+def _performance_of_numbers(
+    audit: Audit, model: Model, rows: Any, true: NDArray[Any] | None
 ) -> Numbers:
-    """Mean of values, with the ends of Student's interval; None for a single row."""
-    mean = float(np.average(values, weights=weights))
-    size = float(weights.sum() ** 2 / squares)
-    if size <= 1:
-        return {name: mean, f"{name}_lower": None, f"{name}_upper": None}
-    variance = np.average((values - mean) ** 2, weights=weights) / (size - 1)
-    half = float(stdtrit(size - 1, (1 + level) / 2) * np.sqrt(variance))
-    return {name: mean, f"{name}_lower": mean - half, f"{name}_upper": mean + half}
+    """Means with the ends of Student's intervals, and with true values R2."""
+    assert model.y_score is not None
+    values, weights = (
+        {"mean_prediction": model.y_score[rows]},
+        audit.entry_weights[rows],
+    )
+    numbers: Numbers = {}
+    if true is not None:
+        errors = audit.errors_of(model)[rows]
+        values |= {"mean_error": errors, "mean_absolute_error": np.abs(errors)}
+    size = float(weights.sum() ** 2 / audit.entry_squares[rows].sum())
+    for name, each in values.items():
+        mean, half = float(np.average(each, weights=weights)), math.nan
+        if size > 1:
+            level = (1 + audit.options.confidence_level) / 2
+            variance = np.average((each - mean) ** 2, weights=weights) / (size - 1)
+            half = float(stdtrit(size - 1, level) * np.sqrt(variance))
+        ends = {"lower": or_none(mean - half), "upper": or_none(mean + half)}
+        numbers |= {name: mean, **{f"{name}_{end}": x for end, x in ends.items()}}
+    if true is not None:
+        figures = _figures(audit, model, true, rows, weights)
+        numbers["r2"] = figures["r2"][0] if figures else None
+    return numbers
 
 
 def _calibration_error(
@@ -609,12 +613,6 @@ def _calibration_error(
     bins = _bins(scores, weights, n_rows)
     excess = np.bincount(bins, weights * (scores - positive)) / weights.sum()
     return float(np.abs(excess).sum())
-
-
-def _log_losses(true: NDArray[Any], scores: Floats) -> Floats:
-    """Loss of each row, as :func:`sklearn.metrics.log_loss` has it."""
-    right = np.where(true == 1, scores, 1 - scores)
-    return np.asarray(-np.log(np.clip(right, np.finfo(float).eps, 1)))
 
 
 def _bins(scores: Floats, weights: NDArray[Any], n_rows: int) -> Integers:
@@ -635,16 +633,17 @@ def performances(audit: Audit) -> list[tuple[Numbers, dict[str, Numbers] | None]
     The first model and models without true labels have none of the second.
     """
     quantile = float(ndtri((1 + audit.options.confidence_level) / 2))
-    compared: list[_Compared] = []
+    compared, true = [], audit.y_true
     for model in audit.models:
-        numbers = performance(audit, model)
-        moved = _influences(audit, model, numbers)
-        several = len(audit.models) > 1
-        changes = _changes(audit, model, [*moved]) if several else {}
-        compared.append((numbers, moved, changes))
+        given = slice(None), audit.entry_weights
+        figures = {} if true is None else _figures(audit, model, true, *given)
+        several = len(audit.models) > 1 and figures
+        compared.append(
+            (figures, _changes(audit, model, [*figures]) if several else {})
+        )
     return [
         (
-            _with_intervals(audit, model, own[0], own[1], quantile),
+            _with_intervals(audit, model, own[0], quantile),
             None if own is compared[0] else _beside(audit, own, compared[0]),
         )
         for model, own in zip(audit.models, compared, strict=True)
@@ -652,21 +651,17 @@ def performances(audit: Audit) -> list[tuple[Numbers, dict[str, Numbers] | None]
 
 
 def _with_intervals(
-    audit: Audit,
-    model: Model,
-    numbers: Numbers,
-    influences: dict[str, Floats],
-    quantile: float,
+    audit: Audit, model: Model, figures: _Figures, quantile: float
 ) -> Numbers:
     """Quality of predictions on all rows, with the ends of the interval of each.
 
     Shares have Wilson's interval of as many rows as have their variance. The interval
     of the calibration error bounds the noise of its bins; all others are normal.
     """
-    with_ends = dict(numbers)
-    for name, influence in influences.items():
-        value, error = with_ends[name], _error(audit, influence)
-        assert value is not None
+    with_ends = performance(audit, model)
+    for name, (value, influence) in figures.items():
+        # The standard error by the infinitesimal jackknife.
+        error = float(np.sqrt(audit.entry_squares @ influence**2))
         low, high = value - quantile * error, value + quantile * error
         if name in _SHARES:
             size = audit.entry_weights.sum() ** 2 / audit.entry_squares.sum()
@@ -714,15 +709,12 @@ def _beside(
     differences: dict[str, Numbers] = {}
     level, squares = (1 + audit.options.confidence_level) / 2, audit.entry_squares
     cubes = squares**2 / np.maximum(audit.entry_weights, np.finfo(float).tiny)
-    for name in (name for name in own[1] if name in first[1]):
-        value, other = own[0][name], first[0][name]
-        assert value is not None
-        assert other is not None
-        value -= other
-        difference = own[1][name] - first[1][name]
+    for name in (name for name in own[0] if name in first[0]):
+        (value, moved), (other, moved_first) = own[0][name], first[0][name]
+        value, difference = value - other, moved - moved_first
         variance = float(squares @ difference**2)
         third = float(cubes @ difference**3)
-        both = own[2][name], first[2][name]
+        both = own[1][name], first[1][name]
         fall, rise = float(worst_loss(*both)), float(worst_loss(*both[::-1]))
         low = -loss_moments(value, variance, -third, fall).upper_bound(level)
         high = loss_moments(-value, variance, third, rise).upper_bound(level)
@@ -732,8 +724,6 @@ def _beside(
 
 def _changes(audit: Audit, model: Model, names: list[str]) -> dict[str, Floats]:
     """How another row moves each figure, by its true label and response."""
-    if not names:
-        return {}
     true, weights = audit.y_true, audit.entry_weights
     assert true is not None
     rows, ones = np.flatnonzero(weights > 0), np.ones(len(weights))
@@ -743,7 +733,7 @@ def _changes(audit: Audit, model: Model, names: list[str]) -> dict[str, Floats]:
         of_rows = weights[labelled].astype(float)
         of_rows[len(rows) :] = one_row
         moved = _figures(audit, model, true[labelled], chosen, of_rows)
-        return np.array([moved[name] for name in names], dtype=float)
+        return np.array([moved[name][0] for name in names])
 
     responses = model.y_pred if model.y_score is None else model.y_score
     order = np.asarray(responses, dtype=float)
@@ -751,53 +741,3 @@ def _changes(audit: Audit, model: Model, names: list[str]) -> dict[str, Floats]:
     codes = np.unique(true, return_inverse=True)[1].astype(np.intp)
     changes = changes_by_a_row(compared, codes, ones, rows)
     return dict(zip(names, np.moveaxis(changes, -1, 0), strict=True))
-
-
-def _influences(audit: Audit, model: Model, numbers: Numbers) -> dict[str, Floats]:
-    """How far each figure moves by the weight of each row: its derivative."""
-    if audit.y_true is None:
-        return {}
-    weights = audit.entry_weights
-    values = {name: one for name, one in numbers.items() if one is not None}
-    total = weights.sum()
-    if audit.of_numbers:
-        defined = "r2" in values
-        return _influences_of_r2(audit.y_true, model, weights) if defined else {}
-    true, score = audit.y_true, model.y_score
-    hits = (true == model.y_pred).astype(float)
-    influences = {}
-    if "accuracy" in values:
-        influences["accuracy"] = (hits - values["accuracy"]) / total
-    if "balanced_accuracy" in values:
-        n_classes = len(audit.classes)
-        sizes = np.bincount(true, weights, n_classes)
-        recalls = np.bincount(true, weights * hits, n_classes) / sizes
-        influences["balanced_accuracy"] = (
-            (hits - recalls[true]) / sizes[true] / n_classes
-        )
-    if score is None:
-        return influences
-    positive: Bools = true == 1
-    if "average_precision" in values:
-        _, slopes = average_precision(positive.astype(float), score, weights)
-        influences["average_precision"] = slopes
-    if "log_loss" in values:
-        influences["log_loss"] = (_log_losses(true, score) - values["log_loss"]) / total
-        excess = score - positive
-        influences["score_excess"] = (excess - values["score_excess"]) / total
-    return influences
-
-
-def _influences_of_r2(true: Floats, model: Model, weights: Floats) -> dict[str, Floats]:
-    """Find the derivative of R2, one minus a ratio of two means."""
-    assert model.y_score is not None
-    errors = (model.y_score - true) ** 2
-    squares = (true - np.average(true, weights=weights)) ** 2
-    error, spread = (np.average(one, weights=weights) for one in (errors, squares))
-    moved = (error / spread * (squares - spread) - (errors - error)) / spread
-    return {"r2": moved / weights.sum()}
-
-
-def _error(audit: Audit, influence: Floats) -> float:
-    """Find the standard error by the infinitesimal jackknife."""
-    return float(np.sqrt(audit.entry_squares @ influence**2))

@@ -1,4 +1,4 @@
-"""From a summary to one self-contained page: templates, and pictures of displays."""
+"""From a summary to a page, by templates and pictures of displays, and to Markdown."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ import datetime
 import functools
 import importlib.resources
 import io
+import math
+import numbers
 import re
 import warnings
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal
 from xml.etree import ElementTree
 
 import numpy as np
@@ -24,12 +26,14 @@ from skfair._utils._text import (
     listed,
     number,
     percent,
+    plain,
     points,
     pvalue_text,
     quoted,
     visible_text,
     whole,
 )
+from skfair._utils._validation import check_choice
 from skfair.report._metrics import (
     FURTHER_QUESTIONS,
     MEASURES,
@@ -41,11 +45,11 @@ from skfair.report._metrics import (
     word_of,
 )
 from skfair.report._options import NAMES
-from skfair.report._proxy import bounds_text, ratio_text, sizes_text
 from skfair.report._words import is_missing
 
 if TYPE_CHECKING:
     import jinja2
+from skfair.report._words import bounds_text, ratio_text, sizes_text
 
 Summary = dict[str, Any]
 
@@ -372,3 +376,423 @@ def _referred(values: dict[str, str]) -> list[str]:
         for key, value in values.items()
         if key.rpartition("}")[2] == "href"
     ]
+
+
+#: Level, heading and lines of a part of a report.
+Section = tuple[int, str, list[str]]
+
+#: Numbers of a group, in the order of the page, and their headings.
+OF_GROUPS = {
+    "n": "Rows",
+    "selection_rate": "Selected",
+    "interval": "Interval",
+    "base_rate": "Truly positive",
+    "true_positive_rate": "Selected of the truly positive",
+    "false_positive_rate": "Selected of the others",
+    "accuracy": "Accuracy",
+    "average_precision": "Average precision",
+    "log_loss": "Log loss",
+    "score_excess": "Score minus outcome",
+    "calibration_error": "Calibration error",
+    "mean_prediction": "Mean prediction",
+    "mean_error": "Mean error",
+    "mean_absolute_error": "Mean absolute error",
+    "r2": "R²",
+}
+OF_RATIOS = {
+    "n": "Rows",
+    "share": "Share of rows",
+    "selected": "Selected",
+    "rate": "Rate",
+    "impact_ratio": "Impact ratio",
+    "lower": "Lower",
+    "upper": "Upper",
+    "status": "Status",
+}
+#: Captions of tables of impact ratios, and headings of lists.
+RATIOS = {
+    "selection": "Impact ratios of selection rates",
+    "scoring": "Impact ratios of scoring rates",
+}
+SECTIONS = {"Cautions": "cautions", "What this cannot show": ""}
+#: Columns of tables of metrics within strata, and of everyone, and their headings.
+OF_STRATA = {
+    "title": "Metric",
+    "everyone": "Everyone",
+    "value": "Largest within",
+    "stratum": "In",
+    "mean": "Mean within",
+    "interval": "Interval",
+    "null_mean": "By chance",
+    "pvalue": "p-value",
+    "tested": "Decided by",
+}
+OF_METRICS = {"title": "Metric", "value": "Value", "interval": "Interval"}
+OF_TESTS = {"null_mean": "By chance", "pvalue": "p-value", "tested": "Decided by"}
+
+#: Columns of a public summary, and their headings by kind of rate.
+_COLUMNS = ["n", "selected", "rate", "impact_ratio"]
+_OF_RATES = {
+    "selection": ["Number", "Selected", "Selection rate", "Impact ratio"],
+    "scoring": ["Number", "Above the median", "Scoring rate", "Impact ratio"],
+}
+
+
+def markdown_table(table: pd.DataFrame, *, digits: int = 3) -> str:
+    r"""Write a table as Markdown, its index in the first columns.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Any table of skfair, as of `skfair.metrics.impact_ratios`.
+    digits : int, default=3
+        Decimal places of numbers that are not whole.
+
+    Returns
+    -------
+    str
+        A line for each row, after two of head. Numbers that do not exist are empty,
+        and labels are escaped.
+
+    See Also
+    --------
+    public_summary : Uses it for a whole page.
+
+    Examples
+    --------
+    >>> from skfair.metrics import impact_ratios
+    >>> from skfair.report import markdown_table
+    >>> table = impact_ratios(None, [1, 1, 0, 1], sensitive_features=list("FFMM"))
+    >>> print(markdown_table(table[["n", "rate", "impact_ratio"]]))
+    | attribute | group | n | rate | impact\_ratio |
+    | --- | --- | --- | --- | --- |
+    | group | F | 2 | 1.000 | 1.000 |
+    | group | M | 2 | 0.500 | 0.500 |
+    """
+    levels = [str(name or "") for name in table.index.names]
+    rows = (
+        (*(key if isinstance(key, tuple) else (key,)), *row)
+        for key, row in zip(
+            table.index, table.itertuples(index=False, name=None), strict=True
+        )
+    )
+    return "\n".join(_table_lines([*levels, *map(str, table.columns)], rows, digits))
+
+
+def render_markdown(summary: Summary, record: Mapping[str, str]) -> str:
+    """Write what a report says, its metrics and groups, as Markdown.
+
+    `record` is written at its head, beside what the summary says about its making.
+    """
+    lines = [f"# {plain(summary['title'])}", "", *_head(summary, record)]
+    for level, heading, texts in sections(summary):
+        lines += ["", f"{'#' * level} {heading}", "", *texts]
+    return "\n".join(lines)
+
+
+def sections(summary: Summary) -> Iterator[Section]:
+    """Parts of a report below its head, in order."""
+    for attribute in summary["attributes"]:
+        for result in attribute["results"]:
+            title = plain(f"{attribute['name']}, {result['model']}")
+            tests = OF_TESTS if summary["settings"]["n_permutations"] else {}
+            if not any(measure["tested"] for measure in result["measures"]):
+                tests = {k: heading for k, heading in tests.items() if k != "tested"}
+            yield 2, title, _metrics(result["measures"], OF_METRICS | tests)
+            if result["groups"]:
+                rows = [{**row, "interval": _ends(row)} for row in result["groups"]]
+                yield 3, f"Groups: {title}", _table_of_groups(rows, OF_GROUPS)
+            for table in result.get("impact_ratios") or ():
+                lines = [plain(table["sentence"]), ""]
+                lines += _table_of_groups(table["rows"], OF_RATIOS)
+                yield 3, f"{RATIOS[table['kind']]}: {title}", lines
+            if result.get("strata"):
+                lines = [plain(result["strata"]["sentence"]), ""]
+                lines += _metrics(result["strata"]["rows"], OF_STRATA)
+                yield 3, f"Within strata: {title}", lines
+    for part in summary.get("why") or ():
+        lines = [line for text in part["texts"] for line in (plain(text), "")]
+        yield 2, plain(part["title"]), lines + _table_lines(part["head"], part["rows"])
+    if summary.get("proxy"):
+        yield from _by_proxy(summary["proxy"])
+    for heading, key in SECTIONS.items():
+        texts = summary[key] if key else summary["verdict"]["cannot"]
+        if texts:
+            yield 2, heading, [f"- {plain(text)}" for text in texts]
+
+
+def card_sections(
+    summary: Summary, section: str, record: Mapping[str, str]
+) -> Iterator[tuple[str, str]]:
+    """Path and text of each part of a report within a section of a model card."""
+    places = [section]
+    yield section, "\n".join(_head(summary, record))
+    for level, heading, texts in sections(summary):
+        places = [*places[: level - 1], heading.replace("/", "\\/")]
+        yield "/".join(places), "\n".join(texts)
+
+
+def _head(summary: Summary, record: Mapping[str, str]) -> list[str]:
+    """Lines on what a report was made of, and its verdict on each model."""
+    lines = [f"{counted(summary['n_rows'], 'row')}.", ""]
+    if (left_out := summary["settings"]["left_out"]) is not None:
+        lines[0] = f"{lines[0][:-1]}, {whole(left_out['n_rows'])} more left out."
+    lines += [f"- {name}: {plain(str(text))}" for name, text in record.items()]
+    seed = summary["settings"]["random_state"]
+    made = f"skfair {summary['versions']['skfair']}, seed {seed}"
+    lines += [f"- Made with: {plain(made)}", ""]
+    for lead in summary["verdict"]["leads"]:
+        text = " ".join([lead["text"], *lead.get("further", ())])
+        lines.append(f"- **{plain(lead['model'])}**: {plain(text)}")
+    return lines
+
+
+def _ends(row: Summary) -> str | None:
+    """Write the interval of a row, if it has one."""
+    if row.get("lower") is None:
+        return None
+    return interval(row["lower"], row["upper"])
+
+
+def _metrics(rows: list[Summary], headings: Mapping[str, str]) -> list[str]:
+    """Table of metrics, of everyone or within strata.
+
+    Values are text in the unit of a target; others have the digits of their column.
+    """
+    cells = []
+    for row in rows:
+        key, known = row["key"], {**row, "interval": None}
+        if row["lower"] is not None:
+            known["interval"] = amounts(row["lower"], row["upper"], key)
+        if MEASURES[key].maximum is None:
+            for name in ("everyone", "value", "mean", "null_mean"):
+                found = row.get(name)
+                known[name] = None if found is None else amount(found, key)
+        cells.append([known[name] for name in headings])
+    return _table_lines(list(headings.values()), cells)
+
+
+def _by_proxy(section: Summary) -> Iterator[Section]:
+    """Write what bounds by a proxy say, and a table of them for each model."""
+    title = f"Groups that are known by a proxy: {section['names']}"
+    texts = [sizes_text(section), *section["known"]]
+    yield 2, plain(title), "\n\n".join(map(plain, texts)).split("\n")
+    ratios = [ratio_text(ratio) for ratio in section["odds_ratios"]]
+    for result in section["results"]:
+        measures = [m for m in result["measures"] if m["estimate"] is not None]
+        rows = [
+            [
+                m["title"],
+                *map(bounds_text, m["lower"], m["upper"]),
+                number(m["tipping"], 2),
+            ]
+            for m in measures
+        ]
+        lines = _table_lines(["Metric", *ratios, "Limit possible from"], rows)
+        lines += ["", *(f"- {plain(m['sentence'])}" for m in result["measures"])]
+        heading = "Bounds by the odds ratio"
+        yield 3, f"{heading}: {plain(result['model'])}", lines
+
+
+def _table_of_groups(rows: list[Summary], headings: Mapping[str, str]) -> list[str]:
+    """Table of groups, without the columns that no group has a number for."""
+    kept = [k for k in headings if any(row.get(k) is not None for row in rows)]
+    head = ["Group", *(headings[key] for key in kept)]
+    cells = [[row[k] if k == "status" else row.get(k) for k in kept] for row in rows]
+    labels = [row["label"] for row in rows]
+    return _table_lines(head, ([a, *b] for a, b in zip(labels, cells, strict=True)))
+
+
+def _table_lines(
+    head: Sequence[str], rows: Iterable[Sequence[Any]], digits: int = 3
+) -> list[str]:
+    """Lines of a table, numbers of a column with the same decimal places."""
+    table = [list(row) for row in rows]
+    places = [_places(column, digits) for column in zip(*table, strict=True)]
+    lines = [[plain(name) for name in head], ["---"] * len(head)]
+    lines += [
+        [_written(v, n) for v, n in zip(row, places, strict=True)] for row in table
+    ]
+    return [f"| {' | '.join(cells)} |" for cells in lines]
+
+
+def _places(column: Iterable[Any], digits: int) -> int:
+    """Return 0 for counts, else `digits`; shares may happen to be 0 and 1."""
+    found = [v for v in column if _has_number(v)]
+    whole = all(float(v).is_integer() for v in found)
+    counts = all(isinstance(v, numbers.Integral) for v in found) or max(found) > 1
+    return 0 if whole and counts else digits
+
+
+def _has_number(value: Any) -> bool:
+    """Whether a value is a number that exists."""
+    if isinstance(value, bool):
+        return False
+    return isinstance(value, numbers.Real) and not math.isnan(value)
+
+
+def _written(value: Any, digits: int) -> str:
+    """Write a number, or text on one line; nothing where there is none."""
+    if _has_number(value):
+        return f"{value:z,.{digits}f}"
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return ""
+    return plain(", ".join(map(str, value)) if isinstance(value, tuple) else str(value))
+
+
+def public_summary(
+    table: pd.DataFrame,
+    *,
+    audit_date: str | datetime.date,
+    distribution_date: str | datetime.date,
+    source: str,
+    rate: Literal["selection", "scoring"] = "selection",
+    justification: str | None = None,
+) -> str:
+    """Write the summary of a bias audit for New York City's Local Law 144.
+
+    It has the fields that section 5-303 of the rules names: the date of the audit, the
+    distribution date of the tool, the source and explanation of the data, the numbers
+    of people in an unknown category, and for each category its number, its selection
+    or scoring rate, and its impact ratio. It passes no judgement.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Table of `skfair.metrics.impact_ratios`, or that of one model and kind of a
+        report, with the index ``["attribute", "group"]``.
+    audit_date : str or date
+        Date of the most recent bias audit, a text as ``"2026-03-02"``.
+    distribution_date : str or date
+        Date on which the employer began to use the tool.
+    source : str
+        Source and explanation of the data.
+    rate : {"selection", "scoring"}, default="selection"
+        Kind of rate in `table`.
+    justification : str, default=None
+        Why categories are excluded from the ratios. It is required where `table`
+        excludes any.
+
+    Returns
+    -------
+    str
+        Markdown in English: the fields, and a table for each attribute and for the
+        intersection of all.
+
+    Raises
+    ------
+    ValueError
+        If a field is empty or no date, if `table` has other columns or two rows of a
+        group, or if it excludes categories without `justification`.
+
+    See Also
+    --------
+    skfair.metrics.impact_ratios : The table, with intervals.
+
+    References
+    ----------
+    .. [1] Rules of the City of New York, Title 6, section 5-303.
+
+    Examples
+    --------
+    >>> from skfair.metrics import impact_ratios
+    >>> from skfair.report import public_summary
+    >>> sex, hired = ["F", "F", "M", "M", None], [1, 0, 1, 1, 0]
+    >>> table = impact_ratios(None, hired, sensitive_features=sex)
+    >>> print(public_summary(
+    ...     table,
+    ...     audit_date="2026-03-02",
+    ...     distribution_date="2025-11-10",
+    ...     source="Applications of 2025, of all sites.",
+    ... ))
+    # Summary of the results of the bias audit
+    <BLANKLINE>
+    - Date of the bias audit: 2026-03-02
+    - Distribution date of the tool: 2025-11-10
+    - Source and explanation of the data: Applications of 2025, of all sites.
+    - Number of people in an unknown category: 1 by group
+    <BLANKLINE>
+    ## group
+    <BLANKLINE>
+    | Category | Number | Selected | Selection rate | Impact ratio |
+    | --- | --- | --- | --- | --- |
+    | F | 2 | 1 | 0.500 | 0.500 |
+    | M | 2 | 2 | 1.000 | 1.000 |
+    """
+    check_choice("rate", rate, tuple(_OF_RATES))
+    _check_table(table)
+    fields = {
+        "Date of the bias audit": _written_date("audit_date", audit_date),
+        "Distribution date of the tool": _written_date(
+            "distribution_date", distribution_date
+        ),
+        "Source and explanation of the data": _text("source", source),
+        "Number of people in an unknown category": _unknown(table),
+    }
+    excluded = table.index[table["status"] == "excluded"]
+    if len(excluded):
+        why = f"justification must say why {excluded[0][1]!r} is excluded, got None."
+        if justification is None:
+            raise ValueError(why)
+        fields["Justification of exclusions"] = _text("justification", justification)
+    lines = ["# Summary of the results of the bias audit", ""]
+    lines += [f"- {name}: {plain(text)}" for name, text in fields.items()]
+    for attribute in dict.fromkeys(table.index.get_level_values(0)):
+        rows = markdown_table(_table_of_rates(table.loc[[attribute]], rate))
+        lines += ["", f"## {plain(str(attribute))}", "", rows]
+    return "\n".join(lines)
+
+
+def _check_table(table: Any) -> None:
+    """Raise unless a table has the rows and columns of `impact_ratios`."""
+    if (
+        not isinstance(table, pd.DataFrame)
+        or list(table.index.names) != ["attribute", "group"]
+        or not {*_COLUMNS, "status"} <= {*table.columns}
+    ):
+        raise ValueError(
+            "table must be one of impact_ratios, with the index ['attribute', "
+            f"'group'] and the columns {[*_COLUMNS, 'status']}, got {type(table)}."
+        )
+    twice = table.index[table.index.duplicated()]
+    if len(twice):
+        raise ValueError(
+            "table must have one row for each group, of one model and one kind of "
+            f"rate, got several for {twice[0]}."
+        )
+
+
+def _written_date(name: str, value: Any) -> str:
+    """Write a date as in 2026-03-02."""
+    try:
+        return datetime.date.fromisoformat(str(value)).isoformat()
+    except ValueError:
+        raise ValueError(
+            f"{name} must be a date, or a text as '2026-03-02', got {value!r}."
+        ) from None
+
+
+def _text(name: str, value: Any) -> str:
+    """Return a text that says something."""
+    if not isinstance(value, str) or not value.strip():
+        raise ValueError(f"{name} must be a text that is not empty, got {value!r}.")
+    return value
+
+
+def _unknown(table: pd.DataFrame) -> str:
+    """Write the number of people without a group, by attribute."""
+    counts = table["n"].where(table["status"] == "unknown", 0)
+    counts = counts.groupby(level=0, sort=False).sum()
+    return "; ".join(f"{int(n):,} by {attribute}" for attribute, n in counts.items())
+
+
+def _table_of_rates(table: pd.DataFrame, rate: str) -> pd.DataFrame:
+    """Rows of one attribute, by category, under the headings of the rules."""
+    known = table[table["status"] != "unknown"].droplevel(0)
+    shown = known[_COLUMNS].astype({"impact_ratio": object})
+    shown["impact_ratio"] = shown["impact_ratio"].mask(
+        known["status"] == "excluded", "excluded"
+    )
+    if not (shown["selected"] % 1).any():  # weights need not add up to whole numbers
+        shown["selected"] = shown["selected"].astype(int)
+    return shown.set_axis(_OF_RATES[rate], axis=1).rename_axis("Category")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import platform
 import sys
+import warnings
 from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from importlib.metadata import version
@@ -14,16 +15,33 @@ import numpy as np
 from numpy.typing import NDArray
 
 import skfair
-from skfair._utils._arrays import Integers
+from skfair._utils._arrays import Floats, Integers
 from skfair._utils._hints import makers_of
 from skfair._utils._text import label_text, listed, or_none, shown, visible_text
-from skfair.groups import CROSS, rows_by_code
-from skfair.metrics import cvar_fairness_report, impact_ratios, top_groups
+from skfair.groups import CROSS, recode, rows_by_code
+from skfair.inspection._proxy_bounds import bounds_by_odds_ratio
+from skfair.metrics import (
+    ProxyBoundsResult,
+    cvar_fairness_report,
+    impact_ratios,
+    proxy_bounds,
+    top_groups,
+)
 from skfair.metrics._impact_ratios import are_selected
 from skfair.metrics._inputs import ignore_undefined
 from skfair.metrics._pairs import Located
-from skfair.report._inputs import Attribute, Audit, Model
-from skfair.report._metrics import MEASURES, Measure, keys_of, locate_all, make_samples
+from skfair.metrics._proxy_bounds import compare_known_rows
+from skfair.metrics._proxy_cells import ProxyRows
+from skfair.report._inputs import Audit, Model, mid_ranks
+from skfair.report._metrics import (
+    MEASURES,
+    Measure,
+    Sample,
+    count_outcomes,
+    keys_of,
+    locate_all,
+    make_samples,
+)
 from skfair.report._numbers import (
     DRAWN,
     DRAWN_ENDS,
@@ -38,10 +56,8 @@ from skfair.report._numbers import (
     uncertainties,
     values_within_strata,
 )
-from skfair.report._proxy import KEYS as KEYS_BY_PROXY
-from skfair.report._proxy import by_proxy
-from skfair.report._sample import Sample, count_outcomes
 from skfair.report._words import in_words
+from skfair.statistics import GroupedConfusion, GroupedHistogram
 
 Summary = dict[str, Any]
 
@@ -84,8 +100,8 @@ def summarize(audits: Sequence[Audit], claimed: Summary | None = None) -> Summar
         "labels_alike": audit.y_true is not None and _are_alike(audit.y_true),
         "models": [model for one in audits for model in _models(one)],
         "attributes": [
-            _attribute(one, results[i * n_models :][:n_models])
-            for i, one in enumerate(audit.attributes)
+            _attribute(samples[i], results[i : i + n_models])
+            for i in range(0, len(samples), n_models)
         ],
         "proxy": by_proxy(audits),
         "settings": _settings(audits),
@@ -207,15 +223,15 @@ def decided_by(model: Model, scale: str) -> str:
     return f"{what} of at least {model.threshold:g}"
 
 
-def _attribute(attribute: Attribute, results: list[Summary]) -> Summary:
-    groups = attribute.groups
+def _attribute(sample: Sample, results: list[Summary]) -> Summary:
+    groups = sample.groups
     return {
-        "name": visible_text(attribute.name),
-        "comparison": attribute.comparison,
+        "name": visible_text(sample.attribute),
+        "comparison": sample.comparison,
         "min_group_size": groups.min_group_size,
-        "groups": _sizes(zip(groups.labels, attribute.sizes.tolist(), strict=True)),
-        "aside": _sizes(attribute.aside),
-        "n_missing": attribute.n_missing,
+        "groups": _sizes(zip(groups.labels, sample.sizes.tolist(), strict=True)),
+        "aside": _sizes(sample.aside),
+        "n_missing": sample.audit.count(sample.every.codes < 0),
         "results": results,
     }
 
@@ -263,7 +279,7 @@ def _summary_of_attribute(
 def _summary_of_metric(
     sample: Sample, measure: Measure, located: Located, drawn: Summary
 ) -> Summary:
-    sizes = sample.attribute.sizes
+    sizes = sample.sizes
     of_dcp = measure.key == "dcp" and sample.comparable
     of_odds = measure.key == "equalized_odds_difference"
     return {
@@ -302,7 +318,7 @@ def _few_of_labels(sample: Sample) -> list[Summary]:
     """List groups and true labels that are left out of error rates, and their rows."""
     if not sample.comparable:
         return []
-    labels, classes = sample.attribute.groups.labels, sample.audit.classes
+    labels, classes = sample.groups.labels, sample.audit.classes
     errors = sample.statistic("errors")
     counts = errors.label_counts
     few = (counts < errors.min_group_size) & counts.any(axis=0)
@@ -339,7 +355,7 @@ def _groups(sample: Sample) -> list[dict[str, Any]]:
         return groups
     for group, selection in zip(groups, _selections(sample), strict=True):
         group |= selection
-    if sample.attribute.comparison == "pooled":
+    if sample.comparison == "pooled":
         groups.sort(key=lambda group: -abs(group["difference"]))
     return groups
 
@@ -399,7 +415,7 @@ def _impact_ratios(sample: Sample) -> list[dict[str, Any]] | None:
     options, model = sample.audit.options, sample.model
     if not options.impact_ratios:
         return None
-    groups, audit = sample.attribute.every, sample.audit
+    groups, audit = sample.every, sample.audit
     labels = groups.labels
     # An intersection is one attribute here; the others have their own.
     groups = replace(groups, labels=tuple(range(len(labels))), names=())
@@ -421,8 +437,8 @@ def _impact_ratios(sample: Sample) -> list[dict[str, Any]] | None:
             {"label": label_text(label), **{k: _plain(v) for k, v in row.items()}}
             for label, row in zip(labels, table.to_dict("records"), strict=True)
         ]
-        if sample.attribute.n_missing:
-            unknown = {"n": sample.attribute.n_missing, "status": "unknown"}
+        if n_missing := audit.count(sample.every.codes < 0):
+            unknown = {"n": n_missing, "status": "unknown"}
             rows.append({"label": "unknown", **dict.fromkeys(table.columns)} | unknown)
         tables.append({"kind": kind, "rows": rows})
     return tables
@@ -468,13 +484,12 @@ def _named(label: Hashable, metric: str | None = None, **why: Any) -> Summary:
 def _left_out(parts: Sequence[Part], least: int) -> Iterator[Summary]:
     """List strata of too few rows or groups, and groups that are left out within."""
     for label, part in parts:
-        attribute = part.attribute
         if part.audit.n_rows < least:
             yield _named(label, n_rows=part.audit.n_rows)
-        elif attribute.aside and not part.comparable:
-            yield _named(label, compared=[*map(label_text, attribute.groups.labels)])
-        elif attribute.aside:
-            yield _named(label, aside=_sizes(attribute.aside))
+        elif part.aside and not part.comparable:
+            yield _named(label, compared=[*map(label_text, part.groups.labels)])
+        elif part.aside:
+            yield _named(label, aside=_sizes(part.aside))
 
 
 def _without_rates(parts: Sequence[Part], keys: Collection[str]) -> Iterator[Summary]:
@@ -487,7 +502,7 @@ def _without_rates(parts: Sequence[Part], keys: Collection[str]) -> Iterator[Sum
 
 def _cdf(sample: Sample, located: Located | None) -> Summary | None:
     """Curves of the score distributions and their largest gap, for a picture."""
-    few = sample.comparable and sample.attribute.comparison == "pairwise"
+    few = sample.comparable and sample.comparison == "pairwise"
     if located is None or not few:
         return None
     return {
@@ -574,3 +589,164 @@ def versions_of(*packages: str) -> dict[str, str]:
         "Python": platform.python_version(),
         "system": f"{sys.platform} {platform.machine()}",
     }
+
+
+#: Metrics of a report that have bounds; the first of them that is there is drawn.
+KEYS_BY_PROXY = (
+    "mcdp",
+    "abcc",
+    "mean_score_difference",
+    "demographic_parity_difference",
+    "equalized_odds_difference",
+)
+
+
+#: Ends of bounds, and of what is confident of them.
+ENDS = "lower", "upper", "lower_confidence", "upper_confidence"
+
+
+def by_proxy(audits: Sequence[Audit]) -> Summary | None:
+    """Bounds of the metrics of each model; None without probabilities of groups.
+
+    Odds ratios and tipping points that are infinite are None.
+    """
+    audit = audits[0]
+    if audit.proxy is None:
+        return None
+    cells, shares = audit.proxy
+    sizes = np.bincount(cells.codes, minlength=len(cells.labels))
+    table = np.array([list(shares[label].values()) for label in cells.labels])
+    groups = next(iter(shares.values()))
+    return {
+        "names": visible_text(CROSS.join(map(visible_text, cells.names))),
+        "shares": f"shares = {shares}",
+        "n_cells": len(sizes),
+        "smallest_cell": int(sizes.min()),
+        "alone": int(np.count_nonzero(sizes == 1)),
+        "groups": [
+            {"label": label_text(label), "expected": float(n)}
+            for label, n in zip(groups, sizes @ table, strict=True)
+        ],
+        "checks": [
+            _check_known(audit, position, table, tuple(groups))
+            for position, every in enumerate(audit.every.values())
+            if {*every.labels} <= {*groups}
+        ],
+        "limit": audit.options.proxy_limit,
+        "odds_ratios": [_finite(ratio) for ratio in audit.options.odds_ratio],
+        "results": [
+            _bounds_of_model(one, model) for one in audits for model in one.models
+        ],
+    }
+
+
+def _check_known(
+    audit: Audit, position: int, table: Floats, labels: tuple[Hashable, ...]
+) -> Summary:
+    """Compare the shares of the cells with the rows whose group is known."""
+    assert audit.proxy is not None
+    cells, model = audit.proxy[0], audit.models[0]
+    every = [*audit.every.values()][position]
+    known = recode(every.codes, every.labels, labels)
+    values = model.y_pred.astype(float) if model.y_score is None else model.y_score
+    weights = np.ones(len(known))
+    given = cells.codes, known, values, values, weights, weights, table, labels
+    refuted, odds_ratio = compare_known_rows(ProxyRows(*given, True, cells.labels))
+    return {
+        "attribute": position,
+        "n_rows": int(np.count_nonzero(known >= 0)),
+        "n_refuted": int(refuted.sum()),
+        "odds_ratio": _finite(odds_ratio),
+    }
+
+
+def _bounds_of_model(audit: Audit, model: Model) -> Summary:
+    """Bounds of the metrics of a model, and the curve of the first of them."""
+    keys = [key for key in KEYS_BY_PROXY if key in keys_of(audit, model)]
+    found = {key: _bounds_by_cells(audit, model, MEASURES[key]) for key in keys}
+    defined = [one for one in found.values() if not math.isnan(one.estimate)]
+    limit = audit.options.proxy_limit
+    curve = bounds_by_odds_ratio(defined[0], limit) if defined else None
+    if curve is not None:
+        for name in ("odds_ratio", "lower", "upper"):
+            curve[name] = np.round(curve[name], 4).tolist()
+        curve["unbounded"] = list(curve["unbounded"])
+        curve["tipping"] = _finite(curve["tipping"])
+    return {
+        "model": visible_text(model.name),
+        "measures": [
+            _summary_of_bounds(audit, MEASURES[key], found[key]) for key in keys
+        ],
+        "curve": curve,
+    }
+
+
+def _bounds_by_cells(audit: Audit, model: Model, measure: Measure) -> ProxyBoundsResult:
+    """Bounds of one metric, from counts by cell alone."""
+    assert audit.proxy is not None
+    (cells, shares), options = audit.proxy, audit.options
+    given: dict[str, Any] = {
+        "sensitive_features": cells,
+        "sample_weight": audit.rows.weight,
+    }
+    statistic: GroupedConfusion | GroupedHistogram
+    if measure.question == "errors":
+        labels = audit.y_true, model.y_pred
+        statistic = GroupedConfusion.from_predictions(*labels, **given)
+    else:
+        scores = (model.y_pred == 1).astype(float)
+        if measure.question == "scores":
+            assert model.y_score is not None
+            scores = model.y_score
+            if options.scale == "rank":
+                scores = mid_ranks(scores, audit.rows.weight)
+        statistic = GroupedHistogram.from_scores(scores, **given)
+    with warnings.catch_warnings():
+        # The report says itself that a group is absent, and has warned of single rows.
+        warnings.simplefilter("ignore", UserWarning)
+        return proxy_bounds(
+            measure.metric,
+            None,
+            statistic,
+            group_probabilities=shares,
+            odds_ratio=options.odds_ratio,
+            confidence_level=_level_of_bounds(audit, measure),
+            random_state=options.random_state,
+        )
+
+
+def _level_of_bounds(audit: Audit, measure: Measure) -> float | None:
+    """Level of confidence bounds; counts of labels lack the squares of weights."""
+    if measure.question == "errors" and audit.rows.weight is not None:
+        return None
+    return audit.options.confidence_level
+
+
+def _summary_of_bounds(
+    audit: Audit, measure: Measure, found: ProxyBoundsResult
+) -> Summary:
+    options, level = audit.options, _level_of_bounds(audit, measure)
+    tipping = found.tipping_odds_ratio(options.proxy_limit)
+    values = {name: getattr(found, name) for name in ENDS}
+    ratios = ", ".join(map(repr, options.odds_ratio)).replace("inf", "math.inf")
+    settings = f"odds_ratio=[{ratios}]"
+    if level is not None:
+        seed = options.random_state
+        settings += f", confidence_level={level}, random_state={seed}"
+    return {
+        "key": measure.key,
+        "estimate": or_none(found.estimate),
+        **{k: None if v is None else [*map(or_none, v)] for k, v in values.items()},
+        "unbounded": []
+        if math.isnan(found.estimate)
+        else [*map(float, found.bounds_at(math.inf))],
+        "tipping": _finite(tipping),
+        "cannot_tell": math.isfinite(tipping),
+        "call": f"proxy_bounds({measure.metric.__name__}, None, {measure.question}, "
+        f"group_probabilities=shares, {settings})",
+    }
+
+
+def _finite(value: float) -> float | None:
+    """Write infinity and nan as None, since JSON has neither."""
+    return float(value) if math.isfinite(value) else None

@@ -25,13 +25,12 @@ from skfair.groups import CROSS, MISSING_LABEL
 from skfair.inspection import ExplainedGapResult
 from skfair.report._inputs import LEVEL
 from skfair.report._metrics import (
+    DCP_SECONDS,
     MEASURES,
     amount,
     questions_of,
     word_of,
 )
-from skfair.report._proxy import lead, put_proxy
-from skfair.report._sample import DCP_SECONDS
 
 Summary = dict[str, Any]
 
@@ -249,7 +248,7 @@ def _lead(summary: Summary, model: int) -> Iterator[str]:
     for state, names in others.items():
         if names:
             yield OF_ATTRIBUTES[state].format(names=listed(names))
-    yield from lead(summary.get("proxy"), model)
+    yield from _lead_of_proxy(summary.get("proxy"), model)
 
 
 def _nothing_to_compare(summary: Summary, model: int) -> str | None:
@@ -822,3 +821,85 @@ def _with_ends(numbers: Mapping[str, Any], name: str) -> str:
         return DASH
     ends = interval(numbers[f"{name}_lower"], numbers[f"{name}_upper"])
     return f"{number(numbers[name])} ({ends})"
+
+
+def put_proxy(summary: Summary) -> None:
+    """Put bounds by a proxy, and what they were checked with, into words."""
+    section = summary["proxy"]
+    section["known"] = [
+        _about_check(one, summary["attributes"][one["attribute"]]["name"], section)
+        for one in section["checks"]
+    ]
+    for result in section["results"]:
+        for measure in result["measures"]:
+            settings = summary["settings"]
+            measure["title"] = MEASURES[measure["key"]].title_of(settings)
+            measure["sentence"] = _describe_bounds(measure, section["limit"])
+
+
+def _about_check(check: Summary, name: str, section: Summary) -> str:
+    """Say whether rows with a known group contradict the shares of the cells."""
+    ratio = math.inf if check["odds_ratio"] is None else check["odds_ratio"]
+    text = f"{counted(check['n_rows'], 'row')} with a known group ({name}) "
+    cells = f"{check['n_refuted']} of {counted(section['n_cells'], 'cell')}"
+    if check["n_refuted"]:
+        text += f"contradict the shares of {cells}: the bounds may not hold."
+    else:
+        text += "do not contradict the shares."
+    if ratio <= 1:
+        return text
+    return f"{text} They show that odds differ at least by the factor {ratio:.3g}."
+
+
+def _describe_bounds(measure: Summary, limit: float) -> str:
+    """Say whether a metric is above a limit, or that these data cannot tell."""
+    title, estimate = measure["title"], measure["estimate"]
+    if estimate is None:
+        return f"{title}: cannot be computed, a group is in no cell."
+    tipping = math.inf if measure["tipping"] is None else measure["tipping"]
+    side = "above" if estimate > limit else "below"
+    ends = bounds_text(*measure["unbounded"])
+    if math.isinf(tipping):
+        return f"{title}: {side} {limit:g} whatever the link, {ends}."
+    cannot = (
+        f"{title}: these data cannot tell whether it is above {limit:g}, without an "
+        f"assumption it is {ends}."
+    )
+    if tipping == 1:
+        return cannot
+    return (
+        f"{cannot} It is {side} as long as odds within a cell differ by less than the "
+        f"factor {tipping:.3g}."
+    )
+
+
+def _lead_of_proxy(section: Summary | None, model: int) -> Iterator[str]:
+    """Say what the first metric of a model by the proxy says."""
+    if section is not None and section["results"][model]["measures"]:
+        first = section["results"][model]["measures"][0]["sentence"]
+        yield f"By the proxy ({section['names']}): {first}"
+
+
+def sizes_text(section: Summary) -> str:
+    """Say how many cells there are, and how many rows of each group are expected."""
+    groups = [with_size(one["label"], one["expected"]) for one in section["groups"]]
+    text = (
+        f"{counted(section['n_cells'], 'cell')}, the smallest with "
+        f"{counted(section['smallest_cell'], 'row')}. Expected rows of the groups: "
+        f"{listed(groups)}."
+    )
+    if not section["alone"]:
+        return text
+    return f"{text} Alone in a cell, as if known: {counted(section['alone'], 'row')}."
+
+
+def bounds_text(low: float, high: float) -> str:
+    """Write bounds, or the one number that they are where they agree."""
+    return number(low) if number(low) == number(high) else interval(low, high)
+
+
+def ratio_text(ratio: float | None) -> str:
+    """Write an odds ratio; None is any."""
+    if ratio is None:
+        return "any"
+    return f"{ratio:g}"

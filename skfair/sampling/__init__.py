@@ -1,13 +1,11 @@
 """Plans of an audit: which groups to sample, and how many rows."""
 
-from skfair.sampling._required_sample_size import (
+from skfair.sampling._plans import (
     SampleSizeResult,
+    attribute_specific_sampling,
     renyi_entropy,
     required_sample_size,
     rows_to_certify,
-)
-from skfair.sampling._sample_rows import (
-    attribute_specific_sampling,
     sample_rows,
     weighted_sampling,
 )

@@ -128,7 +128,7 @@ class GroupedConfusion(GroupedStatistic):
     @classmethod
     def _from_rows(cls, rows: Rows) -> GroupedConfusion:
         """Count checked labels, which are positions in the classes of the rows."""
-        rows, n_classes = rows.with_group(), len(rows.classes)
+        rows, n_classes = rows.grouped(), len(rows.classes)
         shape = rows.n_groups, n_classes, n_classes
         cells = rows.groups.codes * np.intp(n_classes**2) + rows.label_pairs
         numbers = np.bincount(cells, rows.n, math.prod(shape)).reshape(shape)

@@ -2,10 +2,10 @@ import pandas as pd
 import pytest
 from sklearn.utils import Bunch
 
-from skfair.datasets._fetch import ADULT_COLUMNS
-from skfair.datasets._fetch import BANK_ADDITIONAL_COLUMNS as ADDITIONAL_COLUMNS
-from skfair.datasets._fetch import OULAD_COLUMNS as OULAD_FEATURES_AND_TARGET
-from skfair.datasets._fetch import OULAD_PROBABILITIES as PROBABILITIES
+from skfair.datasets._tables import ADULT_COLUMNS
+from skfair.datasets._tables import BANK_ADDITIONAL_COLUMNS as ADDITIONAL_COLUMNS
+from skfair.datasets._tables import OULAD_COLUMNS as OULAD_FEATURES_AND_TARGET
+from skfair.datasets._tables import OULAD_PROBABILITIES as PROBABILITIES
 
 # fmt: off
 ADULT_ROWS = [

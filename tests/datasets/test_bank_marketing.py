@@ -1,6 +1,6 @@
 from skfair.datasets import fetch_bank_marketing
-from skfair.datasets._fetch import BANK_ADDITIONAL_COLUMNS as ADDITIONAL_COLUMNS
-from skfair.datasets._fetch import BANK_OLDER_COLUMNS as OLDER_COLUMNS
+from skfair.datasets._tables import BANK_ADDITIONAL_COLUMNS as ADDITIONAL_COLUMNS
+from skfair.datasets._tables import BANK_OLDER_COLUMNS as OLDER_COLUMNS
 
 
 def test_bank_editions_are_told_apart(local_data, monkeypatch, openml):

@@ -3,8 +3,8 @@ import pandas as pd
 import pytest
 
 from skfair.datasets import fetch_oulad
-from skfair.datasets._fetch import OULAD_COLUMNS as OULAD_FEATURES_AND_TARGET
-from skfair.datasets._fetch import OULAD_PROBABILITIES as PROBABILITIES
+from skfair.datasets._tables import OULAD_COLUMNS as OULAD_FEATURES_AND_TARGET
+from skfair.datasets._tables import OULAD_PROBABILITIES as PROBABILITIES
 
 OULAD_COLUMNS = [*OULAD_FEATURES_AND_TARGET, "split", *PROBABILITIES]
 

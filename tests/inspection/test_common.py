@@ -432,7 +432,7 @@ def test_estimators_without_probabilities(display_class, people, model):
     for left, right in zip(pictures(found), pictures(expected), strict=True):
         np.testing.assert_array_equal(left, right)
     name = type(model).__name__
-    match = rf"{name} has no predict_proba, .* draw ranks by scale='rank'"
+    match = rf"{name} has no predict_proba, .*scale='rank'"
     with pytest.raises(ValueError, match=match):
         draw(model, numbers, target, **options)
 

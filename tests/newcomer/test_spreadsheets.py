@@ -1,6 +1,7 @@
 """Tables as spreadsheets save them: right numbers, or a line that says what to type."""
 
 import json
+from argparse import Namespace
 
 import numpy as np
 import pandas as pd
@@ -9,7 +10,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from skfair._cli._main import main
-from skfair._cli._read import Format, as_numbers
+from skfair._cli._options import read_marks
+from skfair._cli._read import as_numbers
 
 AUDIT = "audit {} --y-true y --y-score p --sensitive sex --permutations 0"
 AUDIT += " --resamples 2 --format json --out out.json"
@@ -69,8 +71,8 @@ def text(table, sep=",", decimal=".", **cells):
 )
 def test_marks_of_thousands(cells, decimal, thousands):
     column = pd.Series(cells, name="income")
-    assert as_numbers(column, Format(decimal=decimal)) is None
-    found = as_numbers(column, Format(decimal=decimal, thousands=thousands))
+    assert as_numbers(column, decimal=decimal) is None
+    found = as_numbers(column, decimal=decimal, thousands=thousands)
     as_written = [cell.replace(thousands, "").replace(",", ".") for cell in cells]
     assert found.tolist() == [*map(float, as_written)]
 
@@ -78,15 +80,13 @@ def test_marks_of_thousands(cells, decimal, thousands):
 def test_grouped_integers_are_no_decimal_numbers():
     """1,000 would be read as 1.0; scores of three decimals are read as ever."""
     with pytest.raises(ValueError, match="'income' has numbers such as 1,000, which"):
-        as_numbers(
-            pd.Series(["1,000", "12", "2,500"], name="income"), Format(decimal=",")
-        )
+        as_numbers(pd.Series(["1,000", "12", "2,500"], name="income"), decimal=",")
     scores = pd.Series(["0,125", "1,000", "0,500"], name="p")
-    assert as_numbers(scores, Format(decimal=",")).tolist() == [0.125, 1, 0.5]
+    assert as_numbers(scores, decimal=",").tolist() == [0.125, 1, 0.5]
     with pytest.raises(ValueError, match="--thousands must differ from --decimal"):
-        Format(decimal=",", thousands=",")
+        read_marks(Namespace(decimal=",", thousands=",", replace=[]))
     broken = pd.Series(["1,00", "2,500"])
-    assert as_numbers(broken, Format(thousands=",")) is None
+    assert as_numbers(broken, thousands=",") is None
 
 
 # --- numbers with a decimal comma
@@ -119,11 +119,11 @@ def test_points_are_no_decimal_commas(run, rows):
 def test_any_number_is_read_with_either_mark(numbers):
     written = pd.Series([repr(x) for x in numbers])
     with_comma = written.str.replace(".", ",")
-    assert as_numbers(written, Format()).tolist() == numbers
-    assert as_numbers(with_comma, Format(decimal=",")).tolist() == numbers
+    assert as_numbers(written).tolist() == numbers
+    assert as_numbers(with_comma, decimal=",").tolist() == numbers
     if written.str.contains(".", regex=False).any():
-        assert as_numbers(written, Format(decimal=",")) is None
-        assert as_numbers(with_comma, Format()) is None
+        assert as_numbers(written, decimal=",") is None
+        assert as_numbers(with_comma) is None
 
 
 # --- percentages and labels

@@ -12,7 +12,7 @@ from skfair.metrics import (
     calibration_gap,
     dcp,
 )
-from skfair.report import _inputs, _numbers, _sample
+from skfair.report import _inputs, _metrics, _numbers
 from skfair.report._inputs import MANY_ROWS, make_audit
 from skfair.report._metrics import MEASURES, locate_all, make_samples
 from skfair.report._options import Options
@@ -113,7 +113,7 @@ def test_joined_scores_say_almost_the_same(people, monkeypatch):
     y_true, y_score, group = people
     (sample,) = make(y_true, y_score, group=group, many_rows=1)
     alone, values = sample.drawn_from("scores"), values_of(sample)
-    monkeypatch.setattr(_sample, "_MAX_SCORES", 100)
+    monkeypatch.setattr(_metrics, "_MAX_SCORES", 100)
     joined = sample.drawn_from("scores")
     alone, joined = alone.rows, joined.rows
     assert len(alone) == 3 * 400

@@ -39,6 +39,7 @@ def energy(monkeypatch):
         multigroup="pairwise",
         sample_weight=None,
     ):
+        """Root of twice the squared gap, added up over all scores."""
         rows = y_true, y_score, sensitive_features, sample_weight
         statistic = grouped_scores(*rows, scale=scale)
         options = {"multigroup": multigroup, "measure": distance}
@@ -52,7 +53,6 @@ def energy(monkeypatch):
         title="Energy distance",
         question="scores",
         metric=energy_distance,
-        definition="Square root of twice the squared gap added up over all scores.",
         find=find,
         sentence="The energy distance of {first} and {second} is {value}",
         unit=_metrics.number,
@@ -73,7 +73,9 @@ def test_a_metric_of_ones_own_in_a_report(energy, make_report, scored):
     )
     assert own["value"] == energy(None, y_score, **given)
     assert own["maximum"] == math.sqrt(2)
-    assert "0 to 1.414<" in report.to_html()
+    page = report.to_html()
+    assert "0 to 1.414<" in page
+    assert "Root of twice the squared gap, added up over all scores." in page
     assert "points" not in own["sentence"]
     assert f"about {own['null_mean']:.3f}" in own["sentence"]
     assert own["note"] == "The interval holds for any such metric, and is loose."

@@ -10,7 +10,7 @@ from scipy.stats import binomtest
 
 from skfair.report import FairnessReport
 from skfair.report._inputs import Audit, Model, Options, rows_of
-from skfair.report._numbers import _influences, performance, performances
+from skfair.report._numbers import _figures, performance, performances
 
 SHARES = ["demographic_parity_difference", "mcdp"]
 
@@ -27,7 +27,7 @@ def audit_of(rng, n_rows, weights=None, scale="probability"):
         for name, one in zip("ab", scores, strict=True)
     )
     options = Options(random_state=0, scale=scale, confidence_level=0.9)
-    return Audit(models, (), rows_of(true, n_rows, (0, 1), weights), options)
+    return Audit(models, {}, rows_of(true, n_rows, (0, 1), weights), options)
 
 
 @pytest.mark.parametrize("scale", ["probability", "rank", "real"])
@@ -36,7 +36,7 @@ def test_influences_are_derivatives_by_the_weight_of_each_row(scale):
     weights = rng.random(40) + 0.5
     audit = audit_of(rng, 40, weights, scale)
     model = audit.models[0]
-    found = _influences(audit, model, performance(audit, model))
+    found = _figures(audit, model, audit.y_true, slice(None), weights)
     names = {"probability": 5, "rank": 3, "real": 1}
     assert len(found) == names[scale]
     for row in range(0, 40, 7):
@@ -46,7 +46,7 @@ def test_influences_are_derivatives_by_the_weight_of_each_row(scale):
             moved[step] = performance(
                 replace(audit, rows=rows_of(audit.y_true, 40, (0, 1), near)), model
             )
-        for name, influence in found.items():
+        for name, (_, influence) in found.items():
             slope = (moved[1e-5][name] - moved[-1e-5][name]) / 2e-5
             assert influence[row] == pytest.approx(slope, rel=1e-4, abs=1e-8)
 
@@ -97,7 +97,7 @@ def test_intervals_of_performances_and_their_differences_keep_their_level():
     many = audit_of(rng, 1_000_000)
     truth, of_first = (performance(many, model) for model in many.models[::-1])
     missed, apart = dict.fromkeys(truth, 0), {}
-    for _ in range(150):
+    for _ in range(100):
         audit = audit_of(rng, 400)
         found, beside = performances(audit)[1]
         for name, value in truth.items():
@@ -108,13 +108,13 @@ def test_intervals_of_performances_and_their_differences_keep_their_level():
             difference = truth[name] - of_first[name]
             outside = not one["lower"] <= difference <= one["upper"]
             apart[name] = apart.get(name, 0) + outside
-    # 15 are expected of each; so many by chance in one of 200.
+    # 10 are expected of each; so many by chance in one of 200.
     del missed["calibration_error"]  # of other bins
-    assert max(missed.values()) <= 25, missed
-    assert max(apart.values()) <= 25, apart
-    assert min(missed.values()) >= 6, missed
+    assert max(missed.values()) <= 18, missed
+    assert max(apart.values()) <= 18, apart
+    assert min(missed.values()) >= 3, missed
     # One more row may move an average precision by more than its noise.
-    assert min(apart[name] for name in ("accuracy", "score_excess")) >= 6, apart
+    assert min(apart[name] for name in ("accuracy", "score_excess")) >= 3, apart
     assert min(apart.values()) >= 1, apart
 
 

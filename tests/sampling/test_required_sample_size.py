@@ -8,7 +8,7 @@ from scipy.stats import entropy
 
 from skfair.metrics import cvar_fairness, cvar_fairness_test
 from skfair.sampling import renyi_entropy, required_sample_size
-from skfair.sampling._required_sample_size import simulated_estimates, unequal_rates
+from skfair.sampling._plans import simulated_estimates, unequal_rates
 from skfair.statistics import GroupedOutcomes
 
 EASY = {"alpha": 0.5, "epsilon": 0.45, "random_state": 0, "n_simulations": 300}

@@ -16,7 +16,15 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn import get_config
-from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.base import (
+    BaseEstimator,
+    ClassifierMixin,
+    MetaEstimatorMixin,
+    RegressorMixin,
+    clone,
+    is_classifier,
+    is_regressor,
+)
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import check_cv
 from sklearn.pipeline import Pipeline
@@ -286,7 +294,7 @@ class Mitigator(LinkedToSite, CallbackSupportMixin):  # type: ignore[misc]
 
 
 class MetaMitigator(Mitigator):
-    """Mixin of mitigators around another classifier, `estimator`."""
+    """Mixin of mitigators around another estimator, `estimator`."""
 
     estimator: Any
 
@@ -346,8 +354,22 @@ class MetaMitigator(Mitigator):
         return select_columns(X, self.sensitive_features)
 
 
-class RegressorMitigator(MetaMitigator):
-    """Mixin of mitigators around a regressor, whose target is any number."""
+class ClassifierMitigator(
+    MetaMitigator,
+    ClassifierMixin,  # type: ignore[misc]
+    MetaEstimatorMixin,  # type: ignore[misc]
+    BaseEstimator,  # type: ignore[misc]
+):
+    """Base of mitigators around a classifier."""
+
+
+class RegressorMitigator(
+    MetaMitigator,
+    RegressorMixin,  # type: ignore[misc]
+    MetaEstimatorMixin,  # type: ignore[misc]
+    BaseEstimator,  # type: ignore[misc]
+):
+    """Base of mitigators around a regressor, whose target is any number."""
 
     def _read_target(self, X: Any, y: Any, weights: Any) -> NDArray[Any]:
         """Return the target as floats."""

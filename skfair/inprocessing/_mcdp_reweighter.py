@@ -6,12 +6,17 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.base import clone
 from sklearn.utils import Bunch
 from sklearn.utils.metaestimators import available_if
 
 from skfair._comparison import PlainComparison, compare_with_plain
-from skfair._mitigation import fit_all, route_fit_params, weight_keyword
+from skfair._mitigation import (
+    ClassifierMitigator,
+    fit_all,
+    route_fit_params,
+    weight_keyword,
+)
 from skfair._rows import Rows, take_rows
 from skfair._utils._arrays import Floats, Integers
 from skfair._utils._validation import count_rows
@@ -30,12 +35,7 @@ def _estimator_has(method: str) -> Any:
     return check
 
 
-class MCDPReweighter(
-    GroupPredictor,
-    ClassifierMixin,  # type: ignore[misc]
-    MetaEstimatorMixin,  # type: ignore[misc]
-    BaseEstimator,  # type: ignore[misc]
-):
+class MCDPReweighter(GroupPredictor, ClassifierMitigator):
     r"""Classifier trained on scores that have similar distributions in all groups.
 
     It computes fair scores of the training rows, as `UnawarePostProcessor` does, and

@@ -13,14 +13,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 from sklearn import get_config
-from sklearn.base import (
-    BaseEstimator,
-    ClassifierMixin,
-    MetaEstimatorMixin,
-    RegressorMixin,
-    clone,
-    is_classifier,
-)
+from sklearn.base import clone, is_classifier
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
@@ -35,6 +28,7 @@ from skfair._comparison import (
     compare_with_plain,
 )
 from skfair._mitigation import (
+    ClassifierMitigator,
     FittedTable,
     MetaMitigator,
     RegressorMitigator,
@@ -320,17 +314,11 @@ class GroupPredictor(MetaMitigator):
         both = (self.estimator, splits), (self.group_estimator, group_splits)
         n_fits = [len(s) for model, s in both if not isinstance(model, FrozenEstimator)]
         self._tasks.begin(sum(n_fits) + self._n_last_fits)
+        training, settings = (features, rows, target), (self.n_jobs, self._tasks.done)
+        params = routed.estimator.fit
         with self._tip_to_drop(X):
             models, held_out = predict_folds(
-                self.estimator,
-                features,
-                rows,
-                target,
-                classes,
-                splits,
-                routed.estimator.fit,
-                self.n_jobs,
-                self._tasks.done,
+                self.estimator, *training, classes, splits, params, *settings
             )
             group_models, of_groups = self._predict_groups(
                 features, rows, group_splits, routed
@@ -349,7 +337,7 @@ class GroupPredictor(MetaMitigator):
         self, X: Any, rows: Rows, splits: list[Split], routed: Any
     ) -> tuple[list[Any], Rows]:
         """Predict the group of each row by models that were not fitted to it."""
-        estimator, params = self._group_model(X, rows, routed)
+        (estimator, params), done = self._group_model(X, rows, routed), self._tasks.done
         self._group_classes: list[Any] = list(range(len(self.groups_)))
         if isinstance(estimator, FrozenEstimator):
             self._group_classes = list(self.groups_)
@@ -360,16 +348,9 @@ class GroupPredictor(MetaMitigator):
                     f"expected the groups {list(self.groups_)}."
                 )
         try:
+            columns, settings = (X, rows, rows.groups.codes), (self.n_jobs, done)
             return predict_folds(
-                estimator,
-                X,
-                rows,
-                rows.groups.codes,
-                self._group_classes,
-                splits,
-                params,
-                self.n_jobs,
-                self._tasks.done,
+                estimator, *columns, self._group_classes, splits, params, *settings
             )
         except ValueError as error:
             if estimator is not self.estimator:
@@ -408,12 +389,7 @@ def weights_for(estimator: Any, weights: NDArray[Any] | None) -> dict[str, Any]:
         return {}
 
 
-class UnawarePostProcessor(
-    GroupPredictor,
-    ClassifierMixin,  # type: ignore[misc]
-    MetaEstimatorMixin,  # type: ignore[misc]
-    BaseEstimator,  # type: ignore[misc]
-):
+class UnawarePostProcessor(GroupPredictor, ClassifierMitigator):
     r"""Classifier whose scores are made fair without the group of the row predicted.
 
     It fits two classifiers on folds: `estimator` predicts p, the probability of the
@@ -688,13 +664,7 @@ class UnawarePostProcessor(
         return self._second_class_where(self.predict_proba(X)[:, 1] > 0.5)
 
 
-class UnawareRegressor(
-    GroupPredictor,
-    RegressorMitigator,
-    MetaEstimatorMixin,  # type: ignore[misc]
-    RegressorMixin,  # type: ignore[misc]
-    BaseEstimator,  # type: ignore[misc]
-):
+class UnawareRegressor(GroupPredictor, RegressorMitigator):
     r"""Regressor whose predictions are made fair without the group of the row.
 
     It fits two models on folds: `estimator` predicts the target, and `group_estimator`

@@ -37,7 +37,9 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from skfair._cli._groups import (
     check_labels_in_common,
@@ -61,9 +63,9 @@ from skfair._cli._options import (
 )
 from skfair._cli._read import input_record, read_rows
 from skfair._utils._files import write_text
-from skfair._utils._text import counted
+from skfair._utils._text import counted, listed
 from skfair._utils._validation import check_choice, check_real
-from skfair.groups import MISSING_LABEL, encode_groups
+from skfair.groups import MISSING_LABEL, encode_groups, sort_labels
 from skfair.metrics._inputs import collected_reasons
 from skfair.report import FairnessReport, public_summary
 from skfair.report._bundle import check_folder
@@ -316,7 +318,11 @@ def _report_of_rows(
     if len(scores) == len(predicted) == 1:
         predicted = dict(zip(scores, predicted.values(), strict=True))
     if given.scale == "rank" and given.threshold is not None and not predicted:
-        predicted = {n: (s >= given.threshold).astype(int) for n, s in scores.items()}
+        negative, positive = _two_labels(given, frame, settings["pos_label"])
+        predicted = {
+            name: np.where(values >= given.threshold, positive, negative)
+            for name, values in scores.items()
+        }
     sensitive = {
         name: encode_groups(
             people[name],
@@ -339,6 +345,24 @@ def _report_of_rows(
         sample_weight=None if weight is None else frame[weight],
         **settings,
     )
+
+
+def _two_labels(
+    given: argparse.Namespace, frame: pd.DataFrame, positive: Any
+) -> NDArray[Any]:
+    """Return the negative and the positive label of the true labels, or 0 and 1."""
+    if given.y_true is None:
+        return np.array([0, 1])
+    labels = frame[given.y_true].unique().tolist()
+    positive = 1 if positive is None else positive
+    negative = [label for label in labels if label != positive]
+    if len(negative) != 1:
+        raise ValueError(
+            "--threshold must be given with two true labels, got "
+            f"{listed([*map(repr, sort_labels(labels))], 5)} in column "
+            f"{given.y_true!r}."
+        )
+    return np.array([*negative, positive])
 
 
 def _report_of_counts(

@@ -54,6 +54,7 @@ from skfair.groups import (
     resolve_strata,
     sort_labels,
     sum_by_code,
+    tip_about_length,
 )
 from skfair.metrics._inputs import (
     Multigroup,
@@ -508,7 +509,8 @@ def _groups_by_name(
     each = {}
     for name, column in columns.items():
         groups = encode_groups(column, min_group_size=options.min_group_size)
-        check_length(f"sensitive_features {name!r}", len(groups), n_samples)
+        tip = tip_about_length(sensitive_features, n_samples)
+        check_length(f"sensitive_features {name!r}", len(groups), n_samples, tip)
         each[name] = groups[kept]
     return each
 

@@ -12,14 +12,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_matrix, issparse
 from scipy.special import expit, logit
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from skfair._comparison import PlainComparison, compare_with_plain
 from skfair._mitigation import (
-    MetaMitigator,
+    ClassifierMitigator,
     check_validation_fraction,
     hold_out_if_possible,
     route_fit_params,
@@ -298,12 +298,7 @@ _REMEDY = (
 )
 
 
-class MCDPBoostingClassifier(
-    MetaMitigator,
-    ClassifierMixin,  # type: ignore[misc]
-    MetaEstimatorMixin,  # type: ignore[misc]
-    BaseEstimator,  # type: ignore[misc]
-):
+class MCDPBoostingClassifier(ClassifierMitigator):
     r"""Boosted trees whose scores have similar distributions in all groups.
 
     It fits a classifier of LightGBM or XGBoost once, with the gradient of

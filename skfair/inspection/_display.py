@@ -357,7 +357,10 @@ class PredictionsDisplay(Display):
     @classmethod
     def _methods(cls, estimator: Any, options: dict[str, Any]) -> dict[str, str]:
         """Choose a method of an estimator for each argument of `from_predictions`."""
-        has_scale = "scale" in signature(cls.from_predictions).parameters
+        parameters = signature(cls.from_predictions).parameters
+        if "y_score" not in parameters:
+            return {"y_pred": "predict"}
+        has_scale = "scale" in parameters
         scale = options.get("scale", "probability") if has_scale else None
         return {"y_score": method_of_scores(estimator, scale)}
 

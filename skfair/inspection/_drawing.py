@@ -97,6 +97,20 @@ def band_style(position: int | None, alpha: float) -> dict[str, Any]:
     return {"color": color, "alpha": alpha, "linewidth": 0}
 
 
+def point_style(
+    marker: str, color: str, size: float, edge: float = 1.0, **colors: str
+) -> dict[str, Any]:
+    """Keywords of points without a line; `edge` is the width of theirs."""
+    look = {"linestyle": "none", "marker": marker, "color": color, **colors}
+    return look | {"markersize": size, "markeredgewidth": edge}
+
+
+def mark_ticks(ax: Axes, ticks: Sequence[float]) -> None:
+    """Mark some numbers, and no others, on a logarithmic axis."""
+    ax.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+    ax.set_xticks([], minor=True)
+
+
 def plain_text(value: Any, max_length: int | None = None) -> str:
     """Text on one line that matplotlib shows as it is, never as mathematics.
 

@@ -277,7 +277,7 @@ class GroupCurveDisplay(PredictionsDisplay):
             curve = band = pd.DataFrame(columns=_COLUMNS, dtype=float)
             if len(np.unique(positive[rows])) >= (1 if kind == "calibration" else 2):
                 parts = positive[rows], scores[rows], counted[rows]
-                curve, band = _CURVES[kind](*parts, confidence_level)
+                curve, band = _CURVES[kind](*parts, confidence_level or 0.95)
             else:
                 areas.iloc[code, :3] = np.nan
             curves.append(curve)
@@ -492,7 +492,7 @@ _MEASURES: dict[str, Any] = {
 
 
 def _roc(
-    positive: Bools, scores: Floats, weights: Floats, level: float | None
+    positive: Bools, scores: Floats, weights: Floats, level: float
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """ROC curve of a group, and its band.
 
@@ -501,8 +501,6 @@ def _roc(
     """
     x, y, _ = roc_curve(positive, scores, sample_weight=weights)
     curve = pd.DataFrame({"x": x, "y": y})
-    if level is None:
-        return curve, curve
     across, up = _half_widths(positive, weights, level ** (1 / 2))
     band = {
         "lower": y[np.searchsorted(x, _GRID - across - 1e-12)] - up,
@@ -512,7 +510,7 @@ def _roc(
 
 
 def _precision_recall(
-    positive: Bools, scores: Floats, weights: Floats, level: float | None
+    positive: Bools, scores: Floats, weights: Floats, level: float
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Precision-recall curve of a group, and its band.
 
@@ -522,8 +520,6 @@ def _precision_recall(
         positive, scores, sample_weight=weights
     )
     curve = pd.DataFrame({"x": recall[::-1], "y": precision[::-1]})
-    if level is None:
-        return curve, curve
     each = level ** (1 / 3)
     of_negatives, of_positives = _half_widths(positive, weights, each)
     x, y, _ = roc_curve(
@@ -547,7 +543,7 @@ def _precision(share: Any, false_positive_rates: Floats) -> Floats:
 
 
 def _calibration(
-    positive: Bools, scores: Floats, weights: Floats, level: float | None
+    positive: Bools, scores: Floats, weights: Floats, level: float
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Share of positives by bins of the score, with joint intervals of all bins."""
     levels = np.arange(1, _N_BINS) / _N_BINS
@@ -557,8 +553,6 @@ def _calibration(
     shares = np.bincount(bins, weights * positive) / totals
     x = np.bincount(bins, weights * scores) / totals
     curve = pd.DataFrame({"x": x, "y": shares})
-    if level is None:
-        return curve, curve
     sizes = totals**2 / np.bincount(bins, weights**2)
     tail = (1 - level) / 2 / len(totals)
     lower, upper = clopper_pearson(shares * sizes, sizes, tail)

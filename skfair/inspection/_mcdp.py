@@ -250,17 +250,15 @@ class CDFGapDisplay(MCDPDisplay):
         text: str,
     ) -> list[PolyCollection]:
         """Draw the band of each coloured group, with one legend entry."""
-        return [
-            self.ax_.fill_between(
-                self.scores[i],
-                *bounds[i],
-                step="post",
-                **_drawing.band_style(position, 0.25),
-                zorder=2,
-                label=None if position else text,
+        bands: list[PolyCollection] = []
+        for position, i in enumerate(coloured):
+            style = _drawing.band_style(position, 0.25) | {"zorder": 2}
+            label, ends = None if position else text, bounds[i]
+            band = self.ax_.fill_between(
+                self.scores[i], *ends, step="post", **style, label=label
             )
-            for position, i in enumerate(coloured)
-        ]
+            bands.append(band)
+        return bands
 
     def _draw_gap_area(self, first: int, second: int) -> PolyCollection:
         """Shade the area between the CDFs of two groups."""
@@ -280,17 +278,13 @@ class CDFGapDisplay(MCDPDisplay):
                 style = _drawing.band_style(None, 0.25)
                 windows.append(self.ax_.axvspan(*mark.window, **style))
             plain, where = epsilon == 0, mark.score if mark.value > 0 else np.nan
-            lines += self.ax_.plot(
-                [where, where],
-                mark.figures,
-                color=_drawing.INK,
-                linestyle="-" if plain else (0, (2, 1)),
-                linewidth=1.5,
-                marker="_" if plain else "o",
-                markersize=10 if plain else 4,
-                label=self._mark_text(epsilon, mark),
-                zorder=3,
-            )
+            look: dict[str, Any] = {"linestyle": (0, (2, 1)), "marker": "o"}
+            if plain:
+                look = {"linestyle": "-", "marker": "_"}
+            look |= {"color": _drawing.INK, "linewidth": 1.5, "zorder": 3}
+            look |= {"markersize": 10 if plain else 4}
+            text = self._mark_text(epsilon, mark)
+            lines += self.ax_.plot([where] * 2, mark.figures, **look, label=text)
         return lines, windows
 
     def _ends(self) -> tuple[float, float]:

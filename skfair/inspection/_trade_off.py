@@ -141,43 +141,29 @@ class TradeOffDisplay(Display):
         }
         self.spreads_ = None
         if any(spread is not None for spread in spreads.values()):
+            width, alpha = (0.4, 0.4) if fine else (0.9, 0.7)
+            look: dict[str, Any] = {"elinewidth": width, "alpha": alpha, "zorder": 1.5}
+            look |= {"fmt": "none", "ecolor": _drawing.SHADE}
+            text = "Standard deviation over folds"
             self.spreads_ = self.ax_.errorbar(
-                points["x"],
-                points["y"],
-                **spreads,
-                fmt="none",
-                ecolor=_drawing.SHADE,
-                elinewidth=0.4 if fine else 0.9,
-                alpha=0.4 if fine else 0.7,
-                zorder=1.5,
-                label="Standard deviation over folds",
+                points["x"], points["y"], **spreads, **look, label=text
             )
         others = points.drop(index=list(self.front))
+        size, edge = (3, 0.5) if fine else (5, 1)
+        style = _drawing.point_style(
+            "o", _drawing.INK, size, edge, markerfacecolor="white"
+        )
+        text = f"Candidates not on the front ({len(others):,})"
         (self.points_,) = self.ax_.plot(
-            others["x"],
-            others["y"],
-            linestyle="none",
-            marker="o",
-            markersize=3 if fine else 5,
-            color=_drawing.INK,
-            markerfacecolor="white",
-            markeredgewidth=0.5 if fine else 1,
-            zorder=2,
-            label=f"Candidates not on the front ({len(others):,})",
+            others["x"], others["y"], **style, zorder=2, label=text
         )
         front = points.loc[list(self.front)]
         front = front.sort_values(["x", "y"], ascending=self._negated)
         # Between two points of the front, the fairer one is the best candidate.
+        text, style = f"Pareto front ({len(front):,})", _drawing.group_style(0)
+        look = {"drawstyle": "steps-post", "marker": "o", "zorder": 2.5}
         (self.front_line_,) = self.ax_.plot(
-            front["x"],
-            front["y"],
-            drawstyle="steps-post",
-            color=_drawing.COLORS[0],
-            linewidth=1.8,
-            marker="o",
-            markersize=4 if fine else 6,
-            zorder=2.5,
-            label=f"Pareto front ({len(front):,})",
+            front["x"], front["y"], **style, **look, markersize=size + 1, label=text
         )
 
     def _draw_thresholds(self) -> tuple[Line2D | None, Line2D | None]:
@@ -199,17 +185,12 @@ class TradeOffDisplay(Display):
         if self.best_index is None or self.best_index not in points.index:
             return None
         point = points.loc[self.best_index]
+        text = "\n".join(["Chosen", *_params_lines(self.best_params or {})])
+        style = _drawing.point_style(
+            "D", _drawing.COLORS[1], 10, 1.2, markeredgecolor=_drawing.INK
+        )
         (mark,) = self.ax_.plot(
-            [point["x"]],
-            [point["y"]],
-            linestyle="none",
-            marker="D",
-            markersize=10,
-            color=_drawing.COLORS[1],
-            markeredgecolor=_drawing.INK,
-            markeredgewidth=1.2,
-            zorder=3,
-            label="\n".join(["Chosen", *_params_lines(self.best_params or {})]),
+            [point["x"]], [point["y"]], **style, zorder=3, label=text
         )
         return mark
 

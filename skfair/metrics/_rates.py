@@ -53,7 +53,7 @@ from skfair.metrics._pairs import (
     Located,
     Numbers,
     locate_in_cells,
-    locate_numbers,
+    locate_outcomes,
     mean_outcomes,
     pairs_of_numbers,
 )
@@ -96,9 +96,9 @@ def locate_means(
 
     Two groups of scores are in the order of their labels.
     """
-    located = locate_numbers(mean_numbers, statistic, multigroup=multigroup)
     if isinstance(statistic, GroupedOutcomes):
-        return located
+        return locate_outcomes(statistic, multigroup=multigroup)
+    _, located = locate_in_cells(mean_numbers(statistic), multigroup)
     middle = float(statistic.scores[len(statistic.scores) // 2])
     pair, (ours, theirs) = located.pair, (x + middle for x in located.figures)
     first, second = pair
@@ -737,7 +737,7 @@ def _rows_of_rate(rows: Rows, *, rate: Rate, pos_label: Any = None) -> Countable
     read=partial(grouped_quality, rate="true_positive_rate"),
     countable=partial(_rows_of_rate, rate="true_positive_rate"),
     pairs=partial(pairs_of_numbers, mean_outcomes),
-    locate=locate_means,
+    locate=locate_outcomes,
 )
 def true_positive_rate_difference(
     y_true: ArrayLike | None,
@@ -820,7 +820,7 @@ default=None
     rows = (y_true, y_pred, sensitive_features, sample_weight)
     statistic = grouped_quality(*rows, rate="true_positive_rate", pos_label=pos_label)
     name = "true_positive_rate_difference, of truly positive rows,"
-    return value_or_nan(name, statistic, locate_means, multigroup=multigroup)
+    return value_or_nan(name, statistic, locate_outcomes, multigroup=multigroup)
 
 
 @specify(
@@ -829,7 +829,7 @@ default=None
     read=partial(grouped_quality, rate="false_positive_rate"),
     countable=partial(_rows_of_rate, rate="false_positive_rate"),
     pairs=partial(pairs_of_numbers, mean_outcomes),
-    locate=locate_means,
+    locate=locate_outcomes,
 )
 def false_positive_rate_difference(
     y_true: ArrayLike | None,
@@ -907,7 +907,7 @@ default=None
     rows = (y_true, y_pred, sensitive_features, sample_weight)
     statistic = grouped_quality(*rows, rate="false_positive_rate", pos_label=pos_label)
     name = "false_positive_rate_difference, of truly negative rows,"
-    return value_or_nan(name, statistic, locate_means, multigroup=multigroup)
+    return value_or_nan(name, statistic, locate_outcomes, multigroup=multigroup)
 
 
 @specify(
@@ -916,7 +916,7 @@ default=None
     read=partial(grouped_quality, rate="predictive_value"),
     countable=partial(_rows_of_rate, rate="predictive_value"),
     pairs=partial(pairs_of_numbers, mean_outcomes),
-    locate=locate_means,
+    locate=locate_outcomes,
 )
 def predictive_value_difference(
     y_true: ArrayLike | None,
@@ -1004,7 +1004,7 @@ default=None
     rows = (y_true, y_pred, sensitive_features, sample_weight)
     statistic = grouped_quality(*rows, rate="predictive_value", pos_label=pos_label)
     name = "predictive_value_difference, of rows with the positive decision,"
-    return value_or_nan(name, statistic, locate_means, multigroup=multigroup)
+    return value_or_nan(name, statistic, locate_outcomes, multigroup=multigroup)
 
 
 def _shortfall(rates: Floats, others: Any) -> Floats:

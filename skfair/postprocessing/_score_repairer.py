@@ -692,18 +692,12 @@ GroupedScores or GroupedHistogram
         ValueError
             As in `fit`.
         """
-        self.fit(
-            scores,
-            y,
-            sensitive_features=sensitive_features,
-            control_features=control_features,
-            sample_weight=sample_weight,
-        )
-        return self.transform(
-            scores,
-            sensitive_features=sensitive_features,
-            control_features=control_features,
-        )
+        labels = {
+            "sensitive_features": sensitive_features,
+            "control_features": control_features,
+        }
+        self.fit(scores, y, **labels, sample_weight=sample_weight)
+        return self.transform(scores, **labels)
 
     def expected_mcdp(self, n_samples: int | Mapping[Hashable, int]) -> float:
         """Return the MCDP(0) to expect of a sample of new rows, its noise included.

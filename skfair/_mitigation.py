@@ -578,17 +578,20 @@ def make_splits(
     y: NDArray[Any],
     cells: NDArray[np.integer],
     for_split: dict[str, Any],
+    most_folds: int | None = None,
 ) -> list[Split]:
     """Training and test rows by `cv`; a number makes folds that are stratified.
 
     They are stratified by class and cell, and each class needs a row for each fold. Of
-    a regressor tenths of the rows, by order of the target, stand for classes.
+    a regressor tenths of the rows, by order of the target, stand for classes. A number
+    makes no more than `most_folds`.
     """
     cv, seed = mitigator.cv, mitigator.random_state
     regressor = is_regressor(mitigator)
     if not isinstance(cv, numbers.Integral):
         return list(check_cv(cv, y, classifier=not regressor).split(X, y, **for_split))
     cv = check_integer("cv", cv, 2)
+    cv = cv if most_folds is None else min(cv, most_folds)
     random = None if seed is None else check_random_state(seed)
     if regressor:
         if len(y) < cv:

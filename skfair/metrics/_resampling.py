@@ -600,8 +600,8 @@ def resamples_of_all(rows: Sequence[Drawn], seed: Any) -> Callable[[], list[Draw
     def draw_all() -> list[Drawn]:
         assert counting.position is not None
         drawn = counting.position[counting.draw(generator)]
-        n = np.bincount(drawn, minlength=len(first))
-        return [replace(part, rows=part.rows.times(n)) for part in rows]
+        resample = first.times(np.bincount(drawn, minlength=len(first)))
+        return [replace(part, rows=resample) for part in rows]
 
     return draw_all
 

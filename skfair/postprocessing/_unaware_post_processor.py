@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import math
 from dataclasses import replace
+from numbers import Integral
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -74,6 +75,8 @@ class GroupPredictor(MetaMitigator):
     comparison_: Any
     path_ = FittedTable()
     _performance: ClassVar[Performance]
+    #: Most folds of the classifier of the group, if `cv` is a number.
+    _most_group_folds: ClassVar[int | None] = None
     #: Number of fits after those of the folds.
     _n_last_fits: ClassVar = 0
     #: Rows held out, with their predictions, and the probabilities of their groups.
@@ -303,20 +306,22 @@ class GroupPredictor(MetaMitigator):
 
         A row that several folds hold out has its mean predictions, and the first fold.
         """
-        for_split = routed.splitter.split
-        splits = make_splits(self, features, target, rows.groups.codes, for_split)
+        columns = features, target, rows.groups.codes, routed.splitter.split
+        splits = group_splits = make_splits(self, *columns)
+        if self._most_group_folds is not None and isinstance(self.cv, Integral):
+            group_splits = make_splits(self, *columns, self._most_group_folds)
         classes = self.classes_.tolist() if is_classifier(self) else None
-        both = self.estimator, self.group_estimator
-        n_fitted = sum(not isinstance(model, FrozenEstimator) for model in both)
-        self._tasks.begin(n_fitted * len(splits) + self._n_last_fits)
-        columns, settings = (features, rows, target), (self.n_jobs, self._tasks.done)
+        both = (self.estimator, splits), (self.group_estimator, group_splits)
+        n_fits = [len(s) for model, s in both if not isinstance(model, FrozenEstimator)]
+        self._tasks.begin(sum(n_fits) + self._n_last_fits)
+        training, settings = (features, rows, target), (self.n_jobs, self._tasks.done)
         params = routed.estimator.fit
         with self._tip_to_drop(X):
             models, held_out = predict_folds(
-                self.estimator, *columns, classes, splits, params, *settings
+                self.estimator, *training, classes, splits, params, *settings
             )
             group_models, of_groups = self._predict_groups(
-                features, rows, splits, routed
+                features, rows, group_splits, routed
             )
         fold = np.full(len(rows), -1)
         for number, (_, test) in reversed(list(enumerate(splits))):

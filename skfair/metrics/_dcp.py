@@ -253,16 +253,13 @@ class DCPResult(TableResult):
         """
         statistic = grouped_confusion(y_true, y_pred, sensitive_features, sample_weight)
         undefined = warn_if_undefined("dcp", statistic)
+        search = tol, time_limit, method, n_jobs, verbose
         return cls._solve(
             statistic.confusion,
             _weights(statistic),
             statistic.labels,
             statistic.classes,
-            tol=tol,
-            time_limit=time_limit,
-            method=method,
-            n_jobs=n_jobs,
-            verbose=verbose,
+            *search,
             is_defined=not undefined,
         )
 
@@ -273,12 +270,12 @@ class DCPResult(TableResult):
         weights: Floats,
         groups: tuple[Hashable, ...],
         classes: tuple[Hashable, ...],
-        *,
         tol: float,
         time_limit: float | None,
         method: SearchMethod,
         n_jobs: int | None,
         verbose: int,
+        *,
         is_defined: bool = True,
     ) -> Self:
         """Solve for the weights of groups and true classes; nan where undefined."""
@@ -499,17 +496,8 @@ def dcp_bounds(
     )
     matrices[np.broadcast_to(absent, matrices.shape)] = 0.0
     weights = weights[:, None] * frequencies
-    return DCPResult._solve(
-        matrices,
-        weights,
-        groups,
-        classes[1],
-        tol=tol,
-        time_limit=time_limit,
-        method=method,
-        n_jobs=n_jobs,
-        verbose=verbose,
-    )
+    search = tol, time_limit, method, n_jobs, verbose
+    return DCPResult._solve(matrices, weights, groups, classes[1], *search)
 
 
 def _aligned_matrices(confusion: Any) -> tuple[Any, pd.Index | None]:

@@ -203,12 +203,12 @@ def test_groups_are_permuted_among_similar_scores():
     assert len(np.unique(cells)) == 2
     assert (cells[:8] == cells[0]).all()
     many = np.random.default_rng(0).random(400)
-    alike = encode_groups(np.arange(200) % 2)
+    alike = encode_groups(np.arange(400) % 2)
     sizes = np.unique(score_cells(Rows(alike, y_pred=many)), return_counts=True)[1]
     assert sizes.tolist() == [20] * 20
     assert (np.diff(score_cells(Rows(alike, y_pred=np.sort(many)))) >= 0).all()
     # The small group has half of the weight.
-    small = encode_groups(np.arange(200) < 4)
+    small = encode_groups(np.arange(400) < 4)
     assert len(set(score_cells(Rows(small, y_pred=np.sort(many)))[:4])) == 4
 
 

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from skfair._utils._arrays import Floats, Integers, quotients
 from skfair._utils._progress import check_verbose
 from skfair._utils._results import TableResult
-from skfair._utils._validation import check_choice, check_real, check_unmasked
+from skfair._utils._validation import check_choice, check_real
 from skfair._utils._warnings import warns_if_reordered
 from skfair.metrics._dcp_search import (
     RowResult,
@@ -27,6 +27,7 @@ from skfair.metrics._dcp_search import (
 from skfair.metrics._evaluate import Multistratum, always, specify
 from skfair.metrics._inputs import (
     check_group_weights,
+    check_numeric,
     grouped_confusion,
     warn_if_undefined,
 )
@@ -543,14 +544,7 @@ def check_sum_tolerance(sum_tolerance: Any) -> float:
 
 def check_table(name: str, values: Any, shape: tuple[int | str, ...]) -> Floats:
     """Return values as floats of a shape; a str in it stands for any length but 0."""
-    check_unmasked(values, name)
-    try:
-        raw = np.asarray(values)
-        if raw.dtype.kind not in "biufO":
-            raise TypeError(f"got an array of {raw.dtype}")
-        array = raw.astype(np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{name} must be an array of numbers: {error}") from error
+    array = check_numeric(values, name, "an array of numbers")
     fits = array.ndim == len(shape) and array.size > 0
     fits = fits and all(
         isinstance(wanted, str) or got == wanted

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
 
+from skfair._rows import Rows
 from skfair._utils._arrays import Floats, Integers
 from skfair._utils._hints import MadeByClassMethods
 from skfair._utils._response import (
@@ -30,7 +31,6 @@ from skfair._utils._text import label_text, listed
 from skfair._utils._validation import (
     AnyScale,
     Scale,
-    as_array,
     check_integer,
     check_real,
     count_rows,
@@ -465,9 +465,9 @@ def stratum_of_largest(
     """
     if control_features is None:
         return rows, name
-    y_true, y_score, groups, weights = rows
+    *columns_of_rows, weights = rows
     results, reason = results_by_stratum(
-        metric, y_true, y_score, groups, control_features, weights
+        metric, *columns_of_rows, control_features, weights
     )
     compared = [stratum for stratum in results if stratum.result is not None]
     if reason is not None or not compared:
@@ -477,15 +477,11 @@ def stratum_of_largest(
         raise ValueError(f"control_features leave nothing to compare: {why}.")
     warn_of_results(unwrapped(metric)[0].__name__, results)
     largest = max(compared, key=lambda stratum: stratum.result)
-    positions = largest.rows
-    names = resolve_strata(control_features, n_samples=len(y_score)).names
-    text = f"{CROSS.join(names) or 'stratum'} {label_text(largest.label)}"
-    columns = (
-        None if y_true is None else as_array(y_true, "y_true")[positions],
-        as_array(y_score, "y_score")[positions],
-        largest.groups,
-        None if weights is None else as_array(weights, "sample_weight")[positions],
-    )
+    table = Rows.from_arrays(*rows, control_features)
+    assert table.strata is not None
+    text = f"{CROSS.join(table.strata.names) or 'stratum'} {label_text(largest.label)}"
+    part = table[largest.rows]
+    columns = part.y_true, part.y_pred, largest.groups, part.weight
     return columns, text if name is None else f"{name}, {text}"
 
 

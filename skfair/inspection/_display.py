@@ -414,21 +414,16 @@ def responses_of(
     Groups and strata that are given beside X are passed to the method if it takes them.
     """
     labels, selector, groups = labels_and_groups(resolve_groups, sensitive_features, X)
-    strata, own = None, None
+    beside, strata, parts = {"sensitive_features": labels}, None, []
     if control_features is not None:
         own, _, strata = labels_and_groups(resolve_strata, control_features, X)
-    parts = []
+        beside["control_features"] = own
+    beside = {name: values for name, values in beside.items() if values is not None}
     for estimator, rows in models:
         with tip_for_unknown_columns(estimator, X, selector):
-            response = respond(
-                estimator,
-                method,
-                _of_rows(X, rows),
-                pos_label,
-                sensitive_features=None if labels is None else _of_rows(labels, rows),
-                control_features=None if own is None else _of_rows(own, rows),
-            )
-        parts.append(response)
+            metadata = {name: _of_rows(beside[name], rows) for name in beside}
+            features = _of_rows(X, rows)
+            parts.append(respond(estimator, method, features, pos_label, **metadata))
     return np.concatenate(parts), groups, strata
 
 

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 
 from skfair._rows import Rows
-from skfair._utils._arrays import Floats
+from skfair._utils._arrays import Floats, quotients
 from skfair._utils._results import Result
 from skfair._utils._text import shown
 from skfair._utils._validation import check_choice, check_real, check_weights
@@ -133,20 +133,15 @@ def _sizes_of_classes(
     """Effective number of weighted rows of each group and true class."""
     codes, classes = encode_classes("y_true", y_true)
     groups = resolve_groups(sensitive_features, n_samples=len(codes))
-    true, nothing = (
-        positions_in(statistic.classes, classes)[codes],
-        np.zeros(len(codes)),
+    weights = check_weights(sample_weight, len(codes)).astype(float)
+    grouped, n_classes = groups.codes >= 0, len(statistic.classes)
+    true = positions_in(statistic.classes, classes)[codes]
+    cells = (groups.codes * np.intp(n_classes) + true)[grouped]
+    totals, squares = (
+        np.bincount(cells, values[grouped], statistic.n_groups * n_classes)
+        for values in (weights, weights**2)
     )
-    sizes = [
-        GroupedOutcomes.from_outcomes(
-            nothing,
-            mask=true == position,
-            sensitive_features=groups,
-            sample_weight=sample_weight,
-        ).effective_sizes
-        for position in range(len(statistic.classes))
-    ]
-    return np.column_stack(sizes)
+    return quotients(totals**2, squares).reshape(-1, n_classes)
 
 
 def compare(

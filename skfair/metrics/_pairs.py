@@ -248,7 +248,8 @@ def grouped_scores(
     A statistic given as `y_score` takes the place of the rows. Scores are
     probabilities, unless their ranks are to be taken, or `scales` has further ones.
     """
-    check_choice("scale", scale, get_args(scales))
+    if not isinstance(scale, str) or scale != "probability":
+        check_choice("scale", scale, get_args(scales))
     rows = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
     if isinstance(y_score, GroupedScores):
         statistic = in_place_of_rows(y_score, y_true=y_true, **rows)

@@ -28,6 +28,7 @@ from skfair._utils._validation import (
 )
 from skfair._utils._warnings import warn_of_means
 from skfair.metrics._evaluate import (
+    Metric,
     Multistratum,
     always,
     largest_defined,
@@ -731,14 +732,21 @@ def _rows_of_rate(rows: Rows, *, rate: Rate, pos_label: Any = None) -> Countable
     return rows if mask is None else rows[mask], GroupedOutcomes._from_rows
 
 
-@specify(
-    statistic=GroupedOutcomes,
-    compares_errors=always,
-    read=partial(grouped_quality, rate="true_positive_rate"),
-    countable=partial(_rows_of_rate, rate="true_positive_rate"),
-    pairs=partial(pairs_of_numbers, mean_outcomes),
-    locate=locate_outcomes,
-)
+def _specify_rate(
+    rate: Rate, compares_errors: Callable[..., bool]
+) -> Callable[[Metric], Metric]:
+    """Make a metric of a function that returns the largest difference of a rate."""
+    return specify(
+        statistic=GroupedOutcomes,
+        compares_errors=compares_errors,
+        read=partial(grouped_quality, rate=rate),
+        countable=partial(_rows_of_rate, rate=rate),
+        pairs=partial(pairs_of_numbers, mean_outcomes),
+        locate=locate_outcomes,
+    )
+
+
+@_specify_rate("true_positive_rate", always)
 def true_positive_rate_difference(
     y_true: ArrayLike | None,
     y_pred: ArrayLike | GroupedOutcomes,
@@ -823,14 +831,7 @@ default=None
     return value_or_nan(name, statistic, locate_outcomes, multigroup=multigroup)
 
 
-@specify(
-    statistic=GroupedOutcomes,
-    compares_errors=always,
-    read=partial(grouped_quality, rate="false_positive_rate"),
-    countable=partial(_rows_of_rate, rate="false_positive_rate"),
-    pairs=partial(pairs_of_numbers, mean_outcomes),
-    locate=locate_outcomes,
-)
+@_specify_rate("false_positive_rate", always)
 def false_positive_rate_difference(
     y_true: ArrayLike | None,
     y_pred: ArrayLike | GroupedOutcomes,
@@ -910,14 +911,7 @@ default=None
     return value_or_nan(name, statistic, locate_outcomes, multigroup=multigroup)
 
 
-@specify(
-    statistic=GroupedOutcomes,
-    compares_errors=never,
-    read=partial(grouped_quality, rate="predictive_value"),
-    countable=partial(_rows_of_rate, rate="predictive_value"),
-    pairs=partial(pairs_of_numbers, mean_outcomes),
-    locate=locate_outcomes,
-)
+@_specify_rate("predictive_value", never)
 def predictive_value_difference(
     y_true: ArrayLike | None,
     y_pred: ArrayLike | GroupedOutcomes,

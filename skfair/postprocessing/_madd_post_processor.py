@@ -582,7 +582,7 @@ class MADDPostProcessor(GroupRepairer, ClassifierMitigator):
     skfair.inspection.RepairDisplay : Plot of the losses and of the repair.
     RepairedRegressor : The same for predicted numbers.
     UnawarePostProcessor : Needs no group at prediction.
-    skfair.inprocessing.MCDPReweighter : Trains with a penalty instead.
+    skfair.inprocessing.MCDPReweighter : Trains one classifier on fair scores.
 
     Notes
     -----

@@ -495,7 +495,7 @@ class UnawarePostProcessor(GroupPredictor, ClassifierMitigator):
     See Also
     --------
     MADDPostProcessor : Repairs scores by the group of each row predicted.
-    skfair.inprocessing.MCDPReweighter : Trains a classifier in rounds.
+    skfair.inprocessing.MCDPReweighter : Trains one classifier on the fair scores.
     UnawareRegressor : The same for predicted numbers.
 
     Notes

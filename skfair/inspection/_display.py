@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
 
+from skfair._rows import Rows
 from skfair._utils._arrays import Floats, Integers
 from skfair._utils._hints import MadeByClassMethods
 from skfair._utils._response import (
@@ -30,7 +31,6 @@ from skfair._utils._text import label_text, listed
 from skfair._utils._validation import (
     AnyScale,
     Scale,
-    as_array,
     check_integer,
     check_real,
     count_rows,
@@ -414,21 +414,16 @@ def responses_of(
     Groups and strata that are given beside X are passed to the method if it takes them.
     """
     labels, selector, groups = labels_and_groups(resolve_groups, sensitive_features, X)
-    strata, own = None, None
+    beside, strata, parts = {"sensitive_features": labels}, None, []
     if control_features is not None:
         own, _, strata = labels_and_groups(resolve_strata, control_features, X)
-    parts = []
+        beside["control_features"] = own
+    beside = {name: values for name, values in beside.items() if values is not None}
     for estimator, rows in models:
         with tip_for_unknown_columns(estimator, X, selector):
-            response = respond(
-                estimator,
-                method,
-                _of_rows(X, rows),
-                pos_label,
-                sensitive_features=None if labels is None else _of_rows(labels, rows),
-                control_features=None if own is None else _of_rows(own, rows),
-            )
-        parts.append(response)
+            metadata = {name: _of_rows(beside[name], rows) for name in beside}
+            features = _of_rows(X, rows)
+            parts.append(respond(estimator, method, features, pos_label, **metadata))
     return np.concatenate(parts), groups, strata
 
 
@@ -465,9 +460,9 @@ def stratum_of_largest(
     """
     if control_features is None:
         return rows, name
-    y_true, y_score, groups, weights = rows
+    *columns_of_rows, weights = rows
     results, reason = results_by_stratum(
-        metric, y_true, y_score, groups, control_features, weights
+        metric, *columns_of_rows, control_features, weights
     )
     compared = [stratum for stratum in results if stratum.result is not None]
     if reason is not None or not compared:
@@ -477,15 +472,11 @@ def stratum_of_largest(
         raise ValueError(f"control_features leave nothing to compare: {why}.")
     warn_of_results(unwrapped(metric)[0].__name__, results)
     largest = max(compared, key=lambda stratum: stratum.result)
-    positions = largest.rows
-    names = resolve_strata(control_features, n_samples=len(y_score)).names
-    text = f"{CROSS.join(names) or 'stratum'} {label_text(largest.label)}"
-    columns = (
-        None if y_true is None else as_array(y_true, "y_true")[positions],
-        as_array(y_score, "y_score")[positions],
-        largest.groups,
-        None if weights is None else as_array(weights, "sample_weight")[positions],
-    )
+    table = Rows.from_arrays(*rows, control_features)
+    assert table.strata is not None
+    text = f"{CROSS.join(table.strata.names) or 'stratum'} {label_text(largest.label)}"
+    part = table[largest.rows]
+    columns = part.y_true, part.y_pred, largest.groups, part.weight
     return columns, text if name is None else f"{name}, {text}"
 
 

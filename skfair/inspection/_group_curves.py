@@ -132,15 +132,15 @@ class GroupCurveDisplay(PredictionsDisplay):
             text = "No skill" if self.kind == "roc" else "Calibrated"
             style = _drawing.mark_style(2, _drawing.SHADE, 1.5)
             (self.reference_line_,) = self.ax_.plot([0, 1], [0, 1], **style, label=text)
+        curves = [(curve["x"], curve["y"]) for curve in self.curves]
+        texts = [self._text_of(group) for group in range(len(curves))]
+        looks: dict[str, dict[str, Any]] = {
+            "precision_recall": {"drawstyle": "steps-post"},
+            "calibration": {"marker": "o", "markersize": 4},
+        }
+        counts, look = self.areas["n"].to_numpy(), looks.get(self.kind, {})
         self.lines_ = _drawing.draw_group_lines(
-            self.ax_,
-            [(curve["x"], curve["y"]) for curve in self.curves],
-            [self._text_of(group) for group in range(len(self.labels))],
-            self.areas["n"].to_numpy(),
-            coloured,
-            drawstyle="steps-post" if self.kind == "precision_recall" else "default",
-            marker="o" if self.kind == "calibration" else "",
-            markersize=4,
+            self.ax_, curves, texts, counts, coloured, **look
         )
         self.bands_ = []
         for position, group in enumerate(coloured if self.bands is not None else []):
@@ -366,28 +366,20 @@ class CalibrationGapDisplay(PredictionsDisplay):
         few = len(self.labels) <= _drawing.MAX_GROUPS
         self.ax_.axhline(0, color=_drawing.INK, linewidth=0.8)
         last = self.curves[:, -1:]
-        curves = np.hstack([np.zeros_like(last), self.curves, last])
+        heights = np.hstack([np.zeros_like(last), self.curves, last])
         scores = np.concatenate([[0.0], self.scores, [1.0]])
+        curves = [(scores, of_group) for of_group in heights]
+        texts = [*map(_drawing.group_text, self.labels, self.counts.tolist())]
+        coloured = list(range(len(self.labels))) if few else pair
         self.lines_ = _drawing.draw_group_lines(
-            self.ax_,
-            [(scores, curve) for curve in curves],
-            [
-                _drawing.group_text(*of_group)
-                for of_group in zip(self.labels, self.counts, strict=True)
-            ],
-            self.counts,
-            list(range(len(self.labels))) if few else pair,
-            drawstyle="steps-post",
+            self.ax_, curves, texts, self.counts, coloured, drawstyle="steps-post"
         )
         self.mark_line_ = None
         if pair:
+            text = f"Gap of {self.value:.3f} at the score {self.score:.4g}"
+            look: dict[str, Any] = {"color": _drawing.INK, "marker": "_", "zorder": 3}
             (self.mark_line_,) = self.ax_.plot(
-                [self.score] * 2,
-                at[pair, 0],
-                color=_drawing.INK,
-                marker="_",
-                zorder=3,
-                label=f"Gap of {self.value:.3f} at the score {self.score:.4g}",
+                [self.score] * 2, at[pair, 0], **look, label=text
             )
         self.ax_.set(
             xlabel=_drawing.SCORE_LABELS["probability"],

@@ -185,16 +185,10 @@ class CDFGapDisplay(MCDPDisplay):
         if self._band is not None and self.effective_sizes is not None:
             sizes = self.effective_sizes
         coloured = self._coloured_groups()
+        texts = [*map(_drawing.group_text, self.labels, self.counts, sizes)]
+        curves = list(zip(self.scores, self.shares, strict=True))
         self.lines_ = _drawing.draw_group_lines(
-            self.ax_,
-            list(zip(self.scores, self.shares, strict=True)),
-            [
-                _drawing.group_text(*of_group)
-                for of_group in zip(self.labels, self.counts, sizes, strict=True)
-            ],
-            self.counts,
-            coloured,
-            drawstyle="steps-post",
+            self.ax_, curves, texts, self.counts, coloured, drawstyle="steps-post"
         )
         self.bands_ = self.gap_area_ = None
         if self.bounds is not None:
@@ -526,21 +520,16 @@ class MCDPCurveDisplay(MCDPDisplay):
         epsilons = np.append(self.epsilons, 0.5)
         values = np.append(self.values, self.values[-1])
         # Each curve that was drawn before has two lines.
-        style = _drawing.group_style(len(self.ax_.get_lines()) // 2)
+        position = len(self.ax_.get_lines()) // 2
+        style = _drawing.group_style(position)
         (self.line_,) = self.ax_.plot(epsilons, values, drawstyle="steps-post", **style)
-        (self.mark_,) = self.ax_.plot(
-            [0.0],
-            [values[0]],
-            marker="o",
-            clip_on=False,
-            label=f"{before}MCDP(0) = {values[0]:.3f}",
-            **style,
-        )
+        text, look = f"{before}MCDP(0) = {values[0]:.3f}", style | {"clip_on": False}
+        (self.mark_,) = self.ax_.plot([0], values[:1], marker="o", **look, label=text)
         self.band_ = None
         if self._band is not None:
             half, text = self._band
             ends = np.maximum(values - half, 0), np.minimum(values + half, 1)
-            look = {"color": style["color"], "alpha": 0.2, "linewidth": 0}
+            look = _drawing.band_style(position, 0.2)
             self.band_ = self.ax_.fill_between(
                 epsilons, *ends, step="post", **look, label=before + text
             )

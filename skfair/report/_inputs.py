@@ -574,15 +574,16 @@ def estimator_inputs(
                 f"pos_label must be one of the classes {classes}, got {pos_label!r}."
             )
     routed = None if named or isinstance(groups, Mapping) else groups
+    beside = {"sensitive_features": routed, "control_features": own}
     scores, predictions = {}, {}
     for name, model in estimator.items():
         name = str(name)
         with tip_for_unknown_columns(model, X, sensitive_features if named else None):
             of_scores = [method for method in methods if hasattr(model, method)]
             if of_scores and len(classes) in (0, 2):
-                scores[name] = respond(model, of_scores[0], X, pos_label, routed, own)
+                scores[name] = respond(model, of_scores[0], X, pos_label, **beside)
             if classes and (threshold is None or name not in scores):
-                predictions[name] = respond(model, "predict", X, None, routed, own)
+                predictions[name] = respond(model, "predict", X, **beside)
     return {
         "y_score": scores or None,
         "y_pred": predictions or None,

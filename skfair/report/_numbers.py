@@ -40,7 +40,6 @@ from skfair.metrics._resampling import (
     evaluate_each,
     resamples_of_all,
 )
-from skfair.metrics._spec import specification_of
 from skfair.model_selection._model_comparison import Model as PairedModel
 from skfair.model_selection._model_comparison import (
     changes_by_a_row,
@@ -50,7 +49,6 @@ from skfair.model_selection._model_comparison import (
 )
 from skfair.report._inputs import LEVEL, Audit, Model, large_groups
 from skfair.report._metrics import MEASURES, Sample, count_outcomes
-from skfair.statistics import GroupedOutcomes, GroupedScores
 
 #: DCP is computed again in each draw where its exact search, which enumerates
 #: vertices, takes milliseconds.
@@ -364,25 +362,21 @@ def _compare(sample: Sample, key: str, metric: Metric) -> Comparisons:
 
 def _observe(sample: Sample, key: str) -> Observed:
     """Return the statistic of a metric, and what its noise depends on."""
-    audit, measure = sample.audit, MEASURES[key]
-    of_scores = specification_of(measure.metric)[0].statistic is GroupedScores
-    if of_scores or audit.of_numbers:
-        statistic = sample.statistic(measure.question)
-        return statistic, sample.effective_sizes(), None
-    if measure.question == "errors":
+    audit, question, sizes = (
+        sample.audit,
+        MEASURES[key].question,
+        sample.effective_sizes(),
+    )
+    if key == "mean_score_difference":
+        scores = sample.model.y_score
+        assert scores is not None
+        each = (count_outcomes(audit, x, sample.groups) for x in (scores, scores**2))
+        statistic, squares = each
+        return statistic, sizes, squares.means
+    if question == "errors":
         sizes = sample.effective_sizes(audit.y_true, len(audit.classes))
         sizes = sizes.reshape(-1, len(audit.classes))
-        return sample.statistic("errors"), sizes, None
-    if measure.question == "decisions":
-        statistic = sample.statistic("decisions")
-        return statistic, statistic.effective_sizes, None
-    scores = sample.model.y_score
-    assert scores is not None
-    statistic = count_outcomes(audit, scores, sample.groups)
-    squares = GroupedOutcomes.from_outcomes(
-        scores**2, sensitive_features=sample.groups, sample_weight=audit.rows.totals
-    )
-    return statistic, statistic.effective_sizes, squares.means
+    return sample.statistic(question), sizes, None
 
 
 def _split_by_label(observed: Observed) -> Iterator[Observed]:

@@ -66,7 +66,6 @@ class DCPDisplay(PredictionsDisplay):
 
     result: DCPResult
     max_groups: int = 20
-    name: str | None = None
 
     def _size(self) -> tuple[float, float]:
         """Check what is drawn, and return the size of the figure."""
@@ -190,11 +189,7 @@ class DCPDisplay(PredictionsDisplay):
             As in `skfair.metrics.dcp`; also where DCP is undefined.
         """
         _drawing.require_matplotlib(f"{cls.__name__}.from_predictions")
-        result = DCPResult.from_predictions(
-            y_true,
-            y_pred,
-            sensitive_features=sensitive_features,
-            sample_weight=sample_weight,
-            time_limit=time_limit,
-        )
+        rows: dict[str, Any] = {"sensitive_features": sensitive_features}
+        rows |= {"sample_weight": sample_weight, "time_limit": time_limit}
+        result = DCPResult.from_predictions(y_true, y_pred, **rows)
         return cls(result=result, max_groups=max_groups, name=name).plot(ax)

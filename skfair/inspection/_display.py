@@ -160,6 +160,7 @@ class Display(MadeByClassMethods):
 class PredictionsDisplay(Display):
     """Base of the displays that ``from_predictions`` makes."""
 
+    name: str | None = None
     from_predictions: ClassVar[Callable[..., Any]]
 
     @classmethod

@@ -119,7 +119,6 @@ class GroupCurveDisplay(PredictionsDisplay):
     labels: Sequence[Hashable]
     confidence_level: float | None = 0.95
     sensitive_names: Sequence[str] = ()
-    name: str | None = None
 
     def _draw(self) -> Axes:
         """Draw the display on its axes."""
@@ -357,7 +356,6 @@ class CalibrationGapDisplay(PredictionsDisplay):
     value: float
     score: float
     sensitive_names: Sequence[str] = ()
-    name: str | None = None
 
     def _draw(self) -> Axes:
         """Draw the display on its axes."""

@@ -101,7 +101,6 @@ class GroupGapDisplay(PredictionsDisplay):
     alpha: float
     confidence_level: float = 0.95
     quality: str = "selection_rate"
-    name: str | None = None
 
     @property
     def cvar(self) -> float:
@@ -349,7 +348,6 @@ class GroupMetricsDisplay(PredictionsDisplay):
     """
 
     result: GroupMetricsResult
-    name: str | None = None
     _shares_y = True
 
     @property

@@ -110,7 +110,6 @@ class MADDDisplay(PredictionsDisplay):
     null_distribution: NDArray[Any] | None = None
     sensitive_names: Sequence[str] = ()
     scale: Scale = "probability"
-    name: str | None = None
 
     def _layout(self) -> str:
         """Histograms on the left, MADD by bandwidth on the right."""

@@ -48,7 +48,6 @@ class MCDPDisplay(PredictionsDisplay):
     effective_sizes: NDArray[Any] | None = None
     sensitive_names: Sequence[str] = ()
     scale: AnyScale = "probability"
-    name: str | None = None
 
     def plot(
         self,

@@ -264,13 +264,8 @@ class TradeOffDisplay(Display):
         """
         _drawing.require_matplotlib(f"{cls.__name__}.from_cv_results")
         results: CVResults = getattr(cv_results, "cv_results_", cv_results)
-        rule = _find_rule(
-            cv_results,
-            rule,
-            performance=performance,
-            fairness=fairness,
-            best_index=best_index,
-        )
+        named = {"performance": performance, "fairness": fairness}
+        rule = _find_rule(cv_results, rule, **named, best_index=best_index)
         if rule is not None:
             performance, fairness = rule.performance, _only_fairness(rule)
         if performance is None or fairness is None:

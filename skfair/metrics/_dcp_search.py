@@ -369,40 +369,37 @@ def enumerate_row(rates: Floats, weights: Floats, clock: Clock) -> RowResult | N
     """Find the row of least loss with its bounds; None if the time was over first."""
     n_classes = rates.shape[1]
     if n_classes == 2:
-        if clock.is_over():
-            return None
-        (row,) = best_rows_of_two(rates[np.newaxis], weights[np.newaxis])
-        n_nodes = 2 + int((rates > 0).all(axis=1).sum())
+        vertex = None if clock.is_over() else best_of_two(rates, weights)
     else:
         everywhere = np.zeros(n_classes), np.ones(n_classes)
         vertex = best_vertex(*everywhere, rates, weights, clock)
-        if vertex is None:
-            return None
-        row = _best_beside_groups(vertex.baseline[np.newaxis], rates, weights)
-        n_nodes = vertex.n_nodes
-    loss = float(row_losses(row, rates, weights))
-    return RowResult(max(loss - LOSS_ROUNDING, 0.0), loss, row, n_nodes)
-
-
-def _best_beside_groups(vertex: Floats, rates: Floats, weights: Floats) -> Floats:
-    """Row of least loss of a vertex and the rows of all groups, for each problem.
-
-    Noise moves a vertex. Where groups are equal, the row of one of them is the optimum,
-    and is exact.
-    """
-    candidates = np.concatenate([vertex, rates], axis=-2)
-    each = rates[..., np.newaxis, :, :]
+    if vertex is None:
+        return None
+    # The noise moves the vertex. Where groups are equal, the row of one of them is the
+    # optimum, and is exact.
+    candidates = np.vstack([vertex.baseline, rates])
     step = max(1, _GROWN_AT_ONCE // rates.size)
-    losses = [
-        row_losses(candidates[..., start : start + step, :], each, weights)
-        for start in range(0, candidates.shape[-2], step)
-    ]
-    best = np.concatenate(losses, axis=-1).argmin(axis=-1)[..., np.newaxis, np.newaxis]
-    return np.asarray(np.take_along_axis(candidates, best, axis=-2)[..., 0, :])
+    losses = np.concatenate(
+        [
+            row_losses(candidates[start : start + step], rates, weights)
+            for start in range(0, len(candidates), step)
+        ]
+    )
+    best = int(losses.argmin())
+    loss = float(losses[best])
+    lower = max(min(vertex.lower, loss) - LOSS_ROUNDING, 0.0)
+    return RowResult(lower, loss, candidates[best], vertex.n_nodes)
 
 
-def best_rows_of_two(rates: Floats, weights: Floats) -> Floats:
-    """Rows of least loss of problems of two classes, which have the first axis.
+def best_of_two(rates: Floats, weights: Floats) -> RowResult:
+    """Find the best vertex of two classes, the one that `best_vertex` finds."""
+    baseline = _vertices_of_two(rates[np.newaxis], weights[np.newaxis])[0]
+    loss = float(row_losses(baseline, rates, weights))
+    return RowResult(loss, loss, baseline, 2 + int((rates > 0).all(axis=1).sum()))
+
+
+def _vertices_of_two(rates: Floats, weights: Floats) -> Floats:
+    """Best vertices of many problems of two classes, each of which has a first axis.
 
     The vertices are the classes alone, and the rates of each group that uses both.
     """
@@ -420,9 +417,21 @@ def best_rows_of_two(rates: Floats, weights: Floats) -> Floats:
     vertices = np.stack([np.ones_like(ratios), ratios], axis=2)
     vertices /= (1 + ratios)[..., np.newaxis]
     ends = np.broadcast_to(np.eye(2), (len(rates), 2, 2))
-    vertices = np.concatenate([ends, vertices], axis=1)
-    vertex = np.take_along_axis(vertices, best[:, np.newaxis, np.newaxis], axis=1)
-    return _best_beside_groups(vertex, rates, weights)
+    both_kinds = np.concatenate([ends, vertices], axis=1)
+    return np.asarray(both_kinds[np.arange(len(rates)), best])
+
+
+def least_losses_of_two(rates: Floats, weights: Floats) -> Floats:
+    """Least losses of many problems of two classes, as `enumerate_row` finds them.
+
+    Each has a first axis more, and all groups have weight.
+    """
+    each, vertex = rates[:, np.newaxis], _vertices_of_two(rates, weights)
+    candidates = np.concatenate([vertex[:, np.newaxis], rates], axis=1)
+    best = row_losses(candidates, each, weights).argmin(axis=1)
+    rows = candidates[np.arange(len(rates)), best]
+    rows /= rows.sum(axis=1, keepdims=True)
+    return row_losses(rows[:, np.newaxis], each, weights)[:, 0]
 
 
 @lru_cache(maxsize=64)

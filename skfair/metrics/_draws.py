@@ -21,7 +21,7 @@ from skfair.metrics._abcc import abcc, areas_at
 from skfair.metrics._calibration_gap import Steps, calibration_gap, gap_of_steps
 from skfair.metrics._cvar_fairness import cvar_fairness, max_gap, tail_mean, tail_shares
 from skfair.metrics._dcp import dcp
-from skfair.metrics._dcp_search import best_rows_of_two, row_losses
+from skfair.metrics._dcp_search import least_losses_of_two
 from skfair.metrics._madd import N_BANDWIDTHS, gap_curves, madd, stable_interval
 from skfair.metrics._mcdp import mcdp, sustained_at
 from skfair.metrics._pairs import (
@@ -166,13 +166,8 @@ def _least_losses(statistic: GroupedConfusion, n_draws: int) -> Floats | None:
     by_draw = sums.reshape(n_draws, -1, 2)
     weights = by_draw / by_draw.sum(axis=(1, 2), keepdims=True)
     rates = statistic.confusion.reshape(n_draws, -1, 2, 2)
-    losses = np.zeros((n_draws, 1))
-    for y in range(2):
-        of_label = rates[:, :, y], weights[..., y]
-        rows = best_rows_of_two(*of_label)[:, np.newaxis]
-        rows /= rows.sum(axis=2, keepdims=True)
-        losses += row_losses(rows, of_label[0][:, np.newaxis], of_label[1])
-    return losses
+    losses = [least_losses_of_two(rates[:, :, y], weights[..., y]) for y in (0, 1)]
+    return np.column_stack([losses[0] + losses[1]])
 
 
 _OF_DRAWS: dict[Callable[..., float], Callable[..., Floats | None]] = {

@@ -18,7 +18,7 @@ from sklearn.exceptions import UndefinedMetricWarning
 
 from skfair._utils._arrays import Bools, Floats
 from skfair._utils._hints import did_you_mean
-from skfair._utils._text import shown
+from skfair._utils._text import listed, shown
 from skfair._utils._validation import check_choice, check_real
 from skfair._utils._warnings import warn_user
 from skfair.groups import Selector
@@ -91,8 +91,8 @@ class Rule(ABC):
             category = UndefinedMetricWarning
             reason = (
                 f"No candidate has finite scores in {self.performance!r} and "
-                f"{_named(fairness_names(self))}. Folds without a group score nan, see "
-                "GroupStratifiedKFold; scorers that fail do too, and "
+                f"{listed([*map(repr, fairness_names(self))])}. Folds without a group "
+                "score nan, see GroupStratifiedKFold; scorers that fail do too, and "
                 "error_score='raise' stops the search at the first of them. Where "
                 "labels are not 0 and 1, scorers of scikit-learn such as "
                 "'average_precision' need pos_label, the positive label: use "
@@ -190,11 +190,6 @@ def check_metric_names(parameter: str, values: Any) -> None:
         check_metric_name(f"every entry of {parameter}", name)
     if len(set(values)) < len(values):
         raise ValueError(f"{parameter} must be distinct, got {list(values)}.")
-
-
-def _named(names: list[str]) -> str:
-    """Write names of metrics in quotes."""
-    return " and ".join(map(repr, names))
 
 
 def compared_means(cv_results: CVResults, *metrics: str) -> pd.DataFrame:

@@ -262,7 +262,6 @@ class TradeOffDisplay(Display):
         UserWarning
             If the rule warns, for instance that no candidate satisfies it.
         """
-        _drawing.require_matplotlib(f"{cls.__name__}.from_cv_results")
         results: CVResults = getattr(cv_results, "cv_results_", cv_results)
         named = {"performance": performance, "fairness": fairness}
         rule = _find_rule(cv_results, rule, **named, best_index=best_index)

@@ -57,6 +57,7 @@ from skfair.metrics._pairs import (
     locate_outcomes,
     mean_outcomes,
     pairs_of_numbers,
+    rows_of_scores,
 )
 from skfair.statistics import GroupedConfusion, GroupedOutcomes, GroupedScores
 from skfair.statistics._grouped_confusion import encode_label_pairs
@@ -119,7 +120,7 @@ def _rows_of_parity(
 ) -> Countable:
     """Read decisions or scores, or sort numbers."""
     if compares_numbers(scale, threshold, pos_label):
-        return rows_of_numbers(rows, scores_on(scale, rows.y_pred))
+        return rows_of_scores(rows, scale=scale)
     outcomes = parity_outcomes(rows.y_pred, threshold, pos_label, scale)
     rows = replace(rows, y_true=None, y_pred=outcomes)
     return rows, GroupedOutcomes._from_rows
@@ -314,12 +315,6 @@ def difference_of_means(
 ) -> float:
     """Demographic parity difference of the scores of a statistic."""
     return locate_means(y_score, multigroup=multigroup).value
-
-
-def rows_of_numbers(rows: Rows, numbers: Floats) -> Countable:
-    """Sort numbers of the rows once, to be counted by group many times."""
-    rows = replace(rows, y_true=None, y_pred=numbers).ordered()
-    return rows, GroupedScores._from_rows
 
 
 def parity_outcomes(
@@ -559,7 +554,8 @@ def _rows_of_errors(
     rows: Rows, *, change: Callable[[Floats], Floats] = np.asarray
 ) -> Countable:
     """Sort the errors of rows, each of which is changed."""
-    return rows_of_numbers(rows, change(errors_of(rows.y_true, rows.y_pred)))
+    errors = change(errors_of(rows.y_true, rows.y_pred))
+    return rows_of_scores(replace(rows, y_pred=errors), scale="real")
 
 
 @specify(

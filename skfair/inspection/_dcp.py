@@ -188,7 +188,6 @@ class DCPDisplay(PredictionsDisplay):
         ValueError
             As in `skfair.metrics.dcp`; also where DCP is undefined.
         """
-        _drawing.require_matplotlib(f"{cls.__name__}.from_predictions")
         rows: dict[str, Any] = {"sensitive_features": sensitive_features}
         rows |= {"sample_weight": sample_weight, "time_limit": time_limit}
         result = DCPResult.from_predictions(y_true, y_pred, **rows)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import wraps
 from inspect import signature
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias, dataclass_transform
 
@@ -74,6 +75,9 @@ class Display(MadeByClassMethods):
 
     def __init_subclass__(cls) -> None:
         dataclass(kw_only=True, eq=False, repr=False)(cls)
+        for name, maker in [*vars(cls).items()]:
+            if name.startswith("from_"):
+                setattr(cls, name, classmethod(_needs_matplotlib(maker.__func__)))
 
     def _repr_png_(self) -> bytes | None:
         """Picture of the display where it is the last line of a notebook's cell."""
@@ -157,6 +161,17 @@ class Display(MadeByClassMethods):
         """Draw the legend, for which the figure may grow."""
 
 
+def _needs_matplotlib(make: Callable[..., Any]) -> Callable[..., Any]:
+    """Raise, before anything is computed, unless a display can be plotted."""
+
+    @wraps(make)
+    def checked(cls: type, *args: Any, **kwargs: Any) -> Any:
+        require_matplotlib(f"{cls.__name__}.{make.__name__}")
+        return make(cls, *args, **kwargs)
+
+    return checked
+
+
 class PredictionsDisplay(Display):
     """Base of the displays that ``from_predictions`` makes."""
 
@@ -231,7 +246,6 @@ class PredictionsDisplay(Display):
         >>> display.ax_.get_title()
         'LogisticRegression'
         """
-        require_matplotlib(f"{cls.__name__}.from_estimator")
         check_fitted(estimator)
         columns = sensitive_features, control_features, sample_weight
         return cls._draw_models([(estimator, None)], X, y, *columns, name, options)
@@ -309,7 +323,6 @@ class PredictionsDisplay(Display):
         >>> int(display.counts.sum())
         1000
         """
-        require_matplotlib(f"{cls.__name__}.from_cv_results")
         models = _fold_models(cv_results, count_rows(X))
         columns = sensitive_features, control_features, sample_weight
         return cls._draw_models(models, X, y, *columns, name, options)

@@ -821,5 +821,4 @@ class ExplainedGapDisplay(Display):
         ImportError
             If matplotlib is not installed.
         """
-        _drawing.require_matplotlib(f"{cls.__name__}.from_result")
         return cls(result=result, name=name).plot(ax)

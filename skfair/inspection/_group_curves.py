@@ -250,7 +250,6 @@ class GroupCurveDisplay(PredictionsDisplay):
         of positives, and a calibration curve from those of its bins. Intervals of areas
         are those of `skfair.metrics.group_metrics`.
         """
-        _drawing.require_matplotlib(f"{cls.__name__}.from_predictions")
         check_choice("kind", kind, get_args(Kind))
         check = check_scores if kind == "calibration" else check_numbers
         scores = check(y_score, "y_score")
@@ -441,7 +440,6 @@ class CalibrationGapDisplay(PredictionsDisplay):
         ValueError
             As in `skfair.metrics.calibration_gap`, and where that is undefined.
         """
-        _drawing.require_matplotlib(f"{cls.__name__}.from_predictions")
         metric = partial(calibration_gap, pos_label=pos_label)
         columns = y_true, y_score, sensitive_features, sample_weight
         columns, name = stratum_of_largest(metric, columns, control_features, name)

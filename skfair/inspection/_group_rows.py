@@ -266,7 +266,6 @@ array-like of shape (n_groups,), default="uniform"
             If groups have no rows of positive weight in the denominator of the rate;
             they are not drawn.
         """
-        _drawing.require_matplotlib(f"{cls.__name__}.from_predictions")
         options: dict[str, Any] = {
             "alpha": alpha,
             "quality": quality,
@@ -503,7 +502,6 @@ default=None
         sklearn.exceptions.UndefinedMetricWarning
             As `skfair.metrics.group_metrics` does. Values that are nan are not drawn.
         """
-        _drawing.require_matplotlib(f"{cls.__name__}.from_predictions")
         result = group_metrics(
             metrics,
             y_true,

@@ -267,7 +267,6 @@ class MADDDisplay(PredictionsDisplay):
         Each permutation costs as much as MADD itself, which grows with the number of
         pairs of groups.
         """
-        _drawing.require_matplotlib(f"{cls.__name__}.from_predictions")
         metric = partial(madd, scale=scale)
         rows = y_true, y_score, sensitive_features, sample_weight
         rows, name = stratum_of_largest(metric, rows, control_features, name)
@@ -467,7 +466,6 @@ class RepairDisplay(Display):
             If it was fitted without groups, if groups cannot be resolved, and where
             MADD is undefined.
         """
-        _drawing.require_matplotlib(f"{cls.__name__}.from_estimator")
         model, X = _post_processor(estimator, X)
         if sensitive_features is None:
             sensitive_features = model.sensitive_features

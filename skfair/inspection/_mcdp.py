@@ -363,7 +363,6 @@ class CDFGapDisplay(MCDPDisplay):
             As in `skfair.metrics.mcdp`, and where MCDP is undefined: fewer than two
             groups, or a group that is absent or too small. See `plot` for bands.
         """
-        _drawing.require_matplotlib(f"{cls.__name__}.from_predictions")
         check_choice("scale", scale, get_args(AnyScale))
         if scale == "real" and epsilon != 0:
             raise ValueError(
@@ -419,7 +418,6 @@ class CDFGapDisplay(MCDPDisplay):
         TypeError
             If the metric of the result compares predicted labels.
         """
-        _drawing.require_matplotlib(f"{cls.__name__}.from_proxy_bounds")
         independent = result.cumulative_bounds(1.0)
         bounds = result.cumulative_bounds(odds_ratio)
         scores = np.concatenate([[0.0], bounds.index, [1.0]])
@@ -615,7 +613,6 @@ class MCDPCurveDisplay(MCDPDisplay):
         >>> display.values.tolist()
         [1.0, 0.5, 0.0]
         """
-        _drawing.require_matplotlib(f"{cls.__name__}.from_predictions")
         metric = partial(mcdp, scale=scale)
         rows = y_true, y_score, sensitive_features, sample_weight
         statistic, fields = scores_to_draw(metric, rows, control_features, scale, name)

@@ -181,7 +181,6 @@ class MonitorDisplay(Display):
         ValueError
             If the monitor has seen no rows yet.
         """
-        _drawing.require_matplotlib(f"{cls.__name__}.from_monitor")
         history = monitor.history_
         if history.empty:
             raise ValueError("the monitor has seen no rows yet: call update first.")

@@ -153,7 +153,6 @@ class ProxyBoundsDisplay(Display):
         ValueError
             If the bounds are undefined.
         """
-        _drawing.require_matplotlib(f"{cls.__name__}.from_result")
         if math.isnan(result.estimate):
             raise ValueError("result must have bounds, got nan: groups are absent.")
         return cls(**bounds_by_odds_ratio(result, limit), name=name).plot(ax)

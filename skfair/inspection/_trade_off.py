@@ -18,8 +18,7 @@ from skfair.model_selection._rules import (
     fairness_names,
     limits_of,
     metrics_of,
-    scores_of,
-    statistics_of,
+    results_of,
 )
 
 if TYPE_CHECKING:
@@ -262,7 +261,6 @@ class TradeOffDisplay(Display):
         UserWarning
             If the rule warns, for instance that no candidate satisfies it.
         """
-        _drawing.require_matplotlib(f"{cls.__name__}.from_cv_results")
         results: CVResults = getattr(cv_results, "cv_results_", cv_results)
         named = {"performance": performance, "fairness": fairness}
         rule = _find_rule(cv_results, rule, **named, best_index=best_index)
@@ -287,7 +285,7 @@ class TradeOffDisplay(Display):
             best_index=best_index,
             best_params=_params_of(results, best_index),
             limit=limits_of(rule)[0] if isinstance(rule, BestUnder) else None,
-            n_hidden=len(scores_of(results, performance, "mean")) - len(candidates),
+            n_hidden=len(results_of(results)) - len(candidates),
             name=name,
         )
         if isinstance(rule, FairestWithin):
@@ -333,11 +331,11 @@ def _finite_candidates(
         raise ValueError(
             f"No candidate has finite scores in both {performance!r} and {fairness!r}."
         )
-    positions = means.index
-    columns = {"performance": means[performance], "fairness": means[fairness]}
+    table, columns = results_of(results).loc[means.index], {}
     for column, metric in (("performance", performance), ("fairness", fairness)):
-        for statistic in statistics_of(results, metric)[1:]:
-            columns[f"{column}_std"] = scores_of(results, metric, statistic)[positions]
+        columns[column] = means[metric]
+        if f"std_test_{metric}" in table:
+            columns[f"{column}_std"] = table[f"std_test_{metric}"]
     return pd.DataFrame(columns)
 
 

@@ -984,7 +984,11 @@ class StratumLosses:
         loss: Any = self.model.fairness
         if callable(loss):
             rows = _measured(rows)
-            return float(loss(rows.y_true, rows.y_pred, **_labelled(rows)))
+            # Those of other libraries expect the label of each row.
+            labels = pd.Series(list(rows.labels), dtype=object).to_numpy()
+            keywords = _weight_keywords(rows)
+            keywords["sensitive_features"] = labels[rows.groups.codes]
+            return float(loss(rows.y_true, rows.y_pred, **keywords))
         if not self.differing.any():
             return 0.0
         if loss == "mcdp":
@@ -1161,12 +1165,6 @@ def _differing(rows: Rows, groups: GroupCDFs) -> Bools:
 def _weight_keywords(rows: Rows) -> dict[str, Any]:
     """Keyword of the weights for a metric, none without weights."""
     return {} if rows.weight is None else {"sample_weight": rows.weight}
-
-
-def _labelled(rows: Rows) -> dict[str, Any]:
-    """Keywords for callables of other libraries, which expect a label by row."""
-    labels = pd.Series(list(rows.labels), dtype=object).to_numpy()
-    return {**_weight_keywords(rows), "sensitive_features": labels[rows.groups.codes]}
 
 
 def rows_compared(rows: Rows, differing: Bools) -> Rows:

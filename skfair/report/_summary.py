@@ -67,6 +67,16 @@ FORMAT = "skfair.report/3"
 STATED = ("counts_are_drawn", "blur", "min_cell", "n_withheld", "left_out")
 #: Points of a curve along each axis; more cannot be seen in a picture.
 _N_POINTS = 150
+#: Metrics of a report that have bounds; the first of them that is there is drawn.
+KEYS_BY_PROXY = (
+    "mcdp",
+    "abcc",
+    "mean_score_difference",
+    "demographic_parity_difference",
+    "equalized_odds_difference",
+)
+#: Ends of bounds, and of what is confident of them.
+ENDS = "lower", "upper", "lower_confidence", "upper_confidence"
 
 
 def summarize(audits: Sequence[Audit], claimed: Summary | None = None) -> Summary:
@@ -577,20 +587,6 @@ def versions_of(*packages: str) -> dict[str, str]:
         "Python": platform.python_version(),
         "system": f"{sys.platform} {platform.machine()}",
     }
-
-
-#: Metrics of a report that have bounds; the first of them that is there is drawn.
-KEYS_BY_PROXY = (
-    "mcdp",
-    "abcc",
-    "mean_score_difference",
-    "demographic_parity_difference",
-    "equalized_odds_difference",
-)
-
-
-#: Ends of bounds, and of what is confident of them.
-ENDS = "lower", "upper", "lower_confidence", "upper_confidence"
 
 
 def by_proxy(audits: Sequence[Audit]) -> Summary | None:

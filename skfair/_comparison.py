@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -39,7 +38,7 @@ _LEVEL = 0.05
 
 
 @dataclass(frozen=True, repr=False, kw_only=True)
-class _BesidePlain(Result, ABC):
+class _BesidePlain(Result):
     """What both comparisons say of the gap, and of what is to be done about it."""
 
     #: What the models are.
@@ -54,15 +53,10 @@ class _BesidePlain(Result, ABC):
     n_samples: int
     group_sizes: dict[Hashable, int] = field(repr=False)
 
-    @property
-    @abstractmethod
-    def _loss(self) -> tuple[float, float]:
-        """How much worse the mitigated model predicts, and the standard error."""
-
-    @property
-    @abstractmethod
-    def _figures(self) -> str:
-        """All numbers of both models, in words."""
+    #: How much worse the mitigated model predicts, and the standard error.
+    _loss: ClassVar[Any]
+    #: All numbers of both models, in words.
+    _figures: ClassVar[Any]
 
     @property
     def _too_few(self) -> str:

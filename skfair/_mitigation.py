@@ -16,7 +16,15 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn import get_config
-from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.base import (
+    BaseEstimator,
+    ClassifierMixin,
+    MetaEstimatorMixin,
+    RegressorMixin,
+    clone,
+    is_classifier,
+    is_regressor,
+)
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import check_cv
 from sklearn.pipeline import Pipeline
@@ -286,7 +294,7 @@ class Mitigator(LinkedToSite, CallbackSupportMixin):  # type: ignore[misc]
 
 
 class MetaMitigator(Mitigator):
-    """Mixin of mitigators around another classifier, `estimator`."""
+    """Mixin of mitigators around another estimator, `estimator`."""
 
     estimator: Any
 
@@ -346,8 +354,22 @@ class MetaMitigator(Mitigator):
         return select_columns(X, self.sensitive_features)
 
 
-class RegressorMitigator(MetaMitigator):
-    """Mixin of mitigators around a regressor, whose target is any number."""
+class ClassifierMitigator(
+    MetaMitigator,
+    ClassifierMixin,  # type: ignore[misc]
+    MetaEstimatorMixin,  # type: ignore[misc]
+    BaseEstimator,  # type: ignore[misc]
+):
+    """Base of mitigators around a classifier."""
+
+
+class RegressorMitigator(
+    MetaMitigator,
+    RegressorMixin,  # type: ignore[misc]
+    MetaEstimatorMixin,  # type: ignore[misc]
+    BaseEstimator,  # type: ignore[misc]
+):
+    """Base of mitigators around a regressor, whose target is any number."""
 
     def _read_target(self, X: Any, y: Any, weights: Any) -> NDArray[Any]:
         """Return the target as floats."""
@@ -556,17 +578,20 @@ def make_splits(
     y: NDArray[Any],
     cells: NDArray[np.integer],
     for_split: dict[str, Any],
+    most_folds: int | None = None,
 ) -> list[Split]:
     """Training and test rows by `cv`; a number makes folds that are stratified.
 
     They are stratified by class and cell, and each class needs a row for each fold. Of
-    a regressor tenths of the rows, by order of the target, stand for classes.
+    a regressor tenths of the rows, by order of the target, stand for classes. A number
+    makes no more than `most_folds`.
     """
     cv, seed = mitigator.cv, mitigator.random_state
     regressor = is_regressor(mitigator)
     if not isinstance(cv, numbers.Integral):
         return list(check_cv(cv, y, classifier=not regressor).split(X, y, **for_split))
     cv = check_integer("cv", cv, 2)
+    cv = cv if most_folds is None else min(cv, most_folds)
     random = None if seed is None else check_random_state(seed)
     if regressor:
         if len(y) < cv:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csc_array
 from scipy.spatial.distance import pdist
-from scipy.special import expit, logit
+from scipy.special import expit
 
 from skfair._utils._arrays import Floats, quotients
 from skfair._utils._validation import check_choice, check_real
@@ -421,21 +421,6 @@ class PenalisedLoss:
         scales = [scale_of(log_odds[rows], weights[rows]) for rows in parts]
         return replace(self, scales=tuple(scales))
 
-    def penalty_gradient(
-        self,
-        log_odds: Floats,
-        groups: NDArray[Any],
-        weights: Floats,
-        strata: NDArray[np.integer] | None = None,
-    ) -> Floats:
-        """Differentiate the penalty in the log-odds of each row.
-
-        Groups are codes, or probabilities of shape (n_groups, n_samples). The
-        derivative is divided by the row's share of the total weight.
-        """
-        gap = self.gap(log_odds, groups, weights, strata)
-        return np.asarray(self.strength * weights.sum() * gap.gradient)
-
     def gap(
         self,
         log_odds: Floats,
@@ -445,8 +430,8 @@ class PenalisedLoss:
     ) -> SmoothGap:
         """Mean of the gaps of rescaled scores within strata.
 
-        The gradient is that in the log-odds of each row, per unit of weight; the
-        threshold is a score.
+        Groups are codes, or probabilities of shape (n_groups, n_samples). The gradient
+        is that in the log-odds of each row, per unit of weight.
         """
         log_odds = np.clip(log_odds, -_MOST, _MOST)
         gap_of = self.gap_on_grid if groups.ndim == 1 else self._expected_gap
@@ -456,9 +441,8 @@ class PenalisedLoss:
             center, width = self.scales[stratum] if has_scale else _AS_THEY_ARE
             rescaled = expit((log_odds[rows] - center) / width)
             gap, slopes = gap_of(rescaled, groups[..., rows], weights[rows])
-            threshold = float(expit(center + width * logit(gap.threshold)))
             gradient = slopes * rescaled * (1 - rescaled) / width
-            return replace(gap, gradient=gradient, threshold=threshold)
+            return replace(gap, gradient=gradient)
 
         return mean_over_strata(strata, weights, rescaled_gap)
 

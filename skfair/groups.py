@@ -281,7 +281,9 @@ def resolve_groups(
     else:
         groups = _encode(data, "raise", argument)
     if groups.codes.shape != (n_samples,):
-        check_length(argument, len(groups), n_samples, _tip_about_names(data))
+        check_length(
+            argument, len(groups), n_samples, tip_about_length(data, n_samples)
+        )
     return groups
 
 
@@ -307,8 +309,13 @@ def _check_codes(groups: Groups, argument: str) -> None:
         )
 
 
-def _tip_about_names(data: Any) -> str:
-    """Say what to pass if a short list of text is one of names of columns."""
+def tip_about_length(data: Any, n_samples: int) -> str:
+    """Say what to pass if labels are names of columns, or those of all folds."""
+    if len(data) > n_samples:
+        return (
+            " In cross-validation, get_fairness_scorer(..., sensitive_features="
+            "<column of X>) takes the groups of each fold."
+        )
     names = isinstance(data, list) and all(isinstance(value, str) for value in data)
     if not names or len(data) > _MOST_NAMES:
         return ""

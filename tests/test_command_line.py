@@ -151,12 +151,14 @@ def test_a_threshold_has_the_unit_of_the_score(audit, table):
     code, _, said = audit(f"{NUMBERS} --threshold 480")
     assert code == 2
     assert "--threshold must be in [0, 1], as probabilities are, got 480" in said.err
-    page = audit(f"{NUMBERS} --threshold 480 --scale rank")[1]
-    groups = json.loads(page)["attributes"][0]["results"][0]["groups"]
     decided = (table["p"] >= 0.48).groupby(table["sex"]).mean()
-    assert [group["selection_rate"] for group in groups] == pytest.approx(
-        decided.tolist()
-    )
+    for truth in ("", " --pos-label 0", " --y-true truth --pos-label no"):
+        code, page, said = audit(f"{NUMBERS} --threshold 480 --scale rank{truth}")
+        assert code == 0, said.err
+        groups = json.loads(page)["attributes"][0]["results"][0]["groups"]
+        assert [group["selection_rate"] for group in groups] == pytest.approx(
+            decided.tolist()
+        )
 
 
 def test_missing_groups(audit, table):

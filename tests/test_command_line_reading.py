@@ -14,7 +14,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from skfair._cli import _audit, _read
+from skfair._cli import _main, _read
 from skfair._cli._main import main
 
 pa = pytest.importorskip("pyarrow", reason="needs the extra duckdb")
@@ -348,7 +348,7 @@ def test_names_with_brackets_are_no_patterns(audit):
 
 
 def test_files_that_change(audit, monkeypatch):
-    read = _audit.read_rows
+    read = _main.read_rows
 
     def append(path, *others, **options):
         rows = read(path, *others, **options)
@@ -356,7 +356,7 @@ def test_files_that_change(audit, monkeypatch):
             file.write("1,.5,F\n")
         return rows
 
-    monkeypatch.setattr(_audit, "read_rows", append)
+    monkeypatch.setattr(_main, "read_rows", append)
     code, numbers, said = audit(write(T))
     assert (code, numbers) == (2, None)
     assert "t.csv was changed while it was read" in said

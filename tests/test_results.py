@@ -19,6 +19,7 @@ from skfair.metrics import (
     mcdp,
     worst_subgroup,
 )
+from skfair.model_selection import compare_models
 from skfair.monitoring import FairnessMonitor
 
 GROUPS = np.repeat(["F", "M"], 100)
@@ -45,12 +46,18 @@ def by_group():
     )
 
 
+def compared():
+    scores = {"old": SCORES, "new": SCORES[::-1]}
+    groups = {"sensitive_features": GROUPS}
+    return compare_models(SCORES > 0.4, scores, baseline="old", margin=0.1, **groups)
+
+
 def cells_of(result):
     cells = re.findall(r"<t[dh]>(.*?)</t[dh]>", result._repr_html_())
     return [cell for cell in cells if cell]
 
 
-@pytest.mark.parametrize("make", [explained, worst, by_group])
+@pytest.mark.parametrize("make", [explained, worst, by_group, compared])
 def test_a_result_is_printed_with_its_whole_table(make):
     """Neither wrapped nor cut at the width of a terminal."""
     result = make()

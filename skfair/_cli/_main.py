@@ -3,22 +3,75 @@
 from __future__ import annotations
 
 import argparse
+import datetime
 import difflib
+import inspect
+import json
+import math
+import os
 import re
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import fields
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, Literal, NoReturn
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
 
 import skfair
-from skfair._cli._audit import add_audit
-from skfair._cli._monitor import add_monitor
-from skfair._cli._options import option_of, say, warn
-from skfair._utils._text import counted
-from skfair._utils._validation import ParameterError
-from skfair.report import verify_bundle
+from skfair._cli._options import (
+    ABOVE_LIMIT,
+    NOTHING_SAID,
+    OF_FILE,
+    OF_MONITOR,
+    add_options,
+    check_labels_in_common,
+    check_output,
+    drop_missing,
+    encode_strata,
+    group_columns,
+    iso_date,
+    kinds_of,
+    note_odd_values,
+    option_of,
+    parameter_of,
+    positive_label,
+    read_bins,
+    read_marks,
+    say,
+    warn,
+)
+from skfair._cli._read import PandasRows, input_record, read_rows
+from skfair._utils._files import check_writable, locked, write_text
+from skfair._utils._text import counted, listed
+from skfair._utils._validation import ParameterError, check_choice, check_real
+from skfair.groups import MISSING_LABEL, encode_groups, sort_labels
+from skfair.metrics._confidence_interval import metric_from_dict
+from skfair.metrics._inputs import collected_reasons
+from skfair.monitoring import FairnessMonitor
+from skfair.report import FairnessReport, public_summary, verify_bundle
+from skfair.report._bundle import check_folder
+from skfair.report._metrics import MEASURES
+from skfair.report._options import Options
+from skfair.report._page import require_report_extra
+from skfair.report._summary import tell_left_out
+from skfair.statistics._statistic import check_sealed, sealed
+
+#: Options of a monitor; those of a file may be others for each batch.
+_OF_BATCHES = (
+    *("--y-pred", "--y-score", "--y-true", "--sensitive", "--control-features"),
+    *("--pos-label", "--scale", "--threshold", "--bins", "--min-group-size"),
+    *("--replace", "--missing", "--drop-repeated", *OF_MONITOR),
+)
+#: Type of a state, and its entries.
+_STATE = "skfair monitor"
+_ENTRIES = "monitor", "batches", "options"
+#: Kinds of pictures.
+_PICTURES = ".png", ".svg", ".pdf"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -131,3 +184,634 @@ def _run_verify(given: argparse.Namespace) -> int:
     if check.ok:
         say("agrees: page, summary and statistics")
     return 0 if check.ok else 1
+
+
+def add_audit(commands: Any) -> None:
+    """Describe the command."""
+    parser = commands.add_parser(
+        "audit",
+        help="write a report on a table of predictions",
+        usage="%(prog)s TABLE [options]",
+        description=inspect.cleandoc(run_audit.__doc__ or ""),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.set_defaults(run=run_audit)
+    text = "a .csv, .tsv, .csv.gz, .parquet or .xlsx file, or a pattern of several in "
+    text += "quotation marks, such as 'predictions/*.parquet'"
+    parser.add_argument("table", type=Path, help=text)
+    add_options(parser)
+
+
+def run_audit(given: argparse.Namespace) -> int:
+    """Write a report on a table of predictions.
+
+    Decisions only: which groups are selected how often.
+      python -m skfair audit decisions.csv --y-pred decision --pos-label approved \\
+          --sensitive sex,race --out report.html
+
+    A score and a decision: the score is compared as a whole, too. A score that is no
+    probability, such as 300 to 850, needs --scale rank. Without --y-pred, --threshold
+    says from which score on the decision is positive.
+      python -m skfair audit decisions.csv --y-score score --scale rank \\
+          --y-pred decision --pos-label approved --sensitive sex --out report.html
+
+    Outcomes of the approved only: one report on the decisions of everyone, as above,
+    and one on the errors among those whose outcome is known. The others have empty
+    cells, are left out, and are counted on the page.
+      python -m skfair audit decisions.csv --y-true repaid --y-score p \\
+          --sensitive sex --missing drop --out outcomes.html
+
+    The table has a header, and a row for each person. Several columns have commas
+    between them, without spaces. True and predicted labels are written alike, or
+    --replace makes them so.
+
+    exit codes: 0, the report is written; 2, the arguments or the file are bad, and
+    one line says why; 3, the report is written, and a metric is above its --limit or
+    cannot be computed; 4, the report is written, but nothing could be compared; 130,
+    interrupted.
+    """
+    given.format = given.format or _format_of_name(given.out)
+    limits, given.limit = _read_limits(given.limit)
+    given.date = _date(given.date)
+    summary_fields = _public_fields(given)
+    with collected_reasons():
+        _check_outputs(given)
+        settings = _settings(given)
+        record = input_record(given.table)
+        report, n_repeated = _report(given, settings)
+        if input_record(given.table) != record:
+            raise ValueError(f"{given.table} was changed while it was read.")
+    if n_repeated:
+        rows = f"{counted(n_repeated, 'row')} with a repeated {given.drop_repeated!r}"
+        warn(given, f"note: {rows} are left out.")
+        record["input"] += f" ({rows} left out)"
+    public = None
+    if summary_fields is not None:
+        public = _public_summary(report, given, summary_fields)
+    to_output = given.out is not None and _is_standard_output(given.out)
+    if given.out is not None:
+        _write(report, given, record)
+    if given.bundle is not None:
+        report.to_bundle(
+            given.bundle,
+            min_cell=given.min_cell,
+            date=given.date,
+            source=record["input"],
+            sha256=record["sha256"],
+        )
+    if public is not None:
+        write_text(given.public_summary, public + "\n")
+    paths = given.out, given.bundle, given.public_summary
+    written = [str(path) for path in paths if path is not None]
+    say("\n".join([str(report), *written]), sys.stderr if to_output else None)
+    above = _beyond_limits(report, limits)
+    for text in above:
+        warn(given, f"limit: {text}")
+    if _says_nothing(report):
+        warn(given, "nothing could be compared; the page says why.")
+        return NOTHING_SAID
+    return ABOVE_LIMIT if above else 0
+
+
+def _format_of_name(out: Path | None) -> str:
+    """Format that the name of the output says, else that of a page."""
+    ending = "" if out is None else out.suffix.lower().removeprefix(".")
+    return ending if ending in ("json", "md") else "html"
+
+
+def _check_outputs(given: argparse.Namespace) -> None:
+    """Raise before the long work if something cannot be written after it."""
+    if given.out is None and given.bundle is None and given.public_summary is None:
+        raise ValueError("--out or --bundle must name what is to be written.")
+    if given.bundle is not None or (given.out is not None and given.format == "html"):
+        require_report_extra()
+    if given.out is not None:
+        check_output(given.out, given.table)
+    if given.bundle is not None:
+        check_folder(given.bundle)
+    elif given.min_cell is not None:
+        raise ValueError("--min-cell must be given with --bundle.")
+
+
+def _is_standard_output(path: Path) -> bool:
+    try:
+        return os.path.samestat(path.stat(), os.fstat(1))
+    except OSError:  # one of them does not exist
+        return False
+
+
+def _date(text: str | None) -> str | None:
+    """Date to write, which is today's if it has no value."""
+    if text is None:
+        return None
+    if text == "today":
+        return datetime.date.today().isoformat()
+    return iso_date(text, "--date", ", or have no value")
+
+
+def _write(
+    report: FairnessReport, given: argparse.Namespace, record: dict[str, str]
+) -> None:
+    """Write a report and the record of its input as a page, JSON, or Markdown."""
+    source = f"{record['input']}, SHA-256 {record['sha256']}"
+    if given.format == "html":
+        report.to_html(given.out, date=given.date, source=source)
+    elif given.format == "md":
+        report.to_markdown(given.out, date=given.date, source=source)
+    else:
+        dated = {} if given.date is None else {"date": given.date}
+        data = report.summary | record | dated
+        write_text(given.out, json.dumps(data, indent=1, ensure_ascii=False) + "\n")
+
+
+def _settings(given: argparse.Namespace) -> dict[str, Any]:
+    """Parameters of the report that have options; cheap checks come first."""
+    options = {field.name for field in fields(Options)} & vars(given).keys()
+    settings = {name: getattr(given, name) for name in options}
+    settings["impact_ratios"] |= given.public_summary is not None
+    if given.limit is not None:
+        settings["proxy_limit"] = given.limit
+    above = given.threshold is not None and given.threshold > 1
+    if given.scale == "probability" and above:
+        raise ValueError(
+            "--threshold must be in [0, 1], as probabilities are, got "
+            f"{given.threshold:g}; --scale rank takes scores of any unit."
+        )
+    if given.scale == "rank":
+        settings["threshold"] = None  # a threshold in the unit of the score decides
+    settings["verbose"] = int(sys.stderr.isatty())
+    Options(**settings)
+    if not given.y_score and not given.y_pred:
+        raise ValueError("--y-score or --y-pred must name a column.")
+    if not given.sensitive and not given.group_probability:
+        raise ValueError("--sensitive or --group-probability must name a column.")
+    if given.proxy and not given.group_probability:
+        raise ValueError("--proxy must be given with --group-probability.")
+    return settings
+
+
+def _read_limits(given: list[str]) -> tuple[dict[str, float], float | None]:
+    """Read limits of metrics, such as ``mcdp=0.1``, and the one of no metric."""
+    limits, plain = {}, []
+    for text in given:
+        key, named, written = text.partition("=")
+        if named:
+            check_choice("limit", key, tuple(MEASURES))
+        try:
+            value = float(written if named else text)
+        except ValueError:
+            form = "METRIC=NUMBER" if named else "NUMBER or METRIC=NUMBER"
+            raise ValueError(f"--limit must be {form}, got {text!r}.") from None
+        largest = MEASURES[key].maximum if named else 1
+        check_real("limit", value, 0, math.inf if largest is None else largest)
+        if named:
+            limits[key] = value
+        else:
+            plain.append(value)
+    if len(plain) > 1:
+        raise ValueError(f"--limit must have one number, got {plain}.")
+    return limits, plain[0] if plain else None
+
+
+def _kinds(given: argparse.Namespace) -> dict[str, str]:
+    """Name columns, and say what they are read as."""
+    numbers = [*given.y_score, *given.group_probability, given.sample_weight]
+    labels = [*given.y_pred, given.y_true]
+    if given.scale == "real":
+        numbers, labels = [*numbers, *labels], []
+    return kinds_of(numbers, labels, [*_group_columns(given), given.drop_repeated])
+
+
+def _group_columns(given: argparse.Namespace) -> list[str]:
+    """Names of columns of groups, strata and proxies, each once."""
+    return [*dict.fromkeys(given.sensitive + given.control_features + given.proxy)]
+
+
+def _needs_memory(given: argparse.Namespace) -> bool:
+    """Whether an option needs the rows themselves, which an engine only counts."""
+    return bool(
+        given.bins
+        or given.replace
+        or given.group_probability
+        or given.missing != "raise"
+        or given.rare != "keep"
+        or given.scale == "real"
+        or (given.scale == "rank" and given.threshold is not None)
+        or given.decimal == ","
+        or given.thousands
+        or given.drop_repeated
+    )
+
+
+def _report(
+    given: argparse.Namespace, settings: dict[str, Any]
+) -> tuple[FairnessReport, int]:
+    """Read the table, compute the report, and count repeated rows that are left out."""
+    kinds, groups = _kinds(given), _group_columns(given)
+    values = [name for name, kind in kinds.items() if kind != "group"]
+    binnable = {*groups} - {*values} | {*given.sensitive}
+    bins = read_bins(given.bins, binnable)
+    read_marks(given)
+    rows = read_rows(given.table, kinds, given, in_memory=_needs_memory(given))
+    labels = [name for name in (given.y_true, *given.y_pred) if name is not None]
+    labels = [] if given.scale == "real" else labels
+    n_repeated = rows.drop_repeated(given.drop_repeated)
+    note_odd_values(given, rows, [*groups, *labels])
+    if given.y_true in labels:
+        for name in given.y_pred:
+            check_labels_in_common(rows, given.y_true, name)
+    needed = values + (given.proxy if given.missing == "drop" else [])
+    drops = given.missing == "drop" and rows.n_missing(needed)
+    before = {name: rows.counts(name) for name in given.sensitive} if drops else {}
+    n_without = drop_missing(given, rows, needed)
+    settings["pos_label"] = positive_label(
+        given.pos_label, {name: rows.counts(name).index for name in labels}
+    )
+    people = group_columns(given, rows, groups, bins)
+    with rows.problems():
+        if rows.in_memory:
+            report = _report_of_rows(given, rows.frame, people, settings)
+        else:
+            report = _report_of_counts(given, rows.frame, settings)
+    if n_without:
+        without = [
+            (f"{name}: {label}", int(n - rows.counts(name).get(label, 0)), int(n))
+            for name, counts in before.items()
+            for label, n in counts.items()
+        ]
+        report.summary = tell_left_out(report.summary, n_without, needed, without)
+    return report, n_repeated
+
+
+def _report_of_rows(
+    given: argparse.Namespace,
+    frame: pd.DataFrame,
+    people: dict[str, Any],
+    settings: dict[str, Any],
+) -> FairnessReport:
+    """Compute the report of rows in memory, some of which may have no group."""
+    scores = {name: frame[name] for name in given.y_score}
+    predicted = {name: frame[name] for name in given.y_pred}
+    if len(scores) == len(predicted) == 1:
+        predicted = dict(zip(scores, predicted.values(), strict=True))
+    if given.scale == "rank" and given.threshold is not None and not predicted:
+        negative, positive = _two_labels(given, frame, settings["pos_label"])
+        predicted = {
+            name: np.where(values >= given.threshold, positive, negative)
+            for name, values in scores.items()
+        }
+    sensitive = {
+        name: encode_groups(
+            people[name],
+            missing=given.missing,
+            rare=given.rare,
+            min_group_size=given.min_group_size,
+        )
+        for name in given.sensitive
+    }
+    cells = pd.DataFrame({name: people[name] for name in given.proxy}, dtype=object)
+    shares, weight = given.group_probability, given.sample_weight
+    return FairnessReport.from_predictions(
+        None if given.y_true is None else frame[given.y_true],
+        scores or None,
+        y_pred=predicted or None,
+        sensitive_features=sensitive or None,
+        control_features=encode_strata(given, people),
+        group_probabilities=frame[shares] if shares else None,
+        cells=cells.fillna(MISSING_LABEL) if len(cells) else None,
+        sample_weight=None if weight is None else frame[weight],
+        **settings,
+    )
+
+
+def _two_labels(
+    given: argparse.Namespace, frame: pd.DataFrame, positive: Any
+) -> NDArray[Any]:
+    """Return the negative and the positive label of the true labels, or 0 and 1."""
+    if given.y_true is None:
+        return np.array([0, 1])
+    labels = frame[given.y_true].unique().tolist()
+    positive = 1 if positive is None else positive
+    negative = [label for label in labels if label != positive]
+    if len(negative) != 1:
+        raise ValueError(
+            "--threshold must be given with two true labels, got "
+            f"{listed([*map(repr, sort_labels(labels))], 5)} in column "
+            f"{given.y_true!r}."
+        )
+    return np.array([*negative, positive])
+
+
+def _report_of_counts(
+    given: argparse.Namespace, frame: Any, settings: dict[str, Any]
+) -> FairnessReport:
+    """Compute the report of rows that an engine counts."""
+    return FairnessReport.from_frame(
+        frame,
+        y_true=given.y_true,
+        y_score=given.y_score or None,
+        y_pred=given.y_pred or None,
+        sensitive_features=given.sensitive,
+        control_features=given.control_features or None,
+        sample_weight=given.sample_weight,
+        **settings,
+    )
+
+
+def _public_fields(given: argparse.Namespace) -> dict[str, Any] | None:
+    """Fields of the public summary, checked before the long work; None without one."""
+    needed = {
+        "--date": given.date,
+        "--distribution-date": given.distribution_date,
+        "--source": given.source,
+    }
+    if given.public_summary is None:
+        return None
+    for option, value in needed.items():
+        if not (value or "").strip():
+            raise ValueError(f"--public-summary must be given with {option}.")
+    if given.scale == "real" or max(len(given.y_score), len(given.y_pred)) > 1:
+        raise ValueError(
+            "--public-summary must be of one model of classes, so that --y-score and "
+            "--y-pred name a column each, and --scale is not real."
+        )
+    check_output(given.public_summary, given.table, "--public-summary")
+    return {
+        "audit_date": given.date,
+        "distribution_date": iso_date(given.distribution_date, "--distribution-date"),
+        "source": given.source,
+        "justification": given.justification,
+    }
+
+
+def _public_summary(
+    report: FairnessReport, given: argparse.Namespace, summary_fields: dict[str, Any]
+) -> str:
+    """Write the public summary: labels have selection rates, scores scoring rates."""
+    rate: Literal["selection", "scoring"] = "selection" if given.y_pred else "scoring"
+    table = report.to_frame("impact_ratios").query("kind == @rate")
+    by_group = table.set_index(["attribute", "group"])
+    try:
+        return public_summary(by_group, rate=rate, **summary_fields)
+    except ValueError as error:
+        raise ValueError(f"--{error}") from error
+
+
+def _beyond_limits(report: FairnessReport, limits: dict[str, float]) -> list[str]:
+    """Name the metrics that are above their limits, or undefined."""
+    beyond = []
+    for row in report.to_frame().to_dict("records"):
+        limit = limits.get(row["metric"])
+        if limit is not None and not row["value"] <= limit:
+            what = f"{row['metric']} of {row['model']} by {row['attribute']}"
+            beyond.append(f"{what} is {row['value']:.6g}, the limit is {limit:g}")
+    missing = set(limits) - set(report.to_frame()["metric"])
+    return beyond + [
+        f"{key} was not computed, so not checked" for key in sorted(missing)
+    ]
+
+
+def _says_nothing(report: FairnessReport) -> bool:
+    """Whether nothing differs between rows, or no metric is defined or has bounds."""
+    if all(model["alike"] for model in report.summary["models"]):
+        return True
+    values = report.to_frame()["value"]
+    if report.summary["proxy"] is not None:
+        values = pd.concat([values, report.to_frame("proxy")["estimate"]])
+    return bool(values.isna().all())
+
+
+def add_monitor(commands: Any) -> None:
+    """Describe the command."""
+    parser = commands.add_parser(
+        "monitor",
+        help="add a batch of predictions to a monitor",
+        usage="%(prog)s STATE TABLE [options]",
+        description=inspect.cleandoc(run_monitor.__doc__ or ""),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add = parser.add_argument
+    add("state", type=Path, help="a JSON file, which the first batch makes")
+    add("table", type=Path, help="the batch: .csv, .tsv, .csv.gz, .parquet or .xlsx")
+    changed: dict[str, tuple[str, dict[str, Any]]] = {
+        "--min-group-size": (
+            "groups with fewer rows so far are left out and named",
+            {"type": int, "default": 1},
+        ),
+        "--scale": (
+            "rank compares ranks of scores that are any numbers",
+            {"choices": ("probability", "rank"), "default": "probability"},
+        ),
+    }
+    names = [*_OF_BATCHES, *OF_FILE]
+    add_options(parser, names, changed)
+    add("--out", type=Path, metavar="FILE", help="picture to draw: .png, .svg or .pdf")
+    # Without defaults, options that are given can be told from others.
+    defaults = vars(parser.parse_args(["state.json", "table.csv"]))
+    defaults = {name: defaults[name] for name in map(parameter_of, names)}
+    parser.set_defaults(**dict.fromkeys(defaults), defaults=defaults, run=run_monitor)
+
+
+def run_monitor(given: argparse.Namespace) -> int:
+    """Add a batch of predictions to a monitor.
+
+    Decisions, or scores:
+      python -m skfair monitor state.json monday.csv --y-pred decision \\
+          --pos-label approved --sensitive sex --at-most 0.1
+      python -m skfair monitor state.json monday.csv --y-score p --sensitive sex
+
+    The first batch makes state.json, later ones are added to it. Options of later
+    batches are those of the first, unless they say how the file is written: they may
+    be left out, and those given again must be the same. A file with the same bytes is
+    added once, so that a command that was stopped can be given again.
+
+    exit codes: 0, no alarm; 2, the arguments or a file are bad, the state is as it
+    was, and one line says why; 3, there is or was an alarm; 4, groups cannot be
+    compared yet; 130, interrupted.
+    """
+    check_writable(given.state)
+    if given.out is not None:
+        check_output(given.out, given.table)
+        if given.out.suffix not in _PICTURES:
+            raise ValueError(
+                f"--out must end in {', '.join(_PICTURES)}, got {given.out}."
+            )
+    with locked(given.state):
+        monitor = _add_batch(given)
+    if given.out is not None:
+        _draw_monitor(monitor, given.out)
+    if math.isnan(monitor.interval_.value):
+        warn(given, "groups cannot be compared yet.")
+        return NOTHING_SAID
+    say(_last_look(monitor))
+    return ABOVE_LIMIT if monitor.alarm_ or monitor.change_alarm_ else 0
+
+
+def _add_batch(given: argparse.Namespace) -> FairnessMonitor:
+    """Add the batch to the state, unless it was added before."""
+    state = _load_state(given.state) if given.state.exists() else None
+    options = _take_options(given, state)
+    metric, _ = metric_from_dict(_metric_of(given))
+    if state is None:
+        monitor = FairnessMonitor(
+            metric,
+            at_most=given.at_most or 0.0,
+            confidence_level=given.confidence_level,
+        )
+    else:
+        monitor = FairnessMonitor.from_dict(state["monitor"])
+    rows, digest = _read_batch(given), input_record(given.table)["sha256"]
+    batches = [] if state is None else state["batches"]
+    if digest in batches:
+        warn(given, "note: the batch was added before.")
+        return monitor
+    if state is None:
+        note_odd_values(given, rows, [*given.sensitive, *given.control_features])
+    _update_monitor(monitor, given, rows)
+    entries = monitor.to_dict(), [*batches, digest], options
+    text = json.dumps(sealed(_STATE, dict(zip(_ENTRIES, entries, strict=True))))
+    write_text(given.state, text)
+    return monitor
+
+
+def _take_options(
+    given: argparse.Namespace, state: dict[str, Any] | None
+) -> dict[str, Any]:
+    """Complete the options by those of the state, and return what a state keeps."""
+    own = {name: getattr(given, name) for name in map(parameter_of, _OF_BATCHES)}
+    own = {name: value for name, value in own.items() if value is not None}
+    kept = {} if state is None else state["options"]
+    for name, value in own.items() if state is not None else ():
+        expected = kept.get(name, given.defaults[name])
+        if value != expected:
+            raise ValueError(
+                f"{option_of(name)} must be {_typed(expected)}, as in {given.state}, "
+                f"got {_typed(value)}."
+            )
+    others = {name: getattr(given, name) for name in map(parameter_of, OF_FILE)}
+    own |= {name: value for name, value in others.items() if value is not None}
+    vars(given).update(given.defaults | kept | own)
+    if len(given.y_score) + len(given.y_pred) != 1:
+        raise ValueError("--y-score or --y-pred must name one column.")
+    if not given.sensitive:
+        raise ValueError("--sensitive must name a column.")
+    return kept | {name: own[name] for name in own if name not in others}
+
+
+def _typed(value: Any) -> str:
+    """Write the value of an option as it is typed."""
+    if value in (None, []):
+        return "left out"
+    return ",".join(value) if isinstance(value, list) else str(value)
+
+
+def _metric_of(given: argparse.Namespace) -> dict[str, Any]:
+    """Name and options of the metric, by default that of decisions or of scores."""
+    decides = bool(given.y_pred) or given.threshold is not None
+    default = "demographic_parity_difference" if decides else "mcdp"
+    name, *written = (given.metric or default).split(",")
+    options: dict[str, Any] = {}
+    for text in written:
+        option, _, value = text.partition("=")
+        options[option] = value
+        with suppress(ValueError):
+            options[option] = float(value)
+    if given.scale == "rank" and not decides:
+        options["scale"] = "rank"
+    return {"name": name, "options": options}
+
+
+def _load_state(path: Path) -> dict[str, Any]:
+    """Read a state that `_add_batch` has written."""
+    try:
+        state = json.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error:  # also of bytes that are no text
+        raise ValueError(f"{path} is not JSON: {error}.") from error
+    try:
+        check_sealed(state, _STATE, _ENTRIES)
+    except ValueError as error:
+        raise ValueError(f"{path} is not the state of `skfair monitor`: {error}") from (
+            error
+        )
+    for name, kind in zip(_ENTRIES, (dict, list, dict), strict=True):
+        if not isinstance(state[name], kind):
+            raise ValueError(f"{path} is not the state of `skfair monitor`.")
+    return state  # type: ignore[no-any-return]
+
+
+def _read_batch(given: argparse.Namespace) -> PandasRows:
+    """Read the batch, without the rows that are left out."""
+    groups = [*given.sensitive, *given.control_features, given.drop_repeated]
+    kinds = kinds_of(given.y_score, [*given.y_pred, given.y_true], groups)
+    read_marks(given)
+    rows = PandasRows(given.table, kinds, given)
+    rows.drop_repeated(given.drop_repeated)
+    values = [name for name, kind in kinds.items() if kind != "group"]
+    drop_missing(given, rows, values)
+    return rows
+
+
+def _update_monitor(
+    monitor: FairnessMonitor, given: argparse.Namespace, rows: PandasRows
+) -> None:
+    """Add the rows of a batch; labels count as 1 if they are the positive one."""
+    frame, true = rows.frame, None
+    if given.y_pred:
+        values = _is_positive(given, frame[given.y_pred[0]])
+    else:
+        values = frame[given.y_score[0]]
+        if given.threshold is not None:
+            values = (values >= given.threshold).astype(int)
+    if given.y_true is not None:
+        true = _is_positive(given, frame[given.y_true])
+    names = [*given.sensitive, *given.control_features]
+    people = group_columns(given, rows, names, read_bins(given.bins, names))
+    groups = encode_groups(
+        pd.DataFrame(people)[given.sensitive],
+        missing=given.missing,
+        min_group_size=given.min_group_size,
+    )
+    strata = encode_strata(given, people)
+    with collected_reasons(), rows.problems():
+        monitor.update(true, values, sensitive_features=groups, control_features=strata)
+
+
+def _is_positive(given: argparse.Namespace, column: Any) -> Any:
+    """Whether labels are the positive one, as 0 and 1."""
+    labels = column.unique().tolist()
+    if given.pos_label is None and {*labels} <= {0, 1}:
+        return column.astype(int)
+    if given.pos_label is None:
+        raise ValueError(
+            f"--pos-label must say which label of column {column.name!r} is positive: "
+            f"it has {listed([repr(label) for label in labels])}."
+        )
+    if len(labels) == 1:  # of a batch in which all are alike
+        return (column.astype(str) == given.pos_label).astype(int)
+    positive = positive_label(given.pos_label, {column.name: labels})
+    return (column == positive).astype(int)
+
+
+def _draw_monitor(monitor: FairnessMonitor, path: Path) -> None:
+    """Draw the picture of a monitor."""
+    from matplotlib.figure import Figure
+
+    from skfair.inspection import MonitorDisplay
+
+    ax = Figure(figsize=(8, 5), layout="constrained").subplots()
+    MonitorDisplay.from_monitor(monitor, ax=ax).figure_.savefig(path)
+
+
+def _last_look(monitor: FairnessMonitor) -> str:
+    """Say in one line what the last look found."""
+    interval, recent = monitor.interval_, monitor.interval_recent_
+    alarms = {
+        "disparity above the limit": monitor.alarm_,
+        "change": monitor.change_alarm_,
+    }
+    raised = ", ".join(name for name, alarm in alarms.items() if alarm)
+    return (
+        f"{interval.value:.4g} ({interval.lower:.4g} to {interval.upper:.4g}), "
+        f"recently {recent.value:.4g} ({recent.lower:.4g} to {recent.upper:.4g}); "
+        f"alarm: {raised or 'none'}"
+    )

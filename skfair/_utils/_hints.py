@@ -9,23 +9,12 @@ from difflib import get_close_matches
 from inspect import signature
 from typing import Any, Self
 
-_MEASURES = (
+_RATES = (
     "selection_rate",
     "true_positive_rate",
     "true_negative_rate",
     "false_positive_rate",
     "false_negative_rate",
-    "accuracy_score",
-    "balanced_accuracy_score",
-    "precision_score",
-    "recall_score",
-    "f1_score",
-    "zero_one_loss",
-    "log_loss",
-    "roc_auc_score",
-    "r2_score",
-    "mean_absolute_error",
-    "mean_squared_error",
 )
 #: How a measure of the groups becomes one number.
 _OF_GROUPS = {
@@ -38,11 +27,6 @@ _OF_GROUPS = {
 #: What to type for a name, by package and name.
 INSTEAD = {
     "skfair.metrics": {
-        measure + end: f"group_metrics({measure!r}, ...){call}"
-        for measure in _MEASURES
-        for end, call in _OF_GROUPS.items()
-    }
-    | {
         "MetricFrame": "group_metrics",
         "equal_opportunity_difference": "true_positive_rate_difference",
         "equal_opportunity_ratio": "group_metrics('true_positive_rate', ...).ratio()",
@@ -80,13 +64,28 @@ def other_names(package: str) -> Callable[[str], Any]:
     """
 
     def find(name: str) -> Any:
-        if name in INSTEAD[package]:
-            instead = INSTEAD[package][name]
+        instead = INSTEAD[package].get(name)
+        if instead is None and package == "skfair.metrics":
+            instead = _by_group(name)
+        if instead is not None:
             raise ImportError(f"{package} has no {name}: use {instead}.", name=name)
         tip = did_you_mean(name, sys.modules[package].__all__)
         raise AttributeError(f"module {package!r} has no attribute {name!r}.{tip}")
 
     return find
+
+
+def _by_group(name: str) -> str | None:
+    """Say what to type for a measure of each group, such as ``recall_score_ratio``."""
+    for end, call in _OF_GROUPS.items():
+        measure = name.removesuffix(end)
+        known = measure in _RATES or (
+            measure.endswith(("_score", "_loss", "_error"))
+            and hasattr(importlib.import_module("sklearn.metrics"), measure)
+        )
+        if known and name.endswith(end):
+            return f"group_metrics({measure!r}, ...){call}"
+    return None
 
 
 def did_you_mean(name: str, names: Iterable[str]) -> str:

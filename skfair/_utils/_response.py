@@ -105,22 +105,13 @@ def _unknown_columns(estimator: Any, X: Any, named: Any) -> list[Any]:
 
 
 def respond(
-    estimator: Any,
-    method: str,
-    X: Any,
-    pos_label: Any = None,
-    sensitive_features: Any = None,
-    control_features: Any = None,
+    estimator: Any, method: str, X: Any, pos_label: Any = None, **metadata: Any
 ) -> NDArray[Any]:
     """Return the response of a classifier, for the positive class if there are two.
 
-    The positive class is `pos_label`, by default the second; groups and strata are
-    passed on if the method takes them.
+    The positive class is `pos_label`, by default the second; metadata, such as groups
+    and strata, are passed on if the method takes them.
     """
-    metadata = {
-        "sensitive_features": sensitive_features,
-        "control_features": control_features,
-    }
     taken = asked_of(estimator, method, metadata)
     response = np.asarray(getattr(estimator, method)(X, **taken))
     if method == "predict" or len(getattr(estimator, "classes_", ())) != 2:

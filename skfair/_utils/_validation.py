@@ -230,11 +230,11 @@ def check_scores(y_score: ArrayLike, name: str = "y_score", tip: str = "") -> Fl
 
 def scores_on(scale: Any, y_score: ArrayLike, name: str = "y_score") -> Floats:
     """Return scores as floats, in [0, 1] where they are probabilities."""
+    if isinstance(scale, str) and scale == "probability":
+        return check_scores(y_score, name, TAKES_ANY)
     check_choice("scale", scale, get_args(AnyScale))
-    if scale != "probability":
-        largest = LARGEST_NUMBER if scale == "real" else math.inf
-        return check_numbers(y_score, name, largest) + 0.0  # turns -0.0 into 0.0
-    return check_scores(y_score, name, TAKES_ANY)
+    largest = LARGEST_NUMBER if scale == "real" else math.inf
+    return check_numbers(y_score, name, largest) + 0.0  # turns -0.0 into 0.0
 
 
 def lie_in_unit_interval(scores: Floats) -> bool:

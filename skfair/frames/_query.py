@@ -257,7 +257,7 @@ def _check_cells(cells: nw.DataFrame[Any], table: Table, n_bins: int | None) -> 
     if not len(cells):
         raise ValueError("frame has 0 rows, expected at least one.")
     columns: dict[str, Floats] = {
-        name: cells[name].cast(nw.Float64()).to_numpy().astype(np.float64)
+        name: cells[name].cast(nw.Float64()).to_numpy().astype(np.float64, copy=False)
         for name in _NUMBERS
         if name in cells.columns
     }
@@ -268,14 +268,17 @@ def _check_cells(cells: nw.DataFrame[Any], table: Table, n_bins: int | None) -> 
     groups, strata = join_attributes(attributes), None
     if table.control:
         strata = join_attributes(_encode_groups(cells, "stratum", table.control, rows))
-    some = faults != _WEIGHTLESS
-    lost = (groups.sizes() > 0) & (groups[some].sizes() == 0)
-    if lost.any():
-        empty = [groups.labels[i] for i in np.flatnonzero(lost)]
-        raise ValueError(
-            f"sample_weight is zero for every row of the groups {empty}, expected a "
-            "positive weight in each group."
-        )
+    whole_rows = rows.astype(np.int64)
+    some: Any = slice(None)
+    if table.weight is not None:
+        some = faults != _WEIGHTLESS
+        lost = (groups.sizes() > 0) & (groups[some].sizes() == 0)
+        if lost.any():
+            empty = [groups.labels[i] for i in np.flatnonzero(lost)]
+            raise ValueError(
+                f"sample_weight is zero for every row of the groups {empty}, expected "
+                "a positive weight in each group."
+            )
 
     def clip(values: Floats, largest: float) -> Floats:
         """Undo rounding, and turn -0.0 into 0.0."""
@@ -286,9 +289,9 @@ def _check_cells(cells: nw.DataFrame[Any], table: Table, n_bins: int | None) -> 
         [attribute[some] for attribute in attributes],
         [_read_labels(cells, table, i, rows)[some] for i in range(len(table.classes))],
         clip(keys[some], 1 if n_bins is None else n_bins - 1),
-        rows[some].astype(np.int64),
-        whole_if_exact(columns.get("weight", rows)[some]),
-        whole_if_exact(columns.get("weight_squared", rows)[some]),
+        whole_rows[some],
+        whole_if_exact(columns.get("weight", whole_rows)[some]),
+        whole_if_exact(columns.get("weight_squared", whole_rows)[some]),
         clip(columns.get("low", keys)[some], 1),
         clip(columns.get("high", keys)[some], 1),
         None if strata is None else strata[some],

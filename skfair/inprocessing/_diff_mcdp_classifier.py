@@ -162,7 +162,7 @@ class DiffMCDPClassifier(
 
     See Also
     --------
-    MCDPReweighter : Minimises the same loss with any classifier that takes weights.
+    MCDPReweighter : Trains any classifier that takes weights on fair scores.
     skfair.metrics.mcdp : The metric that becomes small.
 
     Notes

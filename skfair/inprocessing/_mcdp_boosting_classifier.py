@@ -12,14 +12,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_matrix, issparse
 from scipy.special import expit, logit
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from skfair._comparison import PlainComparison, compare_with_plain
 from skfair._mitigation import (
-    MetaMitigator,
+    ClassifierMitigator,
     check_validation_fraction,
     hold_out_if_possible,
     route_fit_params,
@@ -91,8 +91,9 @@ or Groups, default=None
     -----
     With the penalty's gradient s in the log-odds of a row, the gradient is
     :math:`p - y + s` and the Hessian :math:`p (1 - p) + |s|`. s is a running mean
-    over every second tree, so that signs that change from tree to tree cancel. As in
-    `MCDPReweighter`, the gap ``"mcdp"`` is that of rescaled scores.
+    over every second tree, so that signs that change from tree to tree cancel. The gap
+    ``"mcdp"`` is that of rescaled scores, whose quartiles are those of uniform scores:
+    smooth CDFs of scores that crowd near 0 would hide it.
 
     A fit begins when all predictions are equal: the running mean is then forgotten, and
     the penalty left out. Use one object for one set of rows.
@@ -233,7 +234,8 @@ or Groups, default=None
         part_weights = weights[rows] * shares
         loss = loss.rescaled(log_odds[rows], part_weights, strata)
         groups = self._codes if probabilities is None else probabilities
-        slopes = loss.penalty_gradient(log_odds[rows], groups, part_weights, strata)
+        gap = loss.gap(log_odds[rows], groups, part_weights, strata)
+        slopes: Floats = loss.strength * part_weights.sum() * gap.gradient
         if isinstance(rows, slice):
             return slopes
         expected = np.bincount(rows, shares * slopes, len(log_odds))
@@ -298,12 +300,7 @@ _REMEDY = (
 )
 
 
-class MCDPBoostingClassifier(
-    MetaMitigator,
-    ClassifierMixin,  # type: ignore[misc]
-    MetaEstimatorMixin,  # type: ignore[misc]
-    BaseEstimator,  # type: ignore[misc]
-):
+class MCDPBoostingClassifier(ClassifierMitigator):
     r"""Boosted trees whose scores have similar distributions in all groups.
 
     It fits a classifier of LightGBM or XGBoost once, with the gradient of
@@ -360,8 +357,7 @@ class MCDPBoostingClassifier(
     Attributes
     ----------
     estimator_ : LGBMClassifier or XGBClassifier
-        The fitted classifier; it predicts the same probabilities. It is the plain one
-        if the comparison shows no gain.
+        The fitted classifier; it predicts the same probabilities.
     comparison_ : PlainComparison or None
         Average precision and MCDP(0) (within strata, if there are any) of this and of
         the plain classifier on the rows held out, with standard errors. None if nothing
@@ -384,7 +380,7 @@ class MCDPBoostingClassifier(
     See Also
     --------
     MCDPObjective : The objective alone, for `lightgbm.train` and `xgboost.train`.
-    MCDPReweighter : The same loss for any classifier, by several fits.
+    MCDPReweighter : Trains any classifier on fair scores.
     skfair.metrics.mcdp : The metric that becomes small.
 
     Notes
@@ -430,8 +426,7 @@ class MCDPBoostingClassifier(
     >>> round(model.comparison_.mcdp, 2), round(model.comparison_.plain_mcdp, 2)
     (0.15, 0.32)
 
-    Equal opportunity at every threshold is a small gap among the positives. So few rows
-    show no gain, and the plain classifier would be kept:
+    Equal opportunity at every threshold is a small gap among the positives:
 
     >>> import numpy as np
     >>> from skfair.groups import encode_groups

@@ -66,7 +66,6 @@ class DCPDisplay(PredictionsDisplay):
 
     result: DCPResult
     max_groups: int = 20
-    name: str | None = None
 
     def _size(self) -> tuple[float, float]:
         """Check what is drawn, and return the size of the figure."""
@@ -99,15 +98,9 @@ class DCPDisplay(PredictionsDisplay):
         order = np.argsort(-parts, kind="stable")[:n_shown]
         etas = result.eta[order]
         edges = [np.arange(size + 1) - 0.5 for size in reversed(etas.shape)]
-        cells = self.ax_.pcolormesh(
-            *edges,
-            np.ma.masked_invalid(etas),
-            cmap="Blues",
-            vmin=0,
-            vmax=1,
-            edgecolors="white",
-            linewidth=1,
-        )
+        shades: dict[str, Any] = {"cmap": "Blues", "vmin": 0, "vmax": 1}
+        shades |= {"edgecolors": "white", "linewidth": 1}
+        cells = self.ax_.pcolormesh(*edges, np.ma.masked_invalid(etas), **shades)
         self.ax_.yaxis.set_inverted(True)
         for (row, column), eta in np.ndenumerate(etas):
             text = "none" if np.isnan(eta) else f"{eta:.2f}"
@@ -142,21 +135,12 @@ class DCPDisplay(PredictionsDisplay):
         )
         widest = max(2.2 * high, 0.01)
         proven = "proven" if self.result.optimal else "bounds"
-        strip.text(
-            high + 0.02 * widest,
-            0,
-            f"DCP {low:.4f} to {high:.4f} ({proven})",
-            va="center",
-            fontsize="small",
-        )
+        text = f"DCP {low:.4f} to {high:.4f} ({proven})"
+        strip.text(high + 0.02 * widest, 0, text, va="center", fontsize="small")
         strip.set(xlim=(0, widest), ylim=(-1, 1), yticks=[])
         strip.tick_params(labelsize="small")
         strip.spines[["left", "right", "top"]].set_visible(False)
         return strip, line
-
-    @classmethod
-    def _methods(cls, estimator: Any, options: dict[str, Any]) -> dict[str, str]:
-        return {"y_pred": "predict"}
 
     @classmethod
     def from_predictions(
@@ -204,12 +188,7 @@ class DCPDisplay(PredictionsDisplay):
         ValueError
             As in `skfair.metrics.dcp`; also where DCP is undefined.
         """
-        _drawing.require_matplotlib(f"{cls.__name__}.from_predictions")
-        result = DCPResult.from_predictions(
-            y_true,
-            y_pred,
-            sensitive_features=sensitive_features,
-            sample_weight=sample_weight,
-            time_limit=time_limit,
-        )
+        rows: dict[str, Any] = {"sensitive_features": sensitive_features}
+        rows |= {"sample_weight": sample_weight, "time_limit": time_limit}
+        result = DCPResult.from_predictions(y_true, y_pred, **rows)
         return cls(result=result, max_groups=max_groups, name=name).plot(ax)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import wraps
 from inspect import signature
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias, dataclass_transform
 
@@ -17,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
 
+from skfair._rows import Rows
 from skfair._utils._arrays import Floats, Integers
 from skfair._utils._hints import MadeByClassMethods
 from skfair._utils._response import (
@@ -30,7 +32,6 @@ from skfair._utils._text import label_text, listed
 from skfair._utils._validation import (
     AnyScale,
     Scale,
-    as_array,
     check_integer,
     check_real,
     count_rows,
@@ -74,6 +75,9 @@ class Display(MadeByClassMethods):
 
     def __init_subclass__(cls) -> None:
         dataclass(kw_only=True, eq=False, repr=False)(cls)
+        for name, maker in [*vars(cls).items()]:
+            if name.startswith("from_"):
+                setattr(cls, name, classmethod(_needs_matplotlib(maker.__func__)))
 
     def _repr_png_(self) -> bytes | None:
         """Picture of the display where it is the last line of a notebook's cell."""
@@ -157,9 +161,21 @@ class Display(MadeByClassMethods):
         """Draw the legend, for which the figure may grow."""
 
 
+def _needs_matplotlib(make: Callable[..., Any]) -> Callable[..., Any]:
+    """Raise, before anything is computed, unless a display can be plotted."""
+
+    @wraps(make)
+    def checked(cls: type, *args: Any, **kwargs: Any) -> Any:
+        require_matplotlib(f"{cls.__name__}.{make.__name__}")
+        return make(cls, *args, **kwargs)
+
+    return checked
+
+
 class PredictionsDisplay(Display):
     """Base of the displays that ``from_predictions`` makes."""
 
+    name: str | None = None
     from_predictions: ClassVar[Callable[..., Any]]
 
     @classmethod
@@ -230,7 +246,6 @@ class PredictionsDisplay(Display):
         >>> display.ax_.get_title()
         'LogisticRegression'
         """
-        require_matplotlib(f"{cls.__name__}.from_estimator")
         check_fitted(estimator)
         columns = sensitive_features, control_features, sample_weight
         return cls._draw_models([(estimator, None)], X, y, *columns, name, options)
@@ -308,7 +323,6 @@ class PredictionsDisplay(Display):
         >>> int(display.counts.sum())
         1000
         """
-        require_matplotlib(f"{cls.__name__}.from_cv_results")
         models = _fold_models(cv_results, count_rows(X))
         columns = sensitive_features, control_features, sample_weight
         return cls._draw_models(models, X, y, *columns, name, options)
@@ -357,7 +371,10 @@ class PredictionsDisplay(Display):
     @classmethod
     def _methods(cls, estimator: Any, options: dict[str, Any]) -> dict[str, str]:
         """Choose a method of an estimator for each argument of `from_predictions`."""
-        has_scale = "scale" in signature(cls.from_predictions).parameters
+        parameters = signature(cls.from_predictions).parameters
+        if "y_score" not in parameters:
+            return {"y_pred": "predict"}
+        has_scale = "scale" in parameters
         scale = options.get("scale", "probability") if has_scale else None
         return {"y_score": method_of_scores(estimator, scale)}
 
@@ -411,21 +428,16 @@ def responses_of(
     Groups and strata that are given beside X are passed to the method if it takes them.
     """
     labels, selector, groups = labels_and_groups(resolve_groups, sensitive_features, X)
-    strata, own = None, None
+    beside, strata, parts = {"sensitive_features": labels}, None, []
     if control_features is not None:
         own, _, strata = labels_and_groups(resolve_strata, control_features, X)
-    parts = []
+        beside["control_features"] = own
+    beside = {name: values for name, values in beside.items() if values is not None}
     for estimator, rows in models:
         with tip_for_unknown_columns(estimator, X, selector):
-            response = respond(
-                estimator,
-                method,
-                _of_rows(X, rows),
-                pos_label,
-                sensitive_features=None if labels is None else _of_rows(labels, rows),
-                control_features=None if own is None else _of_rows(own, rows),
-            )
-        parts.append(response)
+            metadata = {name: _of_rows(beside[name], rows) for name in beside}
+            features = _of_rows(X, rows)
+            parts.append(respond(estimator, method, features, pos_label, **metadata))
     return np.concatenate(parts), groups, strata
 
 
@@ -462,9 +474,9 @@ def stratum_of_largest(
     """
     if control_features is None:
         return rows, name
-    y_true, y_score, groups, weights = rows
+    *columns_of_rows, weights = rows
     results, reason = results_by_stratum(
-        metric, y_true, y_score, groups, control_features, weights
+        metric, *columns_of_rows, control_features, weights
     )
     compared = [stratum for stratum in results if stratum.result is not None]
     if reason is not None or not compared:
@@ -474,15 +486,11 @@ def stratum_of_largest(
         raise ValueError(f"control_features leave nothing to compare: {why}.")
     warn_of_results(unwrapped(metric)[0].__name__, results)
     largest = max(compared, key=lambda stratum: stratum.result)
-    positions = largest.rows
-    names = resolve_strata(control_features, n_samples=len(y_score)).names
-    text = f"{CROSS.join(names) or 'stratum'} {label_text(largest.label)}"
-    columns = (
-        None if y_true is None else as_array(y_true, "y_true")[positions],
-        as_array(y_score, "y_score")[positions],
-        largest.groups,
-        None if weights is None else as_array(weights, "sample_weight")[positions],
-    )
+    table = Rows.from_arrays(*rows, control_features)
+    assert table.strata is not None
+    text = f"{CROSS.join(table.strata.names) or 'stratum'} {label_text(largest.label)}"
+    part = table[largest.rows]
+    columns = part.y_true, part.y_pred, largest.groups, part.weight
     return columns, text if name is None else f"{name}, {text}"
 
 

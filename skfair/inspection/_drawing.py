@@ -97,6 +97,20 @@ def band_style(position: int | None, alpha: float) -> dict[str, Any]:
     return {"color": color, "alpha": alpha, "linewidth": 0}
 
 
+def point_style(
+    marker: str, color: str, size: float, edge: float = 1.0, **colors: str
+) -> dict[str, Any]:
+    """Keywords of points without a line; `edge` is the width of theirs."""
+    look = {"linestyle": "none", "marker": marker, "color": color, **colors}
+    return look | {"markersize": size, "markeredgewidth": edge}
+
+
+def mark_ticks(ax: Axes, ticks: Sequence[float]) -> None:
+    """Mark some numbers, and no others, on a logarithmic axis."""
+    ax.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+    ax.set_xticks([], minor=True)
+
+
 def plain_text(value: Any, max_length: int | None = None) -> str:
     """Text on one line that matplotlib shows as it is, never as mathematics.
 
@@ -269,7 +283,8 @@ def legend_outside(ax: Axes, heading: str | None, *, may_grow: bool) -> None:
     below = width > _NARROW * size[0] or height > size[1]
     if may_grow:
         # First, since a layout fails in a figure that is too small for a legend.
-        _enlarge(figure, [0, height] if below else [width, 0])
+        more = np.array([0, height] if below else [width, 0])
+        figure.set_size_inches(figure.get_size_inches() + more)
     if below:
         _legend_below(ax, heading)
     else:
@@ -336,13 +351,8 @@ def keep_size(ax: Axes, size: Sequence[float] | Floats) -> None:
         short = np.maximum(np.asarray(size) - inches(ax), 0)
         if not short.any():
             return
-        _enlarge(figure, short)
+        figure.set_size_inches(figure.get_size_inches() + short)
     arrange(ax)
-
-
-def _enlarge(figure: Any, inches: Sequence[float] | Floats) -> None:
-    """Add to the width and height of a figure."""
-    figure.set_size_inches(figure.get_size_inches() + np.asarray(inches))
 
 
 def _whole_figure(ax: Axes) -> Any:

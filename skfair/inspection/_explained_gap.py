@@ -777,18 +777,12 @@ class ExplainedGapDisplay(Display):
             for name, size in table["effective_size"].items()
         ]
         ranks = np.arange(len(table))
-        self.bars_ = self.ax_.barh(
-            ranks,
-            table["remaining"],
-            0.6,
-            color=_drawing.COLORS[0],
-            alpha=0.6,
-            label=f"What remains, {level} intervals",
-        )
+        look: dict[str, Any] = {"color": _drawing.COLORS[0], "alpha": 0.6}
+        text = f"What remains, {level} intervals"
+        self.bars_ = self.ax_.barh(ranks, table["remaining"], 0.6, **look, label=text)
         ends = table["remaining_lower"], table["remaining_upper"]
-        self.intervals_ = self.ax_.hlines(
-            ranks, *ends, color=_drawing.INK, linewidth=1.8
-        )
+        look = {"color": _drawing.INK, "linewidth": 1.8}
+        self.intervals_ = self.ax_.hlines(ranks, *ends, **look)
         self.ax_.set_yticks(ranks, labels)
         self.ax_.set_ylim(len(table) - 0.5, -0.5)
         self.ax_.set_xlim(left=0)
@@ -827,5 +821,4 @@ class ExplainedGapDisplay(Display):
         ImportError
             If matplotlib is not installed.
         """
-        _drawing.require_matplotlib(f"{cls.__name__}.from_result")
         return cls(result=result, name=name).plot(ax)

@@ -119,7 +119,6 @@ class GroupCurveDisplay(PredictionsDisplay):
     labels: Sequence[Hashable]
     confidence_level: float | None = 0.95
     sensitive_names: Sequence[str] = ()
-    name: str | None = None
 
     def _draw(self) -> Axes:
         """Draw the display on its axes."""
@@ -132,15 +131,15 @@ class GroupCurveDisplay(PredictionsDisplay):
             text = "No skill" if self.kind == "roc" else "Calibrated"
             style = _drawing.mark_style(2, _drawing.SHADE, 1.5)
             (self.reference_line_,) = self.ax_.plot([0, 1], [0, 1], **style, label=text)
+        curves = [(curve["x"], curve["y"]) for curve in self.curves]
+        texts = [self._text_of(group) for group in range(len(curves))]
+        looks: dict[str, dict[str, Any]] = {
+            "precision_recall": {"drawstyle": "steps-post"},
+            "calibration": {"marker": "o", "markersize": 4},
+        }
+        counts, look = self.areas["n"].to_numpy(), looks.get(self.kind, {})
         self.lines_ = _drawing.draw_group_lines(
-            self.ax_,
-            [(curve["x"], curve["y"]) for curve in self.curves],
-            [self._text_of(group) for group in range(len(self.labels))],
-            self.areas["n"].to_numpy(),
-            coloured,
-            drawstyle="steps-post" if self.kind == "precision_recall" else "default",
-            marker="o" if self.kind == "calibration" else "",
-            markersize=4,
+            self.ax_, curves, texts, counts, coloured, **look
         )
         self.bands_ = []
         for position, group in enumerate(coloured if self.bands is not None else []):
@@ -251,7 +250,6 @@ class GroupCurveDisplay(PredictionsDisplay):
         of positives, and a calibration curve from those of its bins. Intervals of areas
         are those of `skfair.metrics.group_metrics`.
         """
-        _drawing.require_matplotlib(f"{cls.__name__}.from_predictions")
         check_choice("kind", kind, get_args(Kind))
         check = check_scores if kind == "calibration" else check_numbers
         scores = check(y_score, "y_score")
@@ -277,7 +275,7 @@ class GroupCurveDisplay(PredictionsDisplay):
             curve = band = pd.DataFrame(columns=_COLUMNS, dtype=float)
             if len(np.unique(positive[rows])) >= (1 if kind == "calibration" else 2):
                 parts = positive[rows], scores[rows], counted[rows]
-                curve, band = _CURVES[kind](*parts, confidence_level)
+                curve, band = _CURVES[kind](*parts, confidence_level or 0.95)
             else:
                 areas.iloc[code, :3] = np.nan
             curves.append(curve)
@@ -357,7 +355,6 @@ class CalibrationGapDisplay(PredictionsDisplay):
     value: float
     score: float
     sensitive_names: Sequence[str] = ()
-    name: str | None = None
 
     def _draw(self) -> Axes:
         """Draw the display on its axes."""
@@ -366,28 +363,20 @@ class CalibrationGapDisplay(PredictionsDisplay):
         few = len(self.labels) <= _drawing.MAX_GROUPS
         self.ax_.axhline(0, color=_drawing.INK, linewidth=0.8)
         last = self.curves[:, -1:]
-        curves = np.hstack([np.zeros_like(last), self.curves, last])
+        heights = np.hstack([np.zeros_like(last), self.curves, last])
         scores = np.concatenate([[0.0], self.scores, [1.0]])
+        curves = [(scores, of_group) for of_group in heights]
+        texts = [*map(_drawing.group_text, self.labels, self.counts.tolist())]
+        coloured = list(range(len(self.labels))) if few else pair
         self.lines_ = _drawing.draw_group_lines(
-            self.ax_,
-            [(scores, curve) for curve in curves],
-            [
-                _drawing.group_text(*of_group)
-                for of_group in zip(self.labels, self.counts, strict=True)
-            ],
-            self.counts,
-            list(range(len(self.labels))) if few else pair,
-            drawstyle="steps-post",
+            self.ax_, curves, texts, self.counts, coloured, drawstyle="steps-post"
         )
         self.mark_line_ = None
         if pair:
+            text = f"Gap of {self.value:.3f} at the score {self.score:.4g}"
+            look: dict[str, Any] = {"color": _drawing.INK, "marker": "_", "zorder": 3}
             (self.mark_line_,) = self.ax_.plot(
-                [self.score] * 2,
-                at[pair, 0],
-                color=_drawing.INK,
-                marker="_",
-                zorder=3,
-                label=f"Gap of {self.value:.3f} at the score {self.score:.4g}",
+                [self.score] * 2, at[pair, 0], **look, label=text
             )
         self.ax_.set(
             xlabel=_drawing.SCORE_LABELS["probability"],
@@ -451,7 +440,6 @@ class CalibrationGapDisplay(PredictionsDisplay):
         ValueError
             As in `skfair.metrics.calibration_gap`, and where that is undefined.
         """
-        _drawing.require_matplotlib(f"{cls.__name__}.from_predictions")
         metric = partial(calibration_gap, pos_label=pos_label)
         columns = y_true, y_score, sensitive_features, sample_weight
         columns, name = stratum_of_largest(metric, columns, control_features, name)
@@ -492,7 +480,7 @@ _MEASURES: dict[str, Any] = {
 
 
 def _roc(
-    positive: Bools, scores: Floats, weights: Floats, level: float | None
+    positive: Bools, scores: Floats, weights: Floats, level: float
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """ROC curve of a group, and its band.
 
@@ -501,8 +489,6 @@ def _roc(
     """
     x, y, _ = roc_curve(positive, scores, sample_weight=weights)
     curve = pd.DataFrame({"x": x, "y": y})
-    if level is None:
-        return curve, curve
     across, up = _half_widths(positive, weights, level ** (1 / 2))
     band = {
         "lower": y[np.searchsorted(x, _GRID - across - 1e-12)] - up,
@@ -512,7 +498,7 @@ def _roc(
 
 
 def _precision_recall(
-    positive: Bools, scores: Floats, weights: Floats, level: float | None
+    positive: Bools, scores: Floats, weights: Floats, level: float
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Precision-recall curve of a group, and its band.
 
@@ -522,8 +508,6 @@ def _precision_recall(
         positive, scores, sample_weight=weights
     )
     curve = pd.DataFrame({"x": recall[::-1], "y": precision[::-1]})
-    if level is None:
-        return curve, curve
     each = level ** (1 / 3)
     of_negatives, of_positives = _half_widths(positive, weights, each)
     x, y, _ = roc_curve(
@@ -547,7 +531,7 @@ def _precision(share: Any, false_positive_rates: Floats) -> Floats:
 
 
 def _calibration(
-    positive: Bools, scores: Floats, weights: Floats, level: float | None
+    positive: Bools, scores: Floats, weights: Floats, level: float
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Share of positives by bins of the score, with joint intervals of all bins."""
     levels = np.arange(1, _N_BINS) / _N_BINS
@@ -557,8 +541,6 @@ def _calibration(
     shares = np.bincount(bins, weights * positive) / totals
     x = np.bincount(bins, weights * scores) / totals
     curve = pd.DataFrame({"x": x, "y": shares})
-    if level is None:
-        return curve, curve
     sizes = totals**2 / np.bincount(bins, weights**2)
     tail = (1 - level) / 2 / len(totals)
     lower, upper = clopper_pearson(shares * sizes, sizes, tail)

@@ -101,7 +101,6 @@ class GroupGapDisplay(PredictionsDisplay):
     alpha: float
     confidence_level: float = 0.95
     quality: str = "selection_rate"
-    name: str | None = None
 
     @property
     def cvar(self) -> float:
@@ -125,20 +124,14 @@ class GroupGapDisplay(PredictionsDisplay):
             style = _drawing.band_style(None, 0.25)
             self.tail_area_ = self.ax_.axhspan(0.5, last + 0.5, **style)
         average = self.report["rate"] - self.report["difference"]
-        self.average_line_ = self.ax_.axvline(
-            0,
-            color=_drawing.INK,
-            linewidth=1,
-            label=f"Weighted average of rates = {number(average.iloc[0])}",
-        )
-        self.intervals_ = self.ax_.hlines(
-            ranks,
-            self.report["lower"] - average,
-            self.report["upper"] - average,
-            color=np.where(in_tail, _drawing.COLORS[1], _drawing.SHADE),
-            linewidth=1.5 if named else 0.5,
-            label=f"{self.confidence_level:.4g} interval, each group alone",
-        )
+        text = f"Weighted average of rates = {number(average.iloc[0])}"
+        style = _drawing.mark_style(0, linewidth=1)
+        self.average_line_ = self.ax_.axvline(0, **style, label=text)
+        text = f"{self.confidence_level:.4g} interval, each group alone"
+        ends = self.report["lower"] - average, self.report["upper"] - average
+        colors = np.where(in_tail, _drawing.COLORS[1], _drawing.SHADE)
+        look: dict[str, Any] = {"color": colors, "linewidth": 1.5 if named else 0.5}
+        self.intervals_ = self.ax_.hlines(ranks, *ends, **look, label=text)
         self.points_ = self._draw_points(ranks, in_tail)
         self._label_axes(ranks)
         return self.ax_
@@ -155,23 +148,23 @@ class GroupGapDisplay(PredictionsDisplay):
         named = len(ranks) <= _MAX_NAMED
         differences = self.report["difference"].to_numpy()
         sizes = self.report["size"].to_numpy()
-        alpha = f"{self.alpha:.4g}"
         tail = f"In the tail: CVaR fairness = {number(self.cvar)}"
-        tail = f"{tail} (alpha = {alpha})"
+        tail = f"{tail} (alpha = {self.alpha:.4g})"
+        first, second = _drawing.COLORS[:2]
+        kinds = (
+            (tail, in_tail, "D", 6, second, second),
+            ("Other groups", ~in_tail, "o", 5, first, "white"),
+        )
         points: list[Line2D] = []
-        for text, chosen in ((tail, in_tail), ("Other groups", ~in_tail)):
-            filled = chosen is in_tail
+        for text, chosen, marker, size, color, face in kinds:
+            size, edge = (size, 1.2) if named else (2, 0.5)
+            style = _drawing.point_style(
+                marker, color, size, edge, markerfacecolor=face
+            )
             rows = f" ({_drawing.range_text(sizes[chosen])})" if chosen.any() else ""
+            label = f"{text}\n{counted(int(chosen.sum()), 'group')}{rows}"
             points += self.ax_.plot(
-                differences[chosen],
-                ranks[chosen],
-                linestyle="none",
-                marker="D" if filled else "o",
-                markersize=(6 if filled else 5) if named else 2,
-                color=_drawing.COLORS[1] if filled else _drawing.COLORS[0],
-                markerfacecolor=_drawing.COLORS[1] if filled else "white",
-                markeredgewidth=1.2 if named else 0.5,
-                label=f"{text}\n{counted(int(chosen.sum()), 'group')}{rows}",
+                differences[chosen], ranks[chosen], **style, label=label
             )
         return points
 
@@ -202,10 +195,6 @@ class GroupGapDisplay(PredictionsDisplay):
             )
         letters = int(_LETTERS * max(_drawing.inches(self.ax_)[1], 1))
         self.ax_.set_ylabel(_drawing.folded(names, letters))
-
-    @classmethod
-    def _methods(cls, estimator: Any, options: dict[str, Any]) -> dict[str, str]:
-        return {"y_pred": "predict"}
 
     @classmethod
     def from_predictions(
@@ -277,7 +266,6 @@ array-like of shape (n_groups,), default="uniform"
             If groups have no rows of positive weight in the denominator of the rate;
             they are not drawn.
         """
-        _drawing.require_matplotlib(f"{cls.__name__}.from_predictions")
         options: dict[str, Any] = {
             "alpha": alpha,
             "quality": quality,
@@ -359,7 +347,6 @@ class GroupMetricsDisplay(PredictionsDisplay):
     """
 
     result: GroupMetricsResult
-    name: str | None = None
     _shares_y = True
 
     @property
@@ -407,33 +394,17 @@ class GroupMetricsDisplay(PredictionsDisplay):
     def _draw_metric(self, ax: Axes, metric: str, table: pd.DataFrame) -> None:
         """Draw the groups of one metric."""
         ranks = np.arange(len(table))
-        everyone = ax.vlines(
-            table["everyone"],
-            ranks - 0.5,
-            ranks + 0.5,
-            color=_drawing.SHADE,
-            linewidth=1.5,
-            label="Everyone",
-        )
+        look: dict[str, Any] = {"color": _drawing.SHADE, "linewidth": 1.5}
+        ends = ranks - 0.5, ranks + 0.5
+        everyone = ax.vlines(table["everyone"], *ends, **look, label="Everyone")
         self.everyone_.append(everyone)
         level = self.result.confidence_level or 0.0  # nan is not drawn
-        intervals = ax.hlines(
-            ranks,
-            table["lower"],
-            table["upper"],
-            color=_drawing.COLORS[0],
-            linewidth=1.8,
-            label=f"{level:.4g} interval, each group alone" if level else "_",
-        )
+        text = f"{level:.4g} interval, each group alone" if level else "_"
+        look, ends = {"color": _drawing.COLORS[0]}, (table["lower"], table["upper"])
+        intervals = ax.hlines(ranks, *ends, **look, linewidth=1.8, label=text)
         self.intervals_.append(intervals)
-        self.points_ += ax.plot(
-            table["value"],
-            ranks,
-            linestyle="none",
-            marker="o",
-            color=_drawing.COLORS[0],
-            label="Group",
-        )
+        style = _drawing.point_style("o", _drawing.COLORS[0], 6)
+        self.points_ += ax.plot(table["value"], ranks, **style, label="Group")
         ax.set_xlabel(_drawing.folded(_drawing.metric_text(metric), 30))
         ax.set_ylim(len(table) - 0.5, -0.5)
         names = [str(name) for name in table.index.names if name not in (None, "group")]
@@ -531,7 +502,6 @@ default=None
         sklearn.exceptions.UndefinedMetricWarning
             As `skfair.metrics.group_metrics` does. Values that are nan are not drawn.
         """
-        _drawing.require_matplotlib(f"{cls.__name__}.from_predictions")
         result = group_metrics(
             metrics,
             y_true,

@@ -110,7 +110,6 @@ class MADDDisplay(PredictionsDisplay):
     null_distribution: NDArray[Any] | None = None
     sensitive_names: Sequence[str] = ()
     scale: Scale = "probability"
-    name: str | None = None
 
     def _layout(self) -> str:
         """Histograms on the left, MADD by bandwidth on the right."""
@@ -144,27 +143,19 @@ class MADDDisplay(PredictionsDisplay):
     def _draw_difference(self, ax: Axes) -> Any:
         """Fill the absolute difference of the two histograms."""
         distance = np.abs(self.shares[0] - self.shares[1])
-        return ax.stairs(
-            distance,
-            self.edges,
-            fill=True,
-            color=_drawing.SHADE,
-            alpha=0.4,
-            label=f"Absolute difference, adds up to {distance.sum():.3f}",
-        )
+        text = f"Absolute difference, adds up to {distance.sum():.3f}"
+        look: dict[str, Any] = {"color": _drawing.SHADE, "alpha": 0.4}
+        return ax.stairs(distance, self.edges, fill=True, **look, label=text)
 
     def _draw_search(self, ax: Axes) -> None:
         """Draw MADD over its bandwidths, the stable interval and the mean there."""
         result = self.result
         low, high = result.interval
         # The value at bandwidth 1/m holds down to 1/(m + 1), hence steps before points.
+        curve = result.bandwidths, result.values
+        style = _drawing.mark_style(0, _drawing.COLORS[2], 1.5)
         (self.line_,) = ax.plot(
-            result.bandwidths,
-            result.values,
-            drawstyle="steps-pre",
-            color=_drawing.COLORS[2],
-            linewidth=1.5,
-            label="MADD at one bandwidth",
+            *curve, drawstyle="steps-pre", **style, label="MADD at one bandwidth"
         )
         text = f"Most stable from {low:.3g} to {high:.3g}"
         style = _drawing.band_style(None, 0.3)
@@ -182,13 +173,10 @@ class MADDDisplay(PredictionsDisplay):
             return []
         times = f"Groups permuted {len(null):,} times"
         drawn = ("mean", null.mean(), 1), ("0.95 quantile", np.quantile(null, 0.95), 3)
+        styles = [_drawing.mark_style(n, _drawing.COLORS[4], 1.5) for *_, n in drawn]
         return [
-            ax.axhline(
-                value,
-                **_drawing.mark_style(style, _drawing.COLORS[4], 1.5),
-                label=f"{times}: {text} {value:.3f}",
-            )
-            for text, value, style in drawn
+            ax.axhline(value, **style, label=f"{times}: {text} {value:.3f}")
+            for style, (text, value, _) in zip(styles, drawn, strict=True)
         ]
 
     def _scale_search(self, ax: Axes) -> None:
@@ -200,8 +188,7 @@ class MADDDisplay(PredictionsDisplay):
             xscale="log",
         )
         ticks = [tick for tick in _TICKS if tick >= bandwidths[0]]
-        ax.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
-        ax.set_xticks([], minor=True)
+        _drawing.mark_ticks(ax, ticks)
         ax.set_xlim(bandwidths[0], max(1, self.result.h_sup))
 
     def _draw_search_legend(self, ax: Axes) -> None:
@@ -280,7 +267,6 @@ class MADDDisplay(PredictionsDisplay):
         Each permutation costs as much as MADD itself, which grows with the number of
         pairs of groups.
         """
-        _drawing.require_matplotlib(f"{cls.__name__}.from_predictions")
         metric = partial(madd, scale=scale)
         rows = y_true, y_score, sensitive_features, sample_weight
         rows, name = stratum_of_largest(metric, rows, control_features, name)
@@ -417,17 +403,11 @@ class RepairDisplay(Display):
         if self.max_mcdp is not None:
             column_of_x, name_of_x = "max_mcdp", "Largest gap"
         amount: Any = getattr(self, column_of_x)
-        self.lines_ = [
-            ax.plot(
-                self.losses[column_of_x],
-                self.losses[column],
-                color=_drawing.COLORS[2 + i],
-                linestyle=_drawing.LINE_STYLES[i],
-                linewidth=1.8,
-                label=label,
-            )[0]
-            for i, (column, label) in enumerate(_CURVES.items())
-        ]
+        self.lines_ = []
+        for i, (column, label) in enumerate(_CURVES.items()):
+            curve = self.losses[column_of_x], self.losses[column]
+            style = _drawing.mark_style(i, _drawing.COLORS[2 + i], 1.8)
+            self.lines_ += ax.plot(*curve, **style, label=label)
         self.level_line_ = ax.axvline(
             amount, **_drawing.mark_style(3), label=f"{name_of_x} = {amount:.3g}"
         )
@@ -486,7 +466,6 @@ class RepairDisplay(Display):
             If it was fitted without groups, if groups cannot be resolved, and where
             MADD is undefined.
         """
-        _drawing.require_matplotlib(f"{cls.__name__}.from_estimator")
         model, X = _post_processor(estimator, X)
         if sensitive_features is None:
             sensitive_features = model.sensitive_features
@@ -567,16 +546,11 @@ def draw_histograms(
     scale: Scale = "probability",
 ) -> list[Any]:
     """Draw the histograms of two groups."""
-    histograms = [
-        ax.stairs(
-            shares[i],
-            edges,
-            label=_drawing.group_text(labels[i], int(counts[i])),
-            zorder=2.5,
-            **_drawing.group_style(i),
-        )
-        for i in range(2)
-    ]
+    histograms = []
+    for i in range(2):
+        style = _drawing.group_style(i) | {"zorder": 2.5}
+        text = _drawing.group_text(labels[i], int(counts[i]))
+        histograms.append(ax.stairs(shares[i], edges, **style, label=text))
     ax.set(
         xlabel=_drawing.SCORE_LABELS[scale],
         ylabel=f"Share of the group in each of {len(edges) - 1} bins",

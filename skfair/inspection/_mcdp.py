@@ -48,7 +48,6 @@ class MCDPDisplay(PredictionsDisplay):
     effective_sizes: NDArray[Any] | None = None
     sensitive_names: Sequence[str] = ()
     scale: AnyScale = "probability"
-    name: str | None = None
 
     def plot(
         self,
@@ -185,16 +184,10 @@ class CDFGapDisplay(MCDPDisplay):
         if self._band is not None and self.effective_sizes is not None:
             sizes = self.effective_sizes
         coloured = self._coloured_groups()
+        texts = [*map(_drawing.group_text, self.labels, self.counts, sizes)]
+        curves = list(zip(self.scores, self.shares, strict=True))
         self.lines_ = _drawing.draw_group_lines(
-            self.ax_,
-            list(zip(self.scores, self.shares, strict=True)),
-            [
-                _drawing.group_text(*of_group)
-                for of_group in zip(self.labels, self.counts, sizes, strict=True)
-            ],
-            self.counts,
-            coloured,
-            drawstyle="steps-post",
+            self.ax_, curves, texts, self.counts, coloured, drawstyle="steps-post"
         )
         self.bands_ = self.gap_area_ = None
         if self.bounds is not None:
@@ -250,17 +243,15 @@ class CDFGapDisplay(MCDPDisplay):
         text: str,
     ) -> list[PolyCollection]:
         """Draw the band of each coloured group, with one legend entry."""
-        return [
-            self.ax_.fill_between(
-                self.scores[i],
-                *bounds[i],
-                step="post",
-                **_drawing.band_style(position, 0.25),
-                zorder=2,
-                label=None if position else text,
+        bands: list[PolyCollection] = []
+        for position, i in enumerate(coloured):
+            style = _drawing.band_style(position, 0.25) | {"zorder": 2}
+            label, ends = None if position else text, bounds[i]
+            band = self.ax_.fill_between(
+                self.scores[i], *ends, step="post", **style, label=label
             )
-            for position, i in enumerate(coloured)
-        ]
+            bands.append(band)
+        return bands
 
     def _draw_gap_area(self, first: int, second: int) -> PolyCollection:
         """Shade the area between the CDFs of two groups."""
@@ -280,17 +271,13 @@ class CDFGapDisplay(MCDPDisplay):
                 style = _drawing.band_style(None, 0.25)
                 windows.append(self.ax_.axvspan(*mark.window, **style))
             plain, where = epsilon == 0, mark.score if mark.value > 0 else np.nan
-            lines += self.ax_.plot(
-                [where, where],
-                mark.figures,
-                color=_drawing.INK,
-                linestyle="-" if plain else (0, (2, 1)),
-                linewidth=1.5,
-                marker="_" if plain else "o",
-                markersize=10 if plain else 4,
-                label=self._mark_text(epsilon, mark),
-                zorder=3,
-            )
+            look: dict[str, Any] = {"linestyle": (0, (2, 1)), "marker": "o"}
+            if plain:
+                look = {"linestyle": "-", "marker": "_"}
+            look |= {"color": _drawing.INK, "linewidth": 1.5, "zorder": 3}
+            look |= {"markersize": 10 if plain else 4}
+            text = self._mark_text(epsilon, mark)
+            lines += self.ax_.plot([where] * 2, mark.figures, **look, label=text)
         return lines, windows
 
     def _ends(self) -> tuple[float, float]:
@@ -376,7 +363,6 @@ class CDFGapDisplay(MCDPDisplay):
             As in `skfair.metrics.mcdp`, and where MCDP is undefined: fewer than two
             groups, or a group that is absent or too small. See `plot` for bands.
         """
-        _drawing.require_matplotlib(f"{cls.__name__}.from_predictions")
         check_choice("scale", scale, get_args(AnyScale))
         if scale == "real" and epsilon != 0:
             raise ValueError(
@@ -432,7 +418,6 @@ class CDFGapDisplay(MCDPDisplay):
         TypeError
             If the metric of the result compares predicted labels.
         """
-        _drawing.require_matplotlib(f"{cls.__name__}.from_proxy_bounds")
         independent = result.cumulative_bounds(1.0)
         bounds = result.cumulative_bounds(odds_ratio)
         scores = np.concatenate([[0.0], bounds.index, [1.0]])
@@ -532,21 +517,16 @@ class MCDPCurveDisplay(MCDPDisplay):
         epsilons = np.append(self.epsilons, 0.5)
         values = np.append(self.values, self.values[-1])
         # Each curve that was drawn before has two lines.
-        style = _drawing.group_style(len(self.ax_.get_lines()) // 2)
+        position = len(self.ax_.get_lines()) // 2
+        style = _drawing.group_style(position)
         (self.line_,) = self.ax_.plot(epsilons, values, drawstyle="steps-post", **style)
-        (self.mark_,) = self.ax_.plot(
-            [0.0],
-            [values[0]],
-            marker="o",
-            clip_on=False,
-            label=f"{before}MCDP(0) = {values[0]:.3f}",
-            **style,
-        )
+        text, look = f"{before}MCDP(0) = {values[0]:.3f}", style | {"clip_on": False}
+        (self.mark_,) = self.ax_.plot([0], values[:1], marker="o", **look, label=text)
         self.band_ = None
         if self._band is not None:
             half, text = self._band
             ends = np.maximum(values - half, 0), np.minimum(values + half, 1)
-            look = {"color": style["color"], "alpha": 0.2, "linewidth": 0}
+            look = _drawing.band_style(position, 0.2)
             self.band_ = self.ax_.fill_between(
                 epsilons, *ends, step="post", **look, label=before + text
             )
@@ -633,7 +613,6 @@ class MCDPCurveDisplay(MCDPDisplay):
         >>> display.values.tolist()
         [1.0, 0.5, 0.0]
         """
-        _drawing.require_matplotlib(f"{cls.__name__}.from_predictions")
         metric = partial(mcdp, scale=scale)
         rows = y_true, y_score, sensitive_features, sample_weight
         statistic, fields = scores_to_draw(metric, rows, control_features, scale, name)

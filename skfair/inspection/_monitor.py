@@ -120,14 +120,9 @@ class MonitorDisplay(Display):
         """Draw three columns of the history as a line and its band."""
         looks = self.history[["n_rows", value, low, high]].astype(float)
         few = len(looks) <= _FEW_LOOKS
-        (line,) = self.ax_.plot(
-            looks["n_rows"],
-            looks[value],
-            color=_drawing.COLORS[color],
-            marker="o" if few else None,
-            markersize=4,
-            label=label,
-        )
+        look: dict[str, Any] = {"marker": "o", "markersize": 4} if few else {}
+        look |= {"color": _drawing.COLORS[color], "label": label}
+        (line,) = self.ax_.plot(looks["n_rows"], looks[value], **look)
         style = _drawing.band_style(color, 0.15)
         ends = looks["n_rows"], looks[low], looks[high]
         return line, self.ax_.fill_between(*ends, **style, label=interval)
@@ -186,7 +181,6 @@ class MonitorDisplay(Display):
         ValueError
             If the monitor has seen no rows yet.
         """
-        _drawing.require_matplotlib(f"{cls.__name__}.from_monitor")
         history = monitor.history_
         if history.empty:
             raise ValueError("the monitor has seen no rows yet: call update first.")

@@ -84,19 +84,15 @@ class ProxyBoundsDisplay(Display):
     def _draw(self) -> Axes:
         """Draw the display on its axes."""
         low, high = self.unbounded
+        text = f"Bounds; {number(self.lower[0])} if independent given the proxy"
+        ends, color = (self.lower, self.upper), _drawing.COLORS[0]
         self.band_ = self.ax_.fill_between(
-            self.odds_ratio,
-            self.lower,
-            self.upper,
-            color=_drawing.COLORS[0],
-            alpha=0.3,
-            label=(f"Bounds; {number(self.lower[0])} if independent given the proxy"),
+            self.odds_ratio, *ends, color=color, alpha=0.3, label=text
         )
         unbounded = f"Any odds ratio: {number(low)} to {number(high)}"
+        style = _drawing.mark_style(2, _drawing.COLORS[0], 1.5)
         self.unbounded_lines_ = [
-            self.ax_.axhline(
-                end, **_drawing.mark_style(2, _drawing.COLORS[0], 1.5), label=label
-            )
+            self.ax_.axhline(end, **style, label=label)
             for end, label in ((low, unbounded), (high, None))
         ]
         self.limit_line_ = self.ax_.axhline(
@@ -116,8 +112,7 @@ class ProxyBoundsDisplay(Display):
         ticks = [
             t for t in (1, 1.5, 2, 3, 5, 10, 20, 50, 100) if t <= self.odds_ratio[-1]
         ]
-        self.ax_.set_xticks(ticks, [f"{tick:g}" for tick in ticks], minor=False)
-        self.ax_.set_xticks([], minor=True)
+        _drawing.mark_ticks(self.ax_, ticks)
         return self.ax_
 
     def _draw_legend(self, *, may_grow: bool) -> None:
@@ -158,7 +153,6 @@ class ProxyBoundsDisplay(Display):
         ValueError
             If the bounds are undefined.
         """
-        _drawing.require_matplotlib(f"{cls.__name__}.from_result")
         if math.isnan(result.estimate):
             raise ValueError("result must have bounds, got nan: groups are absent.")
         return cls(**bounds_by_odds_ratio(result, limit), name=name).plot(ax)

@@ -18,8 +18,7 @@ from skfair.model_selection._rules import (
     fairness_names,
     limits_of,
     metrics_of,
-    scores_of,
-    statistics_of,
+    results_of,
 )
 
 if TYPE_CHECKING:
@@ -141,43 +140,29 @@ class TradeOffDisplay(Display):
         }
         self.spreads_ = None
         if any(spread is not None for spread in spreads.values()):
+            width, alpha = (0.4, 0.4) if fine else (0.9, 0.7)
+            look: dict[str, Any] = {"elinewidth": width, "alpha": alpha, "zorder": 1.5}
+            look |= {"fmt": "none", "ecolor": _drawing.SHADE}
+            text = "Standard deviation over folds"
             self.spreads_ = self.ax_.errorbar(
-                points["x"],
-                points["y"],
-                **spreads,
-                fmt="none",
-                ecolor=_drawing.SHADE,
-                elinewidth=0.4 if fine else 0.9,
-                alpha=0.4 if fine else 0.7,
-                zorder=1.5,
-                label="Standard deviation over folds",
+                points["x"], points["y"], **spreads, **look, label=text
             )
         others = points.drop(index=list(self.front))
+        size, edge = (3, 0.5) if fine else (5, 1)
+        style = _drawing.point_style(
+            "o", _drawing.INK, size, edge, markerfacecolor="white"
+        )
+        text = f"Candidates not on the front ({len(others):,})"
         (self.points_,) = self.ax_.plot(
-            others["x"],
-            others["y"],
-            linestyle="none",
-            marker="o",
-            markersize=3 if fine else 5,
-            color=_drawing.INK,
-            markerfacecolor="white",
-            markeredgewidth=0.5 if fine else 1,
-            zorder=2,
-            label=f"Candidates not on the front ({len(others):,})",
+            others["x"], others["y"], **style, zorder=2, label=text
         )
         front = points.loc[list(self.front)]
         front = front.sort_values(["x", "y"], ascending=self._negated)
         # Between two points of the front, the fairer one is the best candidate.
+        text, style = f"Pareto front ({len(front):,})", _drawing.group_style(0)
+        look = {"drawstyle": "steps-post", "marker": "o", "zorder": 2.5}
         (self.front_line_,) = self.ax_.plot(
-            front["x"],
-            front["y"],
-            drawstyle="steps-post",
-            color=_drawing.COLORS[0],
-            linewidth=1.8,
-            marker="o",
-            markersize=4 if fine else 6,
-            zorder=2.5,
-            label=f"Pareto front ({len(front):,})",
+            front["x"], front["y"], **style, **look, markersize=size + 1, label=text
         )
 
     def _draw_thresholds(self) -> tuple[Line2D | None, Line2D | None]:
@@ -199,17 +184,12 @@ class TradeOffDisplay(Display):
         if self.best_index is None or self.best_index not in points.index:
             return None
         point = points.loc[self.best_index]
+        text = "\n".join(["Chosen", *_params_lines(self.best_params or {})])
+        style = _drawing.point_style(
+            "D", _drawing.COLORS[1], 10, 1.2, markeredgecolor=_drawing.INK
+        )
         (mark,) = self.ax_.plot(
-            [point["x"]],
-            [point["y"]],
-            linestyle="none",
-            marker="D",
-            markersize=10,
-            color=_drawing.COLORS[1],
-            markeredgecolor=_drawing.INK,
-            markeredgewidth=1.2,
-            zorder=3,
-            label="\n".join(["Chosen", *_params_lines(self.best_params or {})]),
+            [point["x"]], [point["y"]], **style, zorder=3, label=text
         )
         return mark
 
@@ -281,15 +261,9 @@ class TradeOffDisplay(Display):
         UserWarning
             If the rule warns, for instance that no candidate satisfies it.
         """
-        _drawing.require_matplotlib(f"{cls.__name__}.from_cv_results")
         results: CVResults = getattr(cv_results, "cv_results_", cv_results)
-        rule = _find_rule(
-            cv_results,
-            rule,
-            performance=performance,
-            fairness=fairness,
-            best_index=best_index,
-        )
+        named = {"performance": performance, "fairness": fairness}
+        rule = _find_rule(cv_results, rule, **named, best_index=best_index)
         if rule is not None:
             performance, fairness = rule.performance, _only_fairness(rule)
         if performance is None or fairness is None:
@@ -311,7 +285,7 @@ class TradeOffDisplay(Display):
             best_index=best_index,
             best_params=_params_of(results, best_index),
             limit=limits_of(rule)[0] if isinstance(rule, BestUnder) else None,
-            n_hidden=len(scores_of(results, performance, "mean")) - len(candidates),
+            n_hidden=len(results_of(results)) - len(candidates),
             name=name,
         )
         if isinstance(rule, FairestWithin):
@@ -357,11 +331,11 @@ def _finite_candidates(
         raise ValueError(
             f"No candidate has finite scores in both {performance!r} and {fairness!r}."
         )
-    positions = means.index
-    columns = {"performance": means[performance], "fairness": means[fairness]}
+    table, columns = results_of(results).loc[means.index], {}
     for column, metric in (("performance", performance), ("fairness", fairness)):
-        for statistic in statistics_of(results, metric)[1:]:
-            columns[f"{column}_std"] = scores_of(results, metric, statistic)[positions]
+        columns[column] = means[metric]
+        if f"std_test_{metric}" in table:
+            columns[f"{column}_std"] = table[f"std_test_{metric}"]
     return pd.DataFrame(columns)
 
 

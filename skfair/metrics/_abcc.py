@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -19,10 +20,8 @@ from skfair.metrics._pairs import (
     Located,
     PairGaps,
     bound_gaps,
-    each_apart,
     grouped_scores,
     largest_gap,
-    n_compared,
     pairs_of_gaps,
     rows_of_scores,
     sums_of_distances,
@@ -85,15 +84,13 @@ def pairs_of_abcc(
     largest = math.inf if scale == "real" else 1.0
     measure = partial(area, largest=largest)
     bounds_of = partial(bound_areas, largest=largest)
-    return pairs_of_gaps(statistic, multigroup, among, measure, _areas_apart, bounds_of)
+    return pairs_of_gaps(statistic, multigroup, among, measure, areas_at, bounds_of)
 
 
-def _areas_apart(scores: Floats, cdfs: Floats, multigroup: Multigroup) -> Floats:
-    """Area between the CDFs of each pair."""
-    widths, areas = np.diff(scores), np.zeros(n_compared(cdfs, multigroup))
-    for part, apart in each_apart(cdfs[:, :-1], multigroup):
-        areas[part] = np.einsum("ij,j->i", apart, widths)
-    return areas
+def areas_at(scores: Floats) -> Callable[[Floats], Floats]:
+    """Return the area of rows of gaps at some scores."""
+    widths = np.diff(scores)
+    return lambda apart: np.asarray(np.einsum("ij,j->i", apart[:, :-1], widths))
 
 
 @specify(

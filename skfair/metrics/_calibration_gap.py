@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import reduce
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,8 +26,9 @@ from skfair.metrics._pairs import (
     PairGaps,
     compared_groups,
     curve_blocks,
-    largest_apart,
+    largest_of_rows,
     locate_largest,
+    measure_apart,
 )
 from skfair.metrics._spec import Specification, register
 from skfair.statistics import GroupedCalibration, GroupedOutcomes
@@ -126,7 +128,7 @@ def locate_curves(statistic: Steps, *, multigroup: Multigroup = "pairwise") -> L
     """Locate the largest difference of two curves C, and both curves there."""
     value, score, heights = largest_curve_gap(statistic, multigroup)
     everyone = float(statistic.shares @ heights)
-    located = locate_largest(value, heights, everyone, multigroup)
+    located = locate_largest(heights, everyone, multigroup)._replace(value=value)
     if located.pair[0] == located.pair[1]:
         located = located._replace(pair=(0, 1), figures=(heights[0], heights[1]))
     if math.isnan(score):
@@ -153,7 +155,10 @@ def pairs_of_curves(
                 everyone = _mean(shares, heights)
                 yield np.vstack([heights, everyone])
 
-    values = largest_apart(curves(), multigroup)
+    values = reduce(
+        np.maximum,
+        (measure_apart(each, multigroup, largest_of_rows) for each in curves()),
+    )
     absent = shares == 0
     absent = absent[first] if second is None else absent[first] | absent[second]
     values[absent] = math.nan

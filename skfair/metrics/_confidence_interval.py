@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 
 from skfair._rows import Rows
-from skfair._utils._arrays import Floats
+from skfair._utils._arrays import Floats, quotients
 from skfair._utils._results import Result
 from skfair._utils._text import shown
 from skfair._utils._validation import check_choice, check_real, check_weights
@@ -133,20 +133,15 @@ def _sizes_of_classes(
     """Effective number of weighted rows of each group and true class."""
     codes, classes = encode_classes("y_true", y_true)
     groups = resolve_groups(sensitive_features, n_samples=len(codes))
-    true, nothing = (
-        positions_in(statistic.classes, classes)[codes],
-        np.zeros(len(codes)),
+    weights = check_weights(sample_weight, len(codes)).astype(float)
+    grouped, n_classes = groups.codes >= 0, len(statistic.classes)
+    true = positions_in(statistic.classes, classes)[codes]
+    cells = (groups.codes * np.intp(n_classes) + true)[grouped]
+    totals, squares = (
+        np.bincount(cells, values[grouped], statistic.n_groups * n_classes)
+        for values in (weights, weights**2)
     )
-    sizes = [
-        GroupedOutcomes.from_outcomes(
-            nothing,
-            mask=true == position,
-            sensitive_features=groups,
-            sample_weight=sample_weight,
-        ).effective_sizes
-        for position in range(len(statistic.classes))
-    ]
-    return np.column_stack(sizes)
+    return quotients(totals**2, squares).reshape(-1, n_classes)
 
 
 def compare(
@@ -282,24 +277,25 @@ def check_options(metric: Callable[..., float]) -> None:
     compare(metric, observe(metric, y_true, y_score, groups), "anytime")
 
 
-def _bounded() -> dict[Callable[..., float], Specification]:
-    """Metrics whose noise can be bounded.
+def _with_bounds(specification: Specification) -> Specification | None:
+    """Return the specification of a metric whose noise can be bounded, else None.
 
     Without bounds of its own, that of a seminorm of a gap is at most its largest value
     times the largest gap.
     """
-    bounded = {}
-    metrics = known_metrics()
-    for metric, specification in sorted(metrics.items(), key=lambda item: item[1].name):
-        if specification.compare is not None:
-            bounded[metric] = specification
-        elif specification.measure is not None and specification.distance is None:
-            bounded[metric] = replace(
-                specification,
-                read=specification.read or partial(grouped_scores, ranked=False),
-                compare=compare_seminorm,
-            )
-    return bounded
+    if specification.compare is not None:
+        return specification
+    if specification.measure is None or specification.distance is not None:
+        return None
+    read = specification.read or partial(grouped_scores, ranked=False)
+    return replace(specification, read=read, compare=compare_seminorm)
+
+
+def _bounded() -> dict[Callable[..., float], Specification]:
+    """Metrics whose noise can be bounded, by name."""
+    metrics = sorted(known_metrics().items(), key=lambda item: item[1].name)
+    bounded = {metric: _with_bounds(specification) for metric, specification in metrics}
+    return {metric: known for metric, known in bounded.items() if known is not None}
 
 
 def bounded_metric(metric: Any) -> tuple[Specification, dict[str, Any]]:
@@ -313,14 +309,14 @@ def bounded_metric(metric: Any) -> tuple[Specification, dict[str, Any]]:
             f"metric must have its options set by keyword, got {shown(metric)}."
         )
     check_metric(metric)
-    bounded = _bounded()
-    if function not in bounded:
-        names = ", ".join(other.name for other in bounded.values())
+    known = known_metrics().get(function)
+    specification = None if known is None else _with_bounds(known)
+    if specification is None:
+        names = ", ".join(other.name for other in _bounded().values())
         raise ValueError(
             f"metric must be one of {names}, or a functools.partial of it, got "
             f"{shown(metric)}. bootstrap_interval takes any metric, and is approximate."
         )
-    specification = bounded[function]
     signature_of(function).bind_partial(**options)
     check_no_strata(options)
     by_row = (*specification.inputs, "sensitive_features", "sample_weight")

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from skfair._utils._arrays import Floats, Integers, quotients
 from skfair._utils._progress import check_verbose
 from skfair._utils._results import TableResult
-from skfair._utils._validation import check_choice, check_real, check_unmasked
+from skfair._utils._validation import check_choice, check_real
 from skfair._utils._warnings import warns_if_reordered
 from skfair.metrics._dcp_search import (
     RowResult,
@@ -27,6 +27,7 @@ from skfair.metrics._dcp_search import (
 from skfair.metrics._evaluate import Multistratum, always, specify
 from skfair.metrics._inputs import (
     check_group_weights,
+    check_numeric,
     grouped_confusion,
     warn_if_undefined,
 )
@@ -253,16 +254,13 @@ class DCPResult(TableResult):
         """
         statistic = grouped_confusion(y_true, y_pred, sensitive_features, sample_weight)
         undefined = warn_if_undefined("dcp", statistic)
+        search = tol, time_limit, method, n_jobs, verbose
         return cls._solve(
             statistic.confusion,
             _weights(statistic),
             statistic.labels,
             statistic.classes,
-            tol=tol,
-            time_limit=time_limit,
-            method=method,
-            n_jobs=n_jobs,
-            verbose=verbose,
+            *search,
             is_defined=not undefined,
         )
 
@@ -273,12 +271,12 @@ class DCPResult(TableResult):
         weights: Floats,
         groups: tuple[Hashable, ...],
         classes: tuple[Hashable, ...],
-        *,
         tol: float,
         time_limit: float | None,
         method: SearchMethod,
         n_jobs: int | None,
         verbose: int,
+        *,
         is_defined: bool = True,
     ) -> Self:
         """Solve for the weights of groups and true classes; nan where undefined."""
@@ -499,17 +497,8 @@ def dcp_bounds(
     )
     matrices[np.broadcast_to(absent, matrices.shape)] = 0.0
     weights = weights[:, None] * frequencies
-    return DCPResult._solve(
-        matrices,
-        weights,
-        groups,
-        classes[1],
-        tol=tol,
-        time_limit=time_limit,
-        method=method,
-        n_jobs=n_jobs,
-        verbose=verbose,
-    )
+    search = tol, time_limit, method, n_jobs, verbose
+    return DCPResult._solve(matrices, weights, groups, classes[1], *search)
 
 
 def _aligned_matrices(confusion: Any) -> tuple[Any, pd.Index | None]:
@@ -555,14 +544,7 @@ def check_sum_tolerance(sum_tolerance: Any) -> float:
 
 def check_table(name: str, values: Any, shape: tuple[int | str, ...]) -> Floats:
     """Return values as floats of a shape; a str in it stands for any length but 0."""
-    check_unmasked(values, name)
-    try:
-        raw = np.asarray(values)
-        if raw.dtype.kind not in "biufO":
-            raise TypeError(f"got an array of {raw.dtype}")
-        array = raw.astype(np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{name} must be an array of numbers: {error}") from error
+    array = check_numeric(values, name, "an array of numbers")
     fits = array.ndim == len(shape) and array.size > 0
     fits = fits and all(
         isinstance(wanted, str) or got == wanted

@@ -392,28 +392,16 @@ def enumerate_row(rates: Floats, weights: Floats, clock: Clock) -> RowResult | N
 
 
 def best_of_two(rates: Floats, weights: Floats) -> RowResult:
-    """Find the best vertex of two classes, the one that `best_vertex` finds.
+    """Find the best vertex of two classes, the one that `best_vertex` finds."""
+    baseline = _vertices_of_two(rates[np.newaxis], weights[np.newaxis])[0]
+    loss = float(row_losses(baseline, rates, weights))
+    return RowResult(loss, loss, baseline, 2 + int((rates > 0).all(axis=1).sum()))
+
+
+def _vertices_of_two(rates: Floats, weights: Floats) -> Floats:
+    """Best vertices of many problems of two classes, each of which has a first axis.
 
     The vertices are the classes alone, and the rates of each group that uses both.
-    """
-    generic = rates * (1 + _TIE_BREAK * _noise(rates.shape))
-    first, second = generic.T
-    both = (first > 0) & (second > 0)
-    ratios = np.divide(second, first, out=np.ones_like(first), where=both)
-    shares = np.minimum(first, second / ratios[:, None])
-    explained = (shares @ weights) * (1 + ratios)
-    explained[~both] = -np.inf
-    best = int(np.concatenate([generic.T @ weights, explained]).argmax())
-    vertices = np.column_stack([np.ones_like(ratios), ratios]) / (1 + ratios)[:, None]
-    baseline = np.vstack([np.eye(2), vertices])[best]
-    loss = float(row_losses(baseline, rates, weights))
-    return RowResult(loss, loss, baseline, 2 + int(both.sum()))
-
-
-def least_losses_of_two(rates: Floats, weights: Floats) -> Floats:
-    """Least losses of many problems of two classes, as `enumerate_row` finds them.
-
-    Each has a first axis more, and all groups have weight.
     """
     generic = rates * (1 + _TIE_BREAK * _noise(rates.shape[1:]))
     first, second = generic[..., 0], generic[..., 1]
@@ -429,11 +417,19 @@ def least_losses_of_two(rates: Floats, weights: Floats) -> Floats:
     vertices = np.stack([np.ones_like(ratios), ratios], axis=2)
     vertices /= (1 + ratios)[..., np.newaxis]
     ends = np.broadcast_to(np.eye(2), (len(rates), 2, 2))
-    problems, each = np.arange(len(rates)), rates[:, np.newaxis]
-    vertex = np.concatenate([ends, vertices], axis=1)[problems, best]
+    both_kinds = np.concatenate([ends, vertices], axis=1)
+    return np.asarray(both_kinds[np.arange(len(rates)), best])
+
+
+def least_losses_of_two(rates: Floats, weights: Floats) -> Floats:
+    """Least losses of many problems of two classes, as `enumerate_row` finds them.
+
+    Each has a first axis more, and all groups have weight.
+    """
+    each, vertex = rates[:, np.newaxis], _vertices_of_two(rates, weights)
     candidates = np.concatenate([vertex[:, np.newaxis], rates], axis=1)
     best = row_losses(candidates, each, weights).argmin(axis=1)
-    rows = candidates[problems, best]
+    rows = candidates[np.arange(len(rates)), best]
     rows /= rows.sum(axis=1, keepdims=True)
     return row_losses(rows[:, np.newaxis], each, weights)[:, 0]
 

@@ -11,19 +11,25 @@ draws that are evaluated one by one.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from itertools import combinations
 
 import numpy as np
 
 from skfair._utils._arrays import Floats, quotients
-from skfair.metrics._abcc import abcc
+from skfair.metrics._abcc import abcc, areas_at
 from skfair.metrics._calibration_gap import Steps, calibration_gap, gap_of_steps
 from skfair.metrics._cvar_fairness import cvar_fairness, max_gap, tail_mean, tail_shares
 from skfair.metrics._dcp import dcp
 from skfair.metrics._dcp_search import least_losses_of_two
 from skfair.metrics._madd import N_BANDWIDTHS, gap_curves, madd, stable_interval
-from skfair.metrics._mcdp import largest_sustained, mcdp, ranges_of_windows
-from skfair.metrics._pairs import compared_groups, curve_blocks
+from skfair.metrics._mcdp import mcdp, sustained_at
+from skfair.metrics._pairs import (
+    MeasureAt,
+    compared_groups,
+    curve_blocks,
+    largest_of_rows,
+)
 from skfair.metrics._rates import (
     demographic_parity_difference,
     difference_of_comparable_odds,
@@ -60,9 +66,7 @@ def _gaps_of_odds(statistic: GroupedConfusion, n_draws: int) -> Floats:
 
 
 def _gaps_of_cdfs(
-    statistic: GroupedScores,
-    n_draws: int,
-    measure_at: Callable[[Floats], Callable[[Floats], Floats]],
+    statistic: GroupedScores, n_draws: int, measure_at: MeasureAt
 ) -> Floats:
     """Measure the gaps of the CDFs of each two groups, free of rounding if they can be.
 
@@ -85,29 +89,12 @@ def _gaps_of_mcdp(
     statistic: GroupedScores, n_draws: int, *, epsilon: float = 0.0
 ) -> Floats:
     """MCDP of each pair."""
-
-    def measure_at(scores: Floats) -> Callable[[Floats], Floats]:
-        if epsilon == 0:
-            return _largest
-        ranges = ranges_of_windows(scores, epsilon)
-        return lambda apart: largest_sustained(apart, ranges)
-
-    return _gaps_of_cdfs(statistic, n_draws, measure_at)
-
-
-def _largest(apart: Floats) -> Floats:
-    """Largest number of each row."""
-    return np.asarray(apart.max(axis=1))
+    return _gaps_of_cdfs(statistic, n_draws, partial(sustained_at, epsilon=epsilon))
 
 
 def _gaps_of_abcc(statistic: GroupedScores, n_draws: int, *, scale: str = "") -> Floats:
     """Area between each two CDFs."""
-
-    def measure_at(scores: Floats) -> Callable[[Floats], Floats]:
-        widths = np.diff(scores)
-        return lambda apart: np.asarray((apart[:, :-1] * widths).sum(axis=1))
-
-    return _gaps_of_cdfs(statistic, n_draws, measure_at)
+    return _gaps_of_cdfs(statistic, n_draws, areas_at)
 
 
 def _gaps_of_madd(statistic: GroupedScores, n_draws: int) -> Floats:
@@ -131,7 +118,7 @@ def _gaps_of_calibration(statistic: Steps, n_draws: int) -> Floats:
         curves[statistic.shares == 0] = np.nan
         each = curves.reshape(n_draws, -1, curves.shape[1])
         pairs = combinations(range(each.shape[1]), 2)
-        apart = [_largest(np.abs(each[:, i] - each[:, j])) for i, j in pairs]
+        apart = [largest_of_rows(np.abs(each[:, i] - each[:, j])) for i, j in pairs]
         gaps = np.stack(apart, axis=1)
         largest = gaps if largest is None else np.maximum(largest, gaps)
     assert largest is not None

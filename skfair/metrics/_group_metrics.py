@@ -42,7 +42,6 @@ from skfair.groups import (
     n_columns_of,
     resolve_groups,
     resolve_strata,
-    rows_by_code,
     sort_labels,
     why_undefined,
 )
@@ -619,33 +618,26 @@ def _check_rows(
     control_features: Any,
 ) -> tuple[Columns, Groups, Groups | None]:
     """Check the arguments by row, and keep the rows with a group and a stratum."""
-    columns: Columns = {}
-    if y_pred is not None:
-        columns["y_pred"] = as_array(y_pred, "y_pred")
-    if y_score is not None:
-        columns["y_score"] = as_array(y_score, "y_score")
-    if not columns:
+    arguments = {"y_pred": y_pred, "y_score": y_score, "y_true": y_true}
+    columns: Columns = {
+        name: as_array(values, name)
+        for name, values in arguments.items()
+        if values is not None
+    }
+    if not columns.keys() & {"y_pred", "y_score"}:
         raise ValueError("y_pred and y_score are both None, expected one of them.")
-    n_samples = len(next(iter(columns.values())))
+    first, n_samples = next((name, len(column)) for name, column in columns.items())
     if not n_samples:
-        raise ValueError(f"{next(iter(columns))} has 0 rows, expected at least one.")
-    if y_score is not None:
-        check_length("y_score", len(columns["y_score"]), n_samples)
-    if y_true is not None:
-        columns["y_true"] = as_array(y_true, "y_true")
-        check_length("y_true", len(columns["y_true"]), n_samples)
+        raise ValueError(f"{first} has 0 rows, expected at least one.")
+    for name, column in columns.items():
+        check_length(name, len(column), n_samples)
     weights = check_weights(sample_weight, n_samples)
     if weights is not None:
         columns["sample_weight"] = weights
-    groups = resolve_groups(sensitive_features, n_samples=n_samples)
-    strata, counts = None, groups.codes >= 0
+    groups, strata = resolve_groups(sensitive_features, n_samples=n_samples), None
     if control_features is not None:
         strata = resolve_strata(control_features, n_samples=n_samples)
-        counts = counts & (strata.codes >= 0)
-    if weights is not None:
-        counts = counts & (weights > 0)
-    if counts.all():
-        return columns, groups, strata
+    counts = Rows(groups, strata, weight=weights).that_count()
     columns = {name: column[counts] for name, column in columns.items()}
     return columns, groups[counts], None if strata is None else strata[counts]
 
@@ -920,14 +912,12 @@ def _rows_by_stratum(
     groups: Groups, strata: Groups | None
 ) -> Iterator[tuple[Hashable, Groups, Any]]:
     """Yield the label, the groups and the rows of each stratum, or of everyone."""
-    if strata is None:
-        yield None, groups, slice(None)
-        return
-    for label, rows in zip(strata.labels, rows_by_code(strata.codes), strict=False):
-        if not len(rows):
-            continue
-        part = groups[rows]
-        yield label, keep_labels(part, part.sizes() > 0), rows
+    for label, rows in Rows(groups, strata).by_stratum():
+        if strata is None:
+            yield label, groups, rows
+        elif len(rows):
+            part = groups[rows]
+            yield label, keep_labels(part, part.sizes() > 0), rows
 
 
 def _tables(

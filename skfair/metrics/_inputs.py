@@ -245,25 +245,28 @@ def check_multigroup(multigroup: str) -> None:
     check_choice("multigroup", multigroup, ("pairwise", "pooled"))
 
 
+def check_numeric(values: Any, name: str, expected: str, tip: str = "") -> Floats:
+    """Return numbers of any shape as floats."""
+    check_unmasked(values, name)
+    try:
+        array = np.asarray(values)
+        if array.dtype.kind not in "biufO":
+            raise TypeError(f"got an array of {array.dtype}")
+        return array.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} must be {expected}: {error}.{tip}") from error
+
+
 def check_group_weights(
     values: ArrayLike,
     labels: Sequence[Hashable] | None = None,
     name: str = "group_weights",
 ) -> Floats:
     """Return the weights of the groups, scaled to sum to one."""
-    check_unmasked(values, name)
-    try:
-        weights = np.asarray(values)
-        if weights.dtype.kind not in "biufO":
-            raise TypeError(f"got an array of {weights.dtype}")
-        weights = weights.astype(np.float64)
-    except (TypeError, ValueError) as error:
-        tip = ""
-        if has_text(np.asarray(values, dtype=object)):
-            tip = " Of labels count the rows, as table['group'].value_counts() does."
-        raise ValueError(
-            f"{name} must be numbers, one for each group: {error}.{tip}"
-        ) from error
+    tip = ""
+    if has_text(np.ravel(np.asarray(values, dtype=object))):
+        tip = " Of labels count the rows, as table['group'].value_counts() does."
+    weights = check_numeric(values, name, "numbers, one for each group", tip)
     n_groups = weights.size if labels is None else len(labels)
     if weights.shape != (n_groups,) or n_groups == 0:
         expected = "n_groups" if labels is None else n_groups

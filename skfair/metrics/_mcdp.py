@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial, reduce
 from typing import Any, Literal
 
@@ -24,11 +24,9 @@ from skfair.metrics._pairs import (
     bound_gaps,
     cdfs_at,
     compared_pairs,
-    each_apart,
     grouped_scores,
-    largest_apart,
     largest_gap,
-    n_compared,
+    largest_of_rows,
     pairs_of_gaps,
     rows_of_scores,
 )
@@ -116,11 +114,6 @@ def pairs_of_mcdp(
         epsilon=epsilon, method=method, n_subdivisions=n_subdivisions
     )
 
-    def measure_all(scores: Floats, cdfs: Floats, multigroup: Multigroup) -> Floats:
-        if epsilon == 0:
-            return largest_apart([cdfs], multigroup)
-        return _sustained_apart(scores, cdfs, multigroup, epsilon)
-
     def place(first: int, second: int | None) -> float:
         gap = gap_between(statistic, first, second)
         return float(gap.scores[np.abs(gap.signed).argmax()])
@@ -130,40 +123,31 @@ def pairs_of_mcdp(
         multigroup,
         among,
         measure,
-        measure_all if method == "exact" else None,
+        partial(sustained_at, epsilon=epsilon) if method == "exact" else None,
         partial(bound_pairs, epsilon=epsilon if method == "exact" else 0.0),
         place=place if epsilon == 0 else None,
     )
 
 
-def _sustained_apart(
-    scores: Floats, cdfs: Floats, multigroup: Multigroup, epsilon: float
-) -> Floats:
-    """MCDP(epsilon) of all pairs: the largest of the least gaps in each window.
+def sustained_at(scores: Floats, epsilon: float) -> Callable[[Floats], Floats]:
+    """Return MCDP(epsilon) of rows of gaps at some scores.
 
-    The best window starts where a piece does. The least gap of a range of pieces is the
-    smaller one of those of two overlapping ranges whose length is a power of two.
+    It is the largest of the least gaps in each window. The best window starts where a
+    piece does. The least gap of a range of pieces is the smaller one of those of two
+    overlapping ranges whose length is a power of two.
     """
-    ranges = ranges_of_windows(scores, epsilon)
-    values = np.zeros(n_compared(cdfs, multigroup))
-    for part, apart in each_apart(cdfs, multigroup):
-        values[part] = largest_sustained(apart, ranges)
-    return values
-
-
-def ranges_of_windows(
-    scores: Floats, epsilon: float
-) -> list[tuple[Integers, Integers]]:
-    """Where two ranges of 1, 2, 4, ... pieces start that cover a window together."""
+    if epsilon == 0:
+        return largest_of_rows
     starts, stops = _windows(scores, epsilon)
     powers = np.frexp(stops - starts)[1] - 1
-    return [
+    ranges = [
         (starts[powers == j], stops[powers == j] - 2**j)
         for j in range(powers.max(initial=-1) + 1)
     ]
+    return partial(_largest_sustained, ranges=ranges)
 
 
-def largest_sustained(
+def _largest_sustained(
     apart: Floats, ranges: Sequence[tuple[Integers, Integers]]
 ) -> Floats:
     """Largest of the least gaps in the windows of each row."""

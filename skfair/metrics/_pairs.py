@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, lru_cache
 from typing import Any, NamedTuple, TypeAlias, get_args, overload
@@ -65,16 +65,18 @@ class Located(NamedTuple):
 
 
 def locate_largest(
-    value: float, by_group: Floats, everyone: float, multigroup: Multigroup
+    by_group: Floats, everyone: float, multigroup: Multigroup
 ) -> Located:
-    """Locate a largest difference between numbers of groups, or from everyone's."""
+    """Locate the largest difference between numbers of groups, or from everyone's."""
     if multigroup == "pairwise":
         high, low = np.fmax.reduce(by_group), np.fmin.reduce(by_group)
-        first, second = (int((by_group == end).argmax()) for end in (high, low))
-        return Located(value, (first, second), (float(high), float(low)))
+        pair = int((by_group == high).argmax()), int((by_group == low).argmax())
+        return Located(float(high - low), pair, (float(high), float(low)))
     distances = np.abs(by_group - everyone)
-    furthest = int((distances == np.fmax.reduce(distances)).argmax())
-    return Located(value, (furthest, None), (float(by_group[furthest]), everyone))
+    value = np.fmax.reduce(distances)
+    furthest = int((distances == value).argmax())
+    figures = float(by_group[furthest]), everyone
+    return Located(float(value), (furthest, None), figures)
 
 
 class PairGaps(NamedTuple):
@@ -154,34 +156,32 @@ def pairs_of_numbers(
     return PairGaps(first, second, values, sizes, cells)
 
 
-def locate_numbers(
-    numbers_of: Callable[[Any], Numbers],
-    statistic: Any,
-    *,
-    multigroup: Multigroup = "pairwise",
-) -> Located:
-    """Locate the largest difference between the numbers of groups."""
-    return locate_in_cells(numbers_of(statistic), multigroup)[1]
-
-
 def locate_in_cells(numbers: Numbers, multigroup: Multigroup) -> tuple[int, Located]:
     """Locate the largest difference of numbers of groups, and its cell."""
     by_group, everyone, *_ = numbers
-    if multigroup == "pairwise":
-        gaps = np.fmax.reduce(by_group, axis=1) - np.fmin.reduce(by_group, axis=1)
-    else:
-        gaps = np.fmax.reduce(np.abs(by_group - everyone[:, np.newaxis]), axis=1)
+    located = [
+        locate_largest(*in_cell, multigroup)
+        for in_cell in zip(by_group, everyone.tolist(), strict=True)
+    ]
+    gaps = np.array([each.value for each in located])
     cell = int(np.where(np.isnan(gaps), -1, gaps).argmax())
-    numbers_there = by_group[cell], float(everyone[cell])
-    return cell, locate_largest(float(gaps[cell]), *numbers_there, multigroup)
+    return cell, located[cell]
 
 
 def mean_outcomes(statistic: GroupedOutcomes) -> Numbers:
     """Mean outcomes of groups with enough rows."""
     enough = statistic.counts >= max(statistic.min_group_size, 1)
-    means = np.where(enough, statistic.means, np.nan)[np.newaxis]
-    everyone = quotients([statistic.sums.sum()], [statistic.totals.sum()], np.nan)
-    return means, everyone, statistic.counts[np.newaxis], ({},)
+    means = np.where(enough, statistic.means, np.nan)
+    everyone = quotients(statistic.sums.sum(), statistic.totals.sum(), np.nan)
+    return means[np.newaxis], everyone.reshape(1), statistic.counts[np.newaxis], ({},)
+
+
+def locate_outcomes(
+    statistic: GroupedOutcomes, *, multigroup: Multigroup = "pairwise"
+) -> Located:
+    """Locate the largest difference between mean outcomes of groups."""
+    everyone = float(statistic.sums.sum() / statistic.totals.sum())
+    return locate_largest(statistic.means, everyone, multigroup)
 
 
 def furthest_groups(
@@ -197,27 +197,26 @@ def furthest_groups(
     return np.sort(np.argsort(-distances, kind="stable")[:n_groups])
 
 
-def n_compared(curves: Floats, multigroup: Multigroup) -> int:
-    """Count the pairs of curves; with everyone, whose curve comes last, the others."""
-    n = len(curves)
-    return n - 1 if multigroup == "pooled" else n * (n - 1) // 2
+#: Makes, of scores, what measures rows of gaps of curves at these scores.
+MeasureAt: TypeAlias = Callable[[Floats], Callable[[Floats], Floats]]
 
 
-def each_apart(
-    curves: Floats, multigroup: Multigroup
-) -> Iterator[tuple[slice, Floats]]:
-    """Yield positions of some pairs, and how far apart their curves are everywhere.
+def measure_apart(
+    curves: Floats, multigroup: Multigroup, measure: Callable[[Floats], Floats]
+) -> Floats:
+    """Measure the gaps of the curves of all pairs.
 
     With everyone, whose curve comes last, the others are compared.
     """
     if multigroup == "pooled":
-        yield slice(None), np.abs(curves[:-1] - curves[-1])
-        return
-    start = 0
-    for i in range(len(curves) - 1):
-        stop = start + len(curves) - 1 - i
-        yield slice(start, stop), np.abs(curves[i + 1 :] - curves[i])
-        start = stop
+        return measure(np.abs(curves[:-1] - curves[-1]))
+    later = range(1, len(curves))
+    return np.concatenate([measure(np.abs(curves[i:] - curves[i - 1])) for i in later])
+
+
+def largest_of_rows(apart: Floats) -> Floats:
+    """Largest number of each row, 0 of none."""
+    return np.asarray(apart.max(axis=1, initial=0))
 
 
 #: Upper bounds of a measure for pairs, given by the groups of each. Those below the
@@ -249,7 +248,8 @@ def grouped_scores(
     A statistic given as `y_score` takes the place of the rows. Scores are
     probabilities, unless their ranks are to be taken, or `scales` has further ones.
     """
-    check_choice("scale", scale, get_args(scales))
+    if not isinstance(scale, str) or scale != "probability":
+        check_choice("scale", scale, get_args(scales))
     rows = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
     if isinstance(y_score, GroupedScores):
         statistic = in_place_of_rows(y_score, y_true=y_true, **rows)
@@ -406,13 +406,13 @@ def pairs_of_gaps(
     multigroup: Multigroup,
     among: Integers | None,
     measure: Measure,
-    measure_all: Callable[[Floats, Floats, Multigroup], Floats] | None = None,
+    measure_at: MeasureAt | None = None,
     bounds_of: Callable[[GroupedScores], BoundPairs] | None = None,
     place: Callable[[int, int | None], float] | None = None,
 ) -> PairGaps:
     """Measures of the gaps of all pairs, nan of groups with too few rows.
 
-    `measure_all` takes scores and CDFs, of which those of many scores are a selection.
+    With `measure_at` CDFs are compared at some scores where these are many.
     """
     n_groups, sizes = statistic.n_groups, statistic.counts
     first, second = compared_groups(n_groups, multigroup, among)
@@ -426,13 +426,13 @@ def pairs_of_gaps(
             values[0, i] = measure(gap_between(statistic, int(first[i]), other))
         return values
 
-    if len(first) == 1 or measure_all is None or not defined.any():
+    if len(first) == 1 or measure_at is None or not defined.any():
         values, selected = exact(), False
     else:
         groups = np.arange(n_groups) if among is None else among
         scores, cdfs, selected = selected_cdfs(statistic, groups, multigroup)
-        found = measure_all(scores, cdfs, multigroup)
-        values = np.where(defined, found, np.nan)[np.newaxis]
+        apart = measure_apart(cdfs, multigroup, measure_at(scores))
+        values = np.where(defined, apart, np.nan)[np.newaxis]
     metric = None
     if selected or among is not None:
         metric = math.nan
@@ -500,17 +500,6 @@ def curve_blocks(
         reached = heights[:, -1].copy()
         # A score at the end of the block may go on in the next one.
         yield scores[part][ends], heights[:, : int(ends.sum())]
-
-
-def largest_apart(blocks: Iterable[Floats], multigroup: Multigroup) -> Floats:
-    """Largest distance of the curves of each pair, which come in blocks."""
-    largest: Any = 0.0
-    for curves in blocks:
-        apart = np.zeros(n_compared(curves, multigroup))
-        for part, distances in each_apart(curves, multigroup):
-            apart[part] = distances.max(axis=1, initial=0)
-        largest = np.maximum(largest, apart)
-    return np.asarray(largest)
 
 
 def sums_of_distances(

@@ -28,6 +28,7 @@ from skfair._utils._validation import (
 )
 from skfair._utils._warnings import warn_of_means
 from skfair.metrics._evaluate import (
+    Metric,
     Multistratum,
     always,
     largest_defined,
@@ -53,9 +54,10 @@ from skfair.metrics._pairs import (
     Located,
     Numbers,
     locate_in_cells,
-    locate_numbers,
+    locate_outcomes,
     mean_outcomes,
     pairs_of_numbers,
+    rows_of_scores,
 )
 from skfair.statistics import GroupedConfusion, GroupedOutcomes, GroupedScores
 from skfair.statistics._grouped_confusion import encode_label_pairs
@@ -96,9 +98,9 @@ def locate_means(
 
     Two groups of scores are in the order of their labels.
     """
-    located = locate_numbers(mean_numbers, statistic, multigroup=multigroup)
     if isinstance(statistic, GroupedOutcomes):
-        return located
+        return locate_outcomes(statistic, multigroup=multigroup)
+    _, located = locate_in_cells(mean_numbers(statistic), multigroup)
     middle = float(statistic.scores[len(statistic.scores) // 2])
     pair, (ours, theirs) = located.pair, (x + middle for x in located.figures)
     first, second = pair
@@ -118,7 +120,7 @@ def _rows_of_parity(
 ) -> Countable:
     """Read decisions or scores, or sort numbers."""
     if compares_numbers(scale, threshold, pos_label):
-        return rows_of_numbers(rows, scores_on(scale, rows.y_pred))
+        return rows_of_scores(rows, scale=scale)
     outcomes = parity_outcomes(rows.y_pred, threshold, pos_label, scale)
     rows = replace(rows, y_true=None, y_pred=outcomes)
     return rows, GroupedOutcomes._from_rows
@@ -313,12 +315,6 @@ def difference_of_means(
 ) -> float:
     """Demographic parity difference of the scores of a statistic."""
     return locate_means(y_score, multigroup=multigroup).value
-
-
-def rows_of_numbers(rows: Rows, numbers: Floats) -> Countable:
-    """Sort numbers of the rows once, to be counted by group many times."""
-    rows = replace(rows, y_true=None, y_pred=numbers).ordered()
-    return rows, GroupedScores._from_rows
 
 
 def parity_outcomes(
@@ -558,7 +554,8 @@ def _rows_of_errors(
     rows: Rows, *, change: Callable[[Floats], Floats] = np.asarray
 ) -> Countable:
     """Sort the errors of rows, each of which is changed."""
-    return rows_of_numbers(rows, change(errors_of(rows.y_true, rows.y_pred)))
+    errors = change(errors_of(rows.y_true, rows.y_pred))
+    return rows_of_scores(replace(rows, y_pred=errors), scale="real")
 
 
 @specify(
@@ -731,14 +728,21 @@ def _rows_of_rate(rows: Rows, *, rate: Rate, pos_label: Any = None) -> Countable
     return rows if mask is None else rows[mask], GroupedOutcomes._from_rows
 
 
-@specify(
-    statistic=GroupedOutcomes,
-    compares_errors=always,
-    read=partial(grouped_quality, rate="true_positive_rate"),
-    countable=partial(_rows_of_rate, rate="true_positive_rate"),
-    pairs=partial(pairs_of_numbers, mean_outcomes),
-    locate=locate_means,
-)
+def _specify_rate(
+    rate: Rate, compares_errors: Callable[..., bool]
+) -> Callable[[Metric], Metric]:
+    """Make a metric of a function that returns the largest difference of a rate."""
+    return specify(
+        statistic=GroupedOutcomes,
+        compares_errors=compares_errors,
+        read=partial(grouped_quality, rate=rate),
+        countable=partial(_rows_of_rate, rate=rate),
+        pairs=partial(pairs_of_numbers, mean_outcomes),
+        locate=locate_outcomes,
+    )
+
+
+@_specify_rate("true_positive_rate", always)
 def true_positive_rate_difference(
     y_true: ArrayLike | None,
     y_pred: ArrayLike | GroupedOutcomes,
@@ -820,17 +824,10 @@ default=None
     rows = (y_true, y_pred, sensitive_features, sample_weight)
     statistic = grouped_quality(*rows, rate="true_positive_rate", pos_label=pos_label)
     name = "true_positive_rate_difference, of truly positive rows,"
-    return value_or_nan(name, statistic, locate_means, multigroup=multigroup)
+    return value_or_nan(name, statistic, locate_outcomes, multigroup=multigroup)
 
 
-@specify(
-    statistic=GroupedOutcomes,
-    compares_errors=always,
-    read=partial(grouped_quality, rate="false_positive_rate"),
-    countable=partial(_rows_of_rate, rate="false_positive_rate"),
-    pairs=partial(pairs_of_numbers, mean_outcomes),
-    locate=locate_means,
-)
+@_specify_rate("false_positive_rate", always)
 def false_positive_rate_difference(
     y_true: ArrayLike | None,
     y_pred: ArrayLike | GroupedOutcomes,
@@ -907,17 +904,10 @@ default=None
     rows = (y_true, y_pred, sensitive_features, sample_weight)
     statistic = grouped_quality(*rows, rate="false_positive_rate", pos_label=pos_label)
     name = "false_positive_rate_difference, of truly negative rows,"
-    return value_or_nan(name, statistic, locate_means, multigroup=multigroup)
+    return value_or_nan(name, statistic, locate_outcomes, multigroup=multigroup)
 
 
-@specify(
-    statistic=GroupedOutcomes,
-    compares_errors=never,
-    read=partial(grouped_quality, rate="predictive_value"),
-    countable=partial(_rows_of_rate, rate="predictive_value"),
-    pairs=partial(pairs_of_numbers, mean_outcomes),
-    locate=locate_means,
-)
+@_specify_rate("predictive_value", never)
 def predictive_value_difference(
     y_true: ArrayLike | None,
     y_pred: ArrayLike | GroupedOutcomes,
@@ -1004,7 +994,7 @@ default=None
     rows = (y_true, y_pred, sensitive_features, sample_weight)
     statistic = grouped_quality(*rows, rate="predictive_value", pos_label=pos_label)
     name = "predictive_value_difference, of rows with the positive decision,"
-    return value_or_nan(name, statistic, locate_means, multigroup=multigroup)
+    return value_or_nan(name, statistic, locate_outcomes, multigroup=multigroup)
 
 
 def _shortfall(rates: Floats, others: Any) -> Floats:

@@ -323,14 +323,17 @@ def read_each(
 
     Resamples are drawn one after the other; `tick` is told of how many are read.
     """
+    left = iter(resamples)
+    results: Any
     if effective_n_jobs(n_jobs) == 1 and not verbose:
         # A task of joblib takes as long as a metric of few rows.
-        left = iter(resamples)
-        task = partial(_read, readers=readers)
-        results = iter(lambda: task(islice(left, _BLOCK_ALONE)), None)
+        blocks_alone = iter(lambda: list(islice(left, _BLOCK_ALONE)), [])
+        results = (_read(block, readers) for block in blocks_alone)
     else:
+        # What some resamples share is sent to a process once.
+        several = iter(lambda: list(islice(left, _BLOCK)), [])
         results = Parallel(n_jobs=n_jobs, verbose=verbose, return_as="generator")(
-            delayed(_read)(block, readers) for block in _blocks(resamples)
+            delayed(_read)(block, readers) for block in several
         )
     blocks = []
     for arrays in results:
@@ -339,22 +342,13 @@ def read_each(
     return [np.concatenate(of_reader) for of_reader in zip(*blocks, strict=True)]
 
 
-def _blocks(resamples: Iterable[Resample]) -> Iterator[list[Resample]]:
-    """Yield some resamples at once: what they share is sent to a process once."""
-    left = iter(resamples)
-    while block := list(islice(left, _BLOCK)):
-        yield block
-
-
-def _read(
-    resamples: Iterable[Resample], readers: Sequence[Any]
-) -> list[NDArray[Any]] | None:
-    """Read some resamples by each reader; None where there are none."""
-    numbers: list[list[Any]] = [[] for _ in readers]
-    for each in _tables(resamples, len(readers)):
-        for of_reader, reader, rows in zip(numbers, readers, each, strict=True):
-            of_reader.append(reader.read(rows))
-    return [*map(np.concatenate, numbers)] if numbers[0] else None
+def _read(resamples: list[Resample], readers: Sequence[Any]) -> list[NDArray[Any]]:
+    """Read some resamples by each reader."""
+    numbers = [
+        [reader.read(rows) for reader, rows in zip(readers, each, strict=True)]
+        for each in _tables(resamples, len(readers))
+    ]
+    return [np.concatenate(of_reader) for of_reader in zip(*numbers, strict=True)]
 
 
 def _tables(resamples: Iterable[Resample], n_readers: int) -> Iterator[list[Drawn]]:
@@ -606,8 +600,8 @@ def resamples_of_all(rows: Sequence[Drawn], seed: Any) -> Callable[[], list[Draw
     def draw_all() -> list[Drawn]:
         assert counting.position is not None
         drawn = counting.position[counting.draw(generator)]
-        n = np.bincount(drawn, minlength=len(first))
-        return [replace(part, rows=part.rows.times(n)) for part in rows]
+        resample = first.times(np.bincount(drawn, minlength=len(first)))
+        return [replace(part, rows=resample) for part in rows]
 
     return draw_all
 

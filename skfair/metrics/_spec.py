@@ -188,7 +188,7 @@ def number_of(metric: Any, value: Any) -> float:
 def check_takes_groups(metric: Any) -> None:
     """Raise for a function without groups, such as a metric of scikit-learn."""
     try:
-        parameters = signature(metric).parameters
+        parameters = signature_of(metric).parameters
     except (TypeError, ValueError):  # Python cannot tell
         return
     any_name = any(p.kind is p.VAR_KEYWORD for p in parameters.values())

@@ -8,7 +8,10 @@ from skfair.model_selection._folds import GroupStratifiedKFold
 from skfair.model_selection._less_discriminatory_search import (
     LessDiscriminatorySearchCV,
 )
-from skfair.model_selection._model_comparison import compare_models
+from skfair.model_selection._model_comparison import (
+    ModelComparisonResult,
+    compare_models,
+)
 from skfair.model_selection._rules import BestUnder, FairestWithin, pareto_front
 
 __all__ = [
@@ -17,6 +20,7 @@ __all__ = [
     "FairestWithin",
     "GroupStratifiedKFold",
     "LessDiscriminatorySearchCV",
+    "ModelComparisonResult",
     "compare_models",
     "cross_val_fairness",
     "pareto_front",

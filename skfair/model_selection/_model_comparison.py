@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Hashable, Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import permutations
 from typing import Any, NamedTuple, TypeAlias
@@ -16,6 +17,7 @@ from scipy.special import ndtr, ndtri
 from sklearn.metrics import average_precision_score
 
 from skfair._utils._arrays import Floats, Integers
+from skfair._utils._results import TableResult
 from skfair._utils._text import shown
 from skfair._utils._validation import (
     as_array,
@@ -430,6 +432,30 @@ def _read_scores(y_score: Any, baseline: Any, n_rows: int) -> dict[Hashable, Flo
     }
 
 
+@dataclass(frozen=True, eq=False, repr=False)
+class ModelComparisonResult(TableResult):
+    """Result of `compare_models`; ``print(result)`` shows the table.
+
+    Attributes
+    ----------
+    table : DataFrame
+        One row for each model, the baseline first. ``performance`` and ``disparity``;
+        their differences from the baseline's, ``performance_difference`` and
+        ``disparity_difference``; ``performance_lower`` and ``disparity_upper``, the
+        one-sided bounds of these at `confidence_level`, each for one model alone;
+        ``performance_pvalue`` and ``disparity_pvalue``; ``pvalue``, the larger of the
+        two; ``adjusted_pvalue``, by Holm's method; and ``confirmed``.
+    baseline : label
+    margin : float
+    confidence_level : float
+    """
+
+    table: pd.DataFrame = field(repr=False)
+    baseline: Hashable
+    margin: float
+    confidence_level: float
+
+
 @warns_if_reordered
 def compare_models(
     y_true: ArrayLike,
@@ -441,7 +467,7 @@ def compare_models(
     metric: Callable[..., float] | None = None,
     confidence_level: float = 0.95,
     sample_weight: ArrayLike | None = None,
-) -> pd.DataFrame:
+) -> ModelComparisonResult:
     """Test which models have a lower MCDP than a baseline and perform as well.
 
     Each model must pass two tests on the same rows: its performance is lower than the
@@ -474,13 +500,9 @@ def compare_models(
 
     Returns
     -------
-    DataFrame
-        One row for each model, the baseline first. ``performance`` and ``disparity``;
-        their differences from the baseline's, ``performance_difference`` and
-        ``disparity_difference``; ``performance_lower`` and ``disparity_upper``, the
-        one-sided bounds of these at `confidence_level`, each for one model alone;
-        ``performance_pvalue`` and ``disparity_pvalue``; ``pvalue``, the larger of the
-        two; ``adjusted_pvalue``, by Holm's method; and ``confirmed``.
+    ModelComparisonResult
+        Its `table` has for each model the performance, the disparity, their differences
+        from the baseline's with bounds and p-values, and whether it is ``confirmed``.
 
     Raises
     ------
@@ -541,19 +563,19 @@ def compare_models(
     >>> rng = np.random.default_rng(0)
     >>> y, man = rng.integers(0, 2, (2, 2000))
     >>> merit = y + rng.normal(size=2000)
-    >>> table = compare_models(
+    >>> result = compare_models(
     ...     y,
     ...     {"old": merit + man, "new": merit + 0.2 * man, "noise": rng.random(2000)},
     ...     baseline="old",
     ...     sensitive_features=np.where(man, "M", "F"),
     ...     margin=0.02,
     ... )
-    >>> table["confirmed"]
+    >>> result.table["confirmed"]
     old      False
     new       True
     noise    False
     Name: confirmed, dtype: bool
-    >>> table.loc[table["confirmed"], "disparity"].idxmin()
+    >>> result.table.query("confirmed")["disparity"].idxmin()
     'new'
     """
     level = check_real("confidence_level", confidence_level, 0, 1, closed="neither")
@@ -583,7 +605,7 @@ def compare_models(
     models = {
         label: Model(partial(measure, own), own, own) for label, own in scores.items()
     }
-    return models_table(
+    table = models_table(
         models,
         groups,
         np.unique(y, return_inverse=True)[1],
@@ -592,3 +614,4 @@ def compare_models(
         margin=margin,
         level=level,
     )
+    return ModelComparisonResult(table, baseline, margin, level)

@@ -18,7 +18,7 @@ from sklearn.exceptions import UndefinedMetricWarning
 
 from skfair._utils._arrays import Bools, Floats
 from skfair._utils._hints import did_you_mean
-from skfair._utils._text import shown
+from skfair._utils._text import listed, shown
 from skfair._utils._validation import check_choice, check_real
 from skfair._utils._warnings import warn_user
 from skfair.groups import Selector
@@ -27,6 +27,8 @@ from skfair.metrics import get_fairness_scorer, make_group_scorer
 #: The attribute ``cv_results_`` of a search, or a DataFrame made from it.
 CVResults: TypeAlias = Mapping[str, Any] | pd.DataFrame
 
+#: How the columns of means and standard deviations over folds begin.
+_MEAN, _STD = "mean_test_", "std_test_"
 #: Scores that differ by no more are equal: means over folds carry rounding.
 ROUNDING = 1e-12
 
@@ -91,8 +93,8 @@ class Rule(ABC):
             category = UndefinedMetricWarning
             reason = (
                 f"No candidate has finite scores in {self.performance!r} and "
-                f"{_named(fairness_names(self))}. Folds without a group score nan, see "
-                "GroupStratifiedKFold; scorers that fail do too, and "
+                f"{listed([*map(repr, fairness_names(self))])}. Folds without a group "
+                "score nan, see GroupStratifiedKFold; scorers that fail do too, and "
                 "error_score='raise' stops the search at the first of them. Where "
                 "labels are not 0 and 1, scorers of scikit-learn such as "
                 "'average_precision' need pos_label, the positive label: use "
@@ -192,51 +194,63 @@ def check_metric_names(parameter: str, values: Any) -> None:
         raise ValueError(f"{parameter} must be distinct, got {list(values)}.")
 
 
-def _named(names: list[str]) -> str:
-    """Write names of metrics in quotes."""
-    return " and ".join(map(repr, names))
-
-
 def compared_means(cv_results: CVResults, *metrics: str) -> pd.DataFrame:
     """Mean test scores of the candidates that have finite ones in all metrics.
 
     Of a halving search, only those of the last iteration, which used most rows. The
     index is the position in the search.
     """
-    means = pd.DataFrame(
-        {metric: scores_of(cv_results, metric, "mean") for metric in metrics}
-    ).rename_axis("candidate")
+    table = results_of(cv_results, *metrics)
+    means = table[[_MEAN + metric for metric in metrics]].set_axis([*metrics], axis=1)
     compared = np.isfinite(means).all(axis=1)
-    if "iter" in cv_results:
-        iterations = np.asarray(cv_results["iter"])
-        compared &= iterations == iterations.max()
+    if "iter" in table:
+        compared &= table["iter"] == table["iter"].max()
     return means[compared]
 
 
-def metrics_of(cv_results: Any) -> list[str]:
-    """Names of the metrics in the results of a search, which need one at least."""
+def results_of(cv_results: Any, *metrics: str) -> pd.DataFrame:
+    """Means and standard deviations of the scores of a search, which has some metrics.
+
+    A row is a candidate. Of a halving search there is also the iteration, "iter".
+    """
     if not isinstance(cv_results, (Mapping, pd.DataFrame)):
         raise ValueError(
             "cv_results must be the cv_results_ of a search, a dict or a DataFrame, "
             f"got {type(cv_results).__name__}."
         )
-    prefix = "mean_test_"
-    columns = [str(name) for name in cv_results if str(name).startswith(prefix)]
-    if not columns:
+    names = [str(name) for name in cv_results]
+    present = [name.removeprefix(_MEAN) for name in names if name.startswith(_MEAN)]
+    if not present:
         raise ValueError(
-            f"cv_results must be the cv_results_ of a search, with {prefix}<metric>, "
-            f"got the columns {[str(name) for name in cv_results][:5]}."
+            f"cv_results must be the cv_results_ of a search, with {_MEAN}<metric>, "
+            f"got the columns {names[:5]}."
         )
-    n_candidates = len(_numbers(cv_results, columns[0]))
-    for name in (*columns, "iter"):
-        if name in cv_results:
-            _numbers(cv_results, name, n_candidates)
-    if "params" in cv_results and len(cv_results["params"]) != n_candidates:
+    columns = [start + name for start in (_MEAN, _STD) for name in present]
+    table: dict[str, Floats] = {}
+    for column in [*columns, "iter"]:
+        if column in cv_results:
+            n_candidates = len(table[columns[0]]) if table else None
+            table[column] = _numbers(cv_results, column, n_candidates)
+    if "params" in cv_results and len(cv_results["params"]) != len(table[columns[0]]):
         raise ValueError(
             f"cv_results['params'] has {len(cv_results['params'])} entries, expected "
-            f"{n_candidates}, one for each candidate of the search."
+            f"{len(table[columns[0]])}, one for each candidate of the search."
         )
-    return [name.removeprefix(prefix) for name in columns]
+    for metric in metrics:
+        if metric not in present:
+            raise ValueError(
+                f"cv_results has no metric {metric!r}, it has {present}."
+                f"{did_you_mean(metric, present)} Names are those in the scoring of "
+                "the search; scoring=rule.scoring(sensitive_features=...) has those "
+                "of a rule."
+            )
+    return pd.DataFrame(table).rename_axis("candidate")
+
+
+def metrics_of(cv_results: Any) -> list[str]:
+    """Names of the metrics in the results of a search."""
+    table = results_of(cv_results)
+    return [name.removeprefix(_MEAN) for name in table if name.startswith(_MEAN)]
 
 
 def _numbers(
@@ -259,24 +273,6 @@ def _numbers(
     if not n_values or n_values != (n_candidates or n_values):
         raise ValueError(f"{must} search, got an array of shape {values.shape}.")
     return values
-
-
-def scores_of(cv_results: CVResults, metric: str, statistic: str) -> Floats:
-    """Mean ("mean") or standard deviation ("std") of test scores, by candidate."""
-    present = metrics_of(cv_results)
-    if metric not in present:
-        raise ValueError(
-            f"cv_results has no metric {metric!r}, it has {present}."
-            f"{did_you_mean(metric, present)} Names are those in the scoring of the "
-            "search; scoring=rule.scoring(sensitive_features=...) has those of a rule."
-        )
-    n_candidates = len(_numbers(cv_results, f"mean_test_{metric}"))
-    return _numbers(cv_results, f"{statistic}_test_{metric}", n_candidates)
-
-
-def statistics_of(cv_results: CVResults, metric: str) -> list[str]:
-    """Names of the statistics of a metric: tables of trials have no "std"."""
-    return ["mean", *(["std"] if f"std_test_{metric}" in cv_results else [])]
 
 
 def standard_error(cv_results: CVResults, metric: str, candidate: int) -> float:
@@ -681,15 +677,12 @@ def pareto_front(
     reference = _reference(reference_point, points, len(metrics))
     best = means[non_dominated(points)]
     front_order = best.index[np.lexsort([-best[name] for name in reversed(metrics)])]
-    columns: dict[str, Any] = {}
+    table = results_of(cv_results)
+    columns = [start + name for name in metrics for start in (_MEAN, _STD)]
+    front = table.loc[front_order, [name for name in columns if name in table]]
     if "params" in cv_results:
         params = list(cv_results["params"])
-        columns["params"] = [params[i] for i in front_order]
-    for name in metrics:
-        for statistic in statistics_of(cv_results, name):
-            scores = scores_of(cv_results, name, statistic)[front_order]
-            columns[f"{statistic}_test_{name}"] = scores
-    front = pd.DataFrame(columns, index=front_order)
+        front.insert(0, "params", [params[i] for i in front_order])
     volume = hypervolume(points, reference) if len(points) else np.nan
     front.attrs = {"hypervolume": volume, "reference_point": reference.tolist()}
     if not len(points):

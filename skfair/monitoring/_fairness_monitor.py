@@ -208,14 +208,6 @@ class FairnessMonitor(NamesParameters):
         self._change: tuple[int, int, int] | None = None
 
     def __repr__(self) -> str:
-        function, options = unwrapped(self.metric)
-        settings = [
-            function.__name__,
-            *(f"{name}={options[name]!r}" for name in options),
-        ]
-        metric = (
-            settings[0] if len(settings) == 1 else f"partial({', '.join(settings)})"
-        )
         seen = "no rows"
         if self._looks:
             last = self._last()
@@ -226,9 +218,17 @@ class FairnessMonitor(NamesParameters):
                 f"{'alarm' if last['alarm'] else 'no alarm'}"
             )
         return (
-            f"FairnessMonitor({metric}, at_most={self.at_most!r}, confidence_level="
-            f"{self.confidence_level!r}; {seen})"
+            f"FairnessMonitor({self._metric_text}, at_most={self.at_most!r}, "
+            f"confidence_level={self.confidence_level!r}; {seen})"
         )
+
+    @property
+    def _metric_text(self) -> str:
+        """Name of the metric, with its options as they are typed."""
+        function, options = unwrapped(self.metric)
+        settings = [f", {name}={value!r}" for name, value in sorted(options.items())]
+        name = function.__name__
+        return f"partial({name}{''.join(settings)})" if settings else name
 
     @warns_if_reordered
     def update(
@@ -342,12 +342,8 @@ class FairnessMonitor(NamesParameters):
 
     def _shared(self) -> dict[str, Any]:
         """Return what monitors must have in common to be merged."""
-        function, options = unwrapped(self.metric)
-        settings = ", ".join(
-            f"{name}={value!r}" for name, value in sorted(options.items())
-        )
         return {
-            "metric and options": f"{function.__name__}({settings})",
+            "metric and options": self._metric_text,
             "at_most": self.at_most,
             "confidence_level": self.confidence_level,
             "number of looks": sum(n_looks for n_looks, _ in self._blocks),

@@ -14,7 +14,6 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.interpolate import make_interp_spline
 from scipy.optimize import minimize
 from sklearn import get_config
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.dummy import DummyClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
@@ -22,8 +21,8 @@ from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_is_fitted
 
 from skfair._mitigation import (
+    ClassifierMitigator,
     FittedTable,
-    MetaMitigator,
     fit_all,
     make_splits,
     mean_of_folds,
@@ -126,12 +125,7 @@ class DecisionComparison(Result):
         )
 
 
-class DecisionPostProcessor(
-    MetaMitigator,
-    ClassifierMixin,  # type: ignore[misc]
-    MetaEstimatorMixin,  # type: ignore[misc]
-    BaseEstimator,  # type: ignore[misc]
-):
+class DecisionPostProcessor(ClassifierMitigator):
     """Classifier whose decisions have similar rates, or similar errors, in all groups.
 
     It takes any number of classes: approve, refer or decline; a diagnosis; a grade. A

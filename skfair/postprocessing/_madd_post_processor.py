@@ -12,13 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import sem
-from sklearn.base import (
-    BaseEstimator,
-    ClassifierMixin,
-    MetaEstimatorMixin,
-    clone,
-    is_classifier,
-)
+from sklearn.base import clone, is_classifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.metrics import accuracy_score, log_loss, r2_score
 from sklearn.utils import check_random_state
@@ -27,6 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 from skfair._comparison import Comparison, PlainComparison, compare_with_plain
 from skfair._mitigation import (
     ROUTED,
+    ClassifierMitigator,
     FittedTable,
     MetaMitigator,
     fit_all,
@@ -231,17 +226,15 @@ class GroupRepairer(MetaMitigator):
             cells, for_split = _cells_to_repair(rows), routed.splitter.split
             splits = make_splits(self, features, target, cells, for_split)
         self._tasks.begin(len(splits))
+        columns, settings = (features, rows, target), (self.n_jobs, self._tasks.done)
         with self._tip_to_drop(X):
             self.estimators_, held_out = predict_folds(
                 self.estimator,
-                features,
-                rows,
-                target,
+                *columns,
                 labels,
                 splits,
                 routed.estimator.fit,
-                self.n_jobs,
-                self._tasks.done,
+                *settings,
             )
         scores = held_out.y_pred[:, -1] + 0.0  # no negative zeros
         usable = (_cells_to_repair(held_out) >= 0) & (held_out.weights > 0)
@@ -477,12 +470,7 @@ def _rescale(
     return np.interp(heights, other.middle, other.scores) + (scores - seen)
 
 
-class MADDPostProcessor(
-    GroupRepairer,
-    ClassifierMixin,  # type: ignore[misc]
-    MetaEstimatorMixin,  # type: ignore[misc]
-    BaseEstimator,  # type: ignore[misc]
-):
+class MADDPostProcessor(GroupRepairer, ClassifierMitigator):
     r"""Classifier whose scores are repaired, so that groups get similar distributions.
 
     It fits `estimator`, learns the score distributions of the groups on held-out rows,
@@ -594,7 +582,7 @@ class MADDPostProcessor(
     skfair.inspection.RepairDisplay : Plot of the losses and of the repair.
     RepairedRegressor : The same for predicted numbers.
     UnawarePostProcessor : Needs no group at prediction.
-    skfair.inprocessing.MCDPReweighter : Trains with a penalty instead.
+    skfair.inprocessing.MCDPReweighter : Trains one classifier on fair scores.
 
     Notes
     -----
@@ -996,7 +984,11 @@ class StratumLosses:
         loss: Any = self.model.fairness
         if callable(loss):
             rows = _measured(rows)
-            return float(loss(rows.y_true, rows.y_pred, **_labelled(rows)))
+            # Those of other libraries expect the label of each row.
+            labels = pd.Series(list(rows.labels), dtype=object).to_numpy()
+            keywords = _weight_keywords(rows)
+            keywords["sensitive_features"] = labels[rows.groups.codes]
+            return float(loss(rows.y_true, rows.y_pred, **keywords))
         if not self.differing.any():
             return 0.0
         if loss == "mcdp":
@@ -1173,12 +1165,6 @@ def _differing(rows: Rows, groups: GroupCDFs) -> Bools:
 def _weight_keywords(rows: Rows) -> dict[str, Any]:
     """Keyword of the weights for a metric, none without weights."""
     return {} if rows.weight is None else {"sample_weight": rows.weight}
-
-
-def _labelled(rows: Rows) -> dict[str, Any]:
-    """Keywords for callables of other libraries, which expect a label by row."""
-    labels = pd.Series(list(rows.labels), dtype=object).to_numpy()
-    return {**_weight_keywords(rows), "sensitive_features": labels[rows.groups.codes]}
 
 
 def rows_compared(rows: Rows, differing: Bools) -> Rows:

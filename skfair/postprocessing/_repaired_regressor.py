@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, RegressorMixin
-
 from skfair._comparison import RegressorComparison, compare_regressors
-from skfair._mitigation import RegressorMitigator
+from skfair._mitigation import (
+    RegressorMitigator,
+)
 from skfair._rows import Rows
 from skfair._utils._arrays import Floats
 from skfair._utils._validation import ParameterError
@@ -15,13 +15,7 @@ from skfair.groups import Selector
 from skfair.postprocessing._madd_post_processor import GroupRepairer
 
 
-class RepairedRegressor(
-    GroupRepairer,
-    RegressorMitigator,
-    MetaEstimatorMixin,  # type: ignore[misc]
-    RegressorMixin,  # type: ignore[misc]
-    BaseEstimator,  # type: ignore[misc]
-):
+class RepairedRegressor(GroupRepairer, RegressorMitigator):
     r"""Regressor whose predictions are repaired to similar distributions of all groups.
 
     It fits `estimator` on folds, learns the distributions of the groups' predictions on

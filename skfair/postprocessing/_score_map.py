@@ -176,29 +176,27 @@ def fit_maps(
     rows, q = _merge_equal(rows, q)
     others = [rows.fold != fold for fold in np.unique(rows.fold)]
     parts = [(rows, q), *((rows[other], q[other]) for other in others)]
-    maps, grouped, costs, ridges, allowed = [], [], {}, [], []
-    for i, (part, part_q) in enumerate(parts):
-        own, own_q, plain = _plain_map(part, part_q, performance)
-        maps.append(plain)
-        if len(plain.thresholds) > 1:
-            grouped.append((own, own_q, plain.thresholds))
-            costs[i] = _costs(part, plain.thresholds, performance)
-            n_rows = part.weights.sum() ** 2 / (part.weights @ units_of(part.weights))
-            ridges.append(_RIDGE_BY_ROW / n_rows)
-            allowed.append(_allowances(part))
-    # The maps of all parts are found together.
-    for of_limit in _close_gaps(grouped, ridges, np.array(allowed)) if grouped else ():
-        for (i, cost), factors in zip(costs.items(), of_limit, strict=True):
-            factors = factors[:, : len(cost)]
-            prices = np.abs(factors).sum(axis=0) / 2 * cost
-            strength = float(np.trapezoid(prices, maps[i].thresholds))
-            if np.isfinite(strength) and strength > maps[i].strengths[-1]:
-                maps[i] = replace(
-                    maps[i],
-                    strengths=(*maps[i].strengths, strength),
-                    factors=np.concatenate([maps[i].factors, [factors]]),
-                )
-    return maps[0], maps[1:]
+    whole, *by_fold = (_fit_map(*part, performance) for part in parts)
+    return whole, by_fold
+
+
+def _fit_map(rows: Rows, q: Floats, performance: Performance) -> ScoreMap:
+    """Fit the map of some rows."""
+    sorted_rows, relatives, plain = _plain_map(rows, q, performance)
+    thresholds = plain.thresholds
+    if len(thresholds) < 2:
+        return plain
+    costs = _costs(rows, thresholds, performance)
+    n_rows = rows.weights.sum() ** 2 / (rows.weights @ units_of(rows.weights))
+    ridge, allowed = _RIDGE_BY_ROW / n_rows, _allowances(rows)
+    strengths, factors = [0.0], [*plain.factors]
+    for closing in _close_gaps(sorted_rows, relatives, thresholds, ridge, allowed):
+        prices = np.abs(closing).sum(axis=0) / 2 * costs
+        strength = float(np.trapezoid(prices, thresholds))
+        if np.isfinite(strength) and strength > strengths[-1]:
+            strengths.append(strength)
+            factors.append(closing)
+    return replace(plain, strengths=tuple(strengths), factors=np.array(factors))
 
 
 def folds_of_maps(rows: Rows) -> Integers:
@@ -294,39 +292,41 @@ def _thresholds(rows: Rows) -> Floats:
 
 
 def _close_gaps(
-    parts: list[tuple[Rows, Floats, Floats]], ridges: list[float], allowed: Floats
+    rows: Rows, q: Floats, thresholds: Floats, ridge: float, allowed: Floats
 ) -> Iterator[Floats]:
     """Yield factors at which the gap is at most 0.95, 0.9, ... 0 of the plain one.
 
     At each threshold, groups whose rate of passing is farthest from the others' get
     factors, which add up to 0. Newton steps find them, with the slopes of the rates as
     if q were true, which are symmetric. A threshold whose gap has grown keeps its
-    former factors. Arrays begin with an axis of parts. The gap of a group is what it
-    has beyond what is `allowed` for its size.
+    former factors. The gap of a group is what it has beyond what is `allowed` for its
+    size.
     """
-    allowed = allowed[:, :, None]
-    thresholds, spacing, moment, deviation = _stack_parts(parts)
-    n_groups, smoothing = moment.shape[1], _WIDTH * spacing
-    rates = _rates_of_passing([(rows, q) for rows, q, _ in parts], thresholds)
-    ridge = np.array(ridges)[:, None, None] / deviation
-    least = (_LEAST_SLOPE * moment / deviation + ridge * np.eye(n_groups))[:, None]
-    level = np.trace(least, axis1=2, axis2=3)[..., None, None] / n_groups
+    n_groups, allowed = q.shape[1], allowed[:, None]
+    mean = rows.weights @ rows.y_pred
+    deviation = np.sqrt(rows.weights @ (rows.y_pred - mean) ** 2)
+    smoothing = _WIDTH * np.maximum(np.gradient(thresholds), 1e-6 * deviation)
+    moment = q.T @ (rows.weights[:, None] * q)
+    rates = _rates_of_passing(rows, q, thresholds)
+    ridge = ridge / deviation
+    least = _LEAST_SLOPE * moment / deviation + ridge * np.eye(n_groups)
+    level = np.trace(least) / n_groups
 
     def size(factors: Floats) -> Floats:
         """Root mean square of the change of scores, at each threshold."""
-        squares = (factors * (moment @ factors)).sum(axis=1, keepdims=True)
+        squares = (factors * (moment @ factors)).sum(axis=0)
         return np.asarray(np.sqrt(np.maximum(squares, 0)))
 
-    best = factors = np.zeros((len(parts), n_groups, _N_THRESHOLDS))
+    best = factors = np.zeros((n_groups, len(thresholds)))
     width = smoothing
     rate, slopes = rates(factors, width)
-    highest, lowest = (rate - allowed).max(axis=1), (rate + allowed).min(axis=1)
-    kept_gap = (highest - lowest)[:, None]
-    plain_gap = kept_gap.max(axis=2, keepdims=True)
+    highest, lowest = (rate - allowed).max(axis=0), (rate + allowed).min(axis=0)
+    kept_gap = highest - lowest
+    plain_gap = kept_gap.max()
     for share in np.linspace(1, 0, _N_STEPS + 1)[1:]:
-        limit = np.where(plain_gap > 1e-9, share * plain_gap, 1.0)
+        limit = share * plain_gap if plain_gap > 1e-9 else 1.0
         for _ in range(_N_NEWTON):
-            excess = rate - (highest + lowest)[:, None] / 2
+            excess = rate - (highest + lowest) / 2
             beyond = np.abs(excess) > limit / 2 + allowed
             outside = np.where(beyond, np.sign(excess), 0)
             side = np.where(factors != 0, np.sign(factors), outside)
@@ -335,100 +335,62 @@ def _close_gaps(
             # Any number on the diagonal serves for what is projected out.
             slopes = center @ (slopes + least) @ center
             slopes += level * (np.eye(n_groups) - center)
-            step = np.linalg.solve(slopes, center @ missing.swapaxes(1, 2)[..., None])
-            step = (center @ step)[..., 0].swapaxes(1, 2)
+            step = np.linalg.solve(slopes, center @ missing.T[..., None])
+            step = (center @ step)[..., 0].T
             most = _REACH * width + _REACH_OF_CHANGE * size(factors)
             step *= most / np.maximum(size(step), most)
             factors = factors + step
             factors[factors * side < 0] = 0  # such a group needs no factor
-            factors = _centers(factors != 0) @ factors.swapaxes(1, 2)[..., None]
-            factors = factors[..., 0].swapaxes(1, 2)
+            factors = (_centers(factors != 0) @ factors.T[..., None])[..., 0].T
             width = np.hypot(smoothing, _WIDTH_OF_CHANGE * size(factors))
             rate, slopes = rates(factors, width)
-            highest, lowest = (rate - allowed).max(axis=1), (rate + allowed).min(axis=1)
-        gap = (highest - lowest)[:, None]
+            highest, lowest = (rate - allowed).max(axis=0), (rate + allowed).min(axis=0)
+        gap = highest - lowest
         falls = gap <= np.maximum(limit, kept_gap)
         best, kept_gap = np.where(falls, factors, best), np.where(falls, gap, kept_gap)
         yield best
 
 
-def _stack_parts(
-    parts: list[tuple[Rows, Floats, Floats]],
-) -> tuple[Floats, Floats, Floats, Floats]:
-    """Return thresholds, spacings, second moments of q, and deviations of scores.
-
-    Copies of the last threshold fill parts that have fewer than others.
-    """
-    thresholds, spacings, moments, deviations = [], [], [], []
-    for rows, q, own in parts:
-        mean = rows.weights @ rows.y_pred
-        deviation = np.sqrt(rows.weights @ (rows.y_pred - mean) ** 2)
-        spacing = np.maximum(np.gradient(own), 1e-6 * deviation)
-        missing = (0, _N_THRESHOLDS - len(own))
-        thresholds.append([np.pad(own, missing, "edge")])
-        spacings.append([np.pad(spacing, missing, "edge")])
-        moments.append(q.T @ (rows.weights[:, None] * q))
-        deviations.append([[deviation]])
-    return (
-        np.array(thresholds),
-        np.array(spacings),
-        np.array(moments),
-        np.array(deviations),
-    )
-
-
 def _centers(chosen: NDArray[np.bool_]) -> Floats:
-    """For each part and threshold, the matrix that centres the groups chosen."""
-    columns = chosen.swapaxes(1, 2)
-    counts = np.maximum(columns.sum(axis=2), 1)[..., None, None]
-    own = columns[..., None] * np.eye(chosen.shape[1])
-    return np.asarray(own - columns[..., None] * columns[..., None, :] / counts)
+    """For each threshold, the matrix that centres the groups chosen."""
+    columns = chosen.T
+    counts = np.maximum(columns.sum(axis=1), 1)[:, None, None]
+    own = columns[..., None] * np.eye(len(chosen))
+    return np.asarray(own - columns[..., None] * columns[:, None] / counts)
 
 
 def _rates_of_passing(
-    parts: list[tuple[Rows, Floats]], thresholds: Floats
+    rows: Rows, q: Floats, thresholds: Floats
 ) -> Callable[[Floats, Floats], tuple[Floats, Floats]]:
     """Prepare a function of factors and widths.
 
     It returns the excess of each group's rate of passing over the mean of the groups,
-    and the slopes of the rates in the factors, for each part and threshold. A row whose
-    score is within a width of what it needs passes in part. Rows of a cell count with
-    their mean q, so that running sums of their weights and scores tell how many pass.
+    and the slopes of the rates in the factors, for each threshold. A row whose score is
+    within a width of what it needs passes in part. Rows of a cell count with their mean
+    q, so that running sums of their weights and scores tell how many pass.
     """
-    cells = [_cells_of_alike(rows, q) for rows, q in parts]
-    n_cells, n_groups = max(own.max() for own in cells) + 1, parts[0][1].shape[1]
-    cell = np.concatenate([own + i * n_cells for i, own in enumerate(cells)])
-    scores, weights, q, contrasts = (
-        np.concatenate(values)
-        for values in zip(
-            *((rows.y_pred, rows.weights, q, _contrasts(rows)) for rows, q in parts),
-            strict=True,
-        )
-    )
-    shape = len(parts), n_cells, -1
+    cell, weights = _cells_of_alike(rows, q), rows.weights
+    n_cells, n_groups = int(cell.max()) + 1, q.shape[1]
 
     def totals(values: Floats) -> Floats:
-        sums = [np.bincount(cell, column, shape[0] * n_cells) for column in values.T]
+        sums = [np.bincount(cell, column, n_cells) for column in values.T]
         return np.column_stack(sums)
 
     total = totals(weights[:, None])
     divisor = np.where(total > 0, total, 1)
-    relatives = (totals(weights[:, None] * q) / divisor).reshape(shape)
-    contrast = (totals(contrasts) / divisor).reshape(shape).swapaxes(1, 2)
-    products = (relatives[..., None] * relatives[..., None, :]).reshape(shape)
-    lowest = np.array([rows.y_pred[0] for rows, _ in parts])[:, None, None]
-    highest = np.array([rows.y_pred[-1] for rows, _ in parts])[:, None, None]
+    relatives = totals(weights[:, None] * q) / divisor
+    contrast = (totals(_contrasts(rows)) / divisor).T
+    products = (relatives[..., None] * relatives[:, None]).reshape(n_cells, -1)
+    lowest, highest = rows.y_pred[[0, -1]]
     unit = 2 * (highest - lowest)
     # Scores of cell c are at c to c + 1/2, so that one search serves all cells.
-    part = np.repeat(np.arange(len(parts)), [len(own) for own in cells])
-    scores = (scores - lowest[part, 0, 0]) / unit[part, 0, 0]
+    scores = (rows.y_pred - lowest) / unit
     order = np.argsort(cell, kind="stable")
     keys = (cell + scores)[order]
     weights, scores = weights[order], scores[order]
     count = np.append(0, np.cumsum(weights))
     summed = np.append(0, np.cumsum(weights * scores))
-    starts = np.arange(shape[0] * n_cells).reshape(shape)
-    ends = np.cumsum(total).reshape(shape)
+    starts, ends = np.arange(n_cells)[:, None], np.cumsum(total)[:, None]
     needed = (thresholds - lowest) / unit
 
     def rates(factors: Floats, width: Floats) -> tuple[Floats, Floats]:
@@ -439,8 +401,8 @@ def _rates_of_passing(
         (first, last), (first_sum, last_sum) = count[ends_inside], summed[ends_inside]
         inside = last - first
         passed = ends - last + (last_sum - first_sum - low * inside) / (2 * width)
-        slopes = (inside / (2 * width * unit)).swapaxes(1, 2) @ products
-        return contrast @ passed, slopes.reshape(*slopes.shape[:2], n_groups, n_groups)
+        slopes = (inside / (2 * width * unit)).T @ products
+        return contrast @ passed, slopes.reshape(-1, n_groups, n_groups)
 
     return rates
 

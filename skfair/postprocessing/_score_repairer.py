@@ -453,14 +453,11 @@ GroupedScores or GroupedHistogram
             targets = map(self._path.target, self._learnt.heights())
             return np.stack([thinned(heights) for heights in targets])
         points = thinned(np.unique(np.concatenate(self.repaired_scores_)))
-        return np.stack(
-            [
-                np.append(0.0, cdf.high)[np.searchsorted(repaired, points, "right")]
-                for cdf, repaired in zip(
-                    self._learnt.own, self.repaired_scores_, strict=True
-                )
-            ]
-        )
+        heights = []
+        for cdf, repaired in zip(self._learnt.own, self.repaired_scores_, strict=True):
+            places = np.searchsorted(repaired, points, "right")
+            heights.append(np.append(0.0, cdf.high)[places])
+        return np.stack(heights)
 
     def _learn_strata(
         self,
@@ -692,18 +689,12 @@ GroupedScores or GroupedHistogram
         ValueError
             As in `fit`.
         """
-        self.fit(
-            scores,
-            y,
-            sensitive_features=sensitive_features,
-            control_features=control_features,
-            sample_weight=sample_weight,
-        )
-        return self.transform(
-            scores,
-            sensitive_features=sensitive_features,
-            control_features=control_features,
-        )
+        labels = {
+            "sensitive_features": sensitive_features,
+            "control_features": control_features,
+        }
+        self.fit(scores, y, **labels, sample_weight=sample_weight)
+        return self.transform(scores, **labels)
 
     def expected_mcdp(self, n_samples: int | Mapping[Hashable, int]) -> float:
         """Return the MCDP(0) to expect of a sample of new rows, its noise included.
@@ -1280,17 +1271,11 @@ def spread_in_bins(histogram: GroupedHistogram) -> GroupedScores:
     scores = np.concatenate([lows, (lows + highs) / 2, highs])
     codes = np.tile(histogram.codes, 3)
     filled = weights > 0
-    sorted_entries = sort_scores(
+    entries = sort_scores(
         scores[filled], codes[filled], weights[filled], n_groups=histogram.n_groups
     )
-    return GroupedScores(
-        *sorted_entries,
-        histogram.counts,
-        histogram.totals,
-        histogram.labels,
-        histogram.names,
-        histogram.min_group_size,
-    )
+    groups: Any = histogram.labels, histogram.names, histogram.min_group_size
+    return GroupedScores(*entries, histogram.counts, histogram.totals, *groups)
 
 
 def distributions(rows: Rows) -> GroupedScores:

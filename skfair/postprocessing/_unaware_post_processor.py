@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import math
 from dataclasses import replace
+from numbers import Integral
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -12,14 +13,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 from sklearn import get_config
-from sklearn.base import (
-    BaseEstimator,
-    ClassifierMixin,
-    MetaEstimatorMixin,
-    RegressorMixin,
-    clone,
-    is_classifier,
-)
+from sklearn.base import clone, is_classifier
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
@@ -34,6 +28,7 @@ from skfair._comparison import (
     compare_with_plain,
 )
 from skfair._mitigation import (
+    ClassifierMitigator,
     FittedTable,
     MetaMitigator,
     RegressorMitigator,
@@ -80,6 +75,8 @@ class GroupPredictor(MetaMitigator):
     comparison_: Any
     path_ = FittedTable()
     _performance: ClassVar[Performance]
+    #: Most folds of the classifier of the group, if `cv` is a number.
+    _most_group_folds: ClassVar[int | None] = None
     #: Number of fits after those of the folds.
     _n_last_fits: ClassVar = 0
     #: Rows held out, with their predictions, and the probabilities of their groups.
@@ -309,26 +306,22 @@ class GroupPredictor(MetaMitigator):
 
         A row that several folds hold out has its mean predictions, and the first fold.
         """
-        for_split = routed.splitter.split
-        splits = make_splits(self, features, target, rows.groups.codes, for_split)
+        columns = features, target, rows.groups.codes, routed.splitter.split
+        splits = group_splits = make_splits(self, *columns)
+        if self._most_group_folds is not None and isinstance(self.cv, Integral):
+            group_splits = make_splits(self, *columns, self._most_group_folds)
         classes = self.classes_.tolist() if is_classifier(self) else None
-        both = self.estimator, self.group_estimator
-        n_fitted = sum(not isinstance(model, FrozenEstimator) for model in both)
-        self._tasks.begin(n_fitted * len(splits) + self._n_last_fits)
+        both = (self.estimator, splits), (self.group_estimator, group_splits)
+        n_fits = [len(s) for model, s in both if not isinstance(model, FrozenEstimator)]
+        self._tasks.begin(sum(n_fits) + self._n_last_fits)
+        training, settings = (features, rows, target), (self.n_jobs, self._tasks.done)
+        params = routed.estimator.fit
         with self._tip_to_drop(X):
             models, held_out = predict_folds(
-                self.estimator,
-                features,
-                rows,
-                target,
-                classes,
-                splits,
-                routed.estimator.fit,
-                self.n_jobs,
-                self._tasks.done,
+                self.estimator, *training, classes, splits, params, *settings
             )
             group_models, of_groups = self._predict_groups(
-                features, rows, splits, routed
+                features, rows, group_splits, routed
             )
         fold = np.full(len(rows), -1)
         for number, (_, test) in reversed(list(enumerate(splits))):
@@ -344,7 +337,7 @@ class GroupPredictor(MetaMitigator):
         self, X: Any, rows: Rows, splits: list[Split], routed: Any
     ) -> tuple[list[Any], Rows]:
         """Predict the group of each row by models that were not fitted to it."""
-        estimator, params = self._group_model(X, rows, routed)
+        (estimator, params), done = self._group_model(X, rows, routed), self._tasks.done
         self._group_classes: list[Any] = list(range(len(self.groups_)))
         if isinstance(estimator, FrozenEstimator):
             self._group_classes = list(self.groups_)
@@ -355,16 +348,9 @@ class GroupPredictor(MetaMitigator):
                     f"expected the groups {list(self.groups_)}."
                 )
         try:
+            columns, settings = (X, rows, rows.groups.codes), (self.n_jobs, done)
             return predict_folds(
-                estimator,
-                X,
-                rows,
-                rows.groups.codes,
-                self._group_classes,
-                splits,
-                params,
-                self.n_jobs,
-                self._tasks.done,
+                estimator, *columns, self._group_classes, splits, params, *settings
             )
         except ValueError as error:
             if estimator is not self.estimator:
@@ -403,12 +389,7 @@ def weights_for(estimator: Any, weights: NDArray[Any] | None) -> dict[str, Any]:
         return {}
 
 
-class UnawarePostProcessor(
-    GroupPredictor,
-    ClassifierMixin,  # type: ignore[misc]
-    MetaEstimatorMixin,  # type: ignore[misc]
-    BaseEstimator,  # type: ignore[misc]
-):
+class UnawarePostProcessor(GroupPredictor, ClassifierMitigator):
     r"""Classifier whose scores are made fair without the group of the row predicted.
 
     It fits two classifiers on folds: `estimator` predicts p, the probability of the
@@ -514,7 +495,7 @@ class UnawarePostProcessor(
     See Also
     --------
     MADDPostProcessor : Repairs scores by the group of each row predicted.
-    skfair.inprocessing.MCDPReweighter : Trains a classifier in rounds.
+    skfair.inprocessing.MCDPReweighter : Trains one classifier on the fair scores.
     UnawareRegressor : The same for predicted numbers.
 
     Notes
@@ -683,13 +664,7 @@ class UnawarePostProcessor(
         return self._second_class_where(self.predict_proba(X)[:, 1] > 0.5)
 
 
-class UnawareRegressor(
-    GroupPredictor,
-    RegressorMitigator,
-    MetaEstimatorMixin,  # type: ignore[misc]
-    RegressorMixin,  # type: ignore[misc]
-    BaseEstimator,  # type: ignore[misc]
-):
+class UnawareRegressor(GroupPredictor, RegressorMitigator):
     r"""Regressor whose predictions are made fair without the group of the row.
 
     It fits two models on folds: `estimator` predicts the target, and `group_estimator`

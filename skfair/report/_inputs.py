@@ -54,6 +54,7 @@ from skfair.groups import (
     resolve_strata,
     sort_labels,
     sum_by_code,
+    tip_about_length,
 )
 from skfair.metrics._inputs import (
     Multigroup,
@@ -508,7 +509,8 @@ def _groups_by_name(
     each = {}
     for name, column in columns.items():
         groups = encode_groups(column, min_group_size=options.min_group_size)
-        check_length(f"sensitive_features {name!r}", len(groups), n_samples)
+        tip = tip_about_length(sensitive_features, n_samples)
+        check_length(f"sensitive_features {name!r}", len(groups), n_samples, tip)
         each[name] = groups[kept]
     return each
 
@@ -572,15 +574,16 @@ def estimator_inputs(
                 f"pos_label must be one of the classes {classes}, got {pos_label!r}."
             )
     routed = None if named or isinstance(groups, Mapping) else groups
+    beside = {"sensitive_features": routed, "control_features": own}
     scores, predictions = {}, {}
     for name, model in estimator.items():
         name = str(name)
         with tip_for_unknown_columns(model, X, sensitive_features if named else None):
             of_scores = [method for method in methods if hasattr(model, method)]
             if of_scores and len(classes) in (0, 2):
-                scores[name] = respond(model, of_scores[0], X, pos_label, routed, own)
+                scores[name] = respond(model, of_scores[0], X, pos_label, **beside)
             if classes and (threshold is None or name not in scores):
-                predictions[name] = respond(model, "predict", X, None, routed, own)
+                predictions[name] = respond(model, "predict", X, **beside)
     return {
         "y_score": scores or None,
         "y_pred": predictions or None,

@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 from scipy.special import ndtri, stdtrit
 
 from skfair._comparison import average_precision
-from skfair._rows import shuffled_codes
 from skfair._utils._arrays import Bools, Floats, Integers, quotients
 from skfair._utils._progress import Progress
 from skfair._utils._text import label_text, or_none
@@ -29,7 +28,7 @@ from skfair.metrics._confidence_interval import compare, join, lower_bound, uppe
 from skfair.metrics._inputs import ignore_undefined
 from skfair.metrics._noise import UNDEFINED, Comparisons, Observed
 from skfair.metrics._pairs import Located
-from skfair.metrics._permutation import permutation_tests, permutations, permuted_strata
+from skfair.metrics._permutation import permutation_tests, permutations
 from skfair.metrics._rate_intervals import wilson_interval
 from skfair.metrics._rates import comparable_cells
 from skfair.metrics._resampling import (
@@ -41,7 +40,6 @@ from skfair.metrics._resampling import (
     evaluate_each,
     resamples_of_all,
 )
-from skfair.metrics._spec import specification_of
 from skfair.model_selection._model_comparison import Model as PairedModel
 from skfair.model_selection._model_comparison import (
     changes_by_a_row,
@@ -51,13 +49,10 @@ from skfair.model_selection._model_comparison import (
 )
 from skfair.report._inputs import LEVEL, Audit, Model, large_groups
 from skfair.report._metrics import MEASURES, Sample, count_outcomes
-from skfair.statistics import GroupedOutcomes, GroupedScores
 
 #: DCP is computed again in each draw where its exact search, which enumerates
 #: vertices, takes milliseconds.
 _FEW_VERTICES = 1000
-#: Rows times permutations up to which permutations are kept, of four bytes each.
-_MAX_PERMUTED = 2**23
 
 #: Numbers of a metric by name; None where one is undefined.
 Numbers = dict[str, Any]
@@ -205,9 +200,8 @@ def uncertainties(samples_located: Found) -> list[dict[str, Numbers]]:
     samples = [sample for sample, _ in samples_located]
     total = sum(map(_count_draws, samples, keys))
     done = DrawsDone(total, samples[0].audit.options.verbose if samples else 0)
-    permuted: dict[Any, list[Integers]] = {}
     return [
-        _uncertainty(sample, values, of_sample, done, permuted)
+        _uncertainty(sample, values, of_sample, done)
         for (sample, values), of_sample in zip(samples_located, keys, strict=True)
     ]
 
@@ -217,7 +211,6 @@ def _uncertainty(
     located: Mapping[str, Located],
     keys: Mapping[str, list[str]],
     done: DrawsDone,
-    permuted: dict[Any, list[Integers]],
 ) -> dict[str, Numbers]:
     """Find intervals and p-values of the metrics of a sample, by question."""
     results = bounds(sample, located)
@@ -226,7 +219,7 @@ def _uncertainty(
         resampled: dict[str, Drawn] = {}
         for question, of_question in keys.items():
             rows = sample.drawn_from(question)
-            tests = permute(sample, of_question, rows, done, permuted)
+            tests = permute(sample, of_question, rows, done)
             for key, test in tests.items():
                 results[key] |= _test_of(test, sample)
             resampled |= {k: rows for k in of_question if not MEASURES[k].bounded}
@@ -243,24 +236,17 @@ def permute(
     keys: Collection[str],
     rows: Drawn,
     tick: Callable[[int], Any] = lambda n: None,
-    permuted: dict[Any, list[Integers]] | None = None,
 ) -> dict[str, PermutationTestResult]:
-    """Test metrics of one question on permutations, of which there may be none.
-
-    Permutations of rows are kept in `permuted`, and taken from there.
-    """
+    """Test metrics of one question on permutations, of which there may be none."""
     options = sample.audit.options
     if not options.n_permutations:
         return {}
     metrics = [MEASURES[key].drawn(sample) for key in keys]
-    draw = permutations("auto", metrics[0], rows)
-    if rows.rows.n is None and permuted is not None:
-        draw = _permute_once(rows, metrics[0], options, permuted) or draw
     results = permutation_tests(
         metrics,
         [rows.evaluate(metric) for metric in metrics],
         rows,
-        draw,
+        permutations("auto", metrics[0], rows),
         units=[MEASURES[key].unit_of(sample) for key in keys],
         n_permutations=options.n_permutations,
         generator=check_seed(options.random_state),
@@ -268,34 +254,6 @@ def permute(
         tick=tick,
     )
     return dict(zip(keys, results, strict=True))
-
-
-def _permute_once(
-    drawn: Drawn, metric: Metric, options: Any, permuted: dict[Any, list[Integers]]
-) -> Callable[[Any], Drawn] | None:
-    """Return what permutes groups, with permutations that are drawn once.
-
-    None where they take much memory, or where groups decide which rows are permuted.
-    """
-    n, groups = options.n_permutations, drawn.rows.groups
-    if n * len(groups) > _MAX_PERMUTED or specification_of(metric)[0].permuted_in:
-        return None
-    strata = permuted_strata("auto", metric, drawn.rows)
-    key = tuple(part.tobytes() for part in strata)
-    if key not in permuted:
-        generator = check_seed(options.random_state)
-        every = np.arange(len(groups), dtype=np.int32)
-        permuted[key] = [
-            np.asarray(shuffled_codes(every, strata, generator)) for _ in range(n)
-        ]
-    left = iter(permuted[key])
-
-    def draw(generator: Any) -> Drawn:
-        codes = groups.codes.take(next(left))  # faster than by an index of 32 bits
-        rows = drawn.rows.with_groups(replace(groups, codes=codes))
-        return replace(drawn, rows=rows)
-
-    return draw
 
 
 def _test_of(test: PermutationTestResult, sample: Sample) -> Numbers:
@@ -404,25 +362,21 @@ def _compare(sample: Sample, key: str, metric: Metric) -> Comparisons:
 
 def _observe(sample: Sample, key: str) -> Observed:
     """Return the statistic of a metric, and what its noise depends on."""
-    audit, measure = sample.audit, MEASURES[key]
-    of_scores = specification_of(measure.metric)[0].statistic is GroupedScores
-    if of_scores or audit.of_numbers:
-        statistic = sample.statistic(measure.question)
-        return statistic, sample.effective_sizes(), None
-    if measure.question == "errors":
+    audit, question, sizes = (
+        sample.audit,
+        MEASURES[key].question,
+        sample.effective_sizes(),
+    )
+    if key == "mean_score_difference":
+        scores = sample.model.y_score
+        assert scores is not None
+        each = (count_outcomes(audit, x, sample.groups) for x in (scores, scores**2))
+        statistic, squares = each
+        return statistic, sizes, squares.means
+    if question == "errors":
         sizes = sample.effective_sizes(audit.y_true, len(audit.classes))
         sizes = sizes.reshape(-1, len(audit.classes))
-        return sample.statistic("errors"), sizes, None
-    if measure.question == "decisions":
-        statistic = sample.statistic("decisions")
-        return statistic, statistic.effective_sizes, None
-    scores = sample.model.y_score
-    assert scores is not None
-    statistic = count_outcomes(audit, scores, sample.groups)
-    squares = GroupedOutcomes.from_outcomes(
-        scores**2, sensitive_features=sample.groups, sample_weight=audit.rows.totals
-    )
-    return statistic, statistic.effective_sizes, squares.means
+    return sample.statistic(question), sizes, None
 
 
 def _split_by_label(observed: Observed) -> Iterator[Observed]:

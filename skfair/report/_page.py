@@ -109,6 +109,62 @@ _HEADINGS = {
 }
 #: Groups of a table that are shown; the others are folded.
 _SHOWN = 12
+#: Level, heading and lines of a part of a report.
+Section = tuple[int, str, list[str]]
+#: Numbers of a group, in the order of the page, and their headings.
+OF_GROUPS = {
+    "n": "Rows",
+    "selection_rate": "Selected",
+    "interval": "Interval",
+    "base_rate": "Truly positive",
+    "true_positive_rate": "Selected of the truly positive",
+    "false_positive_rate": "Selected of the others",
+    "accuracy": "Accuracy",
+    "average_precision": "Average precision",
+    "log_loss": "Log loss",
+    "score_excess": "Score minus outcome",
+    "calibration_error": "Calibration error",
+    "mean_prediction": "Mean prediction",
+    "mean_error": "Mean error",
+    "mean_absolute_error": "Mean absolute error",
+    "r2": "R²",
+}
+OF_RATIOS = {
+    "n": "Rows",
+    "share": "Share of rows",
+    "selected": "Selected",
+    "rate": "Rate",
+    "impact_ratio": "Impact ratio",
+    "lower": "Lower",
+    "upper": "Upper",
+    "status": "Status",
+}
+#: Captions of tables of impact ratios, and headings of lists.
+RATIOS = {
+    "selection": "Impact ratios of selection rates",
+    "scoring": "Impact ratios of scoring rates",
+}
+SECTIONS = {"Cautions": "cautions", "What this cannot show": ""}
+#: Columns of tables of metrics within strata, and of everyone, and their headings.
+OF_STRATA = {
+    "title": "Metric",
+    "everyone": "Everyone",
+    "value": "Largest within",
+    "stratum": "In",
+    "mean": "Mean within",
+    "interval": "Interval",
+    "null_mean": "By chance",
+    "pvalue": "p-value",
+    "tested": "Decided by",
+}
+OF_METRICS = {"title": "Metric", "value": "Value", "interval": "Interval"}
+OF_TESTS = {"null_mean": "By chance", "pvalue": "p-value", "tested": "Decided by"}
+#: Columns of a public summary, and their headings by kind of rate.
+_COLUMNS = ["n", "selected", "rate", "impact_ratio"]
+_OF_RATES = {
+    "selection": ["Number", "Selected", "Selection rate", "Impact ratio"],
+    "scoring": ["Number", "Above the median", "Scoring rate", "Impact ratio"],
+}
 
 
 def require_report_extra() -> None:
@@ -376,66 +432,6 @@ def _referred(values: dict[str, str]) -> list[str]:
         for key, value in values.items()
         if key.rpartition("}")[2] == "href"
     ]
-
-
-#: Level, heading and lines of a part of a report.
-Section = tuple[int, str, list[str]]
-
-#: Numbers of a group, in the order of the page, and their headings.
-OF_GROUPS = {
-    "n": "Rows",
-    "selection_rate": "Selected",
-    "interval": "Interval",
-    "base_rate": "Truly positive",
-    "true_positive_rate": "Selected of the truly positive",
-    "false_positive_rate": "Selected of the others",
-    "accuracy": "Accuracy",
-    "average_precision": "Average precision",
-    "log_loss": "Log loss",
-    "score_excess": "Score minus outcome",
-    "calibration_error": "Calibration error",
-    "mean_prediction": "Mean prediction",
-    "mean_error": "Mean error",
-    "mean_absolute_error": "Mean absolute error",
-    "r2": "R²",
-}
-OF_RATIOS = {
-    "n": "Rows",
-    "share": "Share of rows",
-    "selected": "Selected",
-    "rate": "Rate",
-    "impact_ratio": "Impact ratio",
-    "lower": "Lower",
-    "upper": "Upper",
-    "status": "Status",
-}
-#: Captions of tables of impact ratios, and headings of lists.
-RATIOS = {
-    "selection": "Impact ratios of selection rates",
-    "scoring": "Impact ratios of scoring rates",
-}
-SECTIONS = {"Cautions": "cautions", "What this cannot show": ""}
-#: Columns of tables of metrics within strata, and of everyone, and their headings.
-OF_STRATA = {
-    "title": "Metric",
-    "everyone": "Everyone",
-    "value": "Largest within",
-    "stratum": "In",
-    "mean": "Mean within",
-    "interval": "Interval",
-    "null_mean": "By chance",
-    "pvalue": "p-value",
-    "tested": "Decided by",
-}
-OF_METRICS = {"title": "Metric", "value": "Value", "interval": "Interval"}
-OF_TESTS = {"null_mean": "By chance", "pvalue": "p-value", "tested": "Decided by"}
-
-#: Columns of a public summary, and their headings by kind of rate.
-_COLUMNS = ["n", "selected", "rate", "impact_ratio"]
-_OF_RATES = {
-    "selection": ["Number", "Selected", "Selection rate", "Impact ratio"],
-    "scoring": ["Number", "Above the median", "Scoring rate", "Impact ratio"],
-}
 
 
 def markdown_table(table: pd.DataFrame, *, digits: int = 3) -> str:

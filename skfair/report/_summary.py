@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import skfair
-from skfair._utils._arrays import Floats, Integers
+from skfair._utils._arrays import Floats
 from skfair._utils._hints import makers_of
 from skfair._utils._text import label_text, listed, or_none, shown, visible_text
 from skfair.groups import CROSS, recode, rows_by_code
@@ -67,6 +67,16 @@ FORMAT = "skfair.report/3"
 STATED = ("counts_are_drawn", "blur", "min_cell", "n_withheld", "left_out")
 #: Points of a curve along each axis; more cannot be seen in a picture.
 _N_POINTS = 150
+#: Metrics of a report that have bounds; the first of them that is there is drawn.
+KEYS_BY_PROXY = (
+    "mcdp",
+    "abcc",
+    "mean_score_difference",
+    "demographic_parity_difference",
+    "equalized_odds_difference",
+)
+#: Ends of bounds, and of what is confident of them.
+ENDS = "lower", "upper", "lower_confidence", "upper_confidence"
 
 
 def summarize(audits: Sequence[Audit], claimed: Summary | None = None) -> Summary:
@@ -263,13 +273,15 @@ def _summary_of_attribute(
     tested: bool,
 ) -> Summary:
     """Everything about one model and one attribute."""
+    groups = _groups(sample)
+    n_tail = sum(row.get("tail_share", 0) > 0 for row in groups)
     return {
         "model": visible_text(sample.model.name),
         "measures": [
-            _summary_of_metric(sample, MEASURES[key], one, drawn[key])
+            _summary_of_metric(sample, MEASURES[key], one, drawn[key], n_tail)
             for key, one in located.items()
         ],
-        "groups": _groups(sample),
+        "groups": groups,
         "impact_ratios": _impact_ratios(sample),
         "strata": _strata(sample, located, tested),
         "cdf": _cdf(sample, located.get("mcdp")),
@@ -277,7 +289,7 @@ def _summary_of_attribute(
 
 
 def _summary_of_metric(
-    sample: Sample, measure: Measure, located: Located, drawn: Summary
+    sample: Sample, measure: Measure, located: Located, drawn: Summary, n_tail: int
 ) -> Summary:
     sizes = sample.sizes
     of_dcp = measure.key == "dcp" and sample.comparable
@@ -297,21 +309,12 @@ def _summary_of_metric(
             "pair": list(located.pair),
             "figures": [*map(or_none, located.figures)],
             "score": or_none(located.score),
-            "n_tail": _n_in_tail(sample) if measure.key == "cvar_fairness" else 0,
+            "n_tail": n_tail if measure.key == "cvar_fairness" else 0,
             "classes": list(located.cell or (0, 0)),
             "sizes": [or_none(size) or 0.0 for size in located.sizes],
         },
         "left_out": _few_of_labels(sample) if of_odds else [],
     }
-
-
-def _n_in_tail(sample: Sample) -> int:
-    """Count the groups that are furthest from the average group."""
-    if not sample.comparable:
-        return 0
-    alpha = sample.audit.options.alpha
-    table = cvar_fairness_report(None, sample.statistic("decisions"), alpha=alpha)
-    return int(table["in_tail"].sum())
 
 
 def _few_of_labels(sample: Sample) -> list[Summary]:
@@ -348,9 +351,9 @@ def _groups(sample: Sample) -> list[dict[str, Any]]:
     ]
     if not audit.binary:
         return groups
-    for group, rows in zip(groups, parts, strict=True):
-        if audit.y_true is not None:
-            group |= _rates(audit, model, rows)
+    if audit.y_true is not None:
+        for group, rates in zip(groups, _rates(sample), strict=True):
+            group |= rates
     if not model.decides:
         return groups
     for group, selection in zip(groups, _selections(sample), strict=True):
@@ -360,21 +363,16 @@ def _groups(sample: Sample) -> list[dict[str, Any]]:
     return groups
 
 
-def _rates(audit: Audit, model: Model, rows: Integers) -> Numbers:
-    """Compute the base rate, and rates of positive decisions by true class."""
-    assert audit.y_true is not None
-    true, selected = audit.y_true[rows] == 1, model.y_pred[rows] == 1
-    weights = audit.entry_weights[rows]
-    shares = {"base_rate": (true, np.ones(len(rows), dtype=bool))}
-    if model.decides:
-        shares["true_positive_rate"] = selected, true
-        shares["false_positive_rate"] = selected, ~true
-    return {
-        name: float(weights[hit & among].sum() / weights[among].sum())
-        if among.any()
-        else None
-        for name, (hit, among) in shares.items()
-    }
+def _rates(sample: Sample) -> Iterator[Numbers]:
+    """Compute base rates, and rates of positive decisions by true class."""
+    errors = sample.statistic("errors")
+    rates = np.where(errors.label_counts[..., np.newaxis], errors.confusion, np.nan)
+    shares = {"base_rate": errors.label_frequencies[:, 1]}
+    if sample.model.decides:
+        shares["true_positive_rate"] = rates[:, 1, 1]
+        shares["false_positive_rate"] = rates[:, 0, 1]
+    for of_group in zip(*shares.values(), strict=True):
+        yield dict(zip(shares, map(or_none, of_group), strict=True))
 
 
 def _selections(sample: Sample) -> list[dict[str, Any]]:
@@ -589,20 +587,6 @@ def versions_of(*packages: str) -> dict[str, str]:
         "Python": platform.python_version(),
         "system": f"{sys.platform} {platform.machine()}",
     }
-
-
-#: Metrics of a report that have bounds; the first of them that is there is drawn.
-KEYS_BY_PROXY = (
-    "mcdp",
-    "abcc",
-    "mean_score_difference",
-    "demographic_parity_difference",
-    "equalized_odds_difference",
-)
-
-
-#: Ends of bounds, and of what is confident of them.
-ENDS = "lower", "upper", "lower_confidence", "upper_confidence"
 
 
 def by_proxy(audits: Sequence[Audit]) -> Summary | None:

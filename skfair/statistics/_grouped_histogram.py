@@ -472,28 +472,28 @@ def join_cells(codes: Any, bins: Any, *sums: Any) -> Columns:
     # Numbers of 8 and 16 bits are sorted faster.
     keys = [key.astype(np.min_scalar_type(key.max(initial=0))) for key in (bins, codes)]
     order = np.lexsort(keys)
-    codes, bins = codes[order], bins[order]
-    rows, weights, squares, lows, highs = (column[order] for column in sums)
-    new = (np.diff(codes, prepend=-1) != 0) | (np.diff(bins, prepend=-1) != 0)
-    starts = np.flatnonzero(new)
-    rows, weights, squares = (
-        np.add.reduceat(column, starts) for column in (rows, weights, squares)
+    codes, bins, rows, weights, squares, lows, highs = (
+        column[order] for column in (codes, bins, *sums)
     )
-    return (
-        codes[starts],
-        bins[starts],
-        rows,
-        whole_if_exact(weights),
-        whole_if_exact(squares),
-        np.minimum.reduceat(lows, starts),
-        np.maximum.reduceat(highs, starts),
-    )
+    new = np.ones(len(order), dtype=bool)
+    new[1:] = (codes[1:] != codes[:-1]) | (bins[1:] != bins[:-1])
+    if not new.all():
+        starts = np.flatnonzero(new)
+        codes, bins = codes[starts], bins[starts]
+        rows, weights, squares = (
+            np.add.reduceat(column, starts) for column in (rows, weights, squares)
+        )
+        lows = np.minimum.reduceat(lows, starts)
+        highs = np.maximum.reduceat(highs, starts)
+    weights, squares = whole_if_exact(weights), whole_if_exact(squares)
+    return codes, bins, rows, weights, squares, lows, highs
 
 
 def whole_if_exact(values: NDArray[Any]) -> NDArray[Any]:
     """Turn values into int64 if all are whole numbers that add up without rounding."""
-    whole = np.array_equal(values, np.rint(values)) and values.sum() < MAX_EXACT_SUM
-    return values.astype(np.int64 if whole else np.float64)
+    whole = values.dtype.kind in "iu" or np.array_equal(values, np.rint(values))
+    exact = whole and values.sum() < MAX_EXACT_SUM
+    return values.astype(np.int64 if exact else np.float64, copy=False)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

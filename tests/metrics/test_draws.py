@@ -65,7 +65,7 @@ def both(monkeypatch, compute):
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("metric", OF_SCORES, ids=str)
+@pytest.mark.parametrize("metric", OF_SCORES)
 def test_permutations_of_scores(metric, rows, monkeypatch):
     true, scores, columns = rows
 
@@ -77,7 +77,7 @@ def test_permutations_of_scores(metric, rows, monkeypatch):
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("metric", OF_DECISIONS, ids=str)
+@pytest.mark.parametrize("metric", OF_DECISIONS)
 def test_permutations_of_decisions(metric, rows, monkeypatch):
     true, scores, columns = rows
 

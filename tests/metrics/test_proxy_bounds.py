@@ -84,7 +84,7 @@ def brute_mcdp(cells, scores, q, odds_ratio):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "n_cases", [4, pytest.param(100, marks=pytest.mark.slow)], ids=["few", "many"]
+    "n_cases", [4, pytest.param(40, marks=pytest.mark.slow)], ids=["few", "many"]
 )
 def test_bounds_are_those_of_linear_programs_over_all_couplings(n_cases):
     rng, n_attained = np.random.default_rng(0), 0
@@ -164,7 +164,7 @@ def check_random_table(rng, ratio_is_true, n_groups=2, multigroup="pairwise"):
 
 
 @pytest.mark.parametrize(
-    "n_tables", [5, pytest.param(1_000, marks=pytest.mark.slow)], ids=["few", "many"]
+    "n_tables", [5, pytest.param(300, marks=pytest.mark.slow)], ids=["few", "many"]
 )
 @pytest.mark.promise("Bounds by a proxy contain the true value")
 def test_the_true_value_lies_within_the_bounds(n_tables):

@@ -367,7 +367,7 @@ def test_pvalue_is_that_of_a_permutation_test_of_the_largest_difference():
 @pytest.mark.promise("The search for the worst subgroup is paid for in its p-value")
 def test_level(quality):
     rejected = 0
-    for seed in range(250):
+    for seed in range(120):
         rng = np.random.default_rng(seed)
         columns = rng.integers(0, 3, (250, 3))
         # Base rates differ, which is not what true positive rates compare.
@@ -383,7 +383,7 @@ def test_level(quality):
             random_state=seed,
         )
         rejected += result.pvalue <= 0.05
-    assert 6 <= rejected <= 20  # 12.5, and two standard errors
+    assert 2 <= rejected <= 11  # 6, and two standard errors
 
 
 @pytest.mark.parametrize("quality", ["mcdp", "selection_rate"])

@@ -29,8 +29,9 @@ def scored(n_samples=1500):
 
 
 def compare(y, scores, groups, **options):
+    """Table of the comparison with the old model."""
     options = {"baseline": "old", "margin": 0.02, **options}
-    return compare_models(y, scores, sensitive_features=groups, **options)
+    return compare_models(y, scores, sensitive_features=groups, **options).table
 
 
 @pytest.fixture(scope="module")

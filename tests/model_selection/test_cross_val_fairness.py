@@ -447,13 +447,13 @@ def test_errors_of_a_fold_are_not_hidden(rows):
 def test_level_with_models_that_do_not_know_the_groups():
     # Folds are stratified by group, which permutations ignore.
     generator, rejected = np.random.default_rng(0), 0
-    for _ in range(150):
+    for _ in range(80):
         X = generator.normal(size=(120, 2))
         y = (X[:, 0] + generator.normal(size=120) > 0).astype(int)
         sex = generator.random(120) < 0.3
         found = measure((X, y, sex), n_resamples=1, n_permutations=19)
         rejected += found.pvalue <= 0.05
-    assert 3 <= rejected <= 13  # 7.5, and two standard errors
+    assert 1 <= rejected <= 8  # 4, and two standard errors
 
 
 # --- strata

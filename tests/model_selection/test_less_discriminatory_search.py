@@ -115,7 +115,7 @@ def test_numbers_are_those_of_compare_models_on_the_rows_of_confirmation(fitted)
     )
     columns = ["performance", "disparity", "performance_lower", "performance_pvalue"]
     found = fitted.alternatives_.loc[[0, fitted.best_index_], columns]
-    assert_allclose(found, result[columns], rtol=1e-9)
+    assert_allclose(found, result.table[columns], rtol=1e-9)
 
 
 def parts(X, y):

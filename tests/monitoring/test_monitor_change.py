@@ -227,7 +227,8 @@ def test_what_cannot_be_merged():
     for name, other in others.items():
         with pytest.raises(ValueError, match=f"others must be .* the same {name}"):
             one.merge(other)
-    with pytest.raises(ValueError, match=r"got 'mcdp\(epsilon=0.1\)' and 'mcdp\(\)'"):
+    match = r"got 'partial\(mcdp, epsilon=0.1\)' and 'mcdp'"
+    with pytest.raises(ValueError, match=match):
         one.merge(others["metric and options"])
     for twice in ([one], [others["at_most"]] * 2):
         with pytest.raises(ValueError, match="other monitors, each given once"):

@@ -553,6 +553,13 @@ def test_boosting_around_a_pipeline(people):
         MCDPBoostingClassifier(pipeline(), sensitive_features="sex").fit(X, y)
 
 
+def reported(s, groups):
+    few = {"n_resamples": 2, "n_permutations": 0, "pos_label": ">50K"}
+    return FairnessReport.from_predictions(
+        s.y, s.score, sensitive_features=groups, **few
+    )
+
+
 #: What is typed first, what is typed next, and what the error of the first says.
 STEPS = {
     "weights by another name": (
@@ -564,6 +571,18 @@ STEPS = {
         lambda s: mcdp(s.y, s.score, sensitive_features=["sex", "age"]),
         lambda s: mcdp(s.y, s.score, sensitive_features=s.table[["sex", "age"]]),
         r"has 2 rows, expected 600.* pass their values: table\[\['sex', 'age'\]\]",
+    ),
+    "names of columns in a report": (
+        lambda s: reported(s, ["sex"]),
+        lambda s: reported(s, s.table[["sex"]]),
+        r"has 1 rows, expected 600.* pass their values: table\[\['sex'\]\]",
+    ),
+    "groups of all rows for those of a fold": (
+        lambda s: mcdp(s.y[:99], s.score[:99], sensitive_features=s.sex),
+        lambda s: get_fairness_scorer("neg_mcdp", sensitive_features="sex")(
+            s.model, s.X[:99], s.y[:99]
+        ),
+        r"has 600 rows, expected 99.* get_fairness_scorer\(\.\.\., sensitive_feat",
     ),
     "scores of which some are missing": (
         lambda s: mcdp(None, s.gaps, sensitive_features=s.sex),
@@ -609,6 +628,8 @@ def test_what_the_error_says_works(people, fitted, guess, works, says):
     X, y, age = people
     score = pd.Series(fitted.predict_proba(X)[:, 1])
     given = types.SimpleNamespace(
+        model=fitted,
+        X=X,
         y=y,
         sex=X["sex"],
         table=X.assign(age=np.where(age > 40, "old", "young")),

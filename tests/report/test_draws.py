@@ -176,16 +176,6 @@ def test_progress(make_report, people, many, capsys, monkeypatch):
 
 
 @pytest.mark.slow
-def test_permutations_are_those_that_are_drawn_again(make_report, scored, monkeypatch):
-    """Whether they are kept for all attributes and models or not."""
-    y_true, y_score, people = scored
-    options = {"sensitive_features": people, "metrics": ["mcdp", "calibration_gap"]}
-    kept = make_report(y_true, y_score, **options).summary
-    monkeypatch.setattr(_numbers, "_MAX_PERMUTED", 0)
-    assert make_report(y_true, y_score, **options).summary == kept
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("weights", [None, np.arange(400) % 3 * 1.5])
 def test_resamples_are_those_of_the_bootstrap(people, weights):
     """Rows of weight zero are not drawn."""

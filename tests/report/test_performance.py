@@ -97,7 +97,7 @@ def test_intervals_of_performances_and_their_differences_keep_their_level():
     many = audit_of(rng, 1_000_000)
     truth, of_first = (performance(many, model) for model in many.models[::-1])
     missed, apart = dict.fromkeys(truth, 0), {}
-    for _ in range(150):
+    for _ in range(100):
         audit = audit_of(rng, 400)
         found, beside = performances(audit)[1]
         for name, value in truth.items():
@@ -108,13 +108,13 @@ def test_intervals_of_performances_and_their_differences_keep_their_level():
             difference = truth[name] - of_first[name]
             outside = not one["lower"] <= difference <= one["upper"]
             apart[name] = apart.get(name, 0) + outside
-    # 15 are expected of each; so many by chance in one of 200.
+    # 10 are expected of each; so many by chance in one of 200.
     del missed["calibration_error"]  # of other bins
-    assert max(missed.values()) <= 25, missed
-    assert max(apart.values()) <= 25, apart
-    assert min(missed.values()) >= 6, missed
+    assert max(missed.values()) <= 18, missed
+    assert max(apart.values()) <= 18, apart
+    assert min(missed.values()) >= 3, missed
     # One more row may move an average precision by more than its noise.
-    assert min(apart[name] for name in ("accuracy", "score_excess")) >= 6, apart
+    assert min(apart[name] for name in ("accuracy", "score_excess")) >= 3, apart
     assert min(apart.values()) >= 1, apart
 
 

@@ -329,7 +329,7 @@ def test_verdicts_and_intervals_on_forty_tables_without_differences(
                 "abcc",
                 "equalized_odds_difference",
             ],
-            n_permutations=199,
+            n_permutations=59,
             random_state=seed,
         )
         (lead,) = report.summary["verdict"]["leads"]

@@ -1,19 +1,23 @@
-"""What pages of the documentation show of the Adult table.
+"""What pages of the documentation show.
 
     SKFAIR_DATA=path/to/tables python benchmarks/documentation.py trade_off
     SKFAIR_DATA=path/to/tables python benchmarks/documentation.py report
+    python benchmarks/documentation.py docs/howto/equal_opportunity.md
 
-`trade_off` searches a model and its repair together, prints what is reached on test
-rows, and draws ``trade_off.png``. `report` writes ``report.html`` here, the page of
-which ``report.png`` shows the beginning. Pictures are written to ``docs/images``.
-Without SKFAIR_DATA the table is downloaded from OpenML.
+Of the Adult table, `trade_off` searches a model and its repair together, prints what is
+reached on test rows, and draws ``trade_off.png``. `report` writes ``report.html`` here,
+the page of which ``report.png`` shows the beginning. The code of a page draws the
+picture that follows it. Pictures are written to ``docs/images``. Without SKFAIR_DATA
+the table is downloaded from OpenML.
 """
 
 from __future__ import annotations
 
 import argparse
+import re
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import pandas as pd
 from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingClassifier
@@ -99,8 +103,16 @@ def report() -> None:
     ).to_html("report.html")
 
 
+def picture(page: str) -> None:
+    """Draw the first picture of a page by the code above it."""
+    code, name, *_ = re.split(r"images/(\w+\.png)", Path(page).read_text())
+    exec("".join(re.findall(r"^```python\n(.*?)^```", code, re.M | re.S)), {})
+    plt.savefig(IMAGES / name, dpi=150, bbox_inches="tight")
+
+
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("page", help="trade_off, report, or the path of a page")
+    page = parser.parse_args().page
     pages = {"trade_off": trade_off, "report": report}
-    parser.add_argument("page", choices=pages)
-    pages[parser.parse_args().page]()
+    pages[page]() if page in pages else picture(page)

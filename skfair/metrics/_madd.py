@@ -687,53 +687,30 @@ def gap_curves(
         yield pairs[0], gap.totals, histogram_distances(gap, edges)
         return
     totals, everything = statistic.totals, statistic.totals.sum()
-    in_bins = _in_bins(statistic, edges)
-    dtype = _dtype(statistic)
+    # Products of whole totals, and sums of two of them, are exact.
+    exact = statistic.weights.dtype.kind == "i" and float(everything) ** 2 < MAX_EXACT
+    small = np.int32 if float(everything) ** 2 < _MAX_SHORT else np.int64
+    dtype: Any = small if exact else float
+
+    @lru_cache(maxsize=_MAX_KEPT)
+    def in_bins(group: int | None) -> NDArray[Any]:
+        """Weights of a group, or of everyone, in all bins; shares of it if inexact."""
+        scores, weights = statistic.of_group(group)
+        heights = np.append(0, np.cumsum(weights)).astype(dtype)
+        # By the last height, not by the total, it ends at 1 without rounding.
+        return bin_changes(scores, heights if exact else heights / heights[-1], edges)
+
     # Memory that is asked for once: a megabyte takes as long as a sum.
     changes, lowered = np.empty((2, len(edges[1])), dtype)
     for pair in pairs:
         first, second = pair
         ours, theirs = totals[first], everything if second is None else totals[second]
-        up, down = (1, 1) if dtype is float else (theirs, ours)
-        np.multiply(in_bins(first), dtype(up), out=changes)
-        np.multiply(in_bins(second), dtype(down), out=lowered)
+        up, down = (dtype(theirs), dtype(ours)) if exact else (1, 1)
+        np.multiply(in_bins(first), up, out=changes)
+        np.multiply(in_bins(second), down, out=lowered)
         np.subtract(changes, lowered, out=changes)
-        yield pair, (ours, theirs), bin_distances(changes, edges, up * down)
-
-
-def _dtype(statistic: GroupedScores) -> type[Any]:
-    """Type of weights in bins: of integers where products of totals are exact."""
-    products = float(statistic.totals.sum()) ** 2  # and sums of two of them
-    if statistic.weights.dtype.kind != "i" or products >= MAX_EXACT:
-        return float
-    return np.int32 if products < _MAX_SHORT else np.int64
-
-
-def _in_bins(
-    statistic: GroupedScores, edges: Edges
-) -> Callable[[int | None], NDArray[Any]]:
-    """Return what adds up the weights of a group, or of everyone, in all bins.
-
-    They are shares of the group where they are no integers.
-    """
-    dtype = _dtype(statistic)
-    n_kept = statistic.n_groups + 1 if statistic.n_groups < _MAX_KEPT else 0
-    # Memory that is asked for once: it takes longer than the sums.
-    at_edges, *kept = np.empty((1 + n_kept, len(edges[1])), dtype)
-
-    @lru_cache(maxsize=_MAX_KEPT)
-    def in_bins(group: int | None) -> NDArray[Any]:
-        scores, weights = statistic.scores, statistic.weights
-        if group is not None:
-            scores, weights = statistic.of_group(group)
-        heights = np.concatenate([[0], np.cumsum(weights)]).astype(dtype)
-        if dtype is float:
-            # By the last height, not by the total, it ends at 1 without rounding.
-            heights = heights / heights[-1]
-        out = kept[-1 if group is None else group] if kept else None
-        return bin_changes(scores, heights, edges, at_edges, out)
-
-    return in_bins
+        scale = float(up) * float(down)
+        yield pair, (ours, theirs), bin_distances(changes, edges, scale)
 
 
 def edges_of(n_bins: Integers) -> Edges:
@@ -763,18 +740,11 @@ def histogram_distances(gap: Gap, edges: Edges) -> Floats:
     return bin_distances(bin_changes(gap.scores, heights, edges), edges, gap.scale)
 
 
-def bin_changes(
-    scores: Floats,
-    sums: NDArray[Any],
-    edges: Edges,
-    at_edges: NDArray[Any] | None = None,
-    out: NDArray[Any] | None = None,
-) -> NDArray[Any]:
+def bin_changes(scores: Floats, sums: NDArray[Any], edges: Edges) -> NDArray[Any]:
     """Change of running sums in the bin after each edge; 0 after the last edges.
 
     `sums` has one entry more than the sorted `scores`: the sum before the first score,
-    and the sum after each score. Memory for the sums at the edges, and for the result,
-    may be given.
+    and the sum after each score.
     """
     distinct, places, starts = edges
     # Bins are closed on the left: an edge counts what lies strictly below it.
@@ -784,8 +754,8 @@ def bin_changes(
         first = np.searchsorted(distinct, scores, side="right")
         lengths = np.diff(first, prepend=0, append=len(distinct))
         of_distinct = np.repeat(sums, lengths)
-    at_edges = of_distinct.take(places, mode="clip", out=at_edges)
-    changes = np.empty_like(at_edges) if out is None else out
+    at_edges = of_distinct.take(places, mode="clip")
+    changes = np.empty_like(at_edges)
     np.subtract(at_edges[1:], at_edges[:-1], out=changes[:-1])
     changes[starts[1:] - 1] = 0
     changes[-1] = 0

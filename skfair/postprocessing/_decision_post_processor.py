@@ -46,8 +46,8 @@ Constraint = Literal["demographic_parity", "true_positive_rate", "equalized_odds
 
 #: Limits that are solved for, as shares of the difference of the plain decisions.
 _SHARES = (1.0, 0.7, 0.4, 0.2, 0.08, 0.02)
-#: Steps of the path from one of these limits to the next.
-_N_STEPS = 3
+#: Points of the path: three steps from one of these limits to the next.
+_STEPS = np.linspace(0, 1, 3 * len(_SHARES) - 2)
 #: Widths by which the largest score is smoothed, one after the other. The solution for
 #: the limit before is near enough to start with the last one.
 _WIDTHS = (0.05, 0.01, 0.002)
@@ -237,11 +237,14 @@ default="demographic_parity"
 
     whose maximum is smoothed less and less. The constraint is met in expectation under
     these probabilities. So limits d from the plain difference down to a fiftieth of it
-    are tried; multipliers between six of them are interpolated. Of the limits up to
-    95 % of `max_difference` whose *measured* difference on held-out rows, with true
-    groups and classes, is no larger either, the one with the highest accuracy is taken:
-    new rows have more. If there is none, the smallest difference is. More than 20
-    groups are each compared with everyone, at half the limit.
+    are tried; multipliers between six of them are interpolated. For errors without the
+    group, each of the six corrects what the solution before misses on held-out rows: a
+    miss e with the standard error s by :math:`e^3 / (e^2 + s^2)`, as predicted groups
+    are off and rows have noise. Of the limits up to 95 % of `max_difference` whose
+    *measured* difference on held-out rows, with true groups and classes, is no larger
+    either, the one with the highest accuracy is taken: new rows have more. If there is
+    none, that is taken whose limit and difference are smallest. More than 20 groups are
+    each compared with everyone, at half the limit.
 
     Equal errors often need that some of the people with nearly the same score get one
     decision, and some another. Late decimals of a row's probabilities decide which:
@@ -524,18 +527,17 @@ default="demographic_parity"
         Set the held-out rows that are compared, with the probability of each class,
         and without the group of each group.
         """
-        estimator, params = self.estimator, routed.estimator.fit
-        frozen, splits = isinstance(estimator, FrozenEstimator), []
+        estimator, codes, splits = self.estimator, rows.groups.codes, []
+        frozen, params = isinstance(estimator, FrozenEstimator), routed.estimator.fit
         if not (frozen and self.uses_group):
-            codes, for_split = rows.groups.codes, routed.splitter.split
-            splits = make_splits(self, features, target, codes, for_split)
+            splits = make_splits(self, features, target, codes, routed.splitter.split)
         fits = [(estimator, target, self.classes_.tolist(), params)]
         if not self.uses_group:
             if frozen or not get_config()["enable_metadata_routing"]:
                 estimator = estimator.estimator if frozen else estimator
                 params = weights_for(estimator, rows.weight)
             labels = list(range(len(self.groups_)))
-            fits.append((estimator, rows.groups.codes, labels, params))
+            fits.append((estimator, codes, labels, params))
         self._tasks.begin((len(fits) - frozen) * len(splits))
         fitted, predicted, settings = [], [], (self.n_jobs, self._tasks.done)
         with self._tip_to_drop(X):
@@ -548,7 +550,10 @@ default="demographic_parity"
         self.estimators_, self.group_estimators_ = (*fitted, [])[:2]
         rows = replace(rows, y_pred=np.hstack(predicted))
         used = (rows.groups.codes >= 0) & (rows.weights > 0)
-        self._rows = rows[used & np.isfinite(rows.y_pred).all(axis=1)]
+        self._rows = rows = rows[used & np.isfinite(rows.y_pred).all(axis=1)]
+        self._shape = len(self.groups_), len(self._compared)
+        conditions = rows.y_true * (len(self._compared) > 1)
+        self._cells = np.ravel_multi_index((rows.groups.codes, conditions), self._shape)
 
     def _decisions_compared(self) -> NDArray[np.bool_]:
         """Which decisions (columns) are compared in each set of rows.
@@ -565,17 +570,12 @@ default="demographic_parity"
             compared[:, 0] = False
         return compared
 
-    def _conditions(self) -> Integers:
-        """Position of the set of rows that each held-out row is in."""
-        return np.asarray(self._rows.y_true * (len(self._compared) > 1))
-
     def _per_cell(
         self, values: Floats, decisions: Integers | int = 0, n_decisions: int = 1
     ) -> Floats:
         """Sum values of held-out rows by group, set of rows, and decision."""
-        shape = len(self.groups_), len(self._compared), n_decisions
-        parts = self._rows.groups.codes, self._conditions(), decisions
-        cells = np.ravel_multi_index(parts, shape)
+        shape = *self._shape, n_decisions
+        cells = n_decisions * self._cells + decisions
         return np.asarray(np.bincount(cells, values, math.prod(shape)).reshape(shape))
 
     def _warn_of_few_rows(self) -> None:
@@ -597,20 +597,19 @@ default="demographic_parity"
     def _fit_path(self) -> None:
         """Solve for limits from the plain difference down to 0, and measure each."""
         rows, p = self._rows, self._rows.y_pred[:, : len(self.classes_)]
-        weights = rows.weights / rows.weights.sum()
         self._calibrate()
-        self._shares = np.ones((len(self.groups_), len(self._compared)))
+        self._shares = np.ones(self._shape)
         values, ratios = self._values_and_ratios(rows.y_pred, rows.groups.codes)
-        self._shares = (weights @ ratios).reshape(self._shares.shape)
-        ratios = quotients(ratios, self._shares.ravel())
+        shares = np.average(ratios, axis=0, weights=rows.weights)
+        self._shares = shares.reshape(self._shape)
+        ratios = quotients(ratios, shares)
         plain = (-p @ self._cost).argmax(axis=1)
         largest = self._difference(plain)[0]
         limits = np.maximum(np.multiply(_SHARES, largest), _LEAST_LIMIT)
-        solved = _solve(values, ratios, weights, self._shares, self._compared, limits)
-        solved_at = np.arange(len(limits))
-        steps = np.linspace(0, solved_at[-1], _N_STEPS * solved_at[-1] + 1)
-        solved = make_interp_spline(solved_at, solved, k=1)(steps)
-        limits = np.interp(steps, solved_at, limits)
+        solved = self._solve(values, ratios, limits)
+        solved_at = np.linspace(0, 1, len(limits))
+        solved = make_interp_spline(solved_at, solved, k=1)(_STEPS)
+        limits = np.interp(_STEPS, solved_at, limits)
         values = values + _noise(p)
         adjusted = [(values - ratios @ each).argmax(axis=1) for each in solved]
         self._path, self._decisions = [None, *solved], [plain, *adjusted]
@@ -631,7 +630,7 @@ default="demographic_parity"
         With the group they predict the class in each group, without it the group in
         each set of rows.
         """
-        rows, conditions = self._rows, self._conditions()
+        rows, conditions = self._rows, self._cells % len(self._compared)
         labels: Integers = rows.groups.codes.astype(np.intp)
         if self.uses_group:
             conditions, labels = labels, rows.y_true
@@ -649,6 +648,70 @@ default="demographic_parity"
             model = model if np.ptp(labels[own]) else DummyClassifier()
             model.fit(logs[own], labels[own], sample_weight=weights)
             self._calibrations[condition] = model
+
+    def _solve(self, values: Floats, ratios: Floats, limits: Floats) -> list[Floats]:
+        """Multipliers of the least expected loss under each limit, one after the other.
+
+        There is a multiplier for each cell (row) and decision (column). They join those
+        of comparisons of groups, which start from the solution of the limit before. If
+        groups are predicted, the errors in comparing rates are corrected, the more so
+        the larger they are beside their noise.
+        """
+        # Half the digits take half the time, and are more than a rate needs.
+        values = np.ascontiguousarray(values.T, dtype=np.float32)
+        ratios = np.ascontiguousarray(ratios.T, dtype=np.float32)
+        shape = *self._shape, len(values)
+        conditions, decisions = np.nonzero(self._compared)
+        comparisons, price = _comparisons(self._shares)
+        comparisons = comparisons[conditions]
+        weights = self._rows.weights / self._rows.weights.sum()
+        own = np.arange(len(ratios))[:, np.newaxis] == self._cells
+        missed = quotients(own, own @ weights[:, np.newaxis]) - ratios
+
+        def join(parts: Floats) -> Floats:
+            multipliers = np.zeros(shape)
+            joined = comparisons @ parts.reshape(len(comparisons), -1, 1)
+            multipliers[:, conditions, decisions] = joined[:, :, 0].T
+            return multipliers.reshape(-1, shape[-1])
+
+        def decide(parts: Floats, width: float) -> tuple[Floats, float]:
+            logits = values - join(parts).T.astype(np.float32) @ ratios
+            logits /= np.float32(width)
+            largest = logits.max(axis=0)
+            chances = np.exp(logits - largest)
+            sums = chances.sum(axis=0)
+            chances *= (weights / sums).astype(np.float32)
+            return chances, width * float(weights @ (largest + np.log(sums)))
+
+        def compare(ratio: Floats, chances: Floats, by: Floats = comparisons) -> Floats:
+            rates = (ratio @ chances.T).reshape(shape)[:, conditions, decisions].T
+            return (rates[:, np.newaxis].astype(np.float64) @ by).ravel()
+
+        def objective(parts: Floats, width: float, prices: Floats) -> tuple[Any, Any]:
+            chances, smoothed = decide(parts, width)
+            return smoothed + prices @ parts, prices - compare(ratios, chances)
+
+        path: list[Floats] = []
+        parts = errors = np.zeros(comparisons[:, 0].size)
+        for limit in limits:
+            for width in _WIDTHS[bool(path) :]:
+                parts = minimize(
+                    objective,
+                    parts,
+                    args=(width, limit * price - errors),
+                    jac=True,
+                    method="L-BFGS-B",
+                    # Corrected errors may allow no solution; multipliers end here then.
+                    bounds=[(0, 100)] * len(parts),
+                    options={"maxiter": 500, "ftol": 1e-7, "gtol": 3e-4},
+                ).x
+            if not self.uses_group and self.constraint != "demographic_parity":
+                chances = decide(parts, _WIDTHS[-1])[0]
+                errors = compare(missed, chances)
+                noise = compare(missed**2, chances**2, comparisons**2)
+                errors *= quotients(errors**2, errors**2 + noise)
+            path.append(join(parts))
+        return path
 
     def _gain(self, decisions: Integers) -> float:
         """Accuracy of decisions for the held-out rows, or minus their mean cost."""
@@ -681,16 +744,14 @@ default="demographic_parity"
         allowed[0] = differences[0] <= self.max_difference
         chosen = 0 if allowed[0] else int(np.where(allowed, gains, -math.inf).argmax())
         if not allowed.any():
-            chosen = int(differences.argmin())
+            chosen = int(largest.argmin())
         self._multipliers = self._path[chosen]
         difference, error = self._difference(self._decisions[chosen])
         rows, groups, shares = self._rows, self._rows.groups, [math.nan, math.nan]
         if self.constraint == "equalized_odds":
             given: Any = {"sensitive_features": groups, "sample_weight": rows.weights}
-            shares = [
-                dcp(rows.y_true, decisions, **given, method="local")
-                for decisions in (self._decisions[chosen], self._decisions[0])
-            ]
+            both = self._decisions[chosen], self._decisions[0]
+            shares = [dcp(rows.y_true, each, **given, method="local") for each in both]
         self.comparison_ = DecisionComparison(
             float(gains[chosen]),
             float(gains[0]),
@@ -752,61 +813,6 @@ default="demographic_parity"
         values, ratios = self._values_and_ratios(predicted, codes)
         scores = 1 + values - ratios @ self._multipliers + _noise(probabilities)
         return np.where(codes[:, np.newaxis] < 0, plain, scores)
-
-
-def _solve(
-    values: Floats,
-    ratios: Floats,
-    weights: Floats,
-    shares: Floats,
-    compared: NDArray[np.bool_],
-    limits: Floats,
-) -> list[Floats]:
-    """Multipliers of the least expected loss under each limit, one after the other.
-
-    There is a multiplier for each cell (row) and decision (column). They join those of
-    comparisons of groups, which start from the solution of the limit before.
-    """
-    # Half the digits take half the time, and are more than a rate needs.
-    values = np.ascontiguousarray(values.T, dtype=np.float32)
-    ratios = np.ascontiguousarray(ratios.T, dtype=np.float32)
-    shape, (conditions, decisions) = (*shares.shape, len(values)), np.nonzero(compared)
-    comparisons, price = _comparisons(shares)
-    comparisons = comparisons[conditions]
-
-    def join(parts: Floats) -> Floats:
-        multipliers = np.zeros(shape)
-        joined = comparisons @ parts.reshape(len(comparisons), -1, 1)
-        multipliers[:, conditions, decisions] = joined[:, :, 0].T
-        return multipliers.reshape(-1, shape[-1])
-
-    def objective(parts: Floats, width: float, price: float) -> tuple[float, Floats]:
-        logits = values - join(parts).T.astype(np.float32) @ ratios
-        logits /= np.float32(width)
-        largest = logits.max(axis=0)
-        chances = np.exp(logits - largest)
-        sums = chances.sum(axis=0)
-        smoothed = width * (weights @ (largest + np.log(sums)))
-        chances *= (weights / sums).astype(np.float32)
-        rates = (ratios @ chances.T).reshape(shape)[:, conditions, decisions].T
-        slope = price - (rates[:, np.newaxis].astype(np.float64) @ comparisons)
-        return float(smoothed + price * parts.sum()), slope.ravel()
-
-    path: list[Floats] = []
-    parts = np.zeros(comparisons[:, 0].size)
-    for limit in limits:
-        for width in _WIDTHS[bool(path) :]:
-            parts = minimize(
-                objective,
-                parts,
-                args=(width, limit * price),
-                jac=True,
-                method="L-BFGS-B",
-                bounds=[(0, None)] * len(parts),
-                options={"maxiter": 500, "ftol": 1e-7, "gtol": 3e-4},
-            ).x
-        path.append(join(parts))
-    return path
 
 
 def _comparisons(shares: Floats) -> tuple[Floats, float]:

@@ -112,6 +112,21 @@ def test_path_is_measured_by_the_definition(constraint):
     assert plain.comparison_.accuracy == plain.comparison_.plain_accuracy
 
 
+def test_errors_that_the_predicted_groups_miss_are_corrected():
+    """In one group people in the middle succeed more often, which no score tells."""
+    rng = np.random.default_rng(0)
+    groups, X = rng.integers(0, 2, 2_000), rng.normal(size=(2_000, 2))
+    X[:, 1] += groups
+    logits = 2 * X[:, 0] + 3 * groups * (np.abs(X[:, 0]) < 0.5)
+    y = (rng.random(2_000) < 1 / (1 + np.exp(-logits))).astype(int)
+    model = DecisionPostProcessor(
+        LogisticRegression(), constraint="equalized_odds", cv=2, max_difference=0.03
+    ).fit(X, y, sensitive_features=groups)
+    assert (
+        model.comparison_.difference <= 0.03 < 0.25 * model.comparison_.plain_difference
+    )
+
+
 def test_no_pair_of_thresholds_is_more_accurate():
     """Of two classes and groups a search over both thresholds is the optimum."""
     rng = np.random.default_rng(0)

@@ -187,10 +187,10 @@ def _group_shares(
         raise ValueError(
             f"sample_weight must be non-negative, got {float(weights.min())}."
         )
-    found = torch.unique(codes)
+    present = torch.unique(codes)
     if not isinstance(groups, torch.Tensor):
-        found = found[found >= 0]  # -1 marks rows without a group
-    members = (codes == found[:, None]).to(scores.dtype) * weights
+        present = present[present >= 0]  # -1 marks rows without a group
+    members = (codes == present[:, None]).to(scores.dtype) * weights
     totals = members.sum(dim=1)
     shares: torch.Tensor = members[totals > 0] / totals[totals > 0, None]
     return shares

@@ -76,18 +76,18 @@ _PICTURES = ".png", ".svg", ".pdf"
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line, and return its exit code."""
-    given, unknown = make_parser().parse_known_args(arguments)
+    args, unknown = make_parser().parse_known_args(arguments)
     if unknown:
-        given.parser.refuse(unknown)
+        args.parser.refuse(unknown)
     try:
-        with _warnings_as_notes(given):
-            code: int = given.run(given)
+        with _warnings_as_notes(args):
+            code: int = args.run(args)
     except (ValueError, OSError, ImportError) as error:
         _end_progress()
         message = str(error)
         if isinstance(error, ParameterError):
             message = f"{option_of(error.parameter)} {error.problem}"
-        warn(given, f"error: {message}")
+        warn(args, f"error: {message}")
         return 2
     except KeyboardInterrupt:
         _end_progress()
@@ -96,12 +96,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 @contextmanager
-def _warnings_as_notes(given: argparse.Namespace) -> Iterator[None]:
+def _warnings_as_notes(args: argparse.Namespace) -> Iterator[None]:
     """Print what a warning says, without the line of code that it names."""
 
     def note(message: Warning | str, *_: object, **__: object) -> None:
         _end_progress()
-        warn(given, f"note: {message}")
+        warn(args, f"note: {message}")
 
     with warnings.catch_warnings():
         # The command has said so already, with the option that mends it.
@@ -169,18 +169,18 @@ def _add_verify(commands: Any) -> None:
     parser.set_defaults(run=_run_verify)
 
 
-def _run_verify(given: argparse.Namespace) -> int:
+def _run_verify(args: argparse.Namespace) -> int:
     """Verify a bundle; say what was not verified, and at last whether it agrees."""
-    if not given.directory.is_dir():
+    if not args.directory.is_dir():
         raise NotADirectoryError(
-            f"{given.directory} is no directory, as `skfair audit --bundle` writes."
+            f"{args.directory} is no directory, as `skfair audit --bundle` writes."
         )
-    check = verify_bundle(given.directory)
+    check = verify_bundle(args.directory)
     say(f"{counted(check.n_verified, 'number')} computed again from the statistics")
     for text in check.not_verified:
         say(f"not verified: {text}")
     for text in check.problems:
-        warn(given, f"differs: {text}")
+        warn(args, f"differs: {text}")
     if check.ok:
         say("agrees: page, summary and statistics")
     return 0 if check.ok else 1
@@ -202,7 +202,7 @@ def add_audit(commands: Any) -> None:
     add_options(parser)
 
 
-def run_audit(given: argparse.Namespace) -> int:
+def run_audit(args: argparse.Namespace) -> int:
     """Write a report on a table of predictions.
 
     Decisions only: which groups are selected how often.
@@ -230,45 +230,45 @@ def run_audit(given: argparse.Namespace) -> int:
     cannot be computed; 4, the report is written, but nothing could be compared; 130,
     interrupted.
     """
-    given.format = given.format or _format_of_name(given.out)
-    limits, given.limit = _read_limits(given.limit)
-    given.date = _date(given.date)
-    summary_fields = _public_fields(given)
+    args.format = args.format or _format_of_name(args.out)
+    limits, args.limit = _read_limits(args.limit)
+    args.date = _date(args.date)
+    summary_fields = _public_fields(args)
     with collected_reasons():
-        _check_outputs(given)
-        settings = _settings(given)
-        record = input_record(given.table)
-        report, n_repeated = _report(given, settings)
-        if input_record(given.table) != record:
-            raise ValueError(f"{given.table} was changed while it was read.")
+        _check_outputs(args)
+        settings = _settings(args)
+        record = input_record(args.table)
+        report, n_repeated = _report(args, settings)
+        if input_record(args.table) != record:
+            raise ValueError(f"{args.table} was changed while it was read.")
     if n_repeated:
-        rows = f"{counted(n_repeated, 'row')} with a repeated {given.drop_repeated!r}"
-        warn(given, f"note: {rows} are left out.")
+        rows = f"{counted(n_repeated, 'row')} with a repeated {args.drop_repeated!r}"
+        warn(args, f"note: {rows} are left out.")
         record["input"] += f" ({rows} left out)"
     public = None
     if summary_fields is not None:
-        public = _public_summary(report, given, summary_fields)
-    to_output = given.out is not None and _is_standard_output(given.out)
-    if given.out is not None:
-        _write(report, given, record)
-    if given.bundle is not None:
+        public = _public_summary(report, args, summary_fields)
+    to_output = args.out is not None and _is_standard_output(args.out)
+    if args.out is not None:
+        _write(report, args, record)
+    if args.bundle is not None:
         report.to_bundle(
-            given.bundle,
-            min_cell=given.min_cell,
-            date=given.date,
+            args.bundle,
+            min_cell=args.min_cell,
+            date=args.date,
             source=record["input"],
             sha256=record["sha256"],
         )
     if public is not None:
-        write_text(given.public_summary, public + "\n")
-    paths = given.out, given.bundle, given.public_summary
+        write_text(args.public_summary, public + "\n")
+    paths = args.out, args.bundle, args.public_summary
     written = [str(path) for path in paths if path is not None]
     say("\n".join([str(report), *written]), sys.stderr if to_output else None)
     above = _beyond_limits(report, limits)
     for text in above:
-        warn(given, f"limit: {text}")
+        warn(args, f"limit: {text}")
     if _says_nothing(report):
-        warn(given, "nothing could be compared; the page says why.")
+        warn(args, "nothing could be compared; the page says why.")
         return NOTHING_SAID
     return ABOVE_LIMIT if above else 0
 
@@ -279,17 +279,17 @@ def _format_of_name(out: Path | None) -> str:
     return ending if ending in ("json", "md") else "html"
 
 
-def _check_outputs(given: argparse.Namespace) -> None:
+def _check_outputs(args: argparse.Namespace) -> None:
     """Raise before the long work if something cannot be written after it."""
-    if given.out is None and given.bundle is None and given.public_summary is None:
+    if args.out is None and args.bundle is None and args.public_summary is None:
         raise ValueError("--out or --bundle must name what is to be written.")
-    if given.bundle is not None or (given.out is not None and given.format == "html"):
+    if args.bundle is not None or (args.out is not None and args.format == "html"):
         require_report_extra()
-    if given.out is not None:
-        check_output(given.out, given.table)
-    if given.bundle is not None:
-        check_folder(given.bundle)
-    elif given.min_cell is not None:
+    if args.out is not None:
+        check_output(args.out, args.table)
+    if args.bundle is not None:
+        check_folder(args.bundle)
+    elif args.min_cell is not None:
         raise ValueError("--min-cell must be given with --bundle.")
 
 
@@ -310,50 +310,50 @@ def _date(text: str | None) -> str | None:
 
 
 def _write(
-    report: FairnessReport, given: argparse.Namespace, record: dict[str, str]
+    report: FairnessReport, args: argparse.Namespace, record: dict[str, str]
 ) -> None:
     """Write a report and the record of its input as a page, JSON, or Markdown."""
     source = f"{record['input']}, SHA-256 {record['sha256']}"
-    if given.format == "html":
-        report.to_html(given.out, date=given.date, source=source)
-    elif given.format == "md":
-        report.to_markdown(given.out, date=given.date, source=source)
+    if args.format == "html":
+        report.to_html(args.out, date=args.date, source=source)
+    elif args.format == "md":
+        report.to_markdown(args.out, date=args.date, source=source)
     else:
-        dated = {} if given.date is None else {"date": given.date}
+        dated = {} if args.date is None else {"date": args.date}
         data = report.summary | record | dated
-        write_text(given.out, json.dumps(data, indent=1, ensure_ascii=False) + "\n")
+        write_text(args.out, json.dumps(data, indent=1, ensure_ascii=False) + "\n")
 
 
-def _settings(given: argparse.Namespace) -> dict[str, Any]:
+def _settings(args: argparse.Namespace) -> dict[str, Any]:
     """Parameters of the report that have options; cheap checks come first."""
-    options = {field.name for field in fields(Options)} & vars(given).keys()
-    settings = {name: getattr(given, name) for name in options}
-    settings["impact_ratios"] |= given.public_summary is not None
-    if given.limit is not None:
-        settings["proxy_limit"] = given.limit
-    above = given.threshold is not None and given.threshold > 1
-    if given.scale == "probability" and above:
+    options = {field.name for field in fields(Options)} & vars(args).keys()
+    settings = {name: getattr(args, name) for name in options}
+    settings["impact_ratios"] |= args.public_summary is not None
+    if args.limit is not None:
+        settings["proxy_limit"] = args.limit
+    above = args.threshold is not None and args.threshold > 1
+    if args.scale == "probability" and above:
         raise ValueError(
             "--threshold must be in [0, 1], as probabilities are, got "
-            f"{given.threshold:g}; --scale rank takes scores of any unit."
+            f"{args.threshold:g}; --scale rank takes scores of any unit."
         )
-    if given.scale == "rank":
+    if args.scale == "rank":
         settings["threshold"] = None  # a threshold in the unit of the score decides
     settings["verbose"] = int(sys.stderr.isatty())
     Options(**settings)
-    if not given.y_score and not given.y_pred:
+    if not args.y_score and not args.y_pred:
         raise ValueError("--y-score or --y-pred must name a column.")
-    if not given.sensitive and not given.group_probability:
+    if not args.sensitive and not args.group_probability:
         raise ValueError("--sensitive or --group-probability must name a column.")
-    if given.proxy and not given.group_probability:
+    if args.proxy and not args.group_probability:
         raise ValueError("--proxy must be given with --group-probability.")
     return settings
 
 
-def _read_limits(given: list[str]) -> tuple[dict[str, float], float | None]:
+def _read_limits(args: list[str]) -> tuple[dict[str, float], float | None]:
     """Read limits of metrics, such as ``mcdp=0.1``, and the one of no metric."""
     limits, plain = {}, []
-    for text in given:
+    for text in args:
         key, named, written = text.partition("=")
         if named:
             check_choice("limit", key, tuple(MEASURES))
@@ -373,66 +373,66 @@ def _read_limits(given: list[str]) -> tuple[dict[str, float], float | None]:
     return limits, plain[0] if plain else None
 
 
-def _kinds(given: argparse.Namespace) -> dict[str, str]:
+def _kinds(args: argparse.Namespace) -> dict[str, str]:
     """Name columns, and say what they are read as."""
-    numbers = [*given.y_score, *given.group_probability, given.sample_weight]
-    labels = [*given.y_pred, given.y_true]
-    if given.scale == "real":
+    numbers = [*args.y_score, *args.group_probability, args.sample_weight]
+    labels = [*args.y_pred, args.y_true]
+    if args.scale == "real":
         numbers, labels = [*numbers, *labels], []
-    return kinds_of(numbers, labels, [*_group_columns(given), given.drop_repeated])
+    return kinds_of(numbers, labels, [*_group_columns(args), args.drop_repeated])
 
 
-def _group_columns(given: argparse.Namespace) -> list[str]:
+def _group_columns(args: argparse.Namespace) -> list[str]:
     """Names of columns of groups, strata and proxies, each once."""
-    return [*dict.fromkeys(given.sensitive + given.control_features + given.proxy)]
+    return [*dict.fromkeys(args.sensitive + args.control_features + args.proxy)]
 
 
-def _needs_memory(given: argparse.Namespace) -> bool:
+def _needs_memory(args: argparse.Namespace) -> bool:
     """Whether an option needs the rows themselves, which an engine only counts."""
     return bool(
-        given.bins
-        or given.replace
-        or given.group_probability
-        or given.missing != "raise"
-        or given.rare != "keep"
-        or given.scale == "real"
-        or (given.scale == "rank" and given.threshold is not None)
-        or given.decimal == ","
-        or given.thousands
-        or given.drop_repeated
+        args.bins
+        or args.replace
+        or args.group_probability
+        or args.missing != "raise"
+        or args.rare != "keep"
+        or args.scale == "real"
+        or (args.scale == "rank" and args.threshold is not None)
+        or args.decimal == ","
+        or args.thousands
+        or args.drop_repeated
     )
 
 
 def _report(
-    given: argparse.Namespace, settings: dict[str, Any]
+    args: argparse.Namespace, settings: dict[str, Any]
 ) -> tuple[FairnessReport, int]:
     """Read the table, compute the report, and count repeated rows that are left out."""
-    kinds, groups = _kinds(given), _group_columns(given)
+    kinds, groups = _kinds(args), _group_columns(args)
     values = [name for name, kind in kinds.items() if kind != "group"]
-    binnable = {*groups} - {*values} | {*given.sensitive}
-    bins = read_bins(given.bins, binnable)
-    read_marks(given)
-    rows = read_rows(given.table, kinds, given, in_memory=_needs_memory(given))
-    labels = [name for name in (given.y_true, *given.y_pred) if name is not None]
-    labels = [] if given.scale == "real" else labels
-    n_repeated = rows.drop_repeated(given.drop_repeated)
-    note_odd_values(given, rows, [*groups, *labels])
-    if given.y_true in labels:
-        for name in given.y_pred:
-            check_labels_in_common(rows, given.y_true, name)
-    needed = values + (given.proxy if given.missing == "drop" else [])
-    drops = given.missing == "drop" and rows.n_missing(needed)
-    before = {name: rows.counts(name) for name in given.sensitive} if drops else {}
-    n_without = drop_missing(given, rows, needed)
+    binnable = {*groups} - {*values} | {*args.sensitive}
+    bins = read_bins(args.bins, binnable)
+    read_marks(args)
+    rows = read_rows(args.table, kinds, args, in_memory=_needs_memory(args))
+    labels = [name for name in (args.y_true, *args.y_pred) if name is not None]
+    labels = [] if args.scale == "real" else labels
+    n_repeated = rows.drop_repeated(args.drop_repeated)
+    note_odd_values(args, rows, [*groups, *labels])
+    if args.y_true in labels:
+        for name in args.y_pred:
+            check_labels_in_common(rows, args.y_true, name)
+    needed = values + (args.proxy if args.missing == "drop" else [])
+    drops = args.missing == "drop" and rows.n_missing(needed)
+    before = {name: rows.counts(name) for name in args.sensitive} if drops else {}
+    n_without = drop_missing(args, rows, needed)
     settings["pos_label"] = positive_label(
-        given.pos_label, {name: rows.counts(name).index for name in labels}
+        args.pos_label, {name: rows.counts(name).index for name in labels}
     )
-    people = group_columns(given, rows, groups, bins)
+    people = group_columns(args, rows, groups, bins)
     with rows.problems():
         if rows.in_memory:
-            report = _report_of_rows(given, rows.frame, people, settings)
+            report = _report_of_rows(args, rows.frame, people, settings)
         else:
-            report = _report_of_counts(given, rows.frame, settings)
+            report = _report_of_counts(args, rows.frame, settings)
     if n_without:
         without = [
             (f"{name}: {label}", int(n - rows.counts(name).get(label, 0)), int(n))
@@ -444,39 +444,39 @@ def _report(
 
 
 def _report_of_rows(
-    given: argparse.Namespace,
+    args: argparse.Namespace,
     frame: pd.DataFrame,
     people: dict[str, Any],
     settings: dict[str, Any],
 ) -> FairnessReport:
     """Compute the report of rows in memory, some of which may have no group."""
-    scores = {name: frame[name] for name in given.y_score}
-    predicted = {name: frame[name] for name in given.y_pred}
+    scores = {name: frame[name] for name in args.y_score}
+    predicted = {name: frame[name] for name in args.y_pred}
     if len(scores) == len(predicted) == 1:
         predicted = dict(zip(scores, predicted.values(), strict=True))
-    if given.scale == "rank" and given.threshold is not None and not predicted:
-        negative, positive = _two_labels(given, frame, settings["pos_label"])
+    if args.scale == "rank" and args.threshold is not None and not predicted:
+        negative, positive = _two_labels(args, frame, settings["pos_label"])
         predicted = {
-            name: np.where(values >= given.threshold, positive, negative)
+            name: np.where(values >= args.threshold, positive, negative)
             for name, values in scores.items()
         }
     sensitive = {
         name: encode_groups(
             people[name],
-            missing=given.missing,
-            rare=given.rare,
-            min_group_size=given.min_group_size,
+            missing=args.missing,
+            rare=args.rare,
+            min_group_size=args.min_group_size,
         )
-        for name in given.sensitive
+        for name in args.sensitive
     }
-    cells = pd.DataFrame({name: people[name] for name in given.proxy}, dtype=object)
-    shares, weight = given.group_probability, given.sample_weight
+    cells = pd.DataFrame({name: people[name] for name in args.proxy}, dtype=object)
+    shares, weight = args.group_probability, args.sample_weight
     return FairnessReport.from_predictions(
-        None if given.y_true is None else frame[given.y_true],
+        None if args.y_true is None else frame[args.y_true],
         scores or None,
         y_pred=predicted or None,
         sensitive_features=sensitive or None,
-        control_features=encode_strata(given, people),
+        control_features=encode_strata(args, people),
         group_probabilities=frame[shares] if shares else None,
         cells=cells.fillna(MISSING_LABEL) if len(cells) else None,
         sample_weight=None if weight is None else frame[weight],
@@ -485,70 +485,70 @@ def _report_of_rows(
 
 
 def _two_labels(
-    given: argparse.Namespace, frame: pd.DataFrame, positive: Any
+    args: argparse.Namespace, frame: pd.DataFrame, positive: Any
 ) -> NDArray[Any]:
     """Return the negative and the positive label of the true labels, or 0 and 1."""
-    if given.y_true is None:
+    if args.y_true is None:
         return np.array([0, 1])
-    labels = frame[given.y_true].unique().tolist()
+    labels = frame[args.y_true].unique().tolist()
     positive = 1 if positive is None else positive
     negative = [label for label in labels if label != positive]
     if len(negative) != 1:
         raise ValueError(
             "--threshold must be given with two true labels, got "
             f"{listed([*map(repr, sort_labels(labels))], 5)} in column "
-            f"{given.y_true!r}."
+            f"{args.y_true!r}."
         )
     return np.array([*negative, positive])
 
 
 def _report_of_counts(
-    given: argparse.Namespace, frame: Any, settings: dict[str, Any]
+    args: argparse.Namespace, frame: Any, settings: dict[str, Any]
 ) -> FairnessReport:
     """Compute the report of rows that an engine counts."""
     return FairnessReport.from_frame(
         frame,
-        y_true=given.y_true,
-        y_score=given.y_score or None,
-        y_pred=given.y_pred or None,
-        sensitive_features=given.sensitive,
-        control_features=given.control_features or None,
-        sample_weight=given.sample_weight,
+        y_true=args.y_true,
+        y_score=args.y_score or None,
+        y_pred=args.y_pred or None,
+        sensitive_features=args.sensitive,
+        control_features=args.control_features or None,
+        sample_weight=args.sample_weight,
         **settings,
     )
 
 
-def _public_fields(given: argparse.Namespace) -> dict[str, Any] | None:
+def _public_fields(args: argparse.Namespace) -> dict[str, Any] | None:
     """Fields of the public summary, checked before the long work; None without one."""
     needed = {
-        "--date": given.date,
-        "--distribution-date": given.distribution_date,
-        "--source": given.source,
+        "--date": args.date,
+        "--distribution-date": args.distribution_date,
+        "--source": args.source,
     }
-    if given.public_summary is None:
+    if args.public_summary is None:
         return None
     for option, value in needed.items():
         if not (value or "").strip():
             raise ValueError(f"--public-summary must be given with {option}.")
-    if given.scale == "real" or max(len(given.y_score), len(given.y_pred)) > 1:
+    if args.scale == "real" or max(len(args.y_score), len(args.y_pred)) > 1:
         raise ValueError(
             "--public-summary must be of one model of classes, so that --y-score and "
             "--y-pred name a column each, and --scale is not real."
         )
-    check_output(given.public_summary, given.table, "--public-summary")
+    check_output(args.public_summary, args.table, "--public-summary")
     return {
-        "audit_date": given.date,
-        "distribution_date": iso_date(given.distribution_date, "--distribution-date"),
-        "source": given.source,
-        "justification": given.justification,
+        "audit_date": args.date,
+        "distribution_date": iso_date(args.distribution_date, "--distribution-date"),
+        "source": args.source,
+        "justification": args.justification,
     }
 
 
 def _public_summary(
-    report: FairnessReport, given: argparse.Namespace, summary_fields: dict[str, Any]
+    report: FairnessReport, args: argparse.Namespace, summary_fields: dict[str, Any]
 ) -> str:
     """Write the public summary: labels have selection rates, scores scoring rates."""
-    rate: Literal["selection", "scoring"] = "selection" if given.y_pred else "scoring"
+    rate: Literal["selection", "scoring"] = "selection" if args.y_pred else "scoring"
     table = report.to_frame("impact_ratios").query("kind == @rate")
     by_group = table.set_index(["attribute", "group"])
     try:
@@ -612,7 +612,7 @@ def add_monitor(commands: Any) -> None:
     parser.set_defaults(**dict.fromkeys(defaults), defaults=defaults, run=run_monitor)
 
 
-def run_monitor(given: argparse.Namespace) -> int:
+def run_monitor(args: argparse.Namespace) -> int:
     """Add a batch of predictions to a monitor.
 
     Decisions, or scores:
@@ -629,73 +629,73 @@ def run_monitor(given: argparse.Namespace) -> int:
     was, and one line says why; 3, there is or was an alarm; 4, groups cannot be
     compared yet; 130, interrupted.
     """
-    check_writable(given.state)
-    if given.out is not None:
-        check_output(given.out, given.table)
-        if given.out.suffix not in _PICTURES:
+    check_writable(args.state)
+    if args.out is not None:
+        check_output(args.out, args.table)
+        if args.out.suffix not in _PICTURES:
             raise ValueError(
-                f"--out must end in {', '.join(_PICTURES)}, got {given.out}."
+                f"--out must end in {', '.join(_PICTURES)}, got {args.out}."
             )
-    with locked(given.state):
-        monitor = _add_batch(given)
-    if given.out is not None:
-        _draw_monitor(monitor, given.out)
+    with locked(args.state):
+        monitor = _add_batch(args)
+    if args.out is not None:
+        _draw_monitor(monitor, args.out)
     if math.isnan(monitor.interval_.value):
-        warn(given, "groups cannot be compared yet.")
+        warn(args, "groups cannot be compared yet.")
         return NOTHING_SAID
     say(_last_look(monitor))
     return ABOVE_LIMIT if monitor.alarm_ or monitor.change_alarm_ else 0
 
 
-def _add_batch(given: argparse.Namespace) -> FairnessMonitor:
+def _add_batch(args: argparse.Namespace) -> FairnessMonitor:
     """Add the batch to the state, unless it was added before."""
-    state = _load_state(given.state) if given.state.exists() else None
-    options = _take_options(given, state)
-    metric, _ = metric_from_dict(_metric_of(given))
+    state = _load_state(args.state) if args.state.exists() else None
+    options = _take_options(args, state)
+    metric, _ = metric_from_dict(_metric_of(args))
     if state is None:
         monitor = FairnessMonitor(
             metric,
-            at_most=given.at_most or 0.0,
-            confidence_level=given.confidence_level,
+            at_most=args.at_most or 0.0,
+            confidence_level=args.confidence_level,
         )
     else:
         monitor = FairnessMonitor.from_dict(state["monitor"])
-    rows, digest = _read_batch(given), input_record(given.table)["sha256"]
+    rows, digest = _read_batch(args), input_record(args.table)["sha256"]
     batches = [] if state is None else state["batches"]
     if digest in batches:
-        warn(given, "note: the batch was added before.")
+        warn(args, "note: the batch was added before.")
         return monitor
     if state is None:
-        note_odd_values(given, rows, [*given.sensitive, *given.control_features])
-    _update_monitor(monitor, given, rows)
+        note_odd_values(args, rows, [*args.sensitive, *args.control_features])
+    _update_monitor(monitor, args, rows)
     entries = monitor.to_dict(), [*batches, digest], options
     text = json.dumps(sealed(_STATE, dict(zip(_ENTRIES, entries, strict=True))))
-    write_text(given.state, text)
+    write_text(args.state, text)
     return monitor
 
 
 def _take_options(
-    given: argparse.Namespace, state: dict[str, Any] | None
+    args: argparse.Namespace, state: dict[str, Any] | None
 ) -> dict[str, Any]:
     """Complete the options by those of the state, and return what a state keeps."""
-    own = {name: getattr(given, name) for name in map(parameter_of, _OF_BATCHES)}
+    own = {name: getattr(args, name) for name in map(parameter_of, _OF_BATCHES)}
     own = {name: value for name, value in own.items() if value is not None}
-    kept = {} if state is None else state["options"]
+    of_state = {} if state is None else state["options"]
     for name, value in own.items() if state is not None else ():
-        expected = kept.get(name, given.defaults[name])
+        expected = of_state.get(name, args.defaults[name])
         if value != expected:
             raise ValueError(
-                f"{option_of(name)} must be {_typed(expected)}, as in {given.state}, "
+                f"{option_of(name)} must be {_typed(expected)}, as in {args.state}, "
                 f"got {_typed(value)}."
             )
-    others = {name: getattr(given, name) for name in map(parameter_of, OF_FILE)}
+    others = {name: getattr(args, name) for name in map(parameter_of, OF_FILE)}
     own |= {name: value for name, value in others.items() if value is not None}
-    vars(given).update(given.defaults | kept | own)
-    if len(given.y_score) + len(given.y_pred) != 1:
+    vars(args).update(args.defaults | of_state | own)
+    if len(args.y_score) + len(args.y_pred) != 1:
         raise ValueError("--y-score or --y-pred must name one column.")
-    if not given.sensitive:
+    if not args.sensitive:
         raise ValueError("--sensitive must name a column.")
-    return kept | {name: own[name] for name in own if name not in others}
+    return of_state | {name: own[name] for name in own if name not in others}
 
 
 def _typed(value: Any) -> str:
@@ -705,18 +705,18 @@ def _typed(value: Any) -> str:
     return ",".join(value) if isinstance(value, list) else str(value)
 
 
-def _metric_of(given: argparse.Namespace) -> dict[str, Any]:
+def _metric_of(args: argparse.Namespace) -> dict[str, Any]:
     """Name and options of the metric, by default that of decisions or of scores."""
-    decides = bool(given.y_pred) or given.threshold is not None
+    decides = bool(args.y_pred) or args.threshold is not None
     default = "demographic_parity_difference" if decides else "mcdp"
-    name, *written = (given.metric or default).split(",")
+    name, *written = (args.metric or default).split(",")
     options: dict[str, Any] = {}
     for text in written:
         option, _, value = text.partition("=")
         options[option] = value
         with suppress(ValueError):
             options[option] = float(value)
-    if given.scale == "rank" and not decides:
+    if args.scale == "rank" and not decides:
         options["scale"] = "rank"
     return {"name": name, "options": options}
 
@@ -739,56 +739,56 @@ def _load_state(path: Path) -> dict[str, Any]:
     return state  # type: ignore[no-any-return]
 
 
-def _read_batch(given: argparse.Namespace) -> PandasRows:
+def _read_batch(args: argparse.Namespace) -> PandasRows:
     """Read the batch, without the rows that are left out."""
-    groups = [*given.sensitive, *given.control_features, given.drop_repeated]
-    kinds = kinds_of(given.y_score, [*given.y_pred, given.y_true], groups)
-    read_marks(given)
-    rows = PandasRows(given.table, kinds, given)
-    rows.drop_repeated(given.drop_repeated)
+    groups = [*args.sensitive, *args.control_features, args.drop_repeated]
+    kinds = kinds_of(args.y_score, [*args.y_pred, args.y_true], groups)
+    read_marks(args)
+    rows = PandasRows(args.table, kinds, args)
+    rows.drop_repeated(args.drop_repeated)
     values = [name for name, kind in kinds.items() if kind != "group"]
-    drop_missing(given, rows, values)
+    drop_missing(args, rows, values)
     return rows
 
 
 def _update_monitor(
-    monitor: FairnessMonitor, given: argparse.Namespace, rows: PandasRows
+    monitor: FairnessMonitor, args: argparse.Namespace, rows: PandasRows
 ) -> None:
     """Add the rows of a batch; labels count as 1 if they are the positive one."""
     frame, true = rows.frame, None
-    if given.y_pred:
-        values = _is_positive(given, frame[given.y_pred[0]])
+    if args.y_pred:
+        values = _is_positive(args, frame[args.y_pred[0]])
     else:
-        values = frame[given.y_score[0]]
-        if given.threshold is not None:
-            values = (values >= given.threshold).astype(int)
-    if given.y_true is not None:
-        true = _is_positive(given, frame[given.y_true])
-    names = [*given.sensitive, *given.control_features]
-    people = group_columns(given, rows, names, read_bins(given.bins, names))
+        values = frame[args.y_score[0]]
+        if args.threshold is not None:
+            values = (values >= args.threshold).astype(int)
+    if args.y_true is not None:
+        true = _is_positive(args, frame[args.y_true])
+    names = [*args.sensitive, *args.control_features]
+    people = group_columns(args, rows, names, read_bins(args.bins, names))
     groups = encode_groups(
-        pd.DataFrame(people)[given.sensitive],
-        missing=given.missing,
-        min_group_size=given.min_group_size,
+        pd.DataFrame(people)[args.sensitive],
+        missing=args.missing,
+        min_group_size=args.min_group_size,
     )
-    strata = encode_strata(given, people)
+    strata = encode_strata(args, people)
     with collected_reasons(), rows.problems():
         monitor.update(true, values, sensitive_features=groups, control_features=strata)
 
 
-def _is_positive(given: argparse.Namespace, column: Any) -> Any:
+def _is_positive(args: argparse.Namespace, column: Any) -> Any:
     """Whether labels are the positive one, as 0 and 1."""
     labels = column.unique().tolist()
-    if given.pos_label is None and {*labels} <= {0, 1}:
+    if args.pos_label is None and {*labels} <= {0, 1}:
         return column.astype(int)
-    if given.pos_label is None:
+    if args.pos_label is None:
         raise ValueError(
             f"--pos-label must say which label of column {column.name!r} is positive: "
             f"it has {listed([repr(label) for label in labels])}."
         )
     if len(labels) == 1:  # of a batch in which all are alike
-        return (column.astype(str) == given.pos_label).astype(int)
-    positive = positive_label(given.pos_label, {column.name: labels})
+        return (column.astype(str) == args.pos_label).astype(int)
+    positive = positive_label(args.pos_label, {column.name: labels})
     return (column == positive).astype(int)
 
 

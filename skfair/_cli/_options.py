@@ -35,10 +35,10 @@ _OTHER_FORMATS = (".pdf", ".doc", ".docx", ".xlsx")
 class _ColumnNames(argparse.Action):
     """Add names, with commas between them, to those given before, each once."""
 
-    def __call__(self, _: Any, given: Any, text: Any, option: Any = None) -> None:
+    def __call__(self, _: Any, args: Any, text: Any, option: Any = None) -> None:
         names = map(str.strip, text.split(","))
-        every = [*(getattr(given, self.dest) or ()), *filter(None, names)]
-        setattr(given, self.dest, [*dict.fromkeys(every)])
+        every = [*(getattr(args, self.dest) or ()), *filter(None, names)]
+        setattr(args, self.dest, [*dict.fromkeys(every)])
 
 
 def _separator(text: str) -> str:
@@ -243,25 +243,25 @@ def option_of(parameter: str) -> str:
     return named.get(parameter, f"--{parameter.replace('_', '-')}")
 
 
-def read_marks(given: argparse.Namespace) -> None:
+def read_marks(args: argparse.Namespace) -> None:
     """Read what stands for other texts, and check the marks of numbers."""
-    if given.thousands == given.decimal:
+    if args.thousands == args.decimal:
         raise ValueError(
-            f"--thousands must differ from --decimal, got {given.thousands!r} twice."
+            f"--thousands must differ from --decimal, got {args.thousands!r} twice."
         )
-    given.replaced = {}
-    for text in given.replace:
+    args.replaced = {}
+    for text in args.replace:
         column, colon, change = text.partition(":")
         old, equals, new = change.rpartition("=")
         if not (column and colon and equals and old):
             raise ValueError(f"--replace must be COLUMN:OLD=NEW, got {text!r}.")
-        given.replaced.setdefault(column, {})[old] = new
+        args.replaced.setdefault(column, {})[old] = new
 
 
-def read_bins(given: Iterable[str], columns: Iterable[str]) -> dict[str, list[float]]:
+def read_bins(texts: Iterable[str], columns: Iterable[str]) -> dict[str, list[float]]:
     """Read the edges of ranges, such as ``age=30,50``."""
     columns, bins = [*columns], {}
-    for text in given:
+    for text in texts:
         name, _, written = text.rpartition("=")
         if name not in columns:
             raise ValueError(
@@ -312,9 +312,9 @@ def say(text: str, stream: TextIO | None = None) -> None:
     print(text.encode(encoding, "backslashreplace").decode(encoding), file=stream)
 
 
-def warn(given: argparse.Namespace, text: str) -> None:
+def warn(args: argparse.Namespace, text: str) -> None:
     """Print a line to the standard error stream, after the name of the command."""
-    say(f"skfair {given.command}: {' '.join(text.split())}", sys.stderr)
+    say(f"skfair {args.command}: {' '.join(text.split())}", sys.stderr)
 
 
 Names = Iterable[str | None]
@@ -329,13 +329,13 @@ _DATE = r"\d{4}-\d\d?-\d\d?|\d\d?[./]\d\d?[./]\d{2,4}"
 _STAND_INS = (-999, -99, -9, -1, 0, 99, 999, 9999)
 
 
-def drop_missing(given: argparse.Namespace, rows: Any, names: Sequence[str]) -> int:
+def drop_missing(args: argparse.Namespace, rows: Any, names: Sequence[str]) -> int:
     """Leave out rows without a value in some columns, and count them.
 
     Unless ``--missing`` is drop, they are an error.
     """
     missing = rows.n_missing(names)
-    if given.missing != "drop":
+    if args.missing != "drop":
         for name in missing:
             refuse_missing(rows, name, missing[name])
     if not missing:
@@ -343,7 +343,7 @@ def drop_missing(given: argparse.Namespace, rows: Any, names: Sequence[str]) -> 
     n_without = int(rows.drop_missing(names))
     if not len(rows.frame):
         raise ValueError(f"{rows.path} has no row without missing values.")
-    warn(given, f"note: {n_without:,} rows without {', '.join(names)} are left out.")
+    warn(args, f"note: {n_without:,} rows without {', '.join(names)} are left out.")
     return n_without
 
 
@@ -356,7 +356,7 @@ def refuse_missing(rows: Any, name: str, n_missing: int, also: str = "") -> None
 
 
 def group_columns(
-    given: argparse.Namespace,
+    args: argparse.Namespace,
     rows: Any,
     names: Sequence[str],
     bins: Mapping[str, list[float]],
@@ -365,7 +365,7 @@ def group_columns(
 
     Columns of rows that are not in memory are only checked.
     """
-    if given.missing == "raise":
+    if args.missing == "raise":
         for name, n_missing in rows.n_missing(names).items():
             also = ", --missing group makes them a group"
             refuse_missing(rows, name, n_missing, also)
@@ -388,20 +388,20 @@ def kinds_of(numbers: Names, labels: Names, groups: Names) -> dict[str, str]:
     return kinds
 
 
-def encode_strata(given: argparse.Namespace, people: Mapping[str, Any]) -> Any:
+def encode_strata(args: argparse.Namespace, people: Mapping[str, Any]) -> Any:
     """Strata that an option names, None if there are none."""
-    columns = pd.DataFrame({name: people[name] for name in given.control_features})
-    return encode_groups(columns, missing=given.missing) if len(columns) else None
+    columns = pd.DataFrame({name: people[name] for name in args.control_features})
+    return encode_groups(columns, missing=args.missing) if len(columns) else None
 
 
-def note_odd_values(given: argparse.Namespace, rows: Any, names: Sequence[str]) -> None:
+def note_odd_values(args: argparse.Namespace, rows: Any, names: Sequence[str]) -> None:
     """Say in a line each what looks odd in a table, and which option mends it."""
     if rows.identifier is not None:
         column = rows.frame[rows.identifier].dropna()
         n_repeated = int(column.duplicated().sum())
         if 0 < n_repeated < len(column) / 2:
             warn(
-                given,
+                args,
                 f"note: column {rows.identifier!r} has {counted(n_repeated, 'value')} "
                 "that an earlier row has, too; if each row should be another person, "
                 f"--drop-repeated {_quoted(rows.identifier)} keeps the first row of "
@@ -409,11 +409,11 @@ def note_odd_values(given: argparse.Namespace, rows: Any, names: Sequence[str]) 
             )
     for name in names:
         counts = rows.counts(name)
-        binned = any(text.startswith(f"{name}=") for text in given.bins)
+        binned = any(text.startswith(f"{name}=") for text in args.bins)
         notes = _look_alikes(name, counts), _stand_ins(name, counts)
-        hint = None if binned else _too_many(name, counts, given)
+        hint = None if binned else _too_many(name, counts, args)
         for text in filter(None, (*notes, hint)):
-            warn(given, f"note: column {name!r} has {text}.")
+            warn(args, f"note: column {name!r} has {text}.")
 
 
 def _look_alikes(name: str, counts: pd.Series[int]) -> str | None:
@@ -453,7 +453,7 @@ def _stand_ins(name: str, counts: pd.Series[int]) -> str | None:
 
 
 def _too_many(
-    name: str, counts: pd.Series[int], given: argparse.Namespace
+    name: str, counts: pd.Series[int], args: argparse.Namespace
 ) -> str | None:
     """Suggest ranges where the groups are many numbers, or dates, or few rows each."""
     n_groups = len(counts)
@@ -478,7 +478,7 @@ def _too_many(
     return (
         f"{n_groups:,} groups, half of them of {counted(half, 'row')} at most: "
         "is it the column that is meant? --rare merge joins groups of fewer than "
-        f"{given.min_group_size} rows"
+        f"{args.min_group_size} rows"
     )
 
 

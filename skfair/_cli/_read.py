@@ -63,10 +63,10 @@ _EXCHANGED = str.maketrans(",.", ".,")
 _TAKES_ANY = " With --scale rank scores may be any finite numbers."
 
 
-def _separator(path: Path, given: Namespace) -> str:
+def _separator(path: Path, args: Namespace) -> str:
     """Separator of the columns of a file: by default a comma, or a tab in a .tsv."""
     is_tsv = path.name.lower().endswith((".tsv", ".tsv.gz"))
-    return given.sep or ("\t" if is_tsv else ",")
+    return args.sep or ("\t" if is_tsv else ",")
 
 
 def _with_points(cells: Any, decimal: str, thousands: str | None) -> Any:
@@ -84,7 +84,7 @@ def _grouped(thousands: str, decimal: str) -> str:
 
 
 def read_rows(
-    path: Path, kinds: Mapping[str, str], given: Namespace, *, in_memory: bool
+    path: Path, kinds: Mapping[str, str], args: Namespace, *, in_memory: bool
 ) -> Any:
     """Read columns of a file, or of the files of a pattern, written as options say.
 
@@ -95,8 +95,8 @@ def read_rows(
     if is_large and not in_memory and importlib.util.find_spec("duckdb") is not None:
         # Of what DuckDB cannot read pandas says in which line it is wrong.
         with suppress(ValueError):
-            return DuckDBRows(path, kinds, given)
-    return PandasRows(path, kinds, given)
+            return DuckDBRows(path, kinds, args)
+    return PandasRows(path, kinds, args)
 
 
 def files_of(path: Path) -> list[Path]:
@@ -138,9 +138,9 @@ class PandasRows:
 
     in_memory = True
 
-    def __init__(self, path: Path, kinds: Mapping[str, str], given: Namespace) -> None:
-        self.path, self._kinds, self._given = path, kinds, given
-        self._marks = given.decimal, given.thousands
+    def __init__(self, path: Path, kinds: Mapping[str, str], args: Namespace) -> None:
+        self.path, self._kinds, self._args = path, kinds, args
+        self._marks = args.decimal, args.thousands
         self.identifier: str | None = None
         table = pd.concat({file: self._read(file) for file in files_of(path)})
         if not len(table):
@@ -156,17 +156,17 @@ class PandasRows:
 
         def choose(names: list[str]) -> list[str]:
             check_columns(path, names, [*self._kinds])
-            found = [name for name in names if _IDENTIFIER.search(name)]
-            found = [name for name in found if name not in self._kinds]
-            self.identifier = found[0] if len(found) == 1 else None
-            return [*self._kinds, *(found if self.identifier else ())]
+            identifiers = [name for name in names if _IDENTIFIER.search(name)]
+            identifiers = [name for name in identifiers if name not in self._kinds]
+            self.identifier = identifiers[0] if len(identifiers) == 1 else None
+            return [*self._kinds, *(identifiers if self.identifier else ())]
 
-        return read(path, self._given, choose)
+        return read(path, self._args, choose)
 
     def _typed(self, column: Any) -> Any:
         """Give the cells of a column their types; those of text files are text."""
         kind = self._kinds.get(column.name, "group")
-        column = _replaced(column, self._given.replaced.get(column.name, {}))
+        column = _replaced(column, self._args.replaced.get(column.name, {}))
         if pd.api.types.is_numeric_dtype(column):
             return column
         cells = column.astype(object)
@@ -192,7 +192,7 @@ class PandasRows:
             path, line = bad.index[0]
             raise ValueError(
                 f"column {cells.name!r} must be numbers, got {bad.iloc[0]!r} in line "
-                f"{line} of {path}.{_number_hint(bad, self._given.decimal)}"
+                f"{line} of {path}.{_number_hint(bad, self._args.decimal)}"
             )
         return numbers
 
@@ -249,9 +249,9 @@ def _replaced(column: Any, texts: Mapping[str, str]) -> Any:
     if not texts:
         return column
     written = column.map(lambda cell: str(cell).strip(_BLANKS), na_action="ignore")
-    found = written.isin([*texts])
-    new = written[found].map(lambda text: texts[text] or None)
-    return column.astype(object).mask(found, new)
+    replaced = written.isin([*texts])
+    new = written[replaced].map(lambda text: texts[text] or None)
+    return column.astype(object).mask(replaced, new)
 
 
 def as_values(column: Any, decimal: str = ".", thousands: str | None = None) -> Any:
@@ -306,9 +306,9 @@ def _number_hint(cells: Any, decimal: str) -> str:
     return ""
 
 
-def _read_text(path: Path, given: Namespace, choose: Choose) -> pd.DataFrame:
+def _read_text(path: Path, args: Namespace, choose: Choose) -> pd.DataFrame:
     """Read some columns of a text file as they are written."""
-    with _records(path, given) as records:
+    with _records(path, args) as records:
         _, header = next(records)
         cells: dict[str, list[str | None]] = {name: [] for name in choose(header)}
         places = [(header.index(name), column) for name, column in cells.items()]
@@ -326,7 +326,7 @@ def _read_text(path: Path, given: Namespace, choose: Choose) -> pd.DataFrame:
 
 
 @contextmanager
-def _records(path: Path, given: Namespace) -> Iterator[Iterator[tuple[int, list[str]]]]:
+def _records(path: Path, args: Namespace) -> Iterator[Iterator[tuple[int, list[str]]]]:
     """Read the header and the rows of a text file, and the lines in which they begin.
 
     A quotation mark that is never closed is an error, and so is text between the
@@ -334,17 +334,17 @@ def _records(path: Path, given: Namespace) -> Iterator[Iterator[tuple[int, list[
     """
     opener: Any = gzip.open if path.suffix.lower() == ".gz" else open
     # Excel begins UTF-8 with a byte order mark.
-    plain = given.encoding.lower().replace("_", "-") in ("utf-8", "utf8")
-    encoding = "utf-8-sig" if plain else given.encoding
+    plain = args.encoding.lower().replace("_", "-") in ("utf-8", "utf8")
+    encoding = "utf-8-sig" if plain else args.encoding
     limit = csv.field_size_limit(_MAX_LINE)
     try:
         with opener(path, "rt", encoding=encoding, newline="") as file:
-            yield _numbered(path, file, given)
+            yield _numbered(path, file, args)
     except LookupError as error:
         raise ValueError(f"--encoding: {error}.") from error
     except UnicodeError as error:
         raise ValueError(
-            f"{path} is not text in {given.encoding}: {error}. --encoding names "
+            f"{path} is not text in {args.encoding}: {error}. --encoding names "
             "another encoding, such as cp1252, latin-1 or utf-16."
         ) from error
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
@@ -354,12 +354,12 @@ def _records(path: Path, given: Namespace) -> Iterator[Iterator[tuple[int, list[
 
 
 def _numbered(
-    path: Path, file: Any, given: Namespace
+    path: Path, file: Any, args: Namespace
 ) -> Iterator[tuple[int, list[str]]]:
     """Split lines into cells; blank lines are left out."""
     reader = csv.reader(
         _lines(path, file),
-        delimiter=_separator(path, given),
+        delimiter=_separator(path, args),
         skipinitialspace=True,
         strict=True,
     )
@@ -368,7 +368,7 @@ def _numbered(
         for record in reader:
             if len(record) > 1 or "".join(record).strip(_BLANKS):
                 if is_header:
-                    record = _checked_header(path, record, given.encoding)
+                    record = _checked_header(path, record, args.encoding)
                 is_header = False
                 yield line, record
             line = reader.line_num + 1
@@ -435,7 +435,7 @@ def check_columns(path: Path, names: list[str], wanted: Sequence[str]) -> None:
     raise ValueError(f"{path} has no column {missing}; it has [{listed}]{more}.{hint}")
 
 
-def _read_excel(path: Path, given: Namespace, choose: Choose) -> pd.DataFrame:
+def _read_excel(path: Path, args: Namespace, choose: Choose) -> pd.DataFrame:
     """Read the first worksheet, whose rows are lines."""
     require("openpyxl", f"Reading {path}", "save the table as CSV")
     with _one_line(path):
@@ -452,7 +452,7 @@ def _read_excel(path: Path, given: Namespace, choose: Choose) -> pd.DataFrame:
     return table.set_axis(table.index + 1).infer_objects()
 
 
-def _read_parquet(path: Path, given: Namespace, choose: Choose) -> pd.DataFrame:
+def _read_parquet(path: Path, args: Namespace, choose: Choose) -> pd.DataFrame:
     """Read columns of a Parquet file, whose rows are counted from 1."""
     parquet = require("pyarrow.parquet", f"Reading {path}", "save the table as CSV")
     # Opened first, since a name may be that of a directory or of another store.
@@ -493,7 +493,7 @@ class DuckDBRows:
 
     in_memory, identifier = False, None
 
-    def __init__(self, path: Path, kinds: Mapping[str, str], given: Namespace) -> None:
+    def __init__(self, path: Path, kinds: Mapping[str, str], args: Namespace) -> None:
         duckdb = require("duckdb", f"Reading {path}", f"install it {extra('duckdb')}")
         self.path, self._error = path, duckdb.Error
         self._connection = duckdb.connect()
@@ -502,17 +502,17 @@ class DuckDBRows:
         # and overlooks nan, which they leave out.
         self._connection.execute("SET disabled_optimizers = 'statistics_propagation'")
         with self.problems():
-            self._load(files_of(path), kinds, given)
+            self._load(files_of(path), kinds, args)
         if not self._select("COUNT(*)")[0][0]:
             raise ValueError(f"{path} has 0 rows, expected at least one.")
 
     def _load(
-        self, files: list[Path], kinds: Mapping[str, str], given: Namespace
+        self, files: list[Path], kinds: Mapping[str, str], args: Namespace
     ) -> None:
         """Make a view of Parquet files, or a table of text files."""
         for file in files:
             _check_file(file)
-            names = self._names(file, given)
+            names = self._names(file, args)
             check_columns(file, names, [*kinds])
             # DuckDB does not tell upper case from lower case.
             check_columns(file, [n.lower() for n in names], [n.lower() for n in kinds])
@@ -527,10 +527,10 @@ class DuckDBRows:
             source = self._connection.read_csv(
                 names,
                 header=True,
-                delimiter=_separator(files[0], given),
+                delimiter=_separator(files[0], args),
                 quotechar='"',
                 escapechar='"',
-                encoding=given.encoding,
+                encoding=args.encoding,
                 strict_mode=True,
                 union_by_name=True,
                 sample_size=-1,  # types are those of all rows
@@ -556,10 +556,10 @@ class DuckDBRows:
         make("loaded")
 
     @staticmethod
-    def _names(path: Path, given: Namespace) -> list[str]:
+    def _names(path: Path, args: Namespace) -> list[str]:
         """Read the names of the columns of a file."""
         if path.suffix.lower() != ".parquet":
-            with _records(path, given) as records:
+            with _records(path, args) as records:
                 return next(records)[1]
         parquet = require("pyarrow.parquet", f"Reading {path}", "save it as CSV")
         with _one_line(path):
@@ -594,14 +594,12 @@ class DuckDBRows:
         """Count the rows of each value of a column; missing ones are left out."""
         column = _quote_name(name)
         grouped = f"WHERE {column} IS NOT NULL GROUP BY {column}"
-        found = self._select(
-            f"{column}, COUNT(*)", f"{grouped} LIMIT {_MAX_GROUPS + 1}"
-        )
-        if len(found) > _MAX_GROUPS:
+        rows = self._select(f"{column}, COUNT(*)", f"{grouped} LIMIT {_MAX_GROUPS + 1}")
+        if len(rows) > _MAX_GROUPS:
             raise ValueError(
                 f"column {name!r} has more than {_MAX_GROUPS:,} different values."
             )
-        counts = dict(found)
+        counts = dict(rows)
         labels = pd.Index(sort_labels(counts), dtype=object)
         return pd.Series([counts[label] for label in labels], labels)
 

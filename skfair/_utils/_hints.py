@@ -79,11 +79,11 @@ def _by_group(name: str) -> str | None:
     """Say what to type for a measure of each group, such as ``recall_score_ratio``."""
     for end, call in _OF_GROUPS.items():
         measure = name.removesuffix(end)
-        known = measure in _RATES or (
+        is_measure = measure in _RATES or (
             measure.endswith(("_score", "_loss", "_error"))
             and hasattr(importlib.import_module("sklearn.metrics"), measure)
         )
-        if known and name.endswith(end):
+        if is_measure and name.endswith(end):
             return f"group_metrics({measure!r}, ...){call}"
     return None
 

@@ -85,9 +85,9 @@ def warns_if_reordered(function: Callable[P, R]) -> Callable[P, R]:
 
 
 @contextmanager
-def rows_are_not_warned_of(known: bool = True) -> Iterator[None]:
+def rows_are_not_warned_of(told: bool = True) -> Iterator[None]:
     """Let calls in this context not warn of rows of which the user knows."""
-    token = _has_warned.set(known or _has_warned.get())
+    token = _has_warned.set(told or _has_warned.get())
     try:
         yield
     finally:

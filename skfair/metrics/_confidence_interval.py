@@ -295,7 +295,7 @@ def _bounded() -> dict[Callable[..., float], Specification]:
     """Metrics whose noise can be bounded, by name."""
     metrics = sorted(known_metrics().items(), key=lambda item: item[1].name)
     bounded = {metric: _with_bounds(specification) for metric, specification in metrics}
-    return {metric: known for metric, known in bounded.items() if known is not None}
+    return {metric: bounds for metric, bounds in bounded.items() if bounds is not None}
 
 
 def bounded_metric(metric: Any) -> tuple[Specification, dict[str, Any]]:
@@ -309,8 +309,8 @@ def bounded_metric(metric: Any) -> tuple[Specification, dict[str, Any]]:
             f"metric must have its options set by keyword, got {shown(metric)}."
         )
     check_metric(metric)
-    known = known_metrics().get(function)
-    specification = None if known is None else _with_bounds(known)
+    specification = known_metrics().get(function)
+    specification = None if specification is None else _with_bounds(specification)
     if specification is None:
         names = ", ".join(other.name for other in _bounded().values())
         raise ValueError(

@@ -378,7 +378,7 @@ def _with_comparable_groups(stratum: Stratum) -> Stratum:
 
 
 def _evaluated(
-    stratum: Stratum, rows: Rows, evaluate: Callable[..., Any], *, known: bool
+    stratum: Stratum, rows: Rows, evaluate: Callable[..., Any], *, told: bool
 ) -> Stratum:
     """Evaluate a metric, which knows no strata, in one, and collect reasons.
 
@@ -386,7 +386,7 @@ def _evaluated(
     """
     part = rows[stratum.rows]
     weights = {} if part.weight is None else {"sample_weight": part.weight}
-    with collected_reasons() as reasons, rows_are_not_warned_of(known):
+    with collected_reasons() as reasons, rows_are_not_warned_of(told):
         result = evaluate(
             part.y_true, part.y_pred, sensitive_features=stratum.groups, **weights
         )
@@ -482,11 +482,11 @@ def results_by_stratum(
         rows, leaves_groups_out=specification.leaves_groups_out
     )
     evaluate = plain if evaluate is None else evaluate
-    first = next((one for one in strata if one.groups is not None), None)
+    first = next((stratum for stratum in strata if stratum.groups is not None), None)
     results = [
         stratum
         if stratum.groups is None
-        else _evaluated(stratum, rows, evaluate, known=stratum is not first)
+        else _evaluated(stratum, rows, evaluate, told=stratum is not first)
         for stratum in strata
     ]
     return results, reason

@@ -294,8 +294,8 @@ class EveryPair(Sequence[Pair]):
     def __getitem__(self, position: slice) -> Sequence[Pair]: ...
     def __getitem__(self, position: int | slice) -> Pair | Sequence[Pair]:
         if isinstance(position, slice):
-            found = self.at(np.arange(*position.indices(len(self))))
-            return list(zip(*map(np.ndarray.tolist, found), strict=True))
+            groups = self.at(np.arange(*position.indices(len(self))))
+            return list(zip(*map(np.ndarray.tolist, groups), strict=True))
         if not -len(self) <= position < len(self):
             raise IndexError(position)
         first, second = self.at(np.array([position % len(self)]))
@@ -346,8 +346,8 @@ class MeasuredGaps(NamedTuple):
 
     def largest(self, bounds: Floats, of: Callable[[int, float], float]) -> float:
         """Largest ``of(i, value)``, which does not exceed ``bounds[i]``."""
-        found = largest_bounded(self.pairs, bounds, lambda i: of(i, self.value_of(i)))
-        return found.value
+        located = largest_bounded(self.pairs, bounds, lambda i: of(i, self.value_of(i)))
+        return located.value
 
 
 def measured_gaps(
@@ -390,11 +390,11 @@ def largest_gap(
 
     if bounds_of is None or len(pairs) <= statistic.n_groups:
         return largest_bounded(pairs, np.full(len(pairs), np.inf), value_of)
-    bound_pairs, found = bounds_of(statistic), _NOTHING
+    bound_pairs, largest = bounds_of(statistic), _NOTHING
     for start, first, second in blocks_of(pairs):
-        bounds = bound_pairs(first, second, found[0])
-        found = _largest_of_block(start, bounds, value_of, found)
-    return Located(found[0], pairs[found[1]])
+        bounds = bound_pairs(first, second, largest[0])
+        largest = _largest_of_block(start, bounds, value_of, largest)
+    return Located(largest[0], pairs[largest[1]])
 
 
 #: Distinct scores at which the CDFs of several groups are compared in permutations.
@@ -541,8 +541,8 @@ def largest_bounded(
     Pairs whose bound is below the largest value so far are not evaluated, nor are pairs
     that could only reach it again and come later.
     """
-    found = _largest_of_block(0, np.asarray(bounds), value_of, _NOTHING)
-    return Located(found[0], pairs[found[1]])
+    largest = _largest_of_block(0, np.asarray(bounds), value_of, _NOTHING)
+    return Located(largest[0], pairs[largest[1]])
 
 
 #: Largest value so far, and the first position where it was found.
@@ -552,10 +552,10 @@ _NOTHING: _Largest = (-math.inf, sys.maxsize)
 
 
 def _largest_of_block(
-    start: int, bounds: Floats, value_of: Callable[[int], Any], found: _Largest
+    start: int, bounds: Floats, value_of: Callable[[int], Any], so_far: _Largest
 ) -> _Largest:
     """Largest value of pairs from position `start` on, or else that of earlier ones."""
-    largest, position = found
+    largest, position = so_far
 
     def may_be_larger(order: Integers) -> Integers:
         above = bounds[order] - largest

@@ -341,13 +341,13 @@ class Compared:
 
     def _gaps(self, rows: Drawn) -> list[PairGaps]:
         """Gaps of each statistic; of many groups those of the furthest ones."""
-        found = []
+        gaps = []
         for statistic in rows.statistics:
             among = {}
             if self._too_many(statistic):
                 among["among"] = furthest_groups(statistic, self.pairs, _MAX_GROUPS)
-            found.append(self.pairs(statistic, **among))
-        return found
+            gaps.append(self.pairs(statistic, **among))
+        return gaps
 
     def read(self, rows: Drawn) -> Floats:
         """Return the metric of each draw, and then what is standardised."""
@@ -367,9 +367,9 @@ class Compared:
             value = gaps.metric
             if value is None:
                 value = self.together.largest(gaps.values.ravel())
-            found = self._to_standardise(gaps)
+            raw = self._to_standardise(gaps)
             largest.append(value)
-            numbers.append(np.full(len(found), np.nan) if np.isnan(value) else found)
+            numbers.append(np.full(len(raw), np.nan) if np.isnan(value) else raw)
         return np.concatenate([[np.fmax.reduce(largest)], *numbers])
 
     def _to_standardise(self, gaps: PairGaps) -> Floats:
@@ -406,8 +406,8 @@ class Compared:
                 width = 1 if self.by_size else len(values)
                 here = slice(start, start + width)
                 start += width
-                found = gaps.scaled[cell] if self.by_size else values
-                standardised = order.standardise(found, here)
+                raw = gaps.scaled[cell] if self.by_size else values
+                standardised = order.standardise(raw, here)
                 columns: dict[str, Any] = _names_of_pairs(rows, part, gaps)
                 columns |= gaps.cells[cell]
                 own = values if gaps.exact is None else gaps.exact()[cell]
@@ -626,7 +626,7 @@ def subtract_noise(
         pairs = []
     generator = check_seed(0)
     drawn = [rows.permuted(generator, strata) for _ in range(_N_PERMUTATIONS)]
-    null = np.array([_values(metric, one, pairs) for one in drawn]) ** 2
+    null = np.array([_values(metric, permuted, pairs) for permuted in drawn]) ** 2
     null = null[~np.isnan(null).any(axis=1)]
     if not len(null):
         return math.nan

@@ -302,12 +302,12 @@ def compare_known_rows(rows: ProxyRows) -> tuple[Bools, float]:
     Returns which cells they contradict, and how far the odds of some scores of a cell
     are at least from those of the cell.
     """
-    of_known_group = (rows.known >= 0) & (rows.weights > 0)
+    of_known_group = (rows.groups >= 0) & (rows.weights > 0)
     if rows.from_known or not of_known_group.any():
         return np.zeros(rows.n_cells, dtype=bool), np.nan
     cells, groups = (
         rows.cells[of_known_group].astype(np.intp),
-        rows.known[of_known_group],
+        rows.groups[of_known_group],
     )
     whole = _separation(rows, cells, groups, np.zeros(len(cells), np.intp), 1)
     parts = _parts_by_score(cells, rows.lows[of_known_group])

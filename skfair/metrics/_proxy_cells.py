@@ -51,14 +51,14 @@ CellStatistic: TypeAlias = GroupedScores | GroupedHistogram | GroupedConfusion
 class ProxyRows:
     """Rows or entries of a statistic, by cell, and the groups' probabilities by cell.
 
-    The value of an entry lies between `lows` and `highs`. Its group is `known`, -1 for
-    most. `fixed` says that `probabilities` are the shares of the groups among the rows
-    of a cell without a known group; otherwise they are only what odds are compared
+    The value of an entry lies between `lows` and `highs`. Its group is in `groups`, -1
+    for most. `fixed` says that `probabilities` are the shares of the groups among the
+    rows of a cell without a known group; otherwise they are only what odds are compared
     with.
     """
 
     cells: Codes
-    known: Codes
+    groups: Codes
     lows: Floats
     highs: Floats
     weights: NDArray[Any]
@@ -77,10 +77,10 @@ class ProxyRows:
 
     def masses_of_groups(self) -> Floats:
         """Mass of each group, if the probabilities are shares."""
-        unknown, known = self.known < 0, self.known >= 0
+        unknown, has_group = self.groups < 0, self.groups >= 0
         n_groups = len(self.labels)
         of_cells = np.bincount(self.cells[unknown], self.weights[unknown], self.n_cells)
-        sure = np.bincount(self.known[known], self.weights[known], n_groups)
+        sure = np.bincount(self.groups[has_group], self.weights[has_group], n_groups)
         return np.asarray(sure + of_cells @ self.probabilities)
 
 
@@ -97,7 +97,7 @@ def rows_by_cell(
     check_choice("missing", missing, ("proxy", "bounds"))
     n_rows = len(values)
     codes, cell_labels = _encode_cells(cells, n_rows)
-    known, labels = _encode_known(sensitive_features, n_rows)
+    groups, labels = _encode_known(sensitive_features, n_rows)
     weights = check_weights(sample_weight, n_rows)
     weights = np.ones(n_rows, dtype=np.int64) if weights is None else weights
     if group_probabilities is None:
@@ -107,9 +107,9 @@ def rows_by_cell(
                 "groups, or missing='bounds' with sensitive_features that are known "
                 "for some rows."
             )
-        table = _shares_of_known(codes, known, weights, cell_labels, labels)
+        table = _shares_of_known(codes, groups, weights, cell_labels, labels)
     else:
-        table, labels, known = _read_probabilities(group_probabilities, known, labels)
+        table, labels, groups = _read_probabilities(group_probabilities, groups, labels)
         if isinstance(group_probabilities, Mapping):
             table = _by_label(
                 "group_probabilities", group_probabilities, table, cell_labels, cells
@@ -120,10 +120,10 @@ def rows_by_cell(
                 codes, cell_labels = _bins_of(table)
             table = _means(table, codes, weights, len(cell_labels))
     if missing == "proxy":
-        _check_not_alone(np.bincount(codes[known < 0]))
+        _check_not_alone(np.bincount(codes[groups < 0]))
     return ProxyRows(
         codes,
-        known,
+        groups,
         values,
         values,
         weights,
@@ -157,7 +157,7 @@ def statistic_by_cell(
         )
     labels = statistic.labels
     nobody = np.full(0, -1)
-    table, groups, _ = _read_probabilities(group_probabilities, nobody, ())
+    table, names, _ = _read_probabilities(group_probabilities, nobody, ())
     table = _by_label("group_probabilities", group_probabilities, table, labels, labels)
     counts = (
         statistic.label_counts.sum(axis=1)
@@ -166,9 +166,9 @@ def statistic_by_cell(
     )
     _check_not_alone(counts)
     codes, lows, highs, weights, squares = _entries(statistic)
-    known = np.full(len(codes), -1)
+    groups = np.full(len(codes), -1)
     sums = lows, highs, weights, squares
-    return ProxyRows(codes, known, *sums, table, groups, True, labels)
+    return ProxyRows(codes, groups, *sums, table, names, True, labels)
 
 
 def _entries(statistic: CellStatistic) -> tuple[Any, ...]:
@@ -215,11 +215,11 @@ def _encode_known(sensitive_features: Any, n_rows: int) -> tuple[Codes, Labels]:
 
 
 def _shares_of_known(
-    codes: Codes, known: Codes, weights: Any, cell_labels: Labels, labels: Labels
+    codes: Codes, groups: Codes, weights: Any, cell_labels: Labels, labels: Labels
 ) -> Floats:
     """Shares of the groups among the known rows of each cell."""
     shape = len(cell_labels), len(labels)
-    at, has_group = codes.astype(np.intp) * shape[1] + known, known >= 0
+    at, has_group = codes.astype(np.intp) * shape[1] + groups, groups >= 0
     sums = np.bincount(at[has_group], weights[has_group], shape[0] * shape[1]).reshape(
         shape
     )
@@ -233,7 +233,7 @@ def _shares_of_known(
 
 
 def _read_probabilities(
-    group_probabilities: Any, known: Codes, labels: Labels
+    group_probabilities: Any, groups: Codes, labels: Labels
 ) -> tuple[Floats, Labels, Codes]:
     """Probabilities by row or cell and group, labels, and known groups among these."""
     names, columns = _columns_of_probabilities(group_probabilities)
@@ -267,7 +267,7 @@ def _read_probabilities(
             f"group_probabilities: {list(names_of_groups)}."
         )
     places = np.append(positions_in(names_of_groups, labels), -1)
-    return table, names_of_groups, places[known]
+    return table, names_of_groups, places[groups]
 
 
 def _columns_of_probabilities(group_probabilities: Any) -> tuple[list[Any], list[Any]]:
@@ -300,12 +300,12 @@ def _two_labels(name: str | None, labels: Labels) -> Labels:
 
 
 def _by_label(
-    name: str, given: Mapping[Any, Any], table: Any, cell_labels: Labels, cells: Any
+    name: str, by_label: Mapping[Any, Any], table: Any, cell_labels: Labels, cells: Any
 ) -> Any:
     """Rows of a table that belong to the cells, by their labels."""
     if cells is None:
         raise ValueError(f"cells must say which rows {name} are of, got None.")
-    position = {plain_label(label): i for i, label in enumerate(given)}
+    position = {plain_label(label): i for i, label in enumerate(by_label)}
     lacking = [repr(label) for label in cell_labels if label not in position]
     if lacking:
         raise ValueError(
@@ -457,10 +457,10 @@ class _Steps:
             self.ends = np.searchsorted(ordered, thresholds, side="right")
             self.thresholds = thresholds
         self.cells = rows.cells[order]
-        weights, known = rows.weights[order], rows.known[order]
-        self.masses = np.where(known < 0, weights, 0).astype(float)
-        self.known = np.stack(
-            [self.at_ends(weights * (known == g)) for g in range(len(rows.labels))]
+        weights, groups = rows.weights[order], rows.groups[order]
+        self.masses = np.where(groups < 0, weights, 0).astype(float)
+        self.known_masses = np.stack(
+            [self.at_ends(weights * (groups == g)) for g in range(len(rows.labels))]
         )
         self.everyone = self.at_ends(weights)
         in_cells = np.argsort(self.cells, kind="stable")
@@ -496,10 +496,10 @@ class _Steps:
         The shares of the group in the cells are given for rows below the threshold, and
         for those above it.
         """
-        known = self.known[group]
-        below = known + self.at_ends(self.masses * of_below.take(self.cells))
+        known_mass = self.known_masses[group]
+        below = known_mass + self.at_ends(self.masses * of_below.take(self.cells))
         sums = self.at_ends(self.masses * of_above.take(self.cells))
-        total = below + np.maximum(known[-1] - known + sums[-1] - sums, 0)
+        total = below + np.maximum(known_mass[-1] - known_mass + sums[-1] - sums, 0)
         return quotients(below, total, empty)
 
     def _filled(self, part: Floats, first: Floats, then: Floats) -> Floats:
@@ -549,7 +549,7 @@ class ScoreCells:
         late = self.steps[0]
         masses = late.totals[:, np.newaxis] * self.rows.probabilities
         unknown = [running_sums(of_group)[-1] for of_group in masses.T]
-        return np.asarray(late.known[:, -1] + unknown)
+        return np.asarray(late.known_masses[:, -1] + unknown)
 
     def rates(self, odds_ratio: float, *, widened: bool) -> Rates:
         """Bounds of the groups' cumulative distributions at the thresholds."""
@@ -557,10 +557,10 @@ class ScoreCells:
         n_groups, fixed = len(self.rows.labels), self.rows.fixed
         pair = fixed and n_groups == 2 and late is early
         bound = self._fixed_rates if fixed else self._free_rates
-        found = [bound(group, odds_ratio) for group in range(pair, n_groups)]
+        bounds = [bound(group, odds_ratio) for group in range(pair, n_groups)]
         if pair:
-            found.insert(0, self._complement(*found[0]))
-        low, high = (np.stack(part) for part in zip(*found, strict=True))
+            bounds.insert(0, self._complement(*bounds[0]))
+        low, high = (np.stack(part) for part in zip(*bounds, strict=True))
         if widened:
             tolerance = self._rounding(odds_ratio)[:, np.newaxis]
             low -= tolerance
@@ -577,8 +577,8 @@ class ScoreCells:
         late, early = self.steps
         q, mass = self.rows.probabilities[:, group], self.group_masses[group]
         limits = odds_limits(q, odds_ratio)
-        low = (late.known[group] + late.least(q, *limits)) / mass
-        high = (early.known[group] + early.largest(q, *limits)) / mass
+        low = (late.known_masses[group] + late.least(q, *limits)) / mass
+        high = (early.known_masses[group] + early.largest(q, *limits)) / mass
         return low, high
 
     def _complement(self, low: Floats, high: Floats) -> tuple[Floats, Floats]:
@@ -601,7 +601,7 @@ class ScoreCells:
             masses = self.group_masses
         else:
             low, _ = odds_limits(self.rows.probabilities, odds_ratio)
-            masses = late.known[:, -1] + late.totals @ low
+            masses = late.known_masses[:, -1] + late.totals @ low
         rounding = rounding_of_sums(len(late.cells)) * late.everyone[-1]
         return np.asarray(rounding / np.maximum(masses, _TINY))
 
@@ -646,9 +646,9 @@ class DenseCells:
         widths: Floats | None = None,
     ) -> DenseCells:
         """Add up rows by known group, cell and kind of value."""
-        n_first = 1 + (len(rows.labels) if (rows.known >= 0).any() else 0)
+        n_first = 1 + (len(rows.labels) if (rows.groups >= 0).any() else 0)
         shape = n_first, rows.n_cells, len(compared_within)
-        first = rows.known.astype(np.intp) + 1
+        first = rows.groups.astype(np.intp) + 1
         at = np.ravel_multi_index((first, rows.cells.astype(np.intp), kinds), shape)
         masses, squares = (
             np.bincount(at, values, int(np.prod(shape))).reshape(shape).astype(float)
@@ -680,12 +680,12 @@ class DenseCells:
         if self.fixed:
             least = np.maximum(least, q * total - high * (total - inside))
             most = np.minimum(most, q * total - low * (total - inside))
-        known = self.known_part(part, group)
-        return known + least.sum(axis=0), known + most.sum(axis=0)
+        mass = self.known_part(part, group)
+        return mass + least.sum(axis=0), mass + most.sum(axis=0)
 
     def rates(self, odds_ratio: float, *, widened: bool) -> Rates:
         """Bounds of the rate of the numerator in each group, at each point."""
-        found = []
+        bounds = []
         for group in range(self.probabilities.shape[1]):
             (x_low, x_high), (y_low, y_high) = (
                 self.ends(group, part, odds_ratio) for part in self.parts
@@ -699,8 +699,8 @@ class DenseCells:
                     rounding = self.rounding * self.masses.sum()
                     rate += sign * rounding / np.maximum(total, _TINY)
                 ends.append(np.clip(rate, 0, 1))
-            found.append(ends)
-        low, high = np.array(found).swapaxes(0, 1)
+            bounds.append(ends)
+        low, high = np.array(bounds).swapaxes(0, 1)
         inside, outside = (part.sum(axis=(0, 1)) for part in self.parts)
         for nobody, certain in ((inside == 0, 0), (outside == 0, 1)):
             low[:, nobody] = high[:, nobody] = certain

@@ -277,8 +277,8 @@ class Together:
         if self.evaluate is None or not rows.draws:
             return None
         each = [self.evaluate(part, len(rows.draws)) for part in rows.statistics]
-        known = [gaps for gaps in each if gaps is not None]
-        return known if len(known) == len(each) else None
+        computed = [gaps for gaps in each if gaps is not None]
+        return computed if len(computed) == len(each) else None
 
 
 class Valued:

@@ -529,13 +529,13 @@ def _in_array(selector: Any, estimator: Any, X: Any) -> Any:
 
     `sklearn.callback.ScoringMonitor` scores arrays of the tables that it was given.
     """
-    known = np.asarray(getattr(estimator, "feature_names_in_", ())).tolist()
-    if not isinstance(X, np.ndarray) or X.shape[1:] != (len(known),):
+    names = np.asarray(getattr(estimator, "feature_names_in_", ())).tolist()
+    if not isinstance(X, np.ndarray) or X.shape[1:] != (len(names),):
         return selector
     if isinstance(selector, (list, tuple)):
         return [_in_array(name, estimator, X) for name in selector]
-    is_known = isinstance(selector, str) and selector in known
-    return known.index(selector) if is_known else selector
+    is_known = isinstance(selector, str) and selector in names
+    return names.index(selector) if is_known else selector
 
 
 def _forward(
@@ -588,9 +588,9 @@ def positive_label(
     Empty where the metric has no such option, or the user has set it, and where scores
     become decisions.
     """
-    given = "pos_label" in options or "pos_label" in unwrapped(metric)[1]
+    is_set = "pos_label" in options or "pos_label" in unwrapped(metric)[1]
     names = list(inspect.signature(metric).parameters)
-    if given or len(classes) != 2 or "pos_label" not in names:
+    if is_set or len(classes) != 2 or "pos_label" not in names:
         return {}
     if response_method == "predict":
         return {} if _has_threshold(metric, options) else {"pos_label": classes[1]}

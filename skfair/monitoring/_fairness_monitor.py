@@ -46,6 +46,7 @@ from skfair.metrics._spec import specification_of, unwrapped
 from skfair.statistics import GroupedScores
 from skfair.statistics._grouped_scores import sort_scores
 from skfair.statistics._statistic import (
+    MAX_WHOLE,
     GroupedStatistic,
     check_sealed,
     label_to_json,
@@ -481,13 +482,17 @@ class FairnessMonitor(NamesParameters):
             monitor._blocks = [
                 (n_looks, _statistic_from_json(part, kind))
                 for n_looks, part in data["blocks"]
+                if _check_entry("blocks", [n_looks, part], _is_block)
             ]
-            change = data["change"]
-            monitor._change = None if change is None else tuple(change)
+            n_looks = sum(n for n, _ in monitor._blocks)
+            _check_entry("looks", data["looks"], lambda looks: len(looks) <= n_looks)
+            if change := data["change"]:
+                _check_entry("change", change, _are_three)
+                monitor._change = tuple(change)
         except (TypeError, KeyError) as error:
             raise ValueError(
                 f"data must be a state that {cls.__name__}.to_dict has returned, but "
-                f"has an entry of another type: {error}."
+                f"has an entry of another type or size: {error}."
             ) from error
         return monitor
 
@@ -780,9 +785,49 @@ def _look_to_json(look: Mapping[str, Any]) -> dict[str, Any]:
 
 def _look_from_json(look: Mapping[str, Any]) -> dict[str, Any]:
     """Return what `_look_to_json` was given."""
+    names = {*_COLUMNS, "stratum", *_RECENT_COLUMNS, "epoch", "compared"}
+    _check_entry("looks", look, lambda look: {*look} == names)
+    for name, value in look.items():
+        _check_entry(name, value, _IS_ENTRY.get(name, _is_number))
     plain = {name: math.nan if value is None else value for name, value in look.items()}
     (stratum,) = labels_from_json("stratum", [look["stratum"]])
     return plain | {"stratum": stratum, "compared": tuple(look["compared"])}
+
+
+def _check_entry(name: str, value: Any, is_valid: Callable[[Any], bool]) -> bool:
+    """Raise unless an entry of a state has its type and size."""
+    if not is_valid(value):
+        raise TypeError(f"{name} is {brief(value)[:80]}")
+    return True
+
+
+def _is_whole(value: Any) -> bool:
+    """Whether a value is a whole number of at least 0, of 64 bits."""
+    return type(value) is int and 0 <= value < MAX_WHOLE
+
+
+def _is_number(value: Any) -> bool:
+    """Whether a value is a number, or null where it is undefined."""
+    return value is None or isinstance(value, float) or _is_whole(value)
+
+
+def _is_block(value: list[Any]) -> bool:
+    """Whether a value is a number of looks and a statistic."""
+    return _is_whole(value[0]) and value[1] is not None
+
+
+def _are_three(value: Any) -> bool:
+    """Whether a value is the time of a change and the ends of its interval."""
+    return len(value) == 3 and all(map(_is_whole, value))
+
+
+#: What the entries of a look must be that are no numbers.
+_IS_ENTRY: dict[str, Callable[[Any], bool]] = {
+    **dict.fromkeys(("n_rows", "epoch"), _is_whole),
+    **dict.fromkeys(("alarm", "change_alarm"), lambda value: isinstance(value, bool)),
+    "compared": lambda value: all(map(_is_whole, value)),
+    "stratum": lambda value: True,  # its labels are checked where they are read
+}
 
 
 def added(total: Any, batch: Any) -> Any:

@@ -115,15 +115,15 @@ def write_bundle(
         with collected_reasons():
             large, n_withheld = without_small_cells(audits[0], min_cell)
         audits = [large]
-    models = [
+    each = [
         replace(audit, models=(model,)) for audit in audits for model in audit.models
     ]
-    counted = [joined(one, min_cell, _most_entries(one, len(models))) for one in models]
+    cells = [joined(audit, min_cell, _most_entries(audit, len(each))) for audit in each]
     if min_cell is not None:
-        summary = _summary_of_cells(counted, min_cell, n_withheld)
-    blur = [max(one.blur[i] for one in counted) for i in (0, 1)]
+        summary = _summary_of_cells(cells, min_cell, n_withheld)
+    blur = [max(audit.blur[i] for audit in cells) for i in (0, 1)]
     summary = {**summary, "settings": {**summary["settings"], "blur": blur}}
-    statistics = {"models": [to_data(one) for one in counted]}
+    statistics = {"models": [to_data(audit) for audit in cells]}
     call = {
         "options": audits[0].options.to_dict(),
         "record": dict(record),
@@ -194,7 +194,7 @@ def _audits_of(statistics: Data, call: Data, claimed: Data) -> list[Audit]:
     """Read the audit of each model."""
     options = Options.from_dict(call["options"])
     low, high = map(float, claimed["settings"]["blur"])
-    return [from_data(one, options, (low, high)) for one in statistics["models"]]
+    return [from_data(model, options, (low, high)) for model in statistics["models"]]
 
 
 def _summarize(audits: Sequence[Audit], claimed: Data | None = None) -> Data:
@@ -374,10 +374,10 @@ def _differences(where: str, own: Any, claimed: Any) -> Iterator[str]:
             n = len(claimed)
             yield f"{where} has {n} entries, the statistics give {len(own)}."
             return
-        for i, (one, other) in enumerate(zip(own, claimed, strict=True)):
-            named = one if isinstance(one, dict) else {}
+        for i, (entry, other) in enumerate(zip(own, claimed, strict=True)):
+            named = entry if isinstance(entry, dict) else {}
             name = named.get("key", named.get("label", i))
-            yield from _differences(f"{where}[{name}]", one, other)
+            yield from _differences(f"{where}[{name}]", entry, other)
     elif not _same(own, claimed):
         texts = (visible_text(str(value), 100) for value in (claimed, own))
         yield "{} is {}, the statistics give {}.".format(where, *texts)
@@ -430,11 +430,11 @@ def to_data(audit: Audit) -> Data:
     def total(values: NDArray[Any]) -> list[Any]:
         return list(np.bincount(cells, values).astype(values.dtype).tolist())
 
-    def groups(one: Groups) -> Data:
-        labels = [label_to_json(label) for label in one.labels]
-        described = {"labels": labels, "names": [*one.names]}
-        size = {"min_group_size": one.min_group_size}
-        return described | size | {"codes": one.codes[entries].tolist()}
+    def groups(encoded: Groups) -> Data:
+        labels = [label_to_json(label) for label in encoded.labels]
+        described = {"labels": labels, "names": [*encoded.names]}
+        size = {"min_group_size": encoded.min_group_size}
+        return described | size | {"codes": encoded.codes[entries].tolist()}
 
     weighted = audit.weighted
     return {
@@ -466,10 +466,10 @@ def from_data(data: Data, options: Options, blur: tuple[float, float]) -> Audit:
             None if data[name] is None else _column(data[name], kinds, len(n), **ends)
         )
 
-    def groups(one: Data) -> Groups:
-        labels = labels_from_json("labels", one["labels"])
-        codes = _column(one["codes"], "i", len(n), least=-1, most=len(labels) - 1)
-        names, smallest = tuple(map(str, one["names"])), one["min_group_size"]
+    def groups(encoded: Data) -> Groups:
+        labels = labels_from_json("labels", encoded["labels"])
+        codes = _column(encoded["codes"], "i", len(n), least=-1, most=len(labels) - 1)
+        names, smallest = tuple(map(str, encoded["names"])), encoded["min_group_size"]
         return Groups(
             codes, labels, names, check_integer("min_group_size", smallest, 0)
         )
@@ -485,7 +485,7 @@ def from_data(data: Data, options: Options, blur: tuple[float, float]) -> Audit:
     )
     return Audit(
         models=(model,),
-        attributes={one["name"]: groups(one) for one in data["attributes"]},
+        attributes={named["name"]: groups(named) for named in data["attributes"]},
         rows=replace(
             rows_of(None, len(n), classes, None, n),
             y_true=column("y_true", **({} if real else positions)),
@@ -521,7 +521,7 @@ def _columns(audit: Audit) -> Columns:
 
 
 def _groups_of(audit: Audit) -> Columns:
-    groups = [one.codes for one in audit.attributes.values()]
+    groups = [attribute.codes for attribute in audit.attributes.values()]
     return groups if audit.strata is None else [*groups, audit.strata.codes]
 
 
@@ -654,7 +654,7 @@ def _in_intervals(
     middles = np.clip(np.floor(means * n_bins), bins[first], bins[last])
     # Twice a middle is a whole number of steps, so that middles are short numbers.
     steps = bins[first] * 2.0, bins[last] * 2.0 + 2, middles * 2 + 1
-    lows, highs, middles = (one[part_of] / (2 * n_bins) for one in steps)
+    lows, highs, middles = (step[part_of] / (2 * n_bins) for step in steps)
     return lows, highs, middles
 
 

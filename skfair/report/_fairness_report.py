@@ -517,7 +517,7 @@ n_groups), or dict, default=None
         '0.0%'
         """
         sections = [{"result": data_of(result)} for result in results]
-        sections = [one | section_of(one["result"]) for one in sections]
+        sections = [section | section_of(section["result"]) for section in sections]
         before = self.summary.get("why") or []
         report = type(self)({**self.summary, "why": [*before, *sections]})
         report._audits = self._audits
@@ -800,11 +800,11 @@ default="metrics"
         return "\n".join([f"FairnessReport({self.summary['n_rows']:,} rows)", *lines])
 
 
-def _needed(table: str, found: dict[str, Any]) -> Any:
+def _needed(table: str, contents: dict[str, Any]) -> Any:
     """Return what a summary or a result has for a table, or raise ValueError."""
-    if found.get(table) is None:
+    if contents.get(table) is None:
         raise ValueError(f"table={table!r} needs a report made with {_NEEDED[table]}.")
-    return found[table]
+    return contents[table]
 
 
 def _figures(model: dict[str, Any]) -> Iterator[dict[str, Any]]:

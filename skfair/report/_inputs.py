@@ -258,33 +258,33 @@ def make_audit(
         check_length("y_true", len(true), n_samples)
     proxy = _read_proxy(group_probabilities, cells, n_samples, sample_weight)
     weights = check_weights(sample_weight, n_samples)
-    kept = np.arange(n_samples) if weights is None else np.flatnonzero(weights)
-    if not len(kept):
+    positions = np.arange(n_samples) if weights is None else np.flatnonzero(weights)
+    if not len(positions):
         raise ValueError("sample_weight is zero in every row, expected positive ones.")
-    weights = None if weights is None else weights[kept]
-    true = None if true is None else true[kept]
-    rows = rows_of(true, len(kept), classes, weights, n_alike)
+    weights = None if weights is None else weights[positions]
+    true = None if true is None else true[positions]
+    rows = rows_of(true, len(positions), classes, weights, n_alike)
     models = []
     for name in dict.fromkeys([*scores, *predicted]):
-        own = scores[name][kept] if name in scores else None
+        own = scores[name][positions] if name in scores else None
         if name in predicted:
-            labels = _recode(predicted[name], classes)[kept]
+            labels = _recode(predicted[name], classes)[positions]
             models.append(Model(name, own, labels, threshold=None))
         else:
             models.append(_decide(name, own, rows.totals, options))
     attributes = {}
     if sensitive_features is not None or proxy is None:
-        attributes = _groups_by_name(sensitive_features, n_samples, kept, options)
+        attributes = _groups_by_name(sensitive_features, n_samples, positions, options)
     strata = None
     if control_features is not None:
-        strata = resolve_strata(control_features, n_samples=n_samples)[kept]
+        strata = resolve_strata(control_features, n_samples=n_samples)[positions]
     audit = Audit(
         models=tuple(models),
         attributes=attributes,
         rows=rows,
         options=options,
         strata=strata,
-        proxy=None if proxy is None else (proxy[0][kept], proxy[1]),
+        proxy=None if proxy is None else (proxy[0][positions], proxy[1]),
     )
     _tell_numbers(audit)
     return audit
@@ -320,10 +320,10 @@ def _read_true(
     encoded = [*predicted.values(), *([] if true is None else [true])]
     for _, labels in encoded:
         check_kinds_of_labels("y_true and y_pred", encoded[-1][1], labels)
-    found = sort_labels({label for _, labels in encoded for label in labels})
-    given = {"y_true": true is not None, "y_pred": bool(predicted)}
-    where = " together with ".join(name for name in given if given[name])
-    classes = _classes(tuple(found), where, pos_label, scored)
+    all_labels = sort_labels({label for _, labels in encoded for label in labels})
+    present = {"y_true": true is not None, "y_pred": bool(predicted)}
+    where = " together with ".join(name for name in present if present[name])
+    classes = _classes(tuple(all_labels), where, pos_label, scored)
     return None if true is None else _recode(true, classes), classes
 
 
@@ -479,23 +479,23 @@ def named_columns(
     return dict(zip(named, columns, strict=True))
 
 
-def _classes(found: Classes, where: str, pos_label: Any, scored: bool) -> Classes:
+def _classes(labels: Classes, where: str, pos_label: Any, scored: bool) -> Classes:
     """Class labels of these arguments, the positive one last where there are two."""
-    if len(found) > 2:
+    if len(labels) > 2:
         if scored or pos_label is not None:
             raise ValueError(
-                f"{where} must be binary beside y_score or pos_label, got {len(found)} "
-                f"classes: {list(found[:5])}. Pass predicted labels as y_pred alone: "
-                "the report then compares the errors of all classes."
+                f"{where} must be binary beside y_score or pos_label, got "
+                f"{len(labels)} classes: {list(labels[:5])}. Pass predicted labels as "
+                "y_pred alone: the report then compares the errors of all classes."
             )
-        return found
-    positive = positive_class(found, where, pos_label)
+        return labels
+    positive = positive_class(labels, where, pos_label)
     absent = type(positive)(0) if pos_label is None else f"not {pos_label}"
-    return next((label for label in found if label != positive), absent), positive
+    return next((label for label in labels if label != positive), absent), positive
 
 
 def _groups_by_name(
-    sensitive_features: Any, n_samples: int, kept: Integers, options: Options
+    sensitive_features: Any, n_samples: int, positions: Integers, options: Options
 ) -> dict[str, Groups]:
     """Encode the groups of each attribute, by its name."""
     if sensitive_features is None:
@@ -511,7 +511,7 @@ def _groups_by_name(
         groups = encode_groups(column, min_group_size=options.min_group_size)
         tip = tip_about_length(sensitive_features, n_samples)
         check_length(f"sensitive_features {name!r}", len(groups), n_samples, tip)
-        each[name] = groups[kept]
+        each[name] = groups[positions]
     return each
 
 
@@ -602,11 +602,11 @@ def _score_methods(scale: str, of_classes: bool) -> tuple[str, ...]:
     return tuple(m for m in RANKED_METHODS if not (of_classes and m == "predict"))
 
 
-def columns_of_table(X: Any, given: Any, argument: str) -> tuple[Any, bool]:
+def columns_of_table(X: Any, columns: Any, argument: str) -> tuple[Any, bool]:
     """Return given columns of X, or what was given; and whether it names columns."""
-    if given is None or not names_columns(given, count_rows(X)):
-        return given, False
-    return select_columns(X, given, argument), True
+    if columns is None or not names_columns(columns, count_rows(X)):
+        return columns, False
+    return select_columns(X, columns, argument), True
 
 
 def _common_classes(estimators: Mapping[Any, Any], scale: str) -> list[Any]:
@@ -634,9 +634,9 @@ def _common_classes(estimators: Mapping[Any, Any], scale: str) -> list[Any]:
                 "the numbers that regressors predict, with scale='rank' the ranks of "
                 "what any estimator predicts."
             )
-    found = [(name, list(model.classes_)) for name, model in estimators.items()]
-    first, classes = found[0]
-    for name, others in found:
+    by_name = [(name, list(model.classes_)) for name, model in estimators.items()]
+    first, classes = by_name[0]
+    for name, others in by_name:
         if others != classes:
             raise ValueError(
                 f"estimator must hold models of the same classes, got {classes} for "
@@ -715,13 +715,13 @@ def _open(frame: Any, columns: Named, models: _Models) -> Any:
     """Check that a table has the columns, and that scores are numbers."""
     table: Any = None
     for score, predicted in models.values():
-        given = {"y_score": score, "y_pred": predicted, "y_true": columns["y_true"]}
+        named = {"y_score": score, "y_pred": predicted, "y_true": columns["y_true"]}
         table = open_table(
             frame,
             columns["sensitive_features"],
             columns["sample_weight"],
             columns["control_features"] or None,
-            **{name: column for name, column in given.items() if column is not None},
+            **{name: column for name, column in named.items() if column is not None},
         )
     return table
 
@@ -762,16 +762,16 @@ def _count_rows(
     """Count the rows of a model by groups, classes and scores."""
     added: dict[str, Any] = {}
     sensitive, weight = columns["sensitive_features"], columns["sample_weight"]
-    known = table.collect_schema().names()
-    classes = [one for one in (columns["y_true"], predicted) if one is not None]
+    names = table.collect_schema().names()
+    classes = [label for label in (columns["y_true"], predicted) if label is not None]
     if score is not None and predicted is None and options.scale == "probability":
         least = options.threshold or -ROUNDING
-        added[_unused("decision", known)] = floats_in(table, score) >= least
+        added[_unused("decision", names)] = floats_in(table, score) >= least
     if weight is not None:
         weights = floats_in(table, weight)
         level = (weights.log(2) / _WEIGHT_STEP).floor()
         steps = nw.when(weights > 0).then(level).otherwise(nw.lit(0.0))
-        added[_unused("step of weight", known)] = steps
+        added[_unused("step of weight", names)] = steps
     by = Table(
         table.with_columns(**added) if added else table,
         sensitive,
@@ -801,9 +801,9 @@ def _count_rows(
     return replace(audit, blur=blur_of(audit, entries.lows, entries.highs))
 
 
-def _unused(name: str, known: Iterable[str]) -> str:
+def _unused(name: str, names: Iterable[str]) -> str:
     """Name for a new column; engines may not tell upper case from lower case."""
-    taken = {one.lower() for one in known}
+    taken = {other.lower() for other in names}
     while name in taken:
         name += " "
     return name
@@ -847,9 +847,9 @@ def _in_unit_interval(table: Table) -> Table:
     score, most = floats_in(table.frame, table.score), sys.float_info.max
     finite = table.frame.filter((score >= -most) & (score <= most))
     ends = finite.select(score.min().alias("low"), score.max().alias("high"))
-    found = _collected(ends)
+    row = _collected(ends)
     # Without a finite score there is nothing to move, and the query finds the fault.
-    low, high = (float(found[name][0] or 0) for name in ("low", "high"))
+    low, high = (float(row[name][0] or 0) for name in ("low", "high"))
     moved = (score - low) / ((high - low) or 1.0)
     rows = table.frame.with_columns(moved.alias(table.score))
     return replace(table, frame=rows, scale="probability")

@@ -378,8 +378,8 @@ class Measure:
     @property
     def maximum(self) -> float | None:
         """Largest value that the metric can have; None if it has the target's unit."""
-        known = specification_of(self.metric)[0]
-        largest = known.largest({"scale": self.scales.get("real")})
+        specification = specification_of(self.metric)[0]
+        largest = specification.largest({"scale": self.scales.get("real")})
         if math.isinf(largest):
             return None
         return int(largest) if largest == int(largest) else largest
@@ -449,8 +449,8 @@ class Measure:
             "None" if self.question in ("decisions", "scores") else "y_true",
             "y_score" if self.question in ("scores", "calibration") else "y_pred",
         ]
-        given = [name for name in self.options if name != "multigroup"]
-        arguments += [f"{name}={settings[name]:g}" for name in given]
+        names = [name for name in self.options if name != "multigroup"]
+        arguments += [f"{name}={settings[name]:g}" for name in names]
         scale = self.scales[settings["scale"]]
         if scale not in (None, "probability"):
             arguments.append(f'scale="{scale}"')
@@ -514,8 +514,8 @@ def _gap_of_tail(summary: Summary, measure: Summary, values: Values) -> str:
 
 def _largest_gap_of_scores(summary: Summary, measure: Summary, values: Values) -> str:
     """Describe MCDP(0), whose figures are shares of scores up to the threshold."""
-    scale, found = summary["settings"]["scale"], measure["attained"]
-    ours, theirs = found["figures"]
+    scale, attained = summary["settings"]["scale"], measure["attained"]
+    ours, theirs = attained["figures"]
     shares = (values["second"], 1 - theirs), (values["first"], 1 - ours)
     (low, less), (high, more) = sorted(shares, key=lambda share: share[1])
     values |= {"low": low, "less": percent(less), "high": high, "more": percent(more)}
@@ -523,7 +523,7 @@ def _largest_gap_of_scores(summary: Summary, measure: Summary, values: Values) -
         return (
             "{less} of {low} and {more} of {high} have a prediction above {number}: "
             "{value} percentage points apart, the most above any number"
-        ).format(number=in_unit(found["score"]), **values)
+        ).format(number=in_unit(attained["score"]), **values)
     if scale == "rank":
         values["score"] = f"the rank {values['score']}"
     return (
@@ -544,13 +544,13 @@ def _sustained_gap(summary: Summary, measure: Summary, values: Values) -> str:
 
 
 def _difference_of_errors(summary: Summary, measure: Summary, values: Values) -> str:
-    classes, found = summary["classes"], measure["attained"]
+    classes, attained = summary["classes"], measure["attained"]
     for group, key, size in zip(
-        ("first", "second"), ("ours", "theirs"), found["sizes"], strict=True
+        ("first", "second"), ("ours", "theirs"), attained["sizes"], strict=True
     ):
         of = "of" if summary["settings"]["sample_weight"] else f"of {whole(size)} in"
         values[key] = f"{values[key]} {of} {values[group]}"
-    true, predicted = found["classes"]
+    true, predicted = attained["classes"]
     people = "truly positive" if true == 1 else "not truly positive"
     prediction = "positive decision"
     if len(classes) != 2:

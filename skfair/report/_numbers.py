@@ -58,8 +58,6 @@ _FEW_VERTICES = 1000
 Numbers = dict[str, Any]
 #: Label and sample of a stratum.
 Part = tuple[Hashable, Sample]
-#: What is found on the rows of each sample.
-Found = list[tuple[Sample, dict[str, Located]]]
 
 #: What draws of rows give, and of a metric whose noise has no bound its interval.
 DRAWN = ("null_mean", "pvalue", "without_test")
@@ -126,8 +124,8 @@ def _drawn_keys(sample: Sample, located: Mapping[str, Located]) -> dict[str, lis
     n_groups, n_classes = len(sample.groups.labels), len(sample.audit.classes) or 2
     few = comb(n_groups + n_classes - 2, n_classes - 1) <= _FEW_VERTICES
     keys: dict[str, list[str]] = {}
-    for key, one in located.items():
-        if not math.isnan(one.value) and (few or key != "dcp"):
+    for key, gap in located.items():
+        if not math.isnan(gap.value) and (few or key != "dcp"):
             keys.setdefault(MEASURES[key].question, []).append(key)
     return keys
 
@@ -142,7 +140,7 @@ def _count_draws(sample: Sample, keys: Mapping[str, list[str]]) -> int:
 def bounds(sample: Sample, located: Mapping[str, Located]) -> dict[str, Numbers]:
     """Find the intervals of the metrics whose noise has a bound."""
     tail = (1 - sample.audit.options.confidence_level) / 2
-    values = {key: one.value for key, one in located.items()}
+    values = {key: gap.value for key, gap in located.items()}
     results = {key: dict(NOTHING) for key in located}
     defined = [key for key, value in values.items() if not math.isnan(value)]
     with ignore_undefined():
@@ -176,33 +174,34 @@ def gaps_beside_first(sample: Sample, first: Sample) -> dict[str, tuple[float, f
     rows = np.flatnonzero(sample.groups.codes >= 0)
     weights = audit.entry_weights[rows]
     tail = (1 - audit.options.confidence_level) / 2
-    given = sample.groups.codes[rows], weights.astype(float), 1 - tail
-    own, others = (dict(compare_metrics(one, keys)) for one in (sample, first))
+    arguments = sample.groups.codes[rows], weights.astype(float), 1 - tail
+    own, others = (dict(compare_metrics(side, keys)) for side in (sample, first))
     intervals = {}
     for key in keys:
         of_model, of_first = (values[rows] for values in compared[key])
-        low, high = gap_interval(of_model, of_first, *given, sample.comparison)
+        low, high = gap_interval(of_model, of_first, *arguments, sample.comparison)
         ends = [
-            bound(one[key], tail / 4)
-            for one in (own, others)
+            bound(by_key[key], tail / 4)
+            for by_key in (own, others)
             for bound in (lower_bound, upper_bound)
         ]
         intervals[key] = max(low, ends[0] - ends[3]), min(high, ends[1] - ends[2])
     return intervals
 
 
-def uncertainties(samples_located: Found) -> list[dict[str, Numbers]]:
+def uncertainties(
+    samples: Sequence[Sample], located: Sequence[Mapping[str, Located]]
+) -> list[dict[str, Numbers]]:
     """Find intervals and p-values of the metrics of samples of the same rows.
 
     Undefined metrics have none.
     """
-    keys = [_drawn_keys(*one) for one in samples_located]
-    samples = [sample for sample, _ in samples_located]
+    keys = [*map(_drawn_keys, samples, located)]
     total = sum(map(_count_draws, samples, keys))
     done = DrawsDone(total, samples[0].audit.options.verbose if samples else 0)
     return [
         _uncertainty(sample, values, of_sample, done)
-        for (sample, values), of_sample in zip(samples_located, keys, strict=True)
+        for sample, values, of_sample in zip(samples, located, keys, strict=True)
     ]
 
 
@@ -356,7 +355,7 @@ def _compare(sample: Sample, key: str, metric: Metric) -> Comparisons:
     observed = _observe(sample, key)
     if MEASURES[key].question != "errors":
         return compare(metric, observed, "band")
-    parts = [compare(metric, one, "band") for one in _split_by_label(observed)]
+    parts = [compare(metric, part, "band") for part in _split_by_label(observed)]
     return join(parts, None) if parts else UNDEFINED
 
 
@@ -414,9 +413,9 @@ def values_within_strata(
         # The report says itself what is left out.
         warnings.simplefilter("ignore")
         for part in parts:
-            for key, one in compare_metrics(part[1], keys, sample):
-                if not math.isnan(one.value):
-                    compared[key].append((part, one))
+            for key, comparisons in compare_metrics(part[1], keys, sample):
+                if not math.isnan(comparisons.value):
+                    compared[key].append((part, comparisons))
         tests = _tests_within(sample, parts if tested else (), keys)
     return [
         {"key": key, **_combine(sample, compared[key]), **tests[key]} for key in keys
@@ -428,8 +427,8 @@ def _combine(sample: Sample, of_parts: list[tuple[Part, Comparisons]]) -> Number
     if not of_parts:
         return dict.fromkeys(("value", "stratum", "mean", "lower", "upper"))
     tail = (1 - sample.audit.options.confidence_level) / 2
-    compared = join([one for _, one in of_parts], None)
-    values = np.array([one.value for _, one in of_parts])
+    compared = join([comparisons for _, comparisons in of_parts], None)
+    values = np.array([comparisons.value for _, comparisons in of_parts])
     totals = [part.audit.entry_weights.sum() for (_, part), _ in of_parts]
     weights = np.array(totals, float)
     return {
@@ -487,8 +486,8 @@ def performance(audit: Audit, model: Model, rows: Any = slice(None)) -> Numbers:
     figures = _figures(audit, model, true, rows, weights)
     numbers |= {name: value for name, (value, _) in figures.items()}
     if model.y_score is not None and audit.options.scale == "probability":
-        given = true == 1, model.y_score[rows], weights, audit.count(rows)
-        numbers["calibration_error"] = _calibration_error(*given)
+        arguments = true == 1, model.y_score[rows], weights, audit.count(rows)
+        numbers["calibration_error"] = _calibration_error(*arguments)
     return numbers
 
 
@@ -589,8 +588,8 @@ def performances(audit: Audit) -> list[tuple[Numbers, dict[str, Numbers] | None]
     quantile = float(ndtri((1 + audit.options.confidence_level) / 2))
     compared, true = [], audit.y_true
     for model in audit.models:
-        given = slice(None), audit.entry_weights
-        figures = {} if true is None else _figures(audit, model, true, *given)
+        everyone = slice(None), audit.entry_weights
+        figures = {} if true is None else _figures(audit, model, true, *everyone)
         several = len(audit.models) > 1 and figures
         compared.append(
             (figures, _changes(audit, model, [*figures]) if several else {})

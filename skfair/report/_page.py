@@ -188,7 +188,7 @@ def render(summary: Summary, record: Mapping[str, Any]) -> str:
     from markupsafe import Markup
 
     proxy, settings = summary["proxy"], summary["settings"]
-    metrics = [one for key, one in MEASURES.items() if key in settings["calls"]]
+    metrics = [metric for key, metric in MEASURES.items() if key in settings["calls"]]
     folder = importlib.resources.files("skfair.report") / "templates"
     page = (
         _environment()
@@ -208,8 +208,8 @@ def render(summary: Summary, record: Mapping[str, Any]) -> str:
             numbers=settings["scale"] == "real",
             decides=settings["decides"],
             performances=[
-                {"label": one["name"], "n": summary["n_rows"], **one["performance"]}
-                for one in summary["models"]
+                {"label": model["name"], "n": summary["n_rows"], **model["performance"]}
+                for model in summary["models"]
             ],
             metrics=metrics,
             by_value=_titles([m for m in metrics if not m.compares_pairs], settings),
@@ -557,14 +557,14 @@ def _metrics(rows: list[Summary], headings: Mapping[str, str]) -> list[str]:
     """
     cells = []
     for row in rows:
-        key, known = row["key"], {**row, "interval": None}
+        key, written = row["key"], {**row, "interval": None}
         if row["lower"] is not None:
-            known["interval"] = amounts(row["lower"], row["upper"], key)
+            written["interval"] = amounts(row["lower"], row["upper"], key)
         if MEASURES[key].maximum is None:
             for name in ("everyone", "value", "mean", "null_mean"):
-                found = row.get(name)
-                known[name] = None if found is None else amount(found, key)
-        cells.append([known[name] for name in headings])
+                value = row.get(name)
+                written[name] = None if value is None else amount(value, key)
+        cells.append([written[name] for name in headings])
     return _table_lines(list(headings.values()), cells)
 
 
@@ -592,9 +592,9 @@ def _by_proxy(section: Summary) -> Iterator[Section]:
 
 def _table_of_groups(rows: list[Summary], headings: Mapping[str, str]) -> list[str]:
     """Table of groups, without the columns that no group has a number for."""
-    kept = [k for k in headings if any(row.get(k) is not None for row in rows)]
-    head = ["Group", *(headings[key] for key in kept)]
-    cells = [[row[k] if k == "status" else row.get(k) for k in kept] for row in rows]
+    keys = [k for k in headings if any(row.get(k) is not None for row in rows)]
+    head = ["Group", *(headings[key] for key in keys)]
+    cells = [[row[k] if k == "status" else row.get(k) for k in keys] for row in rows]
     labels = [row["label"] for row in rows]
     return _table_lines(head, ([a, *b] for a, b in zip(labels, cells, strict=True)))
 
@@ -614,9 +614,9 @@ def _table_lines(
 
 def _places(column: Iterable[Any], digits: int) -> int:
     """Return 0 for counts, else `digits`; shares may happen to be 0 and 1."""
-    found = [v for v in column if _has_number(v)]
-    whole = all(float(v).is_integer() for v in found)
-    counts = all(isinstance(v, numbers.Integral) for v in found) or max(found) > 1
+    defined = [v for v in column if _has_number(v)]
+    whole = all(float(v).is_integer() for v in defined)
+    counts = all(isinstance(v, numbers.Integral) for v in defined) or max(defined) > 1
     return 0 if whole and counts else digits
 
 
@@ -784,10 +784,10 @@ def _unknown(table: pd.DataFrame) -> str:
 
 def _table_of_rates(table: pd.DataFrame, rate: str) -> pd.DataFrame:
     """Rows of one attribute, by category, under the headings of the rules."""
-    known = table[table["status"] != "unknown"].droplevel(0)
-    shown = known[_COLUMNS].astype({"impact_ratio": object})
+    rows = table[table["status"] != "unknown"].droplevel(0)
+    shown = rows[_COLUMNS].astype({"impact_ratio": object})
     shown["impact_ratio"] = shown["impact_ratio"].mask(
-        known["status"] == "excluded", "excluded"
+        rows["status"] == "excluded", "excluded"
     )
     if not (shown["selected"] % 1).any():  # weights need not add up to whole numbers
         shown["selected"] = shown["selected"].astype(int)

@@ -88,15 +88,15 @@ def summarize(audits: Sequence[Audit], claimed: Summary | None = None) -> Summar
     """
     by_attribute = zip(*map(make_samples, audits), strict=True)
     samples = [sample for group in by_attribute for sample in group]
-    audit, models = audits[0], [model for one in audits for model in one.models]
+    audit, models = audits[0], [model for audit in audits for model in audit.models]
     n_models = len(models)
     if claimed is not None:
         _take_searched(samples, claimed, n_models)
-    located = [(sample, locate_all(sample)) for sample in samples]
-    drawn = [bounds(*one) for one in located] if claimed else uncertainties(located)
+    gaps = [locate_all(sample) for sample in samples]
+    drawn = map(bounds, samples, gaps) if claimed else uncertainties(samples, gaps)
     results = [
-        _summary_of_attribute(*one, numbers, not claimed)
-        for one, numbers in zip(located, drawn, strict=True)
+        _summary_of_attribute(*of_sample, not claimed)
+        for of_sample in zip(samples, gaps, drawn, strict=True)
     ]
     for i, sample in enumerate(samples) if not claimed else ():
         first = i - i % n_models
@@ -108,7 +108,7 @@ def summarize(audits: Sequence[Audit], claimed: Summary | None = None) -> Summar
         "classes": [label_text(label) for label in audit.classes],
         "positive": _positive(audit),
         "labels_alike": audit.y_true is not None and _are_alike(audit.y_true),
-        "models": [model for one in audits for model in _models(one)],
+        "models": [model for audit in audits for model in _models(audit)],
         "attributes": [
             _attribute(samples[i], results[i : i + n_models])
             for i in range(0, len(samples), n_models)
@@ -135,13 +135,13 @@ def _take_searched(samples: Sequence[Sample], claimed: Summary, n_models: int) -
 def stated_in(summary: Summary) -> Iterator[tuple[str, Summary, Sequence[str]]]:
     """Yield what statistics do not determine: its kind, where it is, and its names."""
     of_settings = [summary["settings"][name] for name in STATED]
-    some = any(one not in (None, False, [0.0, 0.0]) for one in of_settings)
+    some = any(value not in (None, False, [0.0, 0.0]) for value in of_settings)
     yield "settings" if some else "", summary["settings"], STATED
     yield "proxy", summary, ["proxy"]
     yield "", summary, ["versions"]
     for model in summary["models"]:
         yield "beside", model, ["beside_first"]
-    results = [one for named in summary["attributes"] for one in named["results"]]
+    results = [result for named in summary["attributes"] for result in named["results"]]
     for result in results:
         for measure in result["measures"]:
             yield "drawn", measure, [*DRAWN, "pairs"]
@@ -162,7 +162,7 @@ def _take_stated(computed: Summary, claimed: Summary) -> None:
             _check_stated(other[name])
             own[name] = other[name]
     if explained := claimed.get("why"):
-        computed["why"] = [{"result": one["result"]} for one in explained]
+        computed["why"] = [{"result": section["result"]} for section in explained]
 
 
 def _check_stated(value: Any) -> None:
@@ -278,8 +278,8 @@ def _summary_of_attribute(
     return {
         "model": visible_text(sample.model.name),
         "measures": [
-            _summary_of_metric(sample, MEASURES[key], one, drawn[key], n_tail)
-            for key, one in located.items()
+            _summary_of_metric(sample, MEASURES[key], gap, drawn[key], n_tail)
+            for key, gap in located.items()
         ],
         "groups": groups,
         "impact_ratios": _impact_ratios(sample),
@@ -542,18 +542,18 @@ def _cdf_curves(sample: Sample) -> list[dict[str, list[float]]]:
 def _settings(audits: Sequence[Audit]) -> Summary:
     audit, options = audits[0], audits[0].options
     possible = {
-        k for one in audits for model in one.models for k in keys_of(one, model)
+        k for audit in audits for model in audit.models for k in keys_of(audit, model)
     }
     if not audit.attributes:
         possible &= {*KEYS_BY_PROXY}
     return {
         "positive label": _positive(audit),
-        "decides": any(model.decides for one in audits for model in one.models),
+        "decides": any(model.decides for audit in audits for model in audit.models),
         **{k: v for k, v in options.to_dict().items() if k != "title"},
         "sample_weight": audit.weighted,
         "control_features": audit.strata is not None,
         "counts_are_drawn": audit.counts_are_drawn,
-        "blur": [max(one.blur[i] for one in audits) for i in (0, 1)],
+        "blur": [max(audit.blur[i] for audit in audits) for i in (0, 1)],
         "min_cell": None,
         "n_withheld": None,
         "left_out": None,
@@ -619,7 +619,7 @@ def by_proxy(audits: Sequence[Audit]) -> Summary | None:
         "limit": audit.options.proxy_limit,
         "odds_ratios": [_finite(ratio) for ratio in audit.options.odds_ratio],
         "results": [
-            _bounds_of_model(one, model) for one in audits for model in one.models
+            _bounds_of_model(audit, model) for audit in audits for model in audit.models
         ],
     }
 
@@ -631,14 +631,14 @@ def _check_known(
     assert audit.proxy is not None
     cells, model = audit.proxy[0], audit.models[0]
     every = [*audit.every.values()][position]
-    known = recode(every.codes, every.labels, labels)
+    groups = recode(every.codes, every.labels, labels)
     values = model.y_pred.astype(float) if model.y_score is None else model.y_score
-    weights = np.ones(len(known))
-    given = cells.codes, known, values, values, weights, weights, table, labels
-    refuted, odds_ratio = compare_known_rows(ProxyRows(*given, True, cells.labels))
+    weights = np.ones(len(groups))
+    columns = cells.codes, groups, values, values, weights, weights, table, labels
+    refuted, odds_ratio = compare_known_rows(ProxyRows(*columns, True, cells.labels))
     return {
         "attribute": position,
-        "n_rows": int(np.count_nonzero(known >= 0)),
+        "n_rows": int(np.count_nonzero(groups >= 0)),
         "n_refuted": int(refuted.sum()),
         "odds_ratio": _finite(odds_ratio),
     }
@@ -647,8 +647,8 @@ def _check_known(
 def _bounds_of_model(audit: Audit, model: Model) -> Summary:
     """Bounds of the metrics of a model, and the curve of the first of them."""
     keys = [key for key in KEYS_BY_PROXY if key in keys_of(audit, model)]
-    found = {key: _bounds_by_cells(audit, model, MEASURES[key]) for key in keys}
-    defined = [one for one in found.values() if not math.isnan(one.estimate)]
+    results = {key: _bounds_by_cells(audit, model, MEASURES[key]) for key in keys}
+    defined = [result for result in results.values() if not math.isnan(result.estimate)]
     limit = audit.options.proxy_limit
     curve = bounds_by_odds_ratio(defined[0], limit) if defined else None
     if curve is not None:
@@ -659,7 +659,7 @@ def _bounds_of_model(audit: Audit, model: Model) -> Summary:
     return {
         "model": visible_text(model.name),
         "measures": [
-            _summary_of_bounds(audit, MEASURES[key], found[key]) for key in keys
+            _summary_of_bounds(audit, MEASURES[key], results[key]) for key in keys
         ],
         "curve": curve,
     }
@@ -669,14 +669,14 @@ def _bounds_by_cells(audit: Audit, model: Model, measure: Measure) -> ProxyBound
     """Bounds of one metric, from counts by cell alone."""
     assert audit.proxy is not None
     (cells, shares), options = audit.proxy, audit.options
-    given: dict[str, Any] = {
+    columns: dict[str, Any] = {
         "sensitive_features": cells,
         "sample_weight": audit.rows.weight,
     }
     statistic: GroupedConfusion | GroupedHistogram
     if measure.question == "errors":
         labels = audit.y_true, model.y_pred
-        statistic = GroupedConfusion.from_predictions(*labels, **given)
+        statistic = GroupedConfusion.from_predictions(*labels, **columns)
     else:
         scores = (model.y_pred == 1).astype(float)
         if measure.question == "scores":
@@ -684,7 +684,7 @@ def _bounds_by_cells(audit: Audit, model: Model, measure: Measure) -> ProxyBound
             scores = model.y_score
             if options.scale == "rank":
                 scores = mid_ranks(scores, audit.rows.weight)
-        statistic = GroupedHistogram.from_scores(scores, **given)
+        statistic = GroupedHistogram.from_scores(scores, **columns)
     with warnings.catch_warnings():
         # The report says itself that a group is absent, and has warned of single rows.
         warnings.simplefilter("ignore", UserWarning)
@@ -707,11 +707,11 @@ def _level_of_bounds(audit: Audit, measure: Measure) -> float | None:
 
 
 def _summary_of_bounds(
-    audit: Audit, measure: Measure, found: ProxyBoundsResult
+    audit: Audit, measure: Measure, result: ProxyBoundsResult
 ) -> Summary:
     options, level = audit.options, _level_of_bounds(audit, measure)
-    tipping = found.tipping_odds_ratio(options.proxy_limit)
-    values = {name: getattr(found, name) for name in ENDS}
+    tipping = result.tipping_odds_ratio(options.proxy_limit)
+    values = {name: getattr(result, name) for name in ENDS}
     ratios = ", ".join(map(repr, options.odds_ratio)).replace("inf", "math.inf")
     settings = f"odds_ratio=[{ratios}]"
     if level is not None:
@@ -719,11 +719,11 @@ def _summary_of_bounds(
         settings += f", confidence_level={level}, random_state={seed}"
     return {
         "key": measure.key,
-        "estimate": or_none(found.estimate),
+        "estimate": or_none(result.estimate),
         **{k: None if v is None else [*map(or_none, v)] for k, v in values.items()},
         "unbounded": []
-        if math.isnan(found.estimate)
-        else [*map(float, found.bounds_at(math.inf))],
+        if math.isnan(result.estimate)
+        else [*map(float, result.bounds_at(math.inf))],
         "tipping": _finite(tipping),
         "cannot_tell": math.isfinite(tipping),
         "call": f"proxy_bounds({measure.metric.__name__}, None, {measure.question}, "

@@ -91,7 +91,7 @@ def in_words(summary: Summary) -> Summary:
 def _put_result(summary: Summary, attribute: Summary, result: Summary) -> None:
     """Put the metrics of one model and attribute, and its tables, into words."""
     settings = summary["settings"]
-    titles = {key: one.title_of(settings) for key, one in MEASURES.items()}
+    titles = {key: metric.title_of(settings) for key, metric in MEASURES.items()}
     for measure in result["measures"]:
         measure["title"] = titles[measure["key"]]
         measure["note"] = " ".join(note(measure))
@@ -102,16 +102,16 @@ def _put_result(summary: Summary, attribute: Summary, result: Summary) -> None:
             measure["tested"] = f"{_pair_text(pair)}: {gap}"
         measure["sentence"] = " ".join(with_chance(summary, attribute, measure))
     for table in result["impact_ratios"] or ():
-        given = table["kind"], table["rows"], settings["confidence_level"]
-        table["sentence"] = " ".join(describe_ratios(*given))
+        arguments = table["kind"], table["rows"], settings["confidence_level"]
+        table["sentence"] = " ".join(describe_ratios(*arguments))
     if (table := result["strata"]) is not None:
         for row in table["rows"]:
             row |= {"title": titles[row["key"]], "tested": ""}
             if (pair := row["pair"]) is not None:
                 gap = amount(pair["gap"], row["key"])
                 row["tested"] = f"{_pair_text(pair)} in {pair['stratum']}: {gap}"
-        for one in table["left_out"]:
-            one["reason"] = reason_left_out(one, attribute["min_group_size"])
+        for stratum in table["left_out"]:
+            stratum["reason"] = reason_left_out(stratum, attribute["min_group_size"])
         title = titles["equalized_odds_difference"]
         table["sentence"] = " ".join(describe_strata(table, title))
 
@@ -181,12 +181,12 @@ def states(result: Summary, settings: Summary) -> list[tuple[Summary | None, str
 def _primary(result: Summary, question: str) -> list[Summary]:
     """Metrics that may answer a question, the first of them first."""
     ranks = {
-        key: one.rank
-        for key, one in MEASURES.items()
-        if one.question == question and one.rank is not None
+        key: metric.rank
+        for key, metric in MEASURES.items()
+        if metric.question == question and metric.rank is not None
     }
-    found = [measure for measure in result["measures"] if measure["key"] in ranks]
-    return sorted(found, key=lambda measure: ranks[measure["key"]])
+    measures = [measure for measure in result["measures"] if measure["key"] in ranks]
+    return sorted(measures, key=lambda measure: ranks[measure["key"]])
 
 
 def _state(measure: Summary | None, largest: float, result: Summary) -> str:
@@ -204,18 +204,18 @@ def _state(measure: Summary | None, largest: float, result: Summary) -> str:
 
 def _signs(measure: Summary, result: Summary) -> list[str]:
     """Say what speaks for a difference that is not beyond chance for all questions."""
-    found = []
+    signs = []
     if measure["pvalue"] <= LEVEL:
         pvalue = f"{measure['pvalue']:.2g}"
-        found.append(f"the p-value, {pvalue}, is small for this question alone")
+        signs.append(f"the p-value, {pvalue}, is small for this question alone")
     if measure["lower"] is not None and measure["lower"] > 0:
-        found.append("the interval is above 0")
+        signs.append("the interval is above 0")
     groups = result.get("groups") or ()
     differing = [in_quotes(g["label"]) for g in groups if g.get("differs")]
     if measure["question"] == "decisions" and differing:
         verb = "differs" if len(differing) == 1 else "differ"
-        found.append(f"{listed(differing)} {verb} from the rest")
-    return found
+        signs.append(f"{listed(differing)} {verb} from the rest")
+    return signs
 
 
 def _lead(summary: Summary, model: int) -> Iterator[str]:
@@ -239,8 +239,8 @@ def _lead(summary: Summary, model: int) -> Iterator[str]:
         if beyond:
             differing.setdefault(listed(beyond), []).append(attribute["name"])
             continue
-        found = (one for one in OF_ATTRIBUTES if one in {*answers} - unsaid)
-        others[next(found, "not computable")].append(attribute["name"])
+        present = (state for state in OF_ATTRIBUTES if state in {*answers} - unsaid)
+        others[next(present, "not computable")].append(attribute["name"])
     if differing:
         text = "; ".join(f"{what} by {listed(n)}" for what, n in differing.items())
         text = _capitalised(text.replace(" by ", " differ between groups by ", 1))
@@ -295,18 +295,18 @@ def _within_limit(summary: Summary, model: int) -> Iterator[str]:
     limit, questions = settings["limit"], questions_of(settings)
     if limit is None:
         return
-    found: dict[str, dict[str, list[str]]] = {state: {} for state in BESIDE_LIMIT}
+    by_state: dict[str, dict[str, list[str]]] = {state: {} for state in BESIDE_LIMIT}
     for attribute in summary["attributes"]:
         answers = states(attribute["results"][model], settings)
         for question, (measure, _) in zip(questions, answers, strict=True):
             if measure is not None and measure["value"] is not None:
-                of_state = found[_beside_limit(measure, limit)]
+                of_state = by_state[_beside_limit(measure, limit)]
                 of_state.setdefault(question, []).append(attribute["name"])
     parts = []
     for state, message in BESIDE_LIMIT.items():
         names = [
             f"{word_of(question, settings)} by {listed(names)}"
-            for question, names in found[state].items()
+            for question, names in by_state[state].items()
         ]
         if names:
             parts.append(message.format(limit=f"{limit:g}", names=listed(names)))
@@ -352,25 +352,25 @@ def is_missing(label: str | None) -> bool:
 
 def _without_missing(measure: Summary) -> str:
     """Say which groups differ most, where a missing group differs more."""
-    known = [one for one in measure["pairs"] if not any(map(is_missing, one["pair"]))]
+    gaps = [pair for pair in measure["pairs"] if not any(map(is_missing, pair["pair"]))]
     unknown = "The largest difference is that of people whose group is missing, below."
-    if not known:
+    if not gaps:
         return f"No pair of known groups is shown to differ. {unknown}"
-    gap = MEASURES[measure["key"]].text_of(known[0]["gap"])
-    return f"{_pair_text(known[0])} differ by {gap}. {unknown}"
+    gap = MEASURES[measure["key"]].text_of(gaps[0]["gap"])
+    return f"{_pair_text(gaps[0])} differ by {gap}. {unknown}"
 
 
 def _details(attribute: Summary, measure: Summary, settings: Summary) -> Iterator[str]:
     """Write the interval of a metric, its certificate, and its value by chance."""
-    known = MEASURES[measure["key"]]
+    metric = MEASURES[measure["key"]]
     if measure["lower"] is not None:
-        low, high = known.unit(measure["lower"]), known.unit(measure["upper"])
+        low, high = metric.unit(measure["lower"]), metric.unit(measure["upper"])
         share = f"{100 * settings['confidence_level']:g}"
         yield f"{share}% interval {low} to {high}"
     if measure["null_mean"] is not None:
-        chance = f"chance alone gives {known.chance_text(measure['null_mean'])}"
+        chance = f"chance alone gives {metric.chance_text(measure['null_mean'])}"
         if (pair := _other_pair(attribute, measure)) is not None:
-            gap = known.text_of(pair["gap"])
+            gap = metric.text_of(pair["gap"])
             chance = f"most beyond chance: {_pair_text(pair)}, {gap}, where {chance}"
         yield chance
 
@@ -455,8 +455,8 @@ def _about_left_out(summary: Summary) -> Iterator[str]:
     if left_out is not None:
         n, columns = left_out["n_rows"], map(in_quotes, left_out["columns"])
         shares = [
-            f"{in_quotes(one['label'])} {percent(one['n'] / one['of'])}"
-            for one in left_out["groups"]
+            f"{in_quotes(group['label'])} {percent(group['n'] / group['of'])}"
+            for group in left_out["groups"]
         ]
         of_groups = f" Of each group these are: {listed(shares, 12)}." if shares else ""
         yield (
@@ -595,13 +595,13 @@ def describe(summary: Summary, attribute: Summary, measure: Summary) -> str:
     """Describe a metric without regard to chance, in a sentence without full stop."""
     if measure["value"] is None:
         return f"Cannot be computed: {_reason(attribute, measure)}"
-    known, found = MEASURES[measure["key"]], measure["attained"]
+    metric, place = MEASURES[measure["key"]], measure["attained"]
     labels = [group["label"] for group in attribute["groups"]]
-    first, second = (quoted(labels, group) for group in found["pair"])
-    ours, theirs = ("" if x is None else known.of_group(x) for x in found["figures"])
+    first, second = (quoted(labels, group) for group in place["pair"])
+    ours, theirs = ("" if x is None else metric.of_group(x) for x in place["figures"])
     values = {"first": first, "second": second, "ours": ours, "theirs": theirs}
-    values |= {"value": known.unit(measure["value"]), "score": number(found["score"])}
-    return known.describe(summary, measure, values)
+    values |= {"value": metric.unit(measure["value"]), "score": number(place["score"])}
+    return metric.describe(summary, measure, values)
 
 
 def _reason(attribute: Summary, measure: Summary) -> str:
@@ -656,16 +656,16 @@ def with_chance(
     if pvalue is None:
         yield f"{finding}."
         return
-    known, several = MEASURES[measure["key"]], len(attribute["groups"]) > 2
+    metric, several = MEASURES[measure["key"]], len(attribute["groups"]) > 2
     if (pair := _other_pair(attribute, measure)) is not None:
         yield f"{finding}."
         finding = (
             f"Beside what chance gives each pair of groups, {_pair_text(pair)} are "
-            f"furthest apart{_of_cell(summary, pair)}: {known.text_of(pair['gap'])}"
+            f"furthest apart{_of_cell(summary, pair)}: {metric.text_of(pair['gap'])}"
         )
     chance = ""
     if measure["null_mean"] is not None:
-        chance = f"chance alone would give {known.chance_text(measure['null_mean'])}"
+        chance = f"chance alone would give {metric.chance_text(measure['null_mean'])}"
     if pvalue > LEVEL:
         unusual = f"something as unusual is found in {percent(pvalue)} of shuffles"
         doubt = "This may be noise:"
@@ -736,24 +736,24 @@ def describe_strata(table: Summary, title: str) -> Iterator[str]:
     else:
         yield "No stratum has two groups that can be compared."
     left_out = table["left_out"]
-    for key in dict.fromkeys(one["metric"] for one in left_out):
+    for key in dict.fromkeys(stratum["metric"] for stratum in left_out):
         reasons = [
-            f"{in_quotes(one['label'])} ({one['reason']})"
-            for one in left_out
-            if one["metric"] == key
+            f"{in_quotes(stratum['label'])} ({stratum['reason']})"
+            for stratum in left_out
+            if stratum["metric"] == key
         ]
         of_metric = "" if key is None else f" of {title}"
         yield f"Left out{of_metric}, in whole or in part: {listed(reasons)}."
 
 
-def reason_left_out(one: Summary, least: int) -> str:
+def reason_left_out(stratum: Summary, least: int) -> str:
     """Say why a stratum is left out, in whole or in part."""
-    if one["n_rows"] is not None:
-        return f"only {counted(one['n_rows'], 'row')}"
-    if one["compared"] is not None:
-        return _too_small(one["compared"], least)
-    lacking = [with_size(group["label"], group["n"]) for group in one["aside"]]
-    lacking += [with_rows_of_label(cell) for cell in one["cells"]]
+    if stratum["n_rows"] is not None:
+        return f"only {counted(stratum['n_rows'], 'row')}"
+    if stratum["compared"] is not None:
+        return _too_small(stratum["compared"], least)
+    lacking = [with_size(group["label"], group["n"]) for group in stratum["aside"]]
+    lacking += [with_rows_of_label(cell) for cell in stratum["cells"]]
     return f"without {listed(lacking)}"
 
 
@@ -827,8 +827,8 @@ def put_proxy(summary: Summary) -> None:
     """Put bounds by a proxy, and what they were checked with, into words."""
     section = summary["proxy"]
     section["known"] = [
-        _about_check(one, summary["attributes"][one["attribute"]]["name"], section)
-        for one in section["checks"]
+        _about_check(check, summary["attributes"][check["attribute"]]["name"], section)
+        for check in section["checks"]
     ]
     for result in section["results"]:
         for measure in result["measures"]:
@@ -882,7 +882,7 @@ def _lead_of_proxy(section: Summary | None, model: int) -> Iterator[str]:
 
 def sizes_text(section: Summary) -> str:
     """Say how many cells there are, and how many rows of each group are expected."""
-    groups = [with_size(one["label"], one["expected"]) for one in section["groups"]]
+    groups = [with_size(g["label"], g["expected"]) for g in section["groups"]]
     text = (
         f"{counted(section['n_cells'], 'cell')}, the smallest with "
         f"{counted(section['smallest_cell'], 'row')}. Expected rows of the groups: "

@@ -360,11 +360,11 @@ def labels_from_json(name: str, values: Any) -> tuple[Hashable, ...]:
         )
     except RecursionError as error:
         raise ValueError(f"{name} are nested too deeply to be labels.") from error
-    known: set[Hashable] = set()
+    seen: set[Hashable] = set()
     for label in labels:
-        if label in known:
+        if label in seen:
             raise ValueError(f"{name} must be distinct, got {brief(label)} twice.")
-        known.add(label)
+        seen.add(label)
     return labels
 
 
@@ -377,9 +377,9 @@ def _is_label(label: Any) -> bool:
 
 def _names_from_json(value: Any) -> tuple[str, ...]:
     """Return names of columns, or raise ValueError."""
-    other = [one for one in list_from_json("names", value) if not isinstance(one, str)]
-    if other:
-        raise ValueError(f"names must be a list of text, got {brief(other[0])}.")
+    for name in list_from_json("names", value):
+        if not isinstance(name, str):
+            raise ValueError(f"names must be a list of text, got {brief(name)}.")
     return tuple(value)
 
 

@@ -204,6 +204,15 @@ BROKEN = [
     (resealed(PLAIN, "statistic", to=3), "to_dict has returned"),
     (resealed(PLAIN, "looks", to=None), "to_dict has returned"),
     (resealed(PLAIN, "looks", 0, to={}), "to_dict has returned"),
+    (resealed(PLAIN, "looks", 1, "n_rows", to=2**63), "type or size: n_rows is 922"),
+    (resealed(PLAIN, "looks", 1, "value", to=10**400), "type or size: value is 1000"),
+    (resealed(PLAIN, "looks", 1, "alarm", to=0), "type or size: alarm is 0"),
+    (resealed(PLAIN, "looks", 1, "compared", to="x"), "type or size: compared is 'x'"),
+    (resealed(PLAIN, "blocks", to=[]), "type or size: looks is"),
+    (resealed(PLAIN, "blocks", to=[3, 4]), "to_dict has returned"),
+    (resealed(PLAIN, "blocks", 0, 1, to=None), "type or size: blocks is"),
+    (resealed(PLAIN, "change", to=[1, 1, 2.0]), r"type or size: change is \[1, 1, 2"),
+    (resealed(FULL, "statistic", "strata", 0, to=3), "to_dict has returned"),
 ]
 
 

@@ -55,6 +55,8 @@ _WIDTHS = (0.05, 0.01, 0.002)
 _LEAST_LIMIT = 1e-4
 #: Each pair of groups is compared, or with more groups each with everyone.
 _MOST_GROUPS_IN_PAIRS = 20
+#: Correcting errors of more rates than this fits noise.
+_MOST_CORRECTED = 8
 #: Decimals of a row's probabilities from this one on decide how ties are broken.
 _FIRST_DECIMAL = 1e4
 #: Logistic regressions of so many coefficients take a solver without their Hessian.
@@ -237,9 +239,10 @@ default="demographic_parity"
 
     whose maximum is smoothed less and less. The constraint is met in expectation under
     these probabilities. So limits d from the plain difference down to a fiftieth of it
-    are tried; multipliers between six of them are interpolated. For errors without the
-    group, each of the six corrects what the solution before misses on held-out rows: a
-    miss e with the standard error s by :math:`e^3 / (e^2 + s^2)`, as predicted groups
+    are tried; multipliers between six of them are interpolated. Without the group, and
+    for up to eight rates of errors (two in each group for equalized odds of two
+    classes), each of the six corrects what the solution before misses on held-out rows:
+    a miss e with the standard error s by :math:`e^3 / (e^2 + s^2)`, as predicted groups
     are off and rows have noise. Of the limits up to 95 % of `max_difference` whose
     *measured* difference on held-out rows, with true groups and classes, is no larger
     either, the one with the highest accuracy is taken: new rows have more. If there is
@@ -554,6 +557,8 @@ default="demographic_parity"
         self._shape = len(self.groups_), len(self._compared)
         conditions = rows.y_true * (len(self._compared) > 1)
         self._cells = np.ravel_multi_index((rows.groups.codes, conditions), self._shape)
+        self._totals = self._per_cell(rows.weights)
+        self._units = quotients(self._per_cell(rows.weights**2), self._totals**2)
 
     def _decisions_compared(self) -> NDArray[np.bool_]:
         """Which decisions (columns) are compared in each set of rows.
@@ -600,7 +605,7 @@ default="demographic_parity"
         self._calibrate()
         self._shares = np.ones(self._shape)
         values, ratios = self._values_and_ratios(rows.y_pred, rows.groups.codes)
-        shares = np.average(ratios, axis=0, weights=rows.weights)
+        shares = (rows.weights / rows.weights.sum()) @ ratios
         self._shares = shares.reshape(self._shape)
         ratios = quotients(ratios, shares)
         plain = (-p @ self._cost).argmax(axis=1)
@@ -654,7 +659,7 @@ default="demographic_parity"
 
         There is a multiplier for each cell (row) and decision (column). They join those
         of comparisons of groups, which start from the solution of the limit before. If
-        groups are predicted, the errors in comparing rates are corrected, the more so
+        groups are predicted, errors in comparing few rates are corrected, the more so
         the larger they are beside their noise.
         """
         # Half the digits take half the time, and are more than a rate needs.
@@ -664,6 +669,10 @@ default="demographic_parity"
         conditions, decisions = np.nonzero(self._compared)
         comparisons, price = _comparisons(self._shares)
         comparisons = comparisons[conditions]
+        corrected = not self.uses_group and self.constraint != "demographic_parity"
+        corrected &= self._compared.sum() * len(self.groups_) <= _MOST_CORRECTED
+        # Corrected rates may allow no solution: a miss of d then costs 2 d at most.
+        bounds = (0, 2 if corrected else None)
         weights = self._rows.weights / self._rows.weights.sum()
         own = np.arange(len(ratios))[:, np.newaxis] == self._cells
         missed = quotients(own, own @ weights[:, np.newaxis]) - ratios
@@ -701,11 +710,10 @@ default="demographic_parity"
                     args=(width, limit * price - errors),
                     jac=True,
                     method="L-BFGS-B",
-                    # Corrected errors may allow no solution; multipliers end here then.
-                    bounds=[(0, 100)] * len(parts),
+                    bounds=[bounds] * len(parts),
                     options={"maxiter": 500, "ftol": 1e-7, "gtol": 3e-4},
                 ).x
-            if not self.uses_group and self.constraint != "demographic_parity":
+            if corrected:
                 chances = decide(parts, _WIDTHS[-1])[0]
                 errors = compare(missed, chances)
                 noise = compare(missed**2, chances**2, comparisons**2)
@@ -721,18 +729,16 @@ default="demographic_parity"
 
     def _difference(self, decisions: Integers) -> tuple[float, float]:
         """Largest difference of the rates compared, and its standard error."""
-        weights = self._rows.weights
-        totals, squares = self._per_cell(weights), self._per_cell(weights**2)
-        sums = self._per_cell(weights, decisions, len(self.classes_))
-        rates = quotients(sums, totals, math.nan)
+        sums = self._per_cell(self._rows.weights, decisions, len(self.classes_))
+        rates = quotients(sums, self._totals, math.nan)
         highest = np.nan_to_num(rates, nan=-math.inf)
         lowest = np.nan_to_num(rates, nan=math.inf)
         spread = np.where(self._compared, highest.max(axis=0) - lowest.min(axis=0), 0)
         condition, k = np.unravel_index(spread.argmax(), spread.shape)
         pair = [highest[:, condition, k].argmax(), lowest[:, condition, k].argmin()]
         rate = rates[pair, condition, k]
-        units = quotients(squares, totals**2)[pair, condition, 0]
-        return float(spread.max()), math.sqrt((rate * (1 - rate) * units).sum())
+        variances = rate * (1 - rate) * self._units[pair, condition, 0]
+        return float(spread.max()), math.sqrt(variances.sum())
 
     def _choose(self) -> Self:
         """Take the best point of the path whose measured difference is small enough."""
@@ -778,9 +784,9 @@ default="demographic_parity"
         of_groups = np.zeros((len(codes), n_groups, n_conditions))
         if self.uses_group:
             of_groups += (codes[:, np.newaxis] == np.arange(n_groups))[:, :, np.newaxis]
-        of_classes = predicted[:, : len(self.classes_)].copy()
+        of_classes, logs = predicted[:, : len(self.classes_)].copy(), _logs(predicted)
         for condition, model in self._calibrations.items():
-            fitted = model.predict_proba(_logs(predicted))
+            fitted = model.predict_proba(logs)
             if self.uses_group:
                 own = codes == condition
                 of_classes[own] = 0

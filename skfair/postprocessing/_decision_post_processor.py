@@ -755,9 +755,9 @@ default="demographic_parity"
         difference, error = self._difference(self._decisions[chosen])
         rows, groups, shares = self._rows, self._rows.groups, [math.nan, math.nan]
         if self.constraint == "equalized_odds":
-            given: Any = {"sensitive_features": groups, "sample_weight": rows.weights}
+            columns: Any = {"sensitive_features": groups, "sample_weight": rows.weights}
             both = self._decisions[chosen], self._decisions[0]
-            shares = [dcp(rows.y_true, each, **given, method="local") for each in both]
+            shares = [dcp(rows.y_true, each, **columns, method="local") for each in both]
         self.comparison_ = DecisionComparison(
             float(gains[chosen]),
             float(gains[0]),
@@ -800,14 +800,14 @@ default="demographic_parity"
 
     def _adjusted_scores(self, X: Any, sensitive_features: Any) -> Floats:
         """Score of each class, 1 minus expected cost moved by the multipliers."""
-        given, X = X, self._check_predict_input(X, "estimators_")
+        table, X = X, self._check_predict_input(X, "estimators_")
         probabilities = mean_probabilities(self.estimators_, X, self.classes_.tolist())
         plain, predicted = np.asarray(1 - probabilities @ self._cost), probabilities
         if not self.groups_:
             return plain
         codes: NDArray[np.integer] = np.zeros(len(plain), dtype=np.intp)
         if self.uses_group or sensitive_features is not None:
-            column = self._groups_to_predict(given, sensitive_features)
+            column = self._groups_to_predict(table, sensitive_features)
             groups = resolve_groups(column, n_samples=len(plain))
             if self.uses_group:
                 codes = encode_groups(groups, labels=self.groups_).codes

@@ -140,7 +140,7 @@ class Display(MadeByClassMethods):
         if len(axes) != n_axes:
             raise ValueError(f"ax must be {n_axes} axes, got {len(axes)}.")
         self.figure_ = axes[0].figure
-        if layout == "A":
+        if type(self)._layout is Display._layout:
             self.ax_ = axes[0]
         else:
             self.axes_ = axes

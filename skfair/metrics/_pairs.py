@@ -499,7 +499,8 @@ def curve_blocks(
         np.cumsum(heights, axis=1, out=heights)
         reached = heights[:, -1].copy()
         # A score at the end of the block may go on in the next one.
-        yield scores[part][ends], heights[:, : int(ends.sum())]
+        if ends.any():
+            yield scores[part][ends], heights[:, : int(ends.sum())]
 
 
 def sums_of_distances(

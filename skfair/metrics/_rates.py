@@ -391,6 +391,8 @@ def locate_odds(
     if not len(numbers[0]):
         return Located(math.nan, (0, None))
     cell, located = locate_in_cells(numbers, multigroup)
+    if math.isnan(located.value):
+        return Located(math.nan, (0, None))
     true, predicted = (statistic.classes.index(c) for c in numbers[3][cell].values())
     sizes = statistic.matrices[:, true].sum(axis=1)
     first, second = located.pair

@@ -42,6 +42,7 @@ from skfair.statistics import (
     GroupedOutcomes,
     GroupedScores,
 )
+from skfair.statistics._grouped_scores import ranked_scores
 
 Metric: TypeAlias = Callable[..., float]
 
@@ -103,7 +104,13 @@ class Drawn:
         """Whether several draws of these rows are evaluated together."""
         few = len(self.rows) < _FEW_ENTRIES and self.rows.n_groups <= _FEW_GROUPS
         of_rows = all(own is not self.rows for own, _ in self.parts)
-        return few and of_rows and bool(self.parts)
+        # Ranks are among the rows that have a group in a draw.
+        differ = any(
+            count is ranked_scores
+            and (self.rows.n is not None or (own.groups.codes < 0).any())
+            for own, count in self.parts
+        )
+        return few and of_rows and bool(self.parts) and not differ
 
     @classmethod
     def together(cls, draws: Sequence[Drawn]) -> Drawn:

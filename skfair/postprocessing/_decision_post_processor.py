@@ -755,9 +755,9 @@ default="demographic_parity"
         difference, error = self._difference(self._decisions[chosen])
         rows, groups, shares = self._rows, self._rows.groups, [math.nan, math.nan]
         if self.constraint == "equalized_odds":
-            columns: Any = {"sensitive_features": groups, "sample_weight": rows.weights}
+            people: Any = {"sensitive_features": groups, "sample_weight": rows.weights}
             both = self._decisions[chosen], self._decisions[0]
-            shares = [dcp(rows.y_true, each, **columns, method="local") for each in both]
+            shares = [dcp(rows.y_true, each, **people, method="local") for each in both]
         self.comparison_ = DecisionComparison(
             float(gains[chosen]),
             float(gains[0]),

@@ -34,6 +34,8 @@ def test_the_picture_shows_the_numbers(table, model):
         ["accuracy", "recall"], y, y_pred, sensitive_features=X["sex"]
     )
     assert display.axes_[0].get_title() == "A"
+    alone = {"metrics": ["recall"], "sensitive_features": X["sex"]}
+    assert len(GroupMetricsDisplay.from_predictions(y, y_pred, **alone).axes_) == 1
     ticks = [text.get_text() for text in display.axes_[0].get_yticklabels()]
     sizes = result.sizes["n"]
     assert ticks == [f"F (n = {sizes['F']})", f"M (n = {sizes['M']})"]

@@ -5,6 +5,7 @@ from functools import partial
 import numpy as np
 import pytest
 
+from skfair.groups import encode_groups
 from skfair.metrics import (
     _resampling,
     abcc,
@@ -30,7 +31,7 @@ OF_SCORES = [
     madd,
     mcdp,
     partial(mcdp, epsilon=0.05),
-    partial(mcdp, scale="rank"),
+    partial(abcc, scale="rank"),
 ]
 OF_DECISIONS = [
     partial(cvar_fairness, alpha=0.6),
@@ -41,9 +42,12 @@ OF_DECISIONS = [
 ]
 
 
-@pytest.fixture(params=["two groups", "ties, weights and strata"])
+@pytest.fixture(params=["two groups", "ties, weights and strata", "a small group"])
 def rows(request):
-    """Labels, scores and groups, some of them with weights and strata."""
+    """Labels, scores and groups, some of them with weights and strata.
+
+    Rows of a group that is too small in a stratum have none in a part of the draws.
+    """
     rng = np.random.default_rng(0)
     several = request.param != "two groups"
     groups = rng.choice(["a", "b", "c"] if several else ["a", "b"], 120)
@@ -54,6 +58,9 @@ def rows(request):
         scores = scores.round(1)
         columns["sample_weight"] = rng.exponential(size=120)
         columns["control_features"] = rng.choice(["x", "y"], 120)
+    if request.param == "a small group":
+        few = np.where(np.arange(120) % 9, groups, "d")
+        columns["sensitive_features"] = encode_groups(few, min_group_size=10)
     return true, scores, columns
 
 
@@ -70,7 +77,7 @@ def test_permutations_of_scores(metric, rows, monkeypatch):
     true, scores, columns = rows
 
     def test():
-        call = partial(permutation_test, metric, true, scores, within=None)
+        call = partial(permutation_test, metric, true, scores)
         return call(n_permutations=34, random_state=0, **columns)
 
     assert_same(*both(monkeypatch, test))
@@ -128,6 +135,7 @@ def test_resamples(key, n_rows, monkeypatch):
     np.testing.assert_allclose(*both(monkeypatch, values), rtol=1e-12, atol=1e-13)
 
 
+@pytest.mark.filterwarnings("ignore")
 def test_an_option_that_draws_do_not_know_is_not_lost(rows, monkeypatch):
     true, scores, columns = rows
     metric = partial(mcdp, epsilon=0.05, method="approximate", n_subdivisions=2)
@@ -137,3 +145,19 @@ def test_an_option_that_draws_do_not_know_is_not_lost(rows, monkeypatch):
         return call(n_permutations=34, random_state=0, **columns)
 
     assert_same(*both(monkeypatch, test))
+
+
+def test_a_score_that_fills_several_blocks(monkeypatch):
+    """Most rows have it, so that some blocks end no score."""
+    rng = np.random.default_rng(0)
+    scores = np.where(rng.random(200) < 0.9, 0.5, rng.random(200))
+    true, groups = rng.integers(0, 2, (2, 200))
+
+    def test():
+        columns = {"sensitive_features": groups, "within": None, "random_state": 0}
+        call = partial(permutation_test, calibration_gap, true, scores, **columns)
+        return call(n_permutations=34).null_distribution
+
+    expected = test()
+    monkeypatch.setattr("skfair.metrics._calibration_gap._BLOCK", 64)
+    np.testing.assert_allclose(test(), expected, rtol=1e-12)

@@ -104,13 +104,9 @@ class Drawn:
         """Whether several draws of these rows are evaluated together."""
         few = len(self.rows) < _FEW_ENTRIES and self.rows.n_groups <= _FEW_GROUPS
         of_rows = all(own is not self.rows for own, _ in self.parts)
-        # Ranks are among the rows that have a group in a draw.
-        differ = any(
-            count is ranked_scores
-            and (self.rows.n is not None or (own.groups.codes < 0).any())
-            for own, count in self.parts
-        )
-        return few and of_rows and bool(self.parts) and not differ
+        # Ranks are among the rows that have a group in a draw, and weights round them.
+        ranked = any(count is ranked_scores for _, count in self.parts)
+        return few and of_rows and bool(self.parts) and not ranked
 
     @classmethod
     def together(cls, draws: Sequence[Drawn]) -> Drawn:

@@ -479,10 +479,11 @@ class FairnessMonitor(NamesParameters):
             monitor = cls(metric, at_most=at_most, confidence_level=confidence_level)
             monitor.statistic_ = _statistic_from_json(data["statistic"], kind)
             monitor._looks = [_look_from_json(look) for look in data["looks"]]
+            for block in data["blocks"]:
+                _check_entry("blocks", block, _is_block)
             monitor._blocks = [
                 (n_looks, _statistic_from_json(part, kind))
                 for n_looks, part in data["blocks"]
-                if _check_entry("blocks", [n_looks, part], _is_block)
             ]
             n_looks = sum(n for n, _ in monitor._blocks)
             _check_entry("looks", data["looks"], lambda looks: len(looks) <= n_looks)
@@ -794,11 +795,10 @@ def _look_from_json(look: Mapping[str, Any]) -> dict[str, Any]:
     return plain | {"stratum": stratum, "compared": tuple(look["compared"])}
 
 
-def _check_entry(name: str, value: Any, is_valid: Callable[[Any], bool]) -> bool:
+def _check_entry(name: str, value: Any, is_valid: Callable[[Any], bool]) -> None:
     """Raise unless an entry of a state has its type and size."""
     if not is_valid(value):
         raise TypeError(f"{name} is {brief(value)[:80]}")
-    return True
 
 
 def _is_whole(value: Any) -> bool:
@@ -813,7 +813,7 @@ def _is_number(value: Any) -> bool:
 
 def _is_block(value: list[Any]) -> bool:
     """Whether a value is a number of looks and a statistic."""
-    return _is_whole(value[0]) and value[1] is not None
+    return len(value) == 2 and _is_whole(value[0]) and value[1] is not None
 
 
 def _are_three(value: Any) -> bool:

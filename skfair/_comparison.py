@@ -305,7 +305,7 @@ def compare_with_plain(
     return PlainComparison(
         average_precision=precision,
         plain_average_precision=plain_precision,
-        average_precision_error=_error(precision, slopes - plain_slopes, weights),
+        average_precision_error=_error(precision, slopes() - plain_slopes(), weights),
         n_rarer=int(min(y.sum(), len(y) - y.sum())),
         **gaps,
     )
@@ -411,10 +411,10 @@ def _error(value: float, slopes: Floats, weights: Floats) -> float:
 
 def average_precision(
     y: Floats, scores: Floats, weights: Floats
-) -> tuple[float, Floats]:
+) -> tuple[float, Callable[[], Floats]]:
     """Average precision, the mean precision at the positive rows, and its slopes.
 
-    The slopes are the derivatives in the weights of the rows.
+    The function computes the derivatives in the weights of the rows.
     """
     # Levels are the distinct scores from the largest on.
     order = np.argsort(-scores, kind="stable")
@@ -423,15 +423,19 @@ def average_precision(
     total, positive = np.bincount(level, weights), np.bincount(level, weights * y)
     selected, hits = np.cumsum(total), np.cumsum(positive)
     if not len(y) or hits[-1] == 0:
-        return math.nan, np.zeros(len(y))
+        return math.nan, partial(np.zeros, len(y))
     precision = hits / selected
     value = float(positive @ precision / hits[-1])
-    # A row is selected at its own level and at all later ones: there its weight adds
-    # to the rows selected, and if it is positive to the hits.
-    per_hit = np.cumsum((positive / selected)[::-1])[::-1]
-    per_row = np.cumsum((positive * precision / selected)[::-1])[::-1]
-    slopes = y * (precision - value + per_hit)[level] - per_row[level]
-    return value, slopes / hits[-1]
+
+    def slopes() -> Floats:
+        # A row is selected at its own level and at all later ones: there its weight
+        # adds to the rows selected, and if it is positive to the hits.
+        per_hit = np.cumsum((positive / selected)[::-1])[::-1]
+        per_row = np.cumsum((positive * precision / selected)[::-1])[::-1]
+        by_row = y * (precision - value + per_hit)[level] - per_row[level]
+        return np.asarray(by_row / hits[-1])
+
+    return value, slopes
 
 
 def mean_mcdp(rows: Rows) -> _Gap:

@@ -77,14 +77,14 @@ def test_derivatives_are_finite_differences(decimals):
 
     def largest_gap(weights):
         gap = _largest_gap(replace(rows, weight=weights))
-        return gap.value, gap.slopes()
+        return gap.value, gap.slopes
 
     for estimate in (lambda w: average_precision(y * 1.0, scores, w), largest_gap):
         value, slopes = estimate(weights)
         for row in range(0, 60, 7):
             step = 1e-6 * (np.arange(60) == row)
             slope = (estimate(weights + step)[0] - value) / 1e-6
-            assert_allclose(slopes[row], slope, atol=1e-6)
+            assert_allclose(slopes()[row], slope, atol=1e-6)
 
 
 @pytest.mark.slow

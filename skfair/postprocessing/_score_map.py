@@ -6,6 +6,7 @@ import math
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any, Literal, NamedTuple, Self, TypeAlias
 
 import numpy as np
@@ -176,27 +177,25 @@ def fit_maps(
     rows, q = _merge_equal(rows, q)
     others = [rows.fold != fold for fold in np.unique(rows.fold)]
     parts = [(rows, q), *((rows[other], q[other]) for other in others)]
-    whole, *by_fold = (_fit_map(*part, performance) for part in parts)
-    return whole, by_fold
-
-
-def _fit_map(rows: Rows, q: Floats, performance: Performance) -> ScoreMap:
-    """Fit the map of some rows."""
-    sorted_rows, relatives, plain = _plain_map(rows, q, performance)
-    thresholds = plain.thresholds
-    if len(thresholds) < 2:
-        return plain
-    costs = _costs(rows, thresholds, performance)
-    n_rows = rows.weights.sum() ** 2 / (rows.weights @ units_of(rows.weights))
-    ridge, allowed = _RIDGE_BY_ROW / n_rows, _allowances(rows)
-    strengths, factors = [0.0], [*plain.factors]
-    for closing in _close_gaps(sorted_rows, relatives, thresholds, ridge, allowed):
-        prices = np.abs(closing).sum(axis=0) / 2 * costs
-        strength = float(np.trapezoid(prices, thresholds))
-        if np.isfinite(strength) and strength > strengths[-1]:
-            strengths.append(strength)
-            factors.append(closing)
-    return replace(plain, strengths=tuple(strengths), factors=np.array(factors))
+    prepared = [_plain_map(*part, performance) for part in parts]
+    maps = [plain for *_, plain in prepared]
+    fitted = [i for i, plain in enumerate(maps) if len(plain.thresholds) > 1]
+    costs = [_costs(parts[i][0], maps[i].thresholds, performance) for i in fitted]
+    ends = np.cumsum([len(cost) for cost in costs])[:-1]
+    limits = [_ridge_and_allowances(parts[i][0]) for i in fitted]
+    # The maps of all parts are found together.
+    steps = _close_gaps([prepared[i] for i in fitted], limits) if fitted else ()
+    for step in steps:
+        by_part = np.split(step, ends, axis=1)
+        for i, cost, factors in zip(fitted, costs, by_part, strict=True):
+            plain = maps[i]
+            prices = np.abs(factors).sum(axis=0) / 2 * cost
+            strength = float(np.trapezoid(prices, plain.thresholds))
+            if np.isfinite(strength) and strength > plain.strengths[-1]:
+                strengths = (*plain.strengths, strength)
+                several = np.concatenate([plain.factors, [factors]])
+                maps[i] = replace(plain, strengths=strengths, factors=several)
+    return maps[0], maps[1:]
 
 
 def folds_of_maps(rows: Rows) -> Integers:
@@ -249,10 +248,11 @@ def _plain_map(
     return rows, quotients(q[order], shares), plain
 
 
-def _allowances(rows: Rows) -> Floats:
-    """How far the rate of each group may be beyond the limit: by a row of the group.
+def _ridge_and_allowances(rows: Rows) -> tuple[float, Floats]:
+    """Ridge by the number of rows, and how far each group's rate may be off the limit.
 
-    It is 0 for the two largest groups. With the noise of a group in its place, groups
+    A group's rate may be beyond it by a row of the group, those of the two largest by
+    nothing. With the noise of a group in its place, groups
     of 20 to 150 rows kept gaps that new rows have, too (four tables).
     """
     grouped = rows.cells >= 0
@@ -262,7 +262,9 @@ def _allowances(rows: Rows) -> Floats:
     inverse_sizes = quotients(squares, totals**2)
     present = totals > 0
     second = np.sort(inverse_sizes[present])[:2].max(initial=0)
-    return np.where(present, np.maximum(inverse_sizes - second, 0), 0)
+    n_rows = rows.weights.sum() ** 2 / (rows.weights @ units_of(rows.weights))
+    allowances = np.where(present, np.maximum(inverse_sizes - second, 0), 0)
+    return _RIDGE_BY_ROW / n_rows, allowances
 
 
 def _costs(rows: Rows, thresholds: Floats, performance: Performance) -> Floats:
@@ -292,39 +294,57 @@ def _thresholds(rows: Rows) -> Floats:
 
 
 def _close_gaps(
-    rows: Rows, q: Floats, thresholds: Floats, ridge: float, allowed: Floats
+    parts: list[tuple[Rows, Floats, ScoreMap]], limits: list[tuple[float, Floats]]
 ) -> Iterator[Floats]:
     """Yield factors at which the gap is at most 0.95, 0.9, ... 0 of the plain one.
 
     At each threshold, groups whose rate of passing is farthest from the others' get
     factors, which add up to 0. Newton steps find them, with the slopes of the rates as
     if q were true, which are symmetric. A threshold whose gap has grown keeps its
-    former factors. The gap of a group is what it has beyond what is `allowed` for its
-    size.
+    former factors. The thresholds of all parts follow one another. The gap of a group
+    is what it has beyond what is allowed for its size.
     """
-    n_groups, allowed = q.shape[1], allowed[:, None]
-    mean = rows.weights @ rows.y_pred
-    deviation = np.sqrt(rows.weights @ (rows.y_pred - mean) ** 2)
-    smoothing = _WIDTH * np.maximum(np.gradient(thresholds), 1e-6 * deviation)
-    moment = q.T @ (rows.weights[:, None] * q)
-    rates = _rates_of_passing(rows, q, thresholds)
-    ridge = ridge / deviation
-    least = _LEAST_SLOPE * moment / deviation + ridge * np.eye(n_groups)
-    level = np.trace(least) / n_groups
+    functions, smoothings, moments, deviations = [], [], [], []
+    for rows, q, plain in parts:
+        mean = rows.weights @ rows.y_pred
+        deviation = np.sqrt(rows.weights @ (rows.y_pred - mean) ** 2)
+        spacings = np.maximum(np.gradient(plain.thresholds), 1e-6 * deviation)
+        smoothings.append(_WIDTH * spacings)
+        moments.append(q.T @ (rows.weights[:, None] * q))
+        deviations.append(deviation)
+        functions.append(_rates_of_passing(rows, q, plain.thresholds))
+    starts = np.cumsum([0, *(len(spacings) for spacings in smoothings)])
+    part = np.repeat(np.arange(len(parts)), np.diff(starts))
+    own = [slice(*ends) for ends in pairwise(starts)]
+    smoothing, moment = np.concatenate(smoothings), np.array(moments)[part]
+    deviation = np.array(deviations)[part]
+    allowed = np.column_stack([allowances for _, allowances in limits])[:, part]
+    ridge = np.array([ridge for ridge, _ in limits])[part] / deviation
+    n_groups = len(allowed)
+    identity = np.eye(n_groups)
+    least = _LEAST_SLOPE * moment / deviation[:, None, None]
+    least += ridge[:, None, None] * identity
+    level = np.trace(least, axis1=1, axis2=2)[:, None, None] / n_groups
+
+    def rates(factors: Floats, width: Floats) -> tuple[Floats, Floats]:
+        """Excess rates and their slopes, of all parts."""
+        each = [f(factors[:, i], width[i]) for f, i in zip(functions, own, strict=True)]
+        excesses, slopes = zip(*each, strict=True)
+        return np.concatenate(excesses, axis=1), np.concatenate(slopes)
 
     def size(factors: Floats) -> Floats:
         """Root mean square of the change of scores, at each threshold."""
-        squares = (factors * (moment @ factors)).sum(axis=0)
+        squares = (factors.T * (moment @ factors.T[..., None])[..., 0]).sum(axis=1)
         return np.asarray(np.sqrt(np.maximum(squares, 0)))
 
-    best = factors = np.zeros((n_groups, len(thresholds)))
+    best = factors = np.zeros((n_groups, len(part)))
     width = smoothing
     rate, slopes = rates(factors, width)
     highest, lowest = (rate - allowed).max(axis=0), (rate + allowed).min(axis=0)
     kept_gap = highest - lowest
-    plain_gap = kept_gap.max()
+    plain_gap = np.maximum.reduceat(kept_gap, starts[:-1])[part]
     for share in np.linspace(1, 0, _N_STEPS + 1)[1:]:
-        limit = share * plain_gap if plain_gap > 1e-9 else 1.0
+        limit = np.where(plain_gap > 1e-9, share * plain_gap, 1.0)
         for _ in range(_N_NEWTON):
             excess = rate - (highest + lowest) / 2
             beyond = np.abs(excess) > limit / 2 + allowed
@@ -334,7 +354,7 @@ def _close_gaps(
             missing = excess - side * (limit / 2 + allowed) - ridge * factors
             # Any number on the diagonal serves for what is projected out.
             slopes = center @ (slopes + least) @ center
-            slopes += level * (np.eye(n_groups) - center)
+            slopes += level * (identity - center)
             step = np.linalg.solve(slopes, center @ missing.T[..., None])
             step = (center @ step)[..., 0].T
             most = _REACH * width + _REACH_OF_CHANGE * size(factors)

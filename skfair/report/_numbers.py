@@ -527,7 +527,8 @@ def _figures(
         figures["balanced_accuracy"] = float(recalls.mean()), moved
     if score is not None and sizes[1] > 0:
         positive = (true == 1).astype(float)
-        figures["average_precision"] = average_precision(positive, score, weights)
+        value, slopes = average_precision(positive, score, weights)
+        figures["average_precision"] = value, slopes()
     return {name: figures[name] for name in _FIGURES if name in figures}
 
 

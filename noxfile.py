@@ -25,7 +25,7 @@ def quick(session: nox.Session, resolution: str) -> None:
     if (session.python, resolution) == (TESTED, "highest"):
         session.skip("these versions have been tested")
     # The oldest that this Python has a wheel of: some lower bounds are older than it.
-    run_tests(session, "--resolution", resolution)
+    run_tests(session, "--resolution", resolution, covered=resolution == "highest")
 
 
 @nox.session
@@ -34,9 +34,16 @@ def prereleases(session: nox.Session) -> None:
     run_tests(session, "--prerelease", "allow")
 
 
-def run_tests(session: nox.Session, *versions: str) -> None:
-    """Install dependencies, of which `versions` says which, and run the quick tests."""
+def run_tests(session: nox.Session, *versions: str, covered: bool = False) -> None:
+    """Install dependencies, of which `versions` says which, and run the quick tests.
+
+    Those that are `covered` must run most lines. Python counts them cheaply from 3.12
+    on.
+    """
     wheels = ("--only-binary", ":all:", *versions)
-    session.install("-r", "pyproject.toml", "--extra", "test", *wheels)
+    counts = ("pytest-cov>=5",) if covered else ()
+    session.install("-r", "pyproject.toml", "--extra", "test", *counts, *wheels)
     session.install("--no-deps", "-e", ".")
-    session.run("python", "-m", "pytest", *session.posargs)
+    options = ("--cov", "--cov-report=term:skip-covered") if covered else ()
+    command = ("python", "-m", "pytest", *options, *session.posargs)
+    session.run(*command, env={"COVERAGE_CORE": "sysmon"})

@@ -53,11 +53,14 @@ def check_sdist(path: Path) -> None:
 
 
 def check_recipe() -> None:
-    """Check that conda's recipe asks for the packages that pyproject.toml asks for."""
-    run = RECIPE.read_text("utf-8").partition("  run:\n")[2].partition("\n\n")[0]
+    """Check that conda's recipe has the packages and commands of pyproject.toml."""
+    recipe = RECIPE.read_text("utf-8")
+    run = recipe.partition("  run:\n")[2].partition("\n\n")[0]
     asked = {line.strip(" -").replace(" ", "") for line in run.splitlines()}
     needed = {*PROJECT["dependencies"], f"python{PROJECT['requires-python']}"}
     check(asked == needed, f"conda's recipe differs: {sorted(asked ^ needed)}")
+    for command, entry in PROJECT["scripts"].items():
+        check(f"- {command} = {entry}\n" in recipe, f"conda's recipe lacks {command}")
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ DOCS = Path(__file__).parents[1] / "docs"
 TABLES = runpy.run_path(str(DOCS / "_tables.py"))
 
 
+@pytest.mark.slow
 def test_promises_are_read_from_marks():
     rows = list(TABLES["promises"]())
     topics, texts, tests, runs = zip(*rows, strict=True)

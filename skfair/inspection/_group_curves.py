@@ -106,7 +106,8 @@ class GroupCurveDisplay(PredictionsDisplay):
     >>> from skfair.inspection import GroupCurveDisplay
     >>> y_true, y_score, group = make_biased_scores(1000, random_state=0)
     >>> display = GroupCurveDisplay.from_predictions(
-    ...     y_true, y_score, sensitive_features=group, kind="roc", random_state=0
+    ...     y_true, y_score, sensitive_features=group, kind="roc",
+    ...     n_resamples=49, random_state=0,
     ... )
     >>> display.areas["value"].round(2).tolist()
     [0.71, 0.57]

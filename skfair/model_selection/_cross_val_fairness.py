@@ -238,7 +238,7 @@ of shape (n_samples,) or (n_samples, n_columns), default=None
     models: how much another training sample would change is left out, except that the
     noise of the held-out rows is counted as if it were all in one direction.
     At level .95 it covered that disparity in .97 of samples for `mcdp` and .95 for
-    parity of decisions (means of 12 cells, ``benchmarks/cross_val_coverage.py``).
+    parity of decisions (means of 12 cells, ``benchmarks/cross_val_fairness.py``).
 
     The correction subtracts squares, since those of independent deviations add up.
     Where a metric is the largest over pairs of groups, each pair is corrected by its

@@ -208,7 +208,7 @@ def verify_bundle(directory: str | PathLike[str]) -> BundleCheck:
 
     A bundle is what `FairnessReport.to_bundle` writes. Its hashes are compared, its
     summary is computed from its statistics, and its page is drawn from its summary.
-    Nothing in it is trusted: links, other files, and JSON of another form are refused.
+    Nothing in it is trusted: links, other files, and what is not JSON are refused.
 
     Parameters
     ----------
@@ -343,7 +343,7 @@ def _parse(name: str, text: bytes) -> Any:
         data = json.loads(text)
         if isinstance(data, dict):
             return data
-    raise _RefusedError(f"{name} is not JSON in the form that a bundle is written in.")
+    raise _RefusedError(f"{name} is not a JSON object.")
 
 
 def _problems_of_hashes(texts: dict[str, bytes], data: Mapping[str, Any]) -> list[str]:

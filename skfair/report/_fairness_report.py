@@ -439,12 +439,11 @@ n_groups), or dict, default=None
         -----
         Up to 1,048,576 rows are counted by score, and all numbers are those of
         `from_predictions`. More are counted in bins, 65,536 of them unless groups are
-        many, and bins of many rows are counted again in finer ones. Decisions, errors
-        and sizes stay exact. The rows of a bin count as having the middle of the least
-        and the largest score in it; the report states how far this may move the
-        metrics of scores. Scores of ``scale="rank"`` are moved to [0, 1] for this, by
-        one more query for the least and the largest. Weights that differ by at most
-        9 % count as their mean, in intervals and draws alone.
+        many. Decisions, errors and sizes stay exact. The rows of a bin count as having
+        the middle of the least and the largest score in it; the report states how far
+        this may move the metrics of scores. Scores of ``scale="rank"`` are moved to
+        [0, 1] for this, by one more query for the least and the largest. Weights that
+        differ by at most 9 % count as their mean, in intervals and draws alone.
 
         Examples
         --------

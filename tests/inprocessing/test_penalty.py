@@ -174,6 +174,7 @@ def test_absent_groups_and_rows_left_out_change_nothing(
     assert more.pair == tuple(3 + 3 * np.array(plain.pair))
 
 
+@pytest.mark.slow
 @given(
     st.lists(
         st.tuples(

@@ -69,6 +69,7 @@ def check_random_cases(n_cases, seed):
         assert value == pytest.approx(pooled, abs=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.promise("ABROCA is the area between the ROC curves")
 def test_random_cases():
     check_random_cases(40, seed=0)

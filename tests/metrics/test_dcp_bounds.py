@@ -189,6 +189,7 @@ def test_intervals_are_valid_under_any_time_limit(time_limit, method, solved):
     assert result.upper == pytest.approx(objective(result.baseline, *given_), abs=1e-9)
 
 
+@pytest.mark.slow
 def test_looser_tolerance_is_honoured(instance):
     given_ = instance(6, 20, 0, "near-fair")
     result = bounds_by("branch_and_bound", *given_, tol=0.01)

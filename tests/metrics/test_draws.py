@@ -71,6 +71,7 @@ def both(monkeypatch, compute):
     return together, compute()
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("metric", OF_SCORES)
 def test_permutations_of_scores(metric, rows, monkeypatch):
@@ -83,6 +84,7 @@ def test_permutations_of_scores(metric, rows, monkeypatch):
     assert_same(*both(monkeypatch, test))
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("metric", OF_DECISIONS)
 def test_permutations_of_decisions(metric, rows, monkeypatch):
@@ -147,6 +149,7 @@ def test_an_option_that_draws_do_not_know_is_not_lost(rows, monkeypatch):
     assert_same(*both(monkeypatch, test))
 
 
+@pytest.mark.slow
 def test_a_score_that_fills_several_blocks(monkeypatch):
     """Most rows have it, so that some blocks end no score."""
     rng = np.random.default_rng(0)

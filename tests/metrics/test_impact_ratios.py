@@ -58,6 +58,7 @@ def test_a_table_for_each_attribute_and_the_intersection(people, hired):
     assert both.loc["F \u00d7 y", "rate"] == pytest.approx(hired[own].mean())
 
 
+@pytest.mark.slow
 def test_random_cases():
     """Count by hand: rows one by one, in dicts."""
     rng = np.random.default_rng(0)

@@ -44,6 +44,7 @@ def draw(rng, n_rows=60, n_classes=4, n_groups=3):
     return y_score / y_score.sum(axis=1, keepdims=True), groups, rng.random(n_rows) + 1
 
 
+@pytest.mark.slow
 @pytest.mark.promise("Several classes have the value of the class that differs most")
 def test_largest_over_classes():
     rng = np.random.default_rng(0)

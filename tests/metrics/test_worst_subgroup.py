@@ -105,6 +105,7 @@ def check_against_enumeration(rng, quality):
         assert line.rate_of_others == pytest.approx(above[~inside].mean())
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.UndefinedMetricWarning")
 @pytest.mark.promise("`worst_subgroup` finds the largest value of all conjunctions")
 def test_equals_enumeration():

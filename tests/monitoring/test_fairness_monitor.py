@@ -73,6 +73,7 @@ def test_no_alarm_where_groups_do_not_differ(metric):
     assert not monitor.alarm_
 
 
+@pytest.mark.slow
 def test_alarm_and_pvalue():
     monitor = FairnessMonitor(mcdp, at_most=0.05)
     for seed in range(8):

@@ -47,6 +47,7 @@ def evaluate(metric, joined):
 PARITY = partial(demographic_parity_difference, threshold=0.5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("metric", [mcdp, PARITY])
 @pytest.mark.promise("A change is found soon after a long history")
 def test_a_change_is_found_soon(metric):

@@ -66,6 +66,7 @@ def test_share_of_each_change(metric, kind):
     assert sum(shares) <= 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_changes", [1, 2, 3])
 def test_pvalue_is_the_least_level_of_an_alarm(n_changes):
     """The lower end of all pairs at the share of the level is what is tolerated."""

@@ -112,6 +112,7 @@ def test_points_are_no_decimal_commas(run, rows):
     assert "--decimal '.'" in said
 
 
+@pytest.mark.slow
 @given(numbers=st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1))
 @example(numbers=[1234.5, 1e300, -0.0])
 @settings(max_examples=10, deadline=None)

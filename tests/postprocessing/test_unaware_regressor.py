@@ -84,6 +84,7 @@ def test_path_and_choice_of_strength(salaries, automatic):
     assert_array_equal(alone.predict(X), chosen.predict(X))
 
 
+@pytest.mark.slow
 def test_no_map_is_fitted_to_noise(salaries):
     X, y, _ = salaries
     coins = np.random.default_rng(0).integers(0, 2, 600)

@@ -362,6 +362,7 @@ def test_links_are_refused(files, verify, light, tmp_path, tmp_path_factory):
         light.to_bundle(tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.promise("With `min_cell` no count of a bundle is smaller")
 def test_no_count_is_below_min_cell(light, tmp_path):
     found, summary = round_trip(light, tmp_path / "new", min_cell=10)

@@ -111,6 +111,7 @@ def reports(seeds, largest, **options):
         )  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["rows", "counts"])
 def test_a_tiny_group_does_not_switch_the_verdict_off(engine):
     sizes, rates = [6_848, 11_446, 67], [0.459, 0.525, 0.522]

@@ -112,6 +112,7 @@ def test_numbers_are_those_of_direct_calls(make_report, scored, attribute):
         check_test(*errors, y_true, y_pred, groups)
 
 
+@pytest.mark.slow
 def test_every_value_lies_in_its_own_interval(make_report):
     # Of groups that are equal DCP is noise, and its bootstrap interval lies below it.
     generator = np.random.default_rng(0)

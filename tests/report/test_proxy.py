@@ -169,6 +169,7 @@ def test_the_lead_says_what_is_certain_and_what_cannot_be_told(
     assert text in repr(report)
 
 
+@pytest.mark.slow
 def test_known_groups_and_a_proxy_are_reported_side_by_side(make_report, rows):
     """Weights, ranks, and rows of like probability in place of cells."""
     y_true, y_score, street, weights = rows

@@ -162,6 +162,7 @@ def test_multiclass_sentence(make_report):
     )
 
 
+@pytest.mark.slow
 def test_verdict_names_what_differs(make_report):
     generator = np.random.default_rng(0)
     group = np.repeat(["a", "b"], 400)

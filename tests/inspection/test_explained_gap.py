@@ -322,7 +322,7 @@ def test_intervals_cover_what_truly_remains(direct, cells):
     scores = expit(np.concatenate([logit, logit + direct]))
     truth = mcdp(None, scores, **rows, sample_weight=np.tile(p * (1 - p), 2))
     covered = 0
-    for seed in range(50):
+    for seed in range(30):
         columns, group, score = draw(seed, direct, cells)
         line = explained_gap(
             score,
@@ -332,7 +332,7 @@ def test_intervals_cover_what_truly_remains(direct, cells):
             random_state=seed,
         ).table.iloc[0]
         covered += line["remaining_lower"] <= truth <= line["remaining_upper"]
-    assert covered >= 44  # 95 %, less 2.3 standard errors
+    assert covered >= 26  # 95 %, less 2.1 standard errors
 
 
 def scored_by_columns(n_rows, n_of_group, seed):

@@ -138,7 +138,7 @@ def test_same_numbers_for_any_number_of_processes(make_report, people, many):
 @pytest.mark.slow
 def test_pvalues_of_joined_weights_hold_their_level():
     small = 0
-    for seed in range(100):
+    for seed in range(60):
         generator = np.random.default_rng(seed)
         group, y_score = generator.integers(0, 2, 200), generator.random(200)
         weights = generator.lognormal(0, 1, 200)
@@ -155,7 +155,7 @@ def test_pvalues_of_joined_weights_hold_their_level():
         )
         test = _numbers.permute(sample, ["mcdp"], sample.drawn_from("scores"))["mcdp"]
         small += test.pvalue <= 0.05
-    assert 1 <= small <= 10  # 5, and two standard errors
+    assert 1 <= small <= 6  # 3, and two standard errors
 
 
 def test_progress(make_report, people, many, capsys, monkeypatch):

@@ -858,7 +858,7 @@ def _solve_some(
     shown = [Progress(f"dcp_bounds: class {y}", verbose) for y, *_ in problems]
     for i, (_, rates, weights) in enumerate(problems):
         own = clock.part(1 / (len(problems) - i))
-        if _needs_branch_and_bound(rates, method):
+        if method == "auto" and n_vertices(*rates.shape) > _MAX_AUTO_VERTICES:
             searches[i] = RowSearch(rates, weights, tol)
             results.append(searches[i].run(own, shown[i]))
         else:
@@ -873,11 +873,6 @@ def _solve_some(
             results[i] = searches[i].run(clock.part(1 / left), shown[i])
             shown[i].line(str(results[i]))
     return results
-
-
-def _needs_branch_and_bound(rates: Floats, method: SearchMethod) -> bool:
-    """Whether a class has too many vertices to look at each of them."""
-    return method == "auto" and n_vertices(*rates.shape) > _MAX_AUTO_VERTICES
 
 
 def _solve_row(

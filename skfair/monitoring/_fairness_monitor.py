@@ -275,7 +275,9 @@ class FairnessMonitor(NamesParameters):
         self._check_strata(batch)
         total = batch if self.statistic_ is None else added(self.statistic_, batch)
         look = self._look(total)
-        blocks = with_look(self._blocks, self._rounded(batch))
+        if self._n_scores is not None:  # unless scores have any scale
+            batch = rounded(batch, self._n_scores)
+        blocks = with_look(self._blocks, batch)
         recent, change = self._recent(blocks)
         self.statistic_, self._blocks, self._change = total, blocks, change
         self._looks.append(look | recent)
@@ -569,10 +571,6 @@ class FairnessMonitor(NamesParameters):
         if isinstance(batch, dict):
             strata = dict.fromkeys([*(self.statistic_ or ()), *batch])
             warn_of_look_alikes(strata, "control_features")
-
-    def _rounded(self, batch: Any) -> Any:
-        """Statistic of a batch with rounded scores, unless these have any scale."""
-        return batch if self._n_scores is None else rounded(batch, self._n_scores)
 
     def _recent(
         self, blocks: list[Block]

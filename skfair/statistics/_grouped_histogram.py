@@ -447,22 +447,6 @@ def _find_problem_of_cells(
             f"scores {lows[cell]} to {highs[cell]} do not lie in bin {bins[cell]} of "
             f"{n_bins}"
         )
-    return _problem_of_squares(rows, weights, squares)
-
-
-def _problem_of_squares(
-    counts: NDArray[Any], totals: NDArray[Any], squares: NDArray[Any]
-) -> str | None:
-    """Say whether sums of squares can be those of so many positive weights.
-
-    By the Cauchy-Schwarz inequality the square of their sum is at most their number
-    times the sum of squares, and it is not less than this sum.
-    """
-    roots = np.sqrt(squares) * (1 + 1e-9)
-    if (np.sqrt(counts) * roots < totals).any():
-        return "squared weights are too small for the weights"
-    if (totals * (1 + 1e-9) ** 2 < roots).any():
-        return "squared weights are too large for the weights"
     return None
 
 

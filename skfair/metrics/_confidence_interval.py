@@ -115,7 +115,7 @@ def observe(
             squares = of_squares.statistic(GroupedOutcomes).means
         return statistic, statistic.effective_sizes, squares
     if isinstance(statistic, GroupedConfusion) and sample_weight is not None:
-        return statistic, _sizes_of_classes(statistic, *rows), None
+        return statistic, _sizes_of_classes(statistic, rows), None
     sizes = effective_sizes(statistic, sensitive_features, sample_weight)
     _check_known(sizes)
     if isinstance(statistic, GroupedConfusion):
@@ -123,14 +123,9 @@ def observe(
     return statistic, sizes, None
 
 
-def _sizes_of_classes(
-    statistic: GroupedConfusion,
-    y_true: ArrayLike | None,
-    y_pred: Any,
-    sensitive_features: Any,
-    sample_weight: ArrayLike | None,
-) -> Floats:
+def _sizes_of_classes(statistic: GroupedConfusion, rows: tuple[Any, ...]) -> Floats:
     """Effective number of weighted rows of each group and true class."""
+    y_true, _, sensitive_features, sample_weight = rows
     codes, classes = encode_classes("y_true", y_true)
     groups = resolve_groups(sensitive_features, n_samples=len(codes))
     weights = check_weights(sample_weight, len(codes)).astype(float)

@@ -212,7 +212,7 @@ class GroupedHistogram(GroupedStatistic):
         except TypeError as error:
             raise TypeError(f"cells must be a dataframe: {error}") from error
         groups, columns = _read_cells(frame)
-        problem = _find_problem_of_cells(n_bins, *columns)
+        problem = _find_problem_of_cells(n_bins, columns)
         if problem is not None:
             raise ValueError(f"cells must be those of a histogram, but {problem}.")
         joined = join_cells(groups.codes, *columns)
@@ -424,16 +424,9 @@ def encode_attributes(
     return encoded
 
 
-def _find_problem_of_cells(
-    n_bins: int,
-    bins: Integers,
-    rows: Integers,
-    weights: NDArray[Any],
-    squares: NDArray[Any],
-    lows: Floats,
-    highs: Floats,
-) -> str | None:
+def _find_problem_of_cells(n_bins: int, columns: list[NDArray[Any]]) -> str | None:
     """Say what contradicts itself in the columns of cells."""
+    bins, rows, weights, squares, lows, highs = columns
     if (rows < 1).any() or (weights <= 0).any() or (squares <= 0).any():
         return "a cell has no rows or no weight"
     if (lows > highs).any() or (highs > 1).any():

@@ -173,7 +173,7 @@ def test_rounded_scores(scores, bandwidth):
     assert rounded(statistic, 256).to_dict() == expected.to_dict()
     assert rounded({1: statistic}, 256)[1].to_dict() == expected.to_dict()
     monitor = FairnessMonitor(partial(madd, bandwidth=bandwidth))
-    binned = monitor._rounded(statistic)
+    binned = rounded(statistic, monitor._n_scores)
     value = madd(None, statistic, bandwidth=bandwidth)
     assert madd(None, binned, bandwidth=bandwidth) == pytest.approx(value)
 

@@ -25,6 +25,7 @@ def one_hot(groups):
     return np.eye(groups.max() + 1)[groups]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("objective", ["mcdp", "dp", "abcc"])
 def test_gradient_by_finite_differences(rows, objective):
     y, log_odds, groups, weights = rows

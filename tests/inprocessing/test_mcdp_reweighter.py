@@ -184,6 +184,7 @@ def test_rows_that_were_never_held_out(people):
     assert_array_equal(model.sample_weight_.sum(axis=1), held_out + 0.0)
 
 
+@pytest.mark.slow
 def test_rows_without_a_group_have_fair_scores_too(people, logistic, gap):
     X, y, sex = people
     known = sex.mask(np.arange(len(sex)) % 10 == 0, None)

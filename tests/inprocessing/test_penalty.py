@@ -61,6 +61,7 @@ def test_value_by_definition(coded_scores, objective, n_groups):
             assert_allclose(heights[0] - heights[1], gap.value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_groups", [2, 4])
 @pytest.mark.parametrize(("objective", "sharpness"), KINDS)
 @pytest.mark.promise("Gradients of training are those of the objective")

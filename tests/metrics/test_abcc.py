@@ -15,6 +15,7 @@ def joined(first, second):
     return y_score, weights, np.repeat([0, 1], [len(first), len(second)])
 
 
+@pytest.mark.slow
 @given(rows, rows, st.booleans())
 @pytest.mark.promise("ABCC is the Wasserstein-1 distance")
 def test_abcc_is_the_wasserstein_distance(first, second, weighted):

@@ -64,6 +64,7 @@ def check(rng):
     assert found.lower == found.upper == pytest.approx(value, abs=0 if whole else 1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.promise("Bounds of a histogram contain the value of the rows")
 def test_bounds_contain_the_values():
     rng = np.random.default_rng(0)

@@ -115,6 +115,7 @@ def check_case(seed):
         assert (np.diff(ends) >= -1e-12).all()
 
 
+@pytest.mark.slow
 @settings(max_examples=10)
 @given(st.integers(0, 2**32 - 1))
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.UndefinedMetricWarning")

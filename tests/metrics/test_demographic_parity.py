@@ -45,6 +45,7 @@ def test_means_of_probabilities_are_told_apart_from_rates():
     assert len(caught) == 1
 
 
+@pytest.mark.slow
 def test_what_calls_the_metric_does_not_warn_of_means():
     X, y = make_biased_classification(
         200, group_sizes={"sex": {0: 0.4, 1: 0.6}}, random_state=0

@@ -56,6 +56,7 @@ def test_bandwidth_gives_the_number_of_bins_rounded_down(rows, bandwidth):
     assert value == pytest.approx(histogram_madd(y_score, groups, n_bins), abs=1e-14)
 
 
+@pytest.mark.slow
 def test_bandwidth_of_one_over_m_gives_m_bins():
     # A score in the middle of each of m bins, the groups taking turns: 2 with m bins.
     for m in range(2, 501):
@@ -86,6 +87,7 @@ def test_bins_are_closed_on_the_left_at_exactly_k_over_m(m, k):
     assert value(edge - 0.5 / m, np.nextafter(edge, 0)) == 0
 
 
+@pytest.mark.slow
 @given(grid_rows())
 def test_curve_is_madd_at_every_bandwidth(rows):
     y_score, groups, weights = rows

@@ -71,6 +71,7 @@ ROUNDED = [0, 0.1, 0.2, 0.1 + 0.2, 0.3, 1 / 3, 0.4, 3 / 7, 0.6, 5 / 7, 0.7, 0.8,
 ROUNDED += [0.3 - 1e-16, 0.5 - 1e-15, 0.5 + 3e-16, 0.55, 1e-16, 1 - 2**-53]
 
 
+@pytest.mark.slow
 @given(st.data())
 @pytest.mark.promise("`mcdp_curve` is `mcdp` at every epsilon")
 def test_curve_is_mcdp_at_every_epsilon_however_scores_round(data):

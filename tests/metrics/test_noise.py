@@ -261,6 +261,7 @@ def test_rates_compared_with_everyone(rates):
     assert (found.lower, found.upper) == pytest.approx(expected, abs=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("metric", [demographic_parity_difference, abcc])
 def test_mean_scores_are_rates_of_more_rows(metric):
     rows = spread_scores([40, 90], [0.5, 1])

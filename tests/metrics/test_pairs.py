@@ -276,6 +276,7 @@ def test_level_is_exact_over_all_arrangements(sizes):
     assert smallest == pytest.approx(pvalues)
 
 
+@pytest.mark.slow
 def test_undefined_gaps_are_left_out():
     """A group without a positive decision has no predictive value."""
     rng = np.random.default_rng(0)

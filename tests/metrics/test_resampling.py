@@ -26,6 +26,7 @@ from skfair.metrics._resampling import (
 from skfair.statistics import GroupedConfusion, GroupedOutcomes, GroupedScores
 
 
+@pytest.mark.slow
 def test_rows_of_no_stratum_are_neither_permuted_nor_drawn():
     """Of a metric of its own, strata x and y are permuted, and 4 rows are in none."""
     strata = encode_groups(["x", "y", None] * 4, missing="drop")

@@ -51,6 +51,7 @@ def test_routed_strata(biased, routing, convert):
     assert scores.tolist() == scores_by_hand(X, y, X["race"].to_numpy())
 
 
+@pytest.mark.slow
 def test_equal_opportunity_in_a_search(biased, routing):
     X, y = biased
     positives = encode_groups(np.where(y == 1, 1, None), missing="drop")

@@ -182,6 +182,7 @@ def test_strata_and_weights(rows):
 # --- rows held out several times, or never
 
 
+@pytest.mark.slow
 def test_rows_held_out_repeatedly_count_repeatedly(rows):
     X, y, sex = rows
     folds = RepeatedStratifiedKFold(n_splits=2, n_repeats=3, random_state=0)

@@ -139,6 +139,7 @@ def test_rows_of_the_confirmation_choose_nothing(fitted):
     )
 
 
+@pytest.mark.slow
 def test_without_an_alternative_the_model_is_the_baseline():
     X, y = people(400)
     proxy = {FEATURES: [[("kept", "passthrough", ["proxy"])]]}
@@ -236,6 +237,7 @@ def test_polars_and_text(fitted):
     assert search.classes_.tolist() == ["no", "yes"]
 
 
+@pytest.mark.slow
 def test_candidates_that_fail_are_left_out():
     X, y = people(400)
     broken = {"logisticregression__C": [-1.0, 0.5]}

@@ -50,6 +50,7 @@ def anytime(metric, **rows):
     return confidence_interval(metric, **rows, method="anytime", confidence_level=level)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", METRICS)
 def test_looks_are_those_of_all_rows_so_far(name):
     monitor, batches = FairnessMonitor(METRICS[name]), []

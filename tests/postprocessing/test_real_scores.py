@@ -70,6 +70,7 @@ def test_increasing_within_each_group_and_slope_1_beyond(rows, amount, more):
         assert_allclose(moved - ends, new - np.clip(new, low, high), atol=rounding)
 
 
+@pytest.mark.slow
 @given(real_rows(), AMOUNTS, st.floats(0.1, 10), st.floats(-10, 10))
 @pytest.mark.promise("Repair of numbers does not depend on their unit")
 def test_another_unit_gives_the_same_repair(rows, amount, factor, shift):

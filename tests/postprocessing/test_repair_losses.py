@@ -239,6 +239,7 @@ def test_loss_that_is_not_a_number():
         losses_of(y, scores, groups, [0.5], accuracy_loss=lambda y, p: np.nan)
 
 
+@pytest.mark.slow
 def test_simulation_of_the_paper():
     y, scores, groups = make_biased_scores(20_000, random_state=0)
     model = MADDPostProcessor(FrozenEstimator(Identity().fit(None, y)))

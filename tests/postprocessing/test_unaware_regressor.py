@@ -46,6 +46,7 @@ def automatic(salaries):
     return fitted(salaries, strength="auto")
 
 
+@pytest.mark.slow
 @pytest.mark.promise("`UnawareRegressor` lowers the gap without the group")
 def test_gap_falls_on_new_rows_and_comparison_says_so(salaries):
     X, y, sex = salaries

@@ -548,6 +548,7 @@ def test_other_files_are_not_replaced(light, tmp_path):
         light.to_bundle(tmp_path / "a" / "b")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("exists", [False, True])
 def test_a_full_disk_leaves_no_part_of_a_bundle(exists, light, files, tmp_path):
     """The second file does not fit: a bundle that was there stays as it was."""

@@ -31,6 +31,8 @@ OF_SCORES = [
     madd,
     mcdp,
     partial(mcdp, epsilon=0.05),
+    # Options that draws do not know are not lost.
+    partial(mcdp, epsilon=0.05, method="approximate", n_subdivisions=2),
     partial(abcc, scale="rank"),
 ]
 OF_DECISIONS = [
@@ -73,25 +75,16 @@ def both(monkeypatch, compute):
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("metric", OF_SCORES)
-def test_permutations_of_scores(metric, rows, monkeypatch):
+@pytest.mark.parametrize(
+    ("metric", "decides"),
+    [*((one, False) for one in OF_SCORES), *((one, True) for one in OF_DECISIONS)],
+)
+def test_permutations(metric, decides, rows, monkeypatch):
     true, scores, columns = rows
+    predicted = (scores > 0.5).astype(int) if decides else scores
 
     def test():
-        call = partial(permutation_test, metric, true, scores)
-        return call(n_permutations=34, random_state=0, **columns)
-
-    assert_same(*both(monkeypatch, test))
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("metric", OF_DECISIONS)
-def test_permutations_of_decisions(metric, rows, monkeypatch):
-    true, scores, columns = rows
-
-    def test():
-        call = partial(permutation_test, metric, true, (scores > 0.5).astype(int))
+        call = partial(permutation_test, metric, true, predicted)
         return call(n_permutations=34, random_state=0, **columns)
 
     assert_same(*both(monkeypatch, test))
@@ -135,18 +128,6 @@ def test_resamples(key, n_rows, monkeypatch):
         return _resampling.evaluate_each([measure.drawn(sample)], drawn)
 
     np.testing.assert_allclose(*both(monkeypatch, values), rtol=1e-12, atol=1e-13)
-
-
-@pytest.mark.filterwarnings("ignore")
-def test_an_option_that_draws_do_not_know_is_not_lost(rows, monkeypatch):
-    true, scores, columns = rows
-    metric = partial(mcdp, epsilon=0.05, method="approximate", n_subdivisions=2)
-
-    def test():
-        call = partial(permutation_test, metric, true, scores)
-        return call(n_permutations=34, random_state=0, **columns)
-
-    assert_same(*both(monkeypatch, test))
 
 
 @pytest.mark.slow

@@ -1,9 +1,7 @@
 """What is printed of long computations."""
 
-import pytest
-
 from skfair._utils import _progress
-from skfair._utils._progress import Progress, check_verbose
+from skfair._utils._progress import Progress
 
 
 def test_nothing_is_printed_unasked(capsys):
@@ -31,14 +29,3 @@ def test_updates_that_follow_too_soon_are_left_out(capsys, monkeypatch):
     for number in range(9):
         progress.update(f"{number} of 9")
     assert capsys.readouterr().err == "fit: 0 of 9"
-
-
-@pytest.mark.parametrize("verbose", [0, 1, 10, True, False])
-def test_verbosity_is_a_number_or_a_bool(verbose):
-    assert check_verbose(verbose) == int(verbose)
-
-
-@pytest.mark.parametrize("verbose", [-1, 0.5, "yes", None])
-def test_other_verbosities_are_errors(verbose):
-    with pytest.raises(ValueError, match="verbose must be an integer"):
-        check_verbose(verbose)

@@ -16,7 +16,9 @@ def test_promises_are_read_from_marks():
     assert len(set(texts)) == len(set(tests)) == len(rows) >= 60
     assert {"metrics", "report", "everywhere"} <= set(topics)
     by_test = dict(zip(tests, runs, strict=True))
-    assert by_test["`metrics/test_uncertainty.py::test_permutations_by_hand`"] == "quick"
+    assert (
+        by_test["`metrics/test_uncertainty.py::test_permutations_by_hand`"] == "quick"
+    )
     assert by_test["`metrics/test_confidence_interval.py::test_coverage`"] == "slow"
 
 

@@ -1,9 +1,11 @@
 """The quick tests on every Python, with the oldest and the newest dependencies.
 
-`nox --session prereleases` runs them with versions that are not released yet.
+`nox --session prereleases` runs them with versions that are not released yet, and
+`nox --session coverage` counts the lines that they run.
 """
 
 import os
+from typing import Any
 
 import nox
 
@@ -25,7 +27,7 @@ def quick(session: nox.Session, resolution: str) -> None:
     if (session.python, resolution) == (TESTED, "highest"):
         session.skip("these versions have been tested")
     # The oldest that this Python has a wheel of: some lower bounds are older than it.
-    run_tests(session, "--resolution", resolution, covered=resolution == "highest")
+    run_tests(session, "--resolution", resolution)
 
 
 @nox.session
@@ -34,16 +36,16 @@ def prereleases(session: nox.Session) -> None:
     run_tests(session, "--prerelease", "allow")
 
 
-def run_tests(session: nox.Session, *versions: str, covered: bool = False) -> None:
-    """Install dependencies, of which `versions` says which, and run the quick tests.
+@nox.session
+def coverage(session: nox.Session) -> None:
+    """Check that the quick tests run 95 % of the lines and branches."""
+    session.install("pytest-cov>=5")
+    run_tests(session, options=("--cov", "--cov-report=term:skip-covered"))
 
-    Those that are `covered` must run most lines. Python counts them cheaply from 3.12
-    on.
-    """
+
+def run_tests(session: nox.Session, *versions: str, options: Any = ()) -> None:
+    """Install dependencies, of which `versions` says which, and run the quick tests."""
     wheels = ("--only-binary", ":all:", *versions)
-    counts = ("pytest-cov>=5",) if covered else ()
-    session.install("-r", "pyproject.toml", "--extra", "test", *counts, *wheels)
+    session.install("-r", "pyproject.toml", "--extra", "test", *wheels)
     session.install("--no-deps", "-e", ".")
-    options = ("--cov", "--cov-report=term:skip-covered") if covered else ()
-    command = ("python", "-m", "pytest", *options, *session.posargs)
-    session.run(*command, env={"COVERAGE_CORE": "sysmon"})
+    session.run("python", "-m", "pytest", *options, *session.posargs)

@@ -251,9 +251,9 @@ def _plain_map(
 def _ridge_and_allowances(rows: Rows) -> tuple[float, Floats]:
     """Ridge by the number of rows, and how far each group's rate may be off the limit.
 
-    A group's rate may be beyond it by a row of the group, those of the two largest by
-    nothing. With the noise of a group in its place, groups
-    of 20 to 150 rows kept gaps that new rows have, too (four tables).
+    It may be off by a row of the group, but not at all for the two largest groups. With
+    the noise of a group in its place, groups of 20 to 150 rows kept gaps that new rows
+    have, too (four tables).
     """
     grouped = rows.cells >= 0
     codes, weights = rows.groups.codes[grouped], rows.weights[grouped]
@@ -301,8 +301,9 @@ def _close_gaps(
     At each threshold, groups whose rate of passing is farthest from the others' get
     factors, which add up to 0. Newton steps find them, with the slopes of the rates as
     if q were true, which are symmetric. A threshold whose gap has grown keeps its
-    former factors. The thresholds of all parts follow one another. The gap of a group
-    is what it has beyond what is allowed for its size.
+    former factors. The gap of a group is what it has beyond what is allowed for its
+    size: `limits` are the ridge and these allowances of each part. The thresholds of
+    all parts follow one another.
     """
     functions, smoothings, moments, deviations = [], [], [], []
     for rows, q, plain in parts:

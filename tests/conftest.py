@@ -25,7 +25,7 @@ def draw_same_examples(config):
     from hypothesis import settings
 
     # Where slow tests run too, more examples are drawn.
-    n = 10 if config.option.markexpr == "not slow" else 35
+    n = 10 if config.option.markexpr == "not slow" else 20
     settings.register_profile("skfair", deadline=None, derandomize=True, max_examples=n)
     settings.load_profile("skfair")
 

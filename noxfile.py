@@ -5,7 +5,6 @@
 """
 
 import os
-from typing import Any
 
 import nox
 
@@ -43,7 +42,9 @@ def coverage(session: nox.Session) -> None:
     run_tests(session, options=("--cov", "--cov-report=term:skip-covered"))
 
 
-def run_tests(session: nox.Session, *versions: str, options: Any = ()) -> None:
+def run_tests(
+    session: nox.Session, *versions: str, options: tuple[str, ...] = ()
+) -> None:
     """Install dependencies, of which `versions` says which, and run the quick tests."""
     wheels = ("--only-binary", ":all:", *versions)
     session.install("-r", "pyproject.toml", "--extra", "test", *wheels)

@@ -440,6 +440,12 @@ def _find_problem_of_cells(n_bins: int, columns: list[NDArray[Any]]) -> str | No
             f"scores {lows[cell]} to {highs[cell]} do not lie in bin {bins[cell]} of "
             f"{n_bins}"
         )
+    # Sums of squares of positive weights lie between these, by Cauchy and Schwarz.
+    roots = np.sqrt(squares) * (1 + 1e-9)
+    if (np.sqrt(rows) * roots < weights).any():
+        return "squared weights are too small for the weights"
+    if (weights * (1 + 1e-9) ** 2 < roots).any():
+        return "squared weights are too large for the weights"
     return None
 
 

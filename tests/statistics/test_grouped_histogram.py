@@ -89,6 +89,8 @@ def test_from_cells(container):
         (table(n_rows=[5, -1, 2]), "'n_rows'.* must be finite numbers of at least 0"),
         (table(n_rows=[5, 0, 2]), "no rows"),
         (table(n_rows=["a", "b", "c"]), "'n_rows'.* must be numbers"),
+        (table(weight=[9, 9, 9], weight_squared=[1, 1, 1]), "squared.* too small"),
+        (table(weight=[9, 9, 9], weight_squared=[99, 99, 99]), "squared.* too large"),
         (table(high=[np.nan, 0.2, 0.1]), r"'high'.* must lie in \[0, 1\], got nan"),
         (table(bin=[None, 0, 0]), "no bin for 5 rows"),
         (table(sex=["M", None, "F"]), "has 7 missing values in column 'sex'"),

@@ -42,8 +42,8 @@ from skfair.metrics._madd import (
     gap_curves,
     stable_interval,
 )
-from skfair.metrics._noise import Observed
 from skfair.metrics._pairs import compared_pairs
+from skfair.metrics._quantiles import Observed
 from skfair.statistics import GroupedScores
 
 #: Level of certificates, and the share of rounding in a bound.

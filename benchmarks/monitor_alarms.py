@@ -35,7 +35,7 @@ from skfair.metrics._anytime import (
     variances_at_any_time,
 )
 from skfair.metrics._confidence_interval import compare, observe
-from skfair.metrics._noise import supremum_quantile
+from skfair.metrics._quantiles import supremum_quantile
 from skfair.monitoring import FairnessMonitor
 
 N_ROWS, N_WATCHED, LEVEL = 20, 2, 0.05

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skfair.metrics import demographic_parity_difference, mcdp
-from skfair.metrics._noise import Comparisons, supremum_quantile
+from skfair.metrics._quantiles import Comparisons, supremum_quantile
 from skfair.monitoring import FairnessMonitor
 from skfair.monitoring._fairness_monitor import (
     N_SCORES,

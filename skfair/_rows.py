@@ -26,14 +26,15 @@ from typing import Any, Protocol, Self, TypeAlias, TypeVar
 
 import narwhals as nw
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from skfair._utils._arrays import Floats, Integers, quotients
-from skfair._utils._validation import as_array
-from skfair._utils._warnings import warns_if_reordered
+from skfair._utils._validation import as_array, check_weights
+from skfair._utils._warnings import warn_if_reordered
 from skfair.groups import (
     Codes,
     Groups,
+    count_codes,
     resolve_groups,
     resolve_strata,
     rows_by_code,
@@ -97,28 +98,6 @@ class Rows:
     classes: tuple[Hashable, ...] = ()
     position: Any = None
 
-    @classmethod
-    @warns_if_reordered
-    def from_arrays(
-        cls,
-        y_true: ArrayLike | None,
-        y_score: ArrayLike,
-        sensitive_features: Any,
-        sample_weight: ArrayLike | None = None,
-        control_features: Any = None,
-    ) -> Self:
-        """Resolve groups and strata, and convert the other arguments of a metric."""
-        scores = as_array(y_score, "y_score")
-        groups = resolve_groups(sensitive_features, n_samples=len(scores))
-        strata = None
-        if control_features is not None:
-            strata = resolve_strata(control_features, n_samples=len(scores))
-        true, weight = (
-            None if values is None else as_array(values, name, len(scores))
-            for values, name in ((y_true, "y_true"), (sample_weight, "sample_weight"))
-        )
-        return cls(groups, strata, true, scores, weight)
-
     def __len__(self) -> int:
         return len(self.groups)
 
@@ -178,8 +157,8 @@ class Rows:
     def grouped(self) -> Self:
         """Entries that have a group, and stand for somebody."""
         counts = self.groups.codes >= 0
-        if self.n is not None:
-            counts &= (self.n if self.weight is None else self.weight) > 0
+        if self.totals is not None:
+            counts &= self.totals > 0
         return self if counts.all() else self[counts]
 
     def by_stratum(self) -> Iterator[tuple[Hashable, Integers]]:
@@ -369,6 +348,60 @@ class Rows:
         """Number of people of each group and cell, of counted rows."""
         assert self.n is not None
         return self.n.reshape(-1, self.n_groups).T
+
+
+def read(
+    y_true: Any,
+    y_pred: Any,
+    sensitive_features: Any,
+    control_features: Any = None,
+    sample_weight: Any = None,
+    *,
+    name: str = "y_pred",
+) -> Rows:
+    """Read the arguments of a metric, once: nothing behind this converts them again.
+
+    Checks containers, lengths, missing groups, weights, and that each group has a
+    positive weight. What labels and scores must be is said by each metric. `name` is
+    that of `y_pred` in messages.
+    """
+    arguments = {"y_true": y_true, name: y_pred}
+    arguments |= {"sensitive_features": sensitive_features}
+    arguments |= {"control_features": control_features, "sample_weight": sample_weight}
+    warn_if_reordered(**arguments)
+    predicted = as_array(y_pred, name)
+    n = len(predicted)
+    if n == 0:
+        raise ValueError(f"{name} has 0 rows, expected at least one.")
+    groups = resolve_groups(sensitive_features, n_samples=n)
+    strata = None
+    if control_features is not None:
+        strata = resolve_strata(control_features, n_samples=n)
+    true = None if y_true is None else as_array(y_true, "y_true", n)
+    weight = check_weights(sample_weight, n)
+    if weight is not None:
+        _check_weight_of_groups(groups, strata, weight)
+    return Rows(groups, strata, true, predicted, weight)
+
+
+def _check_weight_of_groups(
+    groups: Groups, strata: Groups | None, weight: NDArray[Any]
+) -> None:
+    """Raise where all rows of a group weigh zero."""
+    if weight.all():
+        return
+    codes = groups.codes
+    if strata is not None:
+        codes = np.where(strata.codes < 0, -1, codes)
+    counts, positive = (
+        count_codes(some, len(groups.labels)) for some in (codes, codes[weight > 0])
+    )
+    empty = [groups.labels[i] for i in np.flatnonzero((counts > 0) & (positive == 0))]
+    if empty:
+        raise ValueError(
+            f"sample_weight is zero for every row of the groups {empty}, expected a "
+            "positive weight in each group."
+        )
 
 
 @lru_cache(maxsize=8)

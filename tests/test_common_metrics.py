@@ -649,7 +649,7 @@ def test_two_dimensional_input(metric, n_columns):
 
 @each_kind
 def test_no_rows(metric):
-    named = "y_true" if metric.statistic is GroupedConfusion else metric.argument
+    named = f"(y_true|{metric.argument})"
     with pytest.raises(ValueError, match=f"{named} has 0 rows"):
         measure(metric, [], [], [])
 
@@ -1177,7 +1177,7 @@ def test_rows_in_another_order_are_warned_of_and_matched_by_position(metric):
     y_true = None if y_true is None else pd.Series(y_true)
     with pytest.warns(UserWarning, match="same index labels in different orders") as it:
         found = measure(metric, y_true, values, given)
-    assert len(it) == 1
+    assert len([w for w in it if "index labels" in str(w.message)]) == 1
     assert_same(metric, found, expected)
     measure(metric, y_true, values, given.reset_index(drop=True))
     measure(metric, y_true, values, given.set_axis(np.arange(len(order)) + 1))

@@ -110,7 +110,8 @@ def check_unmasked(values: Any, name: str) -> None:
 def as_array(values: Any, name: str, n_samples: int | None = None) -> NDArray[Any]:
     """Return one value for each row as an array; raise where entries are masked.
 
-    With `n_samples` it must have one axis, of that length.
+    A column, as some libraries predict labels, counts as the values in it. With
+    `n_samples` it must have one axis, of that length.
     """
     if type(values) is np.ndarray:
         array = values
@@ -138,6 +139,8 @@ def as_array(values: Any, name: str, n_samples: int | None = None) -> NDArray[An
             f"{name} must have shape (n_samples,), one value for each row, got a "
             f"single {type(values).__name__}.{hint}"
         )
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
     if array.dtype == object and array.ndim == 2 and hasattr(values, "columns"):
         raise ValueError(
             f"{name} must be the values of rows, got a table with the columns "

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
 
-from skfair._rows import Rows
+from skfair._rows import read
 from skfair._utils._arrays import Floats, Integers
 from skfair._utils._hints import MadeByClassMethods
 from skfair._utils._response import (
@@ -474,9 +474,9 @@ def stratum_of_largest(
     """
     if control_features is None:
         return rows, name
-    *columns_of_rows, weights = rows
+    y_true, y_score, groups, weights = rows
     results, reason = results_by_stratum(
-        metric, *columns_of_rows, control_features, weights
+        metric, y_true, y_score, groups, control_features, weights
     )
     compared = [stratum for stratum in results if stratum.result is not None]
     if reason is not None or not compared:
@@ -486,7 +486,7 @@ def stratum_of_largest(
         raise ValueError(f"control_features leave nothing to compare: {why}.")
     warn_of_results(unwrapped(metric)[0].__name__, results)
     largest = max(compared, key=lambda stratum: stratum.result)
-    table = Rows.from_arrays(*rows, control_features)
+    table = read(y_true, y_score, groups, control_features, weights)
     assert table.strata is not None
     text = f"{CROSS.join(table.strata.names) or 'stratum'} {label_text(largest.label)}"
     part = table[largest.rows]

@@ -16,7 +16,7 @@ from scipy.sparse import csr_array
 from sklearn.model_selection import StratifiedKFold
 from sklearn.utils import check_random_state
 
-from skfair._rows import Rows
+from skfair._rows import read
 from skfair._utils._arrays import Floats, Integers, quotients
 from skfair._utils._results import TableResult
 from skfair._utils._text import listed
@@ -258,8 +258,11 @@ def explained_gap(
     cv = check_integer("cv", cv, 2)
     level = check_real("confidence_level", confidence_level, 0, 1, closed="neither")
     check_choice("metric", metric, tuple(_METRICS))
-    rows = Rows.from_arrays(
-        None, check_scores(y_score), sensitive_features, sample_weight
+    rows = read(
+        None,
+        check_scores(y_score),
+        sensitive_features,
+        sample_weight=sample_weight,
     )
     sets = _sets_of_columns(explained_by, len(rows))
     value, lower, upper = evaluate(_METRICS[metric], rows), math.nan, math.nan

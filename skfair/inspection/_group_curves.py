@@ -31,7 +31,7 @@ from skfair.inspection._display import (
 from skfair.metrics import calibration_gap, group_metrics
 from skfair.metrics._calibration_gap import largest_curve_gap, steps_of_rows
 from skfair.metrics._inputs import collected_reasons, positive_rows
-from skfair.metrics._noise import supremum_quantile
+from skfair.metrics._quantiles import supremum_quantile
 from skfair.metrics._rate_intervals import clopper_pearson
 
 if TYPE_CHECKING:

@@ -28,8 +28,8 @@ from skfair.inspection._display import (
 )
 from skfair.metrics import mcdp, mcdp_curve
 from skfair.metrics._mcdp import locate_mcdp
-from skfair.metrics._noise import supremum_quantile
 from skfair.metrics._pairs import Located
+from skfair.metrics._quantiles import supremum_quantile
 from skfair.statistics import GroupedScores
 
 if TYPE_CHECKING:

@@ -39,28 +39,20 @@ from skfair.metrics._madd import madd
 from skfair.metrics._mcdp import mcdp
 from skfair.metrics._metric_bounds import MetricBounds, metric_bounds
 from skfair.metrics._noise import (
+    compare_abcc,
+    compare_cvar,
+    compare_madd,
+    compare_max_gap,
+    compare_mcdp,
+    compare_seminorm,
+)
+from skfair.metrics._pairs import grouped_scores
+from skfair.metrics._quantiles import (
     UNDEFINED,
     Comparisons,
     Method,
     Observed,
-    compare_abcc,
-    compare_cvar,
-    compare_equalized_odds,
-    compare_madd,
-    compare_max_gap,
-    compare_mcdp,
-    compare_parity,
-    compare_seminorm,
-)
-from skfair.metrics._pairs import grouped_scores
-from skfair.metrics._rates import (
-    demographic_parity_difference,
-    equalized_odds_difference,
-    false_positive_rate_difference,
-    mean_absolute_error_difference,
-    mean_error_difference,
-    predictive_value_difference,
-    true_positive_rate_difference,
+    move_to_unit,
 )
 from skfair.metrics._spec import (
     Specification,
@@ -164,7 +156,7 @@ def compare(
                 f"method must be 'band' for {name} of numbers, got {method!r}: its "
                 "bounds are for values in a known range, and numbers have none."
             )
-        statistic, unit = _in_range_seen(observed[0])
+        statistic, unit = move_to_unit(observed[0])
         observed = statistic, *observed[1:]
     check_shared(options)
     if "measure" in keywords_of(compare_noise) and specification.measure is not None:
@@ -197,18 +189,6 @@ def _pair_and_place(
     if located.window[0] < located.window[1]:
         return pair, located.window
     return pair, None if math.isnan(located.score) else located.score
-
-
-def _in_range_seen(statistic: GroupedScores) -> tuple[GroupedScores, float]:
-    """Move numbers to [0, 1], the least and the largest of everyone; and their range.
-
-    Bounds of probabilities then hold in large samples. What they add for small groups
-    depends on the range: of skewed numbers, a group shows only part of it.
-    """
-    scores = statistic.scores
-    low, unit = (scores.min(), np.ptp(scores)) if len(scores) else (0.0, 0.0)
-    moved = (scores - low) / (unit or 1.0)
-    return replace(statistic, scores=moved), float(unit)
 
 
 def metric_to_dict(metric: Callable[..., float]) -> dict[str, Any]:
@@ -260,6 +240,8 @@ def check_options(metric: Callable[..., float]) -> None:
     rows, such as the positive label, are left out.
     """
     function, set_options = unwrapped(metric)
+    if hasattr(function, "specification"):  # its options are checked when it is made
+        return
     options = {
         name: value
         for name, value in set_options.items()
@@ -304,7 +286,7 @@ def bounded_metric(metric: Any) -> tuple[Specification, dict[str, Any]]:
             f"metric must have its options set by keyword, got {shown(metric)}."
         )
     check_metric(metric)
-    specification = known_metrics().get(function)
+    specification = getattr(function, "specification", known_metrics().get(function))
     specification = None if specification is None else _with_bounds(specification)
     if specification is None:
         names = ", ".join(other.name for other in _bounded().values())
@@ -312,7 +294,7 @@ def bounded_metric(metric: Any) -> tuple[Specification, dict[str, Any]]:
             f"metric must be one of {names}, or a functools.partial of it, got "
             f"{shown(metric)}. bootstrap_interval takes any metric, and is approximate."
         )
-    signature_of(function).bind_partial(**options)
+    signature_of(specification.function).bind_partial(**options)
     check_no_strata(options)
     by_row = (*specification.inputs, "sensitive_features", "sample_weight")
     for name in by_row:
@@ -342,13 +324,6 @@ _COMPARISONS: dict[Callable[..., float], Callable[..., Comparisons]] = {
     mcdp: compare_mcdp,
     abcc: compare_abcc,
     madd: compare_madd,
-    demographic_parity_difference: compare_parity,
-    mean_error_difference: compare_parity,
-    mean_absolute_error_difference: compare_parity,
-    true_positive_rate_difference: compare_parity,
-    false_positive_rate_difference: compare_parity,
-    predictive_value_difference: compare_parity,
-    equalized_odds_difference: compare_equalized_odds,
     max_gap: compare_max_gap,
     cvar_fairness: compare_cvar,
 }

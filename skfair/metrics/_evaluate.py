@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from skfair._rows import Rows
+from skfair._rows import Rows, read
 from skfair._utils._arrays import Floats, Integers
 from skfair._utils._text import counted, listed
 from skfair._utils._validation import (
@@ -30,7 +30,6 @@ from skfair._utils._validation import (
     check_no_missing,
     check_numbers,
     check_scores,
-    check_weights,
     distinct_labels,
 )
 from skfair._utils._warnings import rows_are_not_warned_of, warns_if_reordered
@@ -63,7 +62,7 @@ from skfair.metrics._spec import (
     specification_of,
     unwrapped,
 )
-from skfair.statistics import GroupedOutcomes, GroupedScores
+from skfair.statistics import GroupedScores
 from skfair.statistics._grouped_confusion import encode_classes
 from skfair.statistics._statistic import GroupedStatistic
 
@@ -217,6 +216,13 @@ def split_classes(
     return [*columns]
 
 
+def split_columns(rows: Rows, name: str, scale: Scale, hint: str = "") -> list[Rows]:
+    """Return rows with the checked scores of each class."""
+    columns = _columns_of_classes(rows.y_pred, name, scale, hint)
+    _check_n_classes(rows.y_true, len(rows), len(columns), name)
+    return [replace(rows, y_true=None, y_pred=column) for column in columns]
+
+
 def _count_columns(y_score: Any) -> int:
     """Count the columns of a table; anything else counts as one."""
     shape: tuple[int, ...] = getattr(y_score, "shape", ())
@@ -336,17 +342,12 @@ def split_strata(
     """
     groups, strata = rows.groups, rows.strata
     assert strata is not None
-    weights = check_weights(rows.weight, len(rows))
-    inside = replace(groups, codes=np.where(strata.codes < 0, -1, groups.codes))
-    everyone = GroupedOutcomes.from_outcomes(
-        np.zeros(len(rows)), sensitive_features=inside, sample_weight=weights
-    )
-    weights = np.ones(len(rows), dtype=np.intp) if weights is None else weights
-    codes = np.where((inside.codes >= 0) & (weights > 0), strata.codes, -1)
-    positions = rows_by_code(codes, len(strata.labels))
-    smallest = max(strata.min_group_size, 1)
+    weights, smallest = rows.weights, max(strata.min_group_size, 1)
+    counting = rows.that_count()
+    positions = rows_by_code(strata.codes[counting], len(strata.labels))
     parts = []
-    for label, part in zip(strata.labels, positions, strict=True):
+    for label, at in zip(strata.labels, positions, strict=True):
+        part = counting[at]
         weight = float(weights[part].sum())
         stratum = Stratum(label, part, groups[part], len(part), weight, "")
         if len(part) < smallest:
@@ -357,8 +358,8 @@ def split_strata(
         parts.append(stratum)
     if leaves_groups_out:
         return parts, None
-    smallest = everyone.min_group_size
-    return parts, why_undefined(everyone.labels, everyone.counts, smallest)
+    counts = groups[counting].sizes()
+    return parts, why_undefined(groups.labels, counts, groups.min_group_size)
 
 
 def _with_comparable_groups(stratum: Stratum) -> Stratum:
@@ -477,7 +478,7 @@ def results_by_stratum(
         # All arguments at once: messages have the positions of all rows, and labels
         # that occur in different strata are seen together.
         _of_one_group(plain, y_true, y_score, groups, weights)
-    rows = Rows.from_arrays(y_true, y_score, groups, weights, control)
+    rows = read(y_true, y_score, groups, control, weights, name="y_score")
     strata, reason = split_strata(
         rows, leaves_groups_out=specification.leaves_groups_out
     )

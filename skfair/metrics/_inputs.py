@@ -390,7 +390,7 @@ _MANY_NUMBERS, _FEW_ROWS = 30, 10
 #: So many groups of numbers with fewer rows on average are values, not groups.
 _TOO_MANY_NUMBERS, _FEWEST_ROWS = 1000, 2
 #: What to do about groups that are too small.
-_ADVICE = (
+ADVICE = (
     " skfair.groups.encode_groups(..., rare='merge', min_group_size=...) makes one "
     "group of such groups, and rare='drop' leaves them out."
 )
@@ -406,7 +406,7 @@ def warn_if_undefined(name: str, statistic: AnyStatistic) -> bool:
     reason = why_undefined(labels, counts, smallest)
     if reason is not None:
         rare = (counts < max(smallest, 1)).any()
-        warn_undefined(name, reason, _ADVICE if rare else "")
+        warn_undefined(name, reason, ADVICE if rare else "")
     elif len(labels) >= _MANY_NUMBERS:
         check_groups_of_numbers(name, labels, counts)
     return reason is not None
@@ -499,7 +499,7 @@ def warn_if_labels_are_few(
             name,
             f"each group needs at least {counted(smallest, 'row')} of each true "
             f"label, but {listed(few)}",
-            _ADVICE,
+            ADVICE,
         )
     return bool(few)
 

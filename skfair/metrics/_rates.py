@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import replace
-from functools import partial
-from typing import Any, Literal
+from abc import abstractmethod
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from skfair._rows import Countable, Rows
-from skfair._utils._arrays import Bools, Floats, quotients
-from skfair._utils._text import shown
+from skfair._rows import Rows
+from skfair._utils._arrays import Bools, Floats, Integers, quotients
+from skfair._utils._text import counted, listed, shown
 from skfair._utils._validation import (
     LARGEST_NUMBER,
     AnyScale,
@@ -24,45 +23,34 @@ from skfair._utils._validation import (
     check_scores,
     check_shape,
     check_y_true,
+    refuse_scores,
     scores_on,
 )
 from skfair._utils._warnings import warn_of_means
-from skfair.metrics._evaluate import (
-    Metric,
-    Multistratum,
-    always,
-    largest_defined,
-    never,
-    specify,
-)
-from skfair.metrics._inputs import (
-    Multigroup,
-    Rate,
-    grouped_confusion,
-    grouped_quality,
-    has_text,
-    in_place_of_rows,
-    outcomes_of_rate,
-    positive_rows,
-    refuse_statistics,
-    value_or_nan,
-    warn_if_labels_are_few,
-    warn_if_undefined,
-    warn_undefined,
-)
+from skfair.metrics._evaluate import Multistratum
+from skfair.metrics._inputs import ADVICE, Multigroup, has_text, positive_rows
+from skfair.metrics._metric import Metric, evaluates
 from skfair.metrics._pairs import (
     Located,
     Numbers,
+    PairGaps,
     locate_in_cells,
     locate_outcomes,
     mean_outcomes,
     pairs_of_numbers,
-    rows_of_scores,
+)
+from skfair.metrics._quantiles import (
+    UNDEFINED,
+    Comparisons,
+    Method,
+    Observed,
+    compare_means,
+    mean_moments,
+    shares_of_groups,
 )
 from skfair.statistics import GroupedConfusion, GroupedOutcomes, GroupedScores
 from skfair.statistics._grouped_confusion import encode_label_pairs
 from skfair.statistics._grouped_scores import Gap
-from skfair.statistics._statistic import GroupedStatistic
 
 
 def difference_on_band(least: Gap, largest: Gap) -> tuple[float, float]:
@@ -88,9 +76,6 @@ def mean_numbers(statistic: GroupedOutcomes | GroupedScores) -> Numbers:
     return means, everyone, statistic.counts[np.newaxis], ({},)
 
 
-pairs_of_means = partial(pairs_of_numbers, mean_numbers)
-
-
 def locate_means(
     statistic: GroupedOutcomes | GroupedScores, *, multigroup: Multigroup = "pairwise"
 ) -> Located:
@@ -111,59 +96,135 @@ def locate_means(
     return Located(located.value, pair, (ours, theirs))
 
 
-def _rows_of_parity(
-    rows: Rows,
-    *,
-    threshold: float | None = None,
-    pos_label: Any = None,
-    scale: AnyScale = "probability",
-) -> Countable:
-    """Read decisions or scores, or sort numbers."""
-    if compares_numbers(scale, threshold, pos_label):
-        return rows_of_scores(rows, scale=scale)
-    outcomes = parity_outcomes(rows.y_pred, threshold, pos_label, scale)
-    rows = replace(rows, y_true=None, y_pred=outcomes)
-    return rows, GroupedOutcomes._from_rows
+class DifferenceOfNumbers(Metric):
+    """Largest difference of numbers of groups, in cells that are named."""
+
+    @abstractmethod
+    def numbers(self, statistic: Any) -> Numbers:
+        """Numbers of groups in each cell, everyone's, sizes, and names of cells."""
+
+    def difference(self, ours: Floats, theirs: Any) -> Floats:
+        """Difference of two numbers, whose size is the gap."""
+        return np.asarray(ours - theirs)
+
+    def gaps(self, statistic: Any, *, among: Integers | None = None) -> PairGaps:
+        """Find the gaps of all pairs of groups, or of those `among` some groups."""
+        return pairs_of_numbers(
+            self.numbers,
+            statistic,
+            multigroup=self.multigroup,
+            among=among,
+            gap=self.difference,
+        )
 
 
-def read_parity(
-    y_true: ArrayLike | None,
-    y_pred: Any,
-    sensitive_features: Any,
-    sample_weight: ArrayLike | None,
-    *,
-    threshold: float | None = None,
-    pos_label: Any = None,
-    scale: AnyScale = "probability",
-) -> GroupedOutcomes | GroupedScores:
-    """Numbers of each group, or their decisions or scores in [0, 1]."""
-    check_choice("scale", scale, ("probability", "real"))
-    rows = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
-    of_numbers = compares_numbers(scale, threshold, pos_label)
-    expected: Any = GroupedScores if of_numbers else GroupedOutcomes
-    statistic: GroupedOutcomes | GroupedScores
-    if isinstance(y_pred, expected):
-        statistic = in_place_of_rows(y_pred, y_true=y_true, **rows)
-        return statistic
-    refuse_statistics(y_pred, "y_pred", expected)
-    check_y_true(y_true, y_pred, scale, "y_pred")
-    if of_numbers:
-        numbers = scores_on(scale, y_pred, "y_pred")
-        return GroupedScores.from_scores(numbers, **rows, scale=scale)
-    outcomes = parity_outcomes(y_pred, threshold, pos_label, scale)
-    return GroupedOutcomes.from_outcomes(outcomes, **rows)
+class DifferenceOfMeans(DifferenceOfNumbers):
+    """Largest difference of means: of outcomes, which are rates, or of numbers.
+
+    A subclass says in `check` what the outcomes or numbers of rows are.
+    """
+
+    bounded = True
+    statistic: ClassVar[Any] = GroupedOutcomes
+
+    def numbers(self, statistic: Any) -> Numbers:
+        """Numbers of groups in each cell, everyone's, sizes, and names of cells."""
+        return mean_numbers(statistic)
+
+    def locate(self, statistic: Any) -> Located:
+        """Find the largest gap, between which groups it is, and where."""
+        return locate_means(statistic, multigroup=self.multigroup)
+
+    def noise(self, observed: Observed, method: Method) -> Comparisons:
+        """Bound the noise of each difference of means."""
+        statistic, sizes, squares = observed
+        if isinstance(statistic, GroupedScores):
+            moments = mean_moments(statistic)
+        else:
+            means = statistic.means
+            moments = means, means if squares is None else squares
+        value, shares = self.find(statistic).value, shares_of_groups(statistic)
+        return compare_means(value, moments, sizes, shares, self.multigroup, method)
 
 
-@specify(
-    statistic=GroupedOutcomes,
-    on_band=lambda: difference_on_band,
-    takes_classes=True,
-    compares_errors=never,
-    read=read_parity,
-    countable=_rows_of_parity,
-    pairs=pairs_of_means,
-    locate=locate_means,
-)
+@dataclass(frozen=True, kw_only=True)
+class DemographicParity(DifferenceOfMeans):
+    """Difference of mean scores, or of selection rates."""
+
+    name = "demographic_parity_difference"
+    takes_classes = True
+    stands_for_rows = GroupedOutcomes
+
+    threshold: float | None = None
+    pos_label: Any = None
+    scale: Literal["probability", "real"] = "probability"
+
+    def __post_init__(self) -> None:
+        """Check the options, which are checked nowhere else."""
+        super().__post_init__()
+        check_choice("scale", self.scale, ("probability", "real"))
+        other = "a threshold of scores" if self.scale != "real" else "scale='real'"
+        if self.pos_label is not None and (
+            self.threshold is not None or self.scale == "real"
+        ):
+            raise ValueError(
+                f"pos_label must be None with {other}, got {shown(self.pos_label)}."
+            )
+        if self.threshold is not None:
+            ends = (-math.inf, math.inf) if self.scale == "real" else (0, 1)
+            check_real("threshold", self.threshold, *ends, alternative="None or ")
+
+    @property
+    def statistic(self) -> Any:
+        """Class of the additive statistic that the metric is computed from."""
+        return GroupedScores if self._compares_numbers else GroupedOutcomes
+
+    @property
+    def _compares_numbers(self) -> bool:
+        """Whether means of numbers in a unit are compared."""
+        return self.scale == "real" and self.threshold is None
+
+    def take(self, y_true: Any, statistic: Any, *rows: Any, **more: Any) -> Any:
+        """Return a statistic that takes the place of all rows, if it is of the kind."""
+        for option in "threshold", "pos_label":
+            if getattr(self, option) is not None:
+                raise ValueError(
+                    f"{option} must be None where a statistic takes the place of the "
+                    "rows."
+                )
+        return super().take(y_true, statistic, *rows, **more)
+
+    def check(self, rows: Rows) -> Rows:
+        """Check scores or decisions, and return them as numbers."""
+        check_y_true(rows.y_true, rows.y_pred, self.scale, "y_pred")
+        if self._compares_numbers:
+            numbers = scores_on(self.scale, rows.y_pred, "y_pred")
+        else:
+            options = self.threshold, self.pos_label, self.scale
+            numbers = parity_outcomes(rows.y_pred, *options)
+        return replace(rows, y_true=None, y_pred=numbers)
+
+    def advise(self, rows: Rows) -> None:
+        """Warn of means of numbers between 0 and 1, which are no rates."""
+        decided = self.threshold is not None or self.pos_label is not None
+        values = rows.y_pred
+        if decided or self.scale == "real" or values.dtype.kind in "biu":
+            return
+        if not np.isin(values, (-1, 0, 1)).all():
+            warn_of_means(self.name)
+
+    def on_band(self) -> Any:
+        """Return what bounds the difference of means from that of CDFs."""
+        for option in "threshold", "pos_label":
+            if getattr(self, option) is not None:
+                raise ValueError(
+                    f"{option} must be left at its default: bounds of {self.name} do "
+                    f"not know this option, got {getattr(self, option)!r}."
+                )
+        return difference_on_band
+
+
+@evaluates(DemographicParity)
 def demographic_parity_difference(
     y_true: ArrayLike | None,
     y_pred: ArrayLike | GroupedOutcomes | GroupedScores,
@@ -271,50 +332,20 @@ default=None
     ... )
     4000.0
     """
-    rows = y_true, y_pred, sensitive_features, sample_weight
-    options = {"threshold": threshold, "pos_label": pos_label, "scale": scale}
-    if isinstance(y_pred, GroupedStatistic):
-        in_place_of_rows(y_pred, threshold=threshold, pos_label=pos_label)
-    statistic = read_parity(*rows, **options)
-    name = "demographic_parity_difference"
-    value = value_or_nan(name, statistic, locate_means, multigroup=multigroup)
-    if not math.isnan(value) and _are_scores(y_pred, **options):
-        warn_of_means(name)
-    return value
-
-
-def _are_scores(y_pred: Any, *, threshold: Any, pos_label: Any, scale: str) -> bool:
-    """Whether rows have numbers between 0 and 1, whose means are no rates."""
-    decided = threshold is not None or pos_label is not None or scale == "real"
-    if decided or isinstance(y_pred, GroupedStatistic):
-        return False
-    values = as_array(y_pred, "y_pred")
-    return values.dtype.kind not in "biu" and not np.isin(values, (-1, 0, 1)).all()
-
-
-def compares_numbers(scale: AnyScale, threshold: float | None, pos_label: Any) -> bool:
-    """Whether means of numbers are compared, of which no label is positive."""
-    if scale != "real" or threshold is not None:
-        return False
-    if pos_label is not None:
-        raise ValueError(
-            f"pos_label must be None with scale='real', got {shown(pos_label)}."
-        )
-    return True
-
-
-@specify(
-    statistic=GroupedScores,
-    compares_errors=never,
-    combine=largest_defined,
-    pairs=pairs_of_means,
-    locate=locate_means,
-)
-def difference_of_means(
-    y_true: None, y_score: GroupedScores, *, multigroup: Multigroup = "pairwise"
-) -> float:
-    """Demographic parity difference of the scores of a statistic."""
-    return locate_means(y_score, multigroup=multigroup).value
+    metric = DemographicParity(
+        threshold=threshold,
+        pos_label=pos_label,
+        scale=scale,
+        multigroup=multigroup,
+        multistratum=multistratum,
+    )
+    return metric(
+        y_true,
+        y_pred,
+        sensitive_features=sensitive_features,
+        control_features=control_features,
+        sample_weight=sample_weight,
+    )
 
 
 def parity_outcomes(
@@ -350,71 +381,122 @@ def parity_outcomes(
     return check_scores(array == 1 if signs else array, name, hint)
 
 
-def _rows_of_pairs(rows: Rows) -> Countable:
-    """Read true and predicted labels."""
-    cells, classes = encode_label_pairs(rows.y_true, rows.y_pred)
-    true, predicted = np.divmod(cells, len(classes))
-    rows = replace(rows, y_true=true, y_pred=predicted, classes=classes)
-    return rows, GroupedConfusion._from_rows
+@dataclass(frozen=True, kw_only=True)
+class EqualizedOdds(DifferenceOfNumbers):
+    """Difference of P(prediction | true class)."""
+
+    name = "equalized_odds_difference"
+    exchangeable = "same true label"
+    bounded = True
+    stands_for_rows = GroupedConfusion
+
+    pos_label: Any = None
+    statistic = GroupedConfusion
+
+    def check(self, rows: Rows) -> Rows:
+        """Check both labels, and return their positions among the classes."""
+        if self.pos_label is not None:
+            for name in ("y_true", "y_pred"):
+                values = getattr(rows, name)
+                if values is not None:
+                    positive_rows(values, name, self.pos_label)
+        cells, classes = encode_label_pairs(rows.y_true, rows.y_pred)
+        true, predicted = np.divmod(cells, len(classes))
+        return replace(rows, y_true=true, y_pred=predicted, classes=classes)
+
+    def select(self, rows: Rows) -> Rows:
+        """Return the rows with the classes that occur among them."""
+        codes = np.concatenate([rows.y_true, rows.y_pred])
+        present = np.flatnonzero(np.bincount(codes, minlength=len(rows.classes)))
+        if len(present) == len(rows.classes):
+            return rows
+        position = np.zeros(len(rows.classes), np.intp)
+        position[present] = np.arange(len(present))
+        classes = tuple(rows.classes[i] for i in present.tolist())
+        true, predicted = position[rows.y_true], position[rows.y_pred]
+        return replace(rows, y_true=true, y_pred=predicted, classes=classes)
+
+    def why_undefined(self, statistic: Any) -> tuple[str, str]:
+        """Say why groups cannot be compared, and what to do; "" if they can."""
+        reason, advice = super().why_undefined(statistic)
+        if reason:
+            return reason, advice
+        smallest = max(statistic.min_group_size, 1)
+        true = np.flatnonzero(statistic.label_counts.any(axis=0))
+        few = [
+            f"{statistic.labels[i]!r} has "
+            f"{counted(statistic.label_counts[i, true[j]], 'row')} of "
+            f"{statistic.classes[true[j]]!r}"
+            for i, j in np.argwhere(statistic.label_counts[:, true] < smallest)
+        ]
+        if not few:
+            return "", ""
+        needed = f"each group needs at least {counted(smallest, 'row')} of each true "
+        return f"{needed}label, but {listed(few)}", ADVICE
+
+    def numbers(self, statistic: Any) -> Numbers:
+        """Rates of predictions in a cell for each true and predicted class.
+
+        Of two predicted classes the share of one determines that of the other. Groups
+        with too few rows of a true class, or without another group, are not compared.
+        """
+        classes = statistic.classes
+        true = np.flatnonzero(statistic.label_counts.any(axis=0))
+        first = int(len(classes) == 2)
+        comparable = comparable_cells(statistic)[:, true, np.newaxis]
+        rates = np.where(comparable, statistic.confusion[:, true, first:], np.nan)
+        pooled = np.where(comparable, statistic.matrices[:, true], 0).sum(axis=0)
+        sums = pooled.sum(axis=1, keepdims=True)
+        everyone = quotients(pooled, sums, np.nan)[:, first:]
+        sizes = np.repeat(statistic.label_counts[:, true].T, rates.shape[2], axis=0)
+        cells = tuple(
+            {"label": classes[i], "prediction": prediction}
+            for i in true.tolist()
+            for prediction in classes[first:]
+        )
+        return rates.reshape(len(rates), -1).T, everyone.ravel(), sizes, cells
+
+    def locate(self, statistic: Any) -> Located:
+        """Find the largest difference of error rates, of the cells of enough rows."""
+        numbers = self.numbers(statistic)
+        if not len(numbers[0]):
+            return Located(math.nan, (0, None))
+        cell, located = locate_in_cells(numbers, self.multigroup)
+        if math.isnan(located.value):
+            return Located(math.nan, (0, None))
+        true, predicted = (
+            statistic.classes.index(c) for c in numbers[3][cell].values()
+        )
+        sizes = statistic.matrices[:, true].sum(axis=1)
+        first, second = located.pair
+        everyone = sizes[comparable_cells(statistic)[:, true]].sum()
+        theirs = everyone if second is None else sizes[second]
+        return located._replace(cell=(true, predicted), sizes=(sizes[first], theirs))
+
+    def noise(self, observed: Observed, method: Method) -> Comparisons:
+        """Bound the noise of the rates of each true and predicted class."""
+        statistic, by_class, _ = observed
+        value = self.value_of(self.find(statistic))
+        if math.isnan(value):
+            return UNDEFINED
+        true = statistic.matrices.sum(axis=(0, 2)) > 0
+        matrices = statistic.matrices[:, true]
+        totals = matrices.sum(axis=2, keepdims=True)
+        # Of two predicted classes one says all.
+        rates = matrices[..., int(matrices.shape[2] == 2) :] / totals
+        sizes, shares = by_class[:, true, None], totals / totals.sum(axis=0)
+        moments = rates, rates
+        return compare_means(value, moments, sizes, shares, self.multigroup, method)
 
 
-def error_rates(statistic: GroupedConfusion) -> Numbers:
-    """P(prediction | true class) in a cell for each true and predicted class.
-
-    Of two predicted classes the share of one determines that of the other. Groups with
-    too few rows of a true class, or without another group, are not compared.
-    """
-    classes = statistic.classes
-    true = np.flatnonzero(statistic.label_counts.any(axis=0))
-    first = int(len(classes) == 2)
-    comparable = comparable_cells(statistic)[:, true, np.newaxis]
-    rates = np.where(comparable, statistic.confusion[:, true, first:], np.nan)
-    pooled = np.where(comparable, statistic.matrices[:, true], 0).sum(axis=0)
-    everyone = quotients(pooled, pooled.sum(axis=1, keepdims=True), np.nan)[:, first:]
-    sizes = np.repeat(statistic.label_counts[:, true].T, rates.shape[2], axis=0)
-    cells = tuple(
-        {"label": classes[i], "prediction": prediction}
-        for i in true.tolist()
-        for prediction in classes[first:]
-    )
-    return rates.reshape(len(rates), -1).T, everyone.ravel(), sizes, cells
-
-
-pairs_of_odds = partial(pairs_of_numbers, error_rates)
-
-
-def locate_odds(
-    statistic: GroupedConfusion, *, multigroup: Multigroup = "pairwise"
-) -> Located:
-    """Locate the largest difference of error rates, of the cells of enough rows."""
-    numbers = error_rates(statistic)
-    if not len(numbers[0]):
-        return Located(math.nan, (0, None))
-    cell, located = locate_in_cells(numbers, multigroup)
-    if math.isnan(located.value):
-        return Located(math.nan, (0, None))
-    true, predicted = (statistic.classes.index(c) for c in numbers[3][cell].values())
-    sizes = statistic.matrices[:, true].sum(axis=1)
-    first, second = located.pair
-    everyone = sizes[comparable_cells(statistic)[:, true]].sum()
-    theirs = everyone if second is None else sizes[second]
-    return located._replace(cell=(true, predicted), sizes=(sizes[first], theirs))
-
-
-@specify(
-    statistic=GroupedConfusion,
-    compares_errors=always,
-    read=grouped_confusion,
-    countable=_rows_of_pairs,
-    pairs=pairs_of_odds,
-    locate=locate_odds,
-)
+@evaluates(EqualizedOdds)
 def equalized_odds_difference(
     y_true: ArrayLike | None,
     y_pred: ArrayLike | GroupedConfusion,
     *,
     sensitive_features: Any = None,
     control_features: Any = None,
+    pos_label: Any = None,
     multigroup: Multigroup = "pairwise",
     multistratum: Multistratum = "max",
     sample_weight: ArrayLike | None = None,
@@ -438,6 +520,9 @@ default=None
         Stratum of each row, such as its department or its true label, within which
         groups are compared; several columns stand for their intersection. Strata
         without two groups are left out, with a warning that names them.
+    pos_label : int, float, bool or str, default=None
+        Label of the positive class, if there are two. The value does not depend on it:
+        it is checked to be one of the labels, as other rates need it.
     multigroup : {"pairwise", "pooled"}, default="pairwise"
         The largest difference between two groups, or between a group and everyone,
         the group included. The second is smaller, even with two groups.
@@ -489,33 +574,38 @@ default=None
     ... )
     0.5
     """
-    statistic = grouped_confusion(y_true, y_pred, sensitive_features, sample_weight)
-    name = "equalized_odds_difference"
-    true = statistic.label_counts.sum(axis=0) > 0
-    if warn_if_undefined(name, statistic) or warn_if_labels_are_few(
-        name,
-        statistic.labels,
-        [c for c, is_true in zip(statistic.classes, true, strict=True) if is_true],
-        statistic.label_counts[:, true],
-        statistic.min_group_size,
-    ):
-        return math.nan
-    return locate_odds(statistic, multigroup=multigroup).value
+    metric = EqualizedOdds(
+        pos_label=pos_label,
+        multigroup=multigroup,
+        multistratum=multistratum,
+    )
+    return metric(
+        y_true,
+        y_pred,
+        sensitive_features=sensitive_features,
+        control_features=control_features,
+        sample_weight=sample_weight,
+    )
 
 
-@specify(
-    statistic=GroupedConfusion,
-    compares_errors=always,
-    combine=largest_defined,
-    leaves_groups_out=True,
-    pairs=pairs_of_odds,
-    locate=locate_odds,
-)
+class ComparableOdds(EqualizedOdds):
+    """Difference of error rates, without the cells of too few rows."""
+
+    name = "difference_of_comparable_odds"
+    leaves_groups_out = True
+    bounded = False
+
+    def why_undefined(self, statistic: Any) -> tuple[str, str]:
+        """Say nothing: cells that cannot be compared are left out."""
+        return "", ""
+
+
+@evaluates(ComparableOdds)
 def difference_of_comparable_odds(
     y_true: None, y_pred: GroupedConfusion, *, multigroup: Multigroup = "pairwise"
 ) -> float:
     """Largest difference of error rates, without the cells of too few rows."""
-    return locate_odds(y_pred, multigroup=multigroup).value
+    return ComparableOdds(multigroup=multigroup)(y_true, y_pred)
 
 
 def comparable_cells(statistic: GroupedConfusion) -> Bools:
@@ -524,50 +614,32 @@ def comparable_cells(statistic: GroupedConfusion) -> Bools:
     return np.asarray(enough & (enough.sum(axis=0) > 1))
 
 
-def errors_of(y_true: Any, y_pred: Any) -> Floats:
-    """Predicted minus true value of each row."""
-    if y_true is None:
-        raise ValueError("y_true must be the true values, one for each row, got None.")
-    # Half of it, so that their difference is one of the numbers that can be added up.
-    largest = LARGEST_NUMBER / 2
-    predicted = check_numbers(y_pred, "y_pred", largest)
-    true = as_array(y_true, "y_true", len(predicted))
-    return predicted - check_numbers(true, "y_true", largest)
+class MeanErrorDifference(DifferenceOfMeans):
+    """Difference of the mean errors of predicted numbers."""
+
+    name = "mean_error_difference"
+    maximum = math.inf
+    statistic = GroupedScores
+
+    def check(self, rows: Rows) -> Rows:
+        """Check true and predicted numbers, and return the errors."""
+        if rows.y_true is None:
+            raise ValueError(
+                "y_true must be the true values, one for each row, got None."
+            )
+        # Half of it, so that differences are numbers that can be added up, too.
+        predicted, true = (
+            check_numbers(values, name, LARGEST_NUMBER / 2)
+            for values, name in ((rows.y_pred, "y_pred"), (rows.y_true, "y_true"))
+        )
+        return replace(rows, y_true=None, y_pred=self.error(predicted - true) + 0.0)
+
+    def error(self, differences: Floats) -> Floats:
+        """Error of each row, given its predicted less its true value."""
+        return differences
 
 
-def read_errors(
-    y_true: ArrayLike | None,
-    y_pred: ArrayLike,
-    sensitive_features: Any,
-    sample_weight: ArrayLike | None,
-    *,
-    change: Callable[[Floats], Floats] = np.asarray,
-) -> GroupedScores:
-    """Errors of each group, each of which is changed."""
-    return GroupedScores.from_scores(
-        change(errors_of(y_true, y_pred)),
-        sensitive_features=sensitive_features,
-        scale="real",
-        sample_weight=sample_weight,
-    )
-
-
-def _rows_of_errors(
-    rows: Rows, *, change: Callable[[Floats], Floats] = np.asarray
-) -> Countable:
-    """Sort the errors of rows, each of which is changed."""
-    errors = change(errors_of(rows.y_true, rows.y_pred))
-    return rows_of_scores(replace(rows, y_pred=errors), scale="real")
-
-
-@specify(
-    compares_errors=never,
-    maximum=math.inf,
-    read=read_errors,
-    countable=_rows_of_errors,
-    pairs=pairs_of_means,
-    locate=locate_means,
-)
+@evaluates(MeanErrorDifference)
 def mean_error_difference(
     y_true: ArrayLike,
     y_pred: ArrayLike,
@@ -638,19 +710,30 @@ default=None
     >>> mean_error_difference(salary, predicted, sensitive_features=sex)
     4.0
     """
-    statistic = read_errors(y_true, y_pred, sensitive_features, sample_weight)
-    name = "mean_error_difference"
-    return value_or_nan(name, statistic, locate_means, multigroup=multigroup)
+    metric = MeanErrorDifference(
+        multigroup=multigroup,
+        multistratum=multistratum,
+    )
+    return metric(
+        y_true,
+        y_pred,
+        sensitive_features=sensitive_features,
+        control_features=control_features,
+        sample_weight=sample_weight,
+    )
 
 
-@specify(
-    compares_errors=never,
-    maximum=math.inf,
-    read=partial(read_errors, change=np.abs),
-    countable=partial(_rows_of_errors, change=np.abs),
-    pairs=pairs_of_means,
-    locate=locate_means,
-)
+class MeanAbsoluteErrorDifference(MeanErrorDifference):
+    """Difference of the mean absolute errors of predicted numbers."""
+
+    name = "mean_absolute_error_difference"
+
+    def error(self, differences: Floats) -> Floats:
+        """Error of each row, given its predicted less its true value."""
+        return np.abs(differences)
+
+
+@evaluates(MeanAbsoluteErrorDifference)
 def mean_absolute_error_difference(
     y_true: ArrayLike,
     y_pred: ArrayLike,
@@ -717,34 +800,72 @@ default=None
     >>> mean_absolute_error_difference(salary, predicted, sensitive_features=sex)
     1.0
     """
-    rows = y_true, y_pred, sensitive_features, sample_weight
-    statistic = read_errors(*rows, change=np.abs)
-    name = "mean_absolute_error_difference"
-    return value_or_nan(name, statistic, locate_means, multigroup=multigroup)
-
-
-def _rows_of_rate(rows: Rows, *, rate: Rate, pos_label: Any = None) -> Countable:
-    """Read the outcomes of a rate, of the rows that it is about."""
-    outcomes, mask = outcomes_of_rate(rows.y_true, rows.y_pred, rate, pos_label)
-    rows = replace(rows, y_true=None, y_pred=outcomes)
-    return rows if mask is None else rows[mask], GroupedOutcomes._from_rows
-
-
-def _specify_rate(
-    rate: Rate, compares_errors: Callable[..., bool]
-) -> Callable[[Metric], Metric]:
-    """Make a metric of a function that returns the largest difference of a rate."""
-    return specify(
-        statistic=GroupedOutcomes,
-        compares_errors=compares_errors,
-        read=partial(grouped_quality, rate=rate),
-        countable=partial(_rows_of_rate, rate=rate),
-        pairs=partial(pairs_of_numbers, mean_outcomes),
-        locate=locate_outcomes,
+    metric = MeanAbsoluteErrorDifference(
+        multigroup=multigroup,
+        multistratum=multistratum,
+    )
+    return metric(
+        y_true,
+        y_pred,
+        sensitive_features=sensitive_features,
+        control_features=control_features,
+        sample_weight=sample_weight,
     )
 
 
-@_specify_rate("true_positive_rate", always)
+@dataclass(frozen=True, kw_only=True)
+class DifferenceOfRates(DifferenceOfMeans):
+    """Largest difference of a rate of decisions.
+
+    A subclass says by `outcomes` which rows are hits, and which rows count.
+    """
+
+    #: Whether the rate depends on true labels.
+    reads_y_true: ClassVar[bool] = True
+    stands_for_rows = GroupedOutcomes
+
+    pos_label: Any = None
+
+    @abstractmethod
+    def outcomes(self, y_true: Bools, y_pred: Bools) -> tuple[Bools, Bools]:
+        """Say which rows are hits, and which count, of truly and predicted positives.
+
+        Without true labels all rows are truly positive.
+        """
+
+    def check(self, rows: Rows) -> Rows:
+        """Check labels; return whether rows are hits, and in `y_true` if they count."""
+        refuse_scores(rows.y_pred, "y_pred")
+        if not self.reads_y_true:
+            check_y_true(rows.y_true, rows.y_pred, name="y_pred")
+            true = np.ones(len(rows), bool)
+        elif rows.y_true is None:
+            raise ValueError(f"y_true must be labels for {self.name}, got None.")
+        else:
+            true = positive_rows(rows.y_true, "y_true", self.pos_label)
+        predicted = positive_rows(rows.y_pred, "y_pred", self.pos_label)
+        hits, counting = self.outcomes(true, predicted)
+        return replace(rows, y_true=counting, y_pred=hits)
+
+    def select(self, rows: Rows) -> Rows:
+        """Return the checked rows that count."""
+        rows = replace(rows[rows.y_true], y_true=None)
+        return rows
+
+
+class TruePositiveRateDifference(DifferenceOfRates):
+    """Difference of the rates of positive decisions among the truly positive."""
+
+    name = "true_positive_rate_difference"
+    exchangeable = "same true label"
+    counted = "of truly positive rows"
+
+    def outcomes(self, y_true: Bools, y_pred: Bools) -> tuple[Bools, Bools]:
+        """Say which rows are hits, and which count."""
+        return y_pred, y_true
+
+
+@evaluates(TruePositiveRateDifference)
 def true_positive_rate_difference(
     y_true: ArrayLike | None,
     y_pred: ArrayLike | GroupedOutcomes,
@@ -823,13 +944,33 @@ default=None
     ... )
     0.5
     """
-    rows = (y_true, y_pred, sensitive_features, sample_weight)
-    statistic = grouped_quality(*rows, rate="true_positive_rate", pos_label=pos_label)
-    name = "true_positive_rate_difference, of truly positive rows,"
-    return value_or_nan(name, statistic, locate_outcomes, multigroup=multigroup)
+    metric = TruePositiveRateDifference(
+        pos_label=pos_label,
+        multigroup=multigroup,
+        multistratum=multistratum,
+    )
+    return metric(
+        y_true,
+        y_pred,
+        sensitive_features=sensitive_features,
+        control_features=control_features,
+        sample_weight=sample_weight,
+    )
 
 
-@_specify_rate("false_positive_rate", always)
+class FalsePositiveRateDifference(DifferenceOfRates):
+    """Difference of the rates of positive decisions among the truly negative."""
+
+    name = "false_positive_rate_difference"
+    exchangeable = "same true label"
+    counted = "of truly negative rows"
+
+    def outcomes(self, y_true: Bools, y_pred: Bools) -> tuple[Bools, Bools]:
+        """Say which rows are hits, and which count."""
+        return y_pred, ~y_true
+
+
+@evaluates(FalsePositiveRateDifference)
 def false_positive_rate_difference(
     y_true: ArrayLike | None,
     y_pred: ArrayLike | GroupedOutcomes,
@@ -903,13 +1044,32 @@ default=None
     ... )
     0.5
     """
-    rows = (y_true, y_pred, sensitive_features, sample_weight)
-    statistic = grouped_quality(*rows, rate="false_positive_rate", pos_label=pos_label)
-    name = "false_positive_rate_difference, of truly negative rows,"
-    return value_or_nan(name, statistic, locate_outcomes, multigroup=multigroup)
+    metric = FalsePositiveRateDifference(
+        pos_label=pos_label,
+        multigroup=multigroup,
+        multistratum=multistratum,
+    )
+    return metric(
+        y_true,
+        y_pred,
+        sensitive_features=sensitive_features,
+        control_features=control_features,
+        sample_weight=sample_weight,
+    )
 
 
-@_specify_rate("predictive_value", never)
+class PredictiveValueDifference(DifferenceOfRates):
+    """Difference of the shares of true positives among the positive decisions."""
+
+    name = "predictive_value_difference"
+    counted = "of rows with the positive decision"
+
+    def outcomes(self, y_true: Bools, y_pred: Bools) -> tuple[Bools, Bools]:
+        """Say which rows are hits, and which count."""
+        return y_true, y_pred
+
+
+@evaluates(PredictiveValueDifference)
 def predictive_value_difference(
     y_true: ArrayLike | None,
     y_pred: ArrayLike | GroupedOutcomes,
@@ -993,45 +1153,61 @@ default=None
     ... )
     0.5
     """
-    rows = (y_true, y_pred, sensitive_features, sample_weight)
-    statistic = grouped_quality(*rows, rate="predictive_value", pos_label=pos_label)
-    name = "predictive_value_difference, of rows with the positive decision,"
-    return value_or_nan(name, statistic, locate_outcomes, multigroup=multigroup)
+    metric = PredictiveValueDifference(
+        pos_label=pos_label,
+        multigroup=multigroup,
+        multistratum=multistratum,
+    )
+    return metric(
+        y_true,
+        y_pred,
+        sensitive_features=sensitive_features,
+        control_features=control_features,
+        sample_weight=sample_weight,
+    )
 
 
-def _shortfall(rates: Floats, others: Any) -> Floats:
-    """One minus the ratio of the smaller rate to the larger one."""
-    return quotients(np.abs(rates - others), np.maximum(rates, others))
+class ImpactRatioShortfall(DifferenceOfRates):
+    """One minus the smallest ratio of selection rates."""
+
+    name = "impact_ratio_shortfall"
+    reads_y_true = False
+    bounded = False
+
+    def outcomes(self, y_true: Bools, y_pred: Bools) -> tuple[Bools, Bools]:
+        """Say which rows are hits, and which count."""
+        return y_pred, y_true
+
+    def numbers(self, statistic: Any) -> Numbers:
+        """Rates of selection, of which no ratio is defined where nobody is selected."""
+        undefined = np.isnan(statistic.means) | (not statistic.sums.any())
+        counts = np.where(undefined, 0, statistic.counts)
+        return mean_outcomes(replace(statistic, counts=counts))
+
+    def difference(self, ours: Floats, theirs: Any) -> Floats:
+        """One minus the ratio of the smaller rate to the larger one."""
+        return quotients(np.abs(ours - theirs), np.maximum(ours, theirs))
+
+    def why_undefined(self, statistic: Any) -> tuple[str, str]:
+        """Say why groups cannot be compared, and what to do; "" if they can."""
+        reason, advice = super().why_undefined(statistic)
+        if reason or statistic.sums.any():
+            return reason, advice
+        return "nobody is selected", ""
+
+    def locate(self, statistic: Any) -> Located:
+        """Find the smallest ratio of selection rates, and one minus it."""
+        rates, compared = statistic.means, statistic.means.max()
+        if self.multigroup == "pooled":
+            compared = statistic.sums.sum() / statistic.totals.sum()
+        gaps = np.abs(rates - compared) / np.maximum(rates, compared)
+        furthest = int(gaps.argmax())
+        second = int(rates.argmax()) if self.multigroup == "pairwise" else None
+        figures = float(rates[furthest]), float(compared)
+        return Located(float(gaps[furthest]), (furthest, second), figures)
 
 
-def _selection_rates(statistic: GroupedOutcomes) -> Numbers:
-    """Rates of selection, of which no ratio is defined where nobody is selected."""
-    undefined = np.isnan(statistic.means) | (not statistic.sums.any())
-    counts = np.where(undefined, 0, statistic.counts)
-    return mean_outcomes(replace(statistic, counts=counts))
-
-
-def locate_ratio(
-    statistic: GroupedOutcomes, *, multigroup: Multigroup = "pairwise"
-) -> Located:
-    """Locate the smallest ratio of selection rates, and one minus it."""
-    rates, compared = statistic.means, statistic.means.max()
-    if multigroup == "pooled":
-        compared = statistic.sums.sum() / statistic.totals.sum()
-    gaps = np.abs(rates - compared) / np.maximum(rates, compared)
-    furthest = int(gaps.argmax())
-    second = int(rates.argmax()) if multigroup == "pairwise" else None
-    figures = float(rates[furthest]), float(compared)
-    return Located(float(gaps[furthest]), (furthest, second), figures)
-
-
-@specify(
-    statistic=GroupedOutcomes,
-    compares_errors=never,
-    countable=partial(_rows_of_rate, rate="selection_rate"),
-    pairs=partial(pairs_of_numbers, _selection_rates, gap=_shortfall),
-    locate=locate_ratio,
-)
+@evaluates(ImpactRatioShortfall)
 def impact_ratio_shortfall(
     y_true: ArrayLike | None,
     y_pred: ArrayLike | GroupedOutcomes,
@@ -1104,12 +1280,15 @@ default=None
     ... )
     0.5
     """
-    rows = (y_true, y_pred, sensitive_features, sample_weight)
-    statistic = grouped_quality(*rows, rate="selection_rate", pos_label=pos_label)
-    if warn_if_undefined("impact_ratio_shortfall", statistic):
-        return math.nan
-    rates = statistic.means
-    if not rates.any():
-        warn_undefined("impact_ratio_shortfall", "nobody is selected")
-        return math.nan
-    return locate_ratio(statistic, multigroup=multigroup).value
+    metric = ImpactRatioShortfall(
+        pos_label=pos_label,
+        multigroup=multigroup,
+        multistratum=multistratum,
+    )
+    return metric(
+        y_true,
+        y_pred,
+        sensitive_features=sensitive_features,
+        control_features=control_features,
+        sample_weight=sample_weight,
+    )

@@ -16,7 +16,7 @@ from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
-from skfair._rows import Countable, Rows
+from skfair._rows import Countable, Rows, read
 from skfair._utils._arrays import Floats, Integers
 from skfair._utils._results import Result
 from skfair._utils._validation import check_integer, check_real, check_weights
@@ -216,8 +216,8 @@ def rows_or_counts(
 ) -> Drawn:
     """Return the rows of a metric, or the cells of a statistic in their place."""
     if not isinstance(y_score, _COUNTED):
-        arguments = y_true, y_score, sensitive_features, sample_weight, control_features
-        return Drawn(Rows.from_arrays(*arguments))
+        arguments = y_true, y_score, sensitive_features, control_features, sample_weight
+        return Drawn(read(*arguments, name="y_score"))
     statistic = in_place_of_rows(
         y_score,
         y_true=y_true,

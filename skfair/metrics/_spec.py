@@ -152,11 +152,11 @@ def specification_of(metric: Any) -> tuple[Specification, dict[str, Any]]:
 
 
 def unwrapped(metric: Any) -> tuple[Any, dict[str, Any]]:
-    """Return the function inside `functools.partial`, and its options."""
+    """Return the function inside `functools.partial`, or a metric, and its options."""
     options: dict[str, Any] = {}
     while isinstance(metric, partial):
         metric, options = metric.func, {**metric.keywords, **options}
-    return metric, options
+    return metric, {**getattr(metric, "options", {}), **options}
 
 
 def check_metric(metric: Any) -> None:

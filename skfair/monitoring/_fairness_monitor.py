@@ -15,7 +15,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from scipy.special import chdtri
 
-from skfair._rows import Rows
+from skfair._rows import read
 from skfair._utils._hints import NamesParameters
 from skfair._utils._text import counted
 from skfair._utils._validation import check_choice, check_real
@@ -41,7 +41,7 @@ from skfair.metrics._confidence_interval import (
 from skfair.metrics._evaluate import Multistratum, warn_of_strata
 from skfair.metrics._inputs import collected_reasons
 from skfair.metrics._madd import bins_of, madd, number_of_bins
-from skfair.metrics._noise import UNDEFINED, Comparisons, Method
+from skfair.metrics._quantiles import UNDEFINED, Comparisons, Method
 from skfair.metrics._spec import specification_of, unwrapped
 from skfair.statistics import GroupedScores
 from skfair.statistics._grouped_scores import sort_scores
@@ -527,7 +527,7 @@ class FairnessMonitor(NamesParameters):
         whole = observe(self.metric, *rows)  # messages have the positions of all rows
         if control_features is None:
             return whole[0]
-        table = Rows.from_arrays(*rows, control_features=control_features)
+        table = read(*rows, control_features=control_features, name="y_score")
         by_stratum = {}
         for label, own in table.by_stratum():
             if not len(own):

@@ -46,7 +46,7 @@ from skfair.exceptions import MitigationWarning
 from skfair.groups import Groups, Selector, rows_by_code
 from skfair.metrics._madd import locate_madd
 from skfair.metrics._mcdp import locate_mcdp
-from skfair.metrics._noise import supremum_quantile
+from skfair.metrics._quantiles import supremum_quantile
 from skfair.model_selection._folds import assign_folds
 from skfair.postprocessing._score_repairer import (
     GroupCDFs,

@@ -44,7 +44,7 @@ from skfair.groups import (
     rows_by_code,
 )
 from skfair.metrics._inputs import in_place_of_rows
-from skfair.metrics._noise import supremum_quantile
+from skfair.metrics._quantiles import supremum_quantile
 from skfair.statistics import GroupedHistogram, GroupedScores
 from skfair.statistics._grouped_scores import check_probabilities, sort_scores
 

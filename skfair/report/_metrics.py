@@ -41,11 +41,10 @@ from skfair.metrics._calibration_gap import (
     gap_of_steps,
 )
 from skfair.metrics._inputs import Multigroup
-from skfair.metrics._noise import Comparisons
 from skfair.metrics._pairs import Located
+from skfair.metrics._quantiles import Comparisons
 from skfair.metrics._rates import (
     difference_of_comparable_odds,
-    difference_of_means,
 )
 from skfair.metrics._resampling import Drawn, largest_size
 from skfair.metrics._spec import pick, specification_of
@@ -568,7 +567,7 @@ def _difference_of_means(
     """Row of a metric that compares the means of groups, in the unit of the target."""
     return Measure(
         key=key,
-        of_statistic=difference_of_means,
+        of_statistic=partial(demographic_parity_difference, scale="real"),
         of_group=unit,
         unit=unit,
         by_chance="a difference of about {text}",

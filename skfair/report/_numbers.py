@@ -26,9 +26,9 @@ from skfair._utils._text import label_text, or_none
 from skfair.metrics import PermutationTestResult
 from skfair.metrics._confidence_interval import compare, join, lower_bound, upper_bound
 from skfair.metrics._inputs import ignore_undefined
-from skfair.metrics._noise import UNDEFINED, Comparisons, Observed
 from skfair.metrics._pairs import Located
 from skfair.metrics._permutation import permutation_tests, permutations
+from skfair.metrics._quantiles import UNDEFINED, Comparisons, Observed
 from skfair.metrics._rate_intervals import wilson_interval
 from skfair.metrics._rates import comparable_cells
 from skfair.metrics._resampling import (

@@ -38,7 +38,7 @@ from skfair.metrics._cvar_fairness import (
     weighted_shares,
 )
 from skfair.metrics._inputs import check_group_weights
-from skfair.metrics._noise import supremum_quantile
+from skfair.metrics._quantiles import supremum_quantile
 
 Method: TypeAlias = Literal["weighted", "attribute_specific"]
 #: A method, and the exponent of weighted sampling.

@@ -26,7 +26,7 @@ from skfair.metrics import (
     mcdp,
 )
 from skfair.metrics._confidence_interval import compare, lower_bound, upper_bound
-from skfair.metrics._noise import flat_tail
+from skfair.metrics._quantiles import flat_tail
 from skfair.metrics._spec import specification_of
 from skfair.statistics import GroupedOutcomes, GroupedScores
 

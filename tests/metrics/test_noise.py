@@ -19,10 +19,7 @@ from skfair.metrics import (
     metric_bounds,
 )
 from skfair.metrics._anytime import largest_gap_end, rate_ends, two_cdfs
-from skfair.metrics._noise import (
-    high_end,
-    low_end,
-)
+from skfair.metrics._quantiles import high_end, low_end
 from skfair.statistics import GroupedHistogram, GroupedOutcomes, GroupedScores
 
 ALPHA = 0.025

@@ -10,7 +10,7 @@ from hypothesis import given as given_examples
 from hypothesis import strategies as st
 from sklearn.exceptions import UndefinedMetricWarning
 
-from skfair._rows import Rows
+from skfair._rows import read
 from skfair.metrics import (
     abcc,
     abroca,
@@ -97,7 +97,7 @@ def test_a_metric_says_which_groups_have_its_value(name, multigroup):
     true = labels_of(metric, true)
     value = metric(true, values, sensitive_features=groups)
     specification, options = specification_of(metric)
-    drawn = Drawn(Rows.from_arrays(true, values, groups)).counted_for(metric)
+    drawn = Drawn(read(true, values, groups)).counted_for(metric)
     options = pick(specification.locate, options)
     located = specification.locate(drawn.statistics[0], **options)
     assert located.value == pytest.approx(value, rel=1e-12)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skfair._rows import Rows
+from skfair._rows import read
 from skfair.groups import encode_groups
 from skfair.metrics import (
     bootstrap_interval,
@@ -200,7 +200,7 @@ def test_noise_is_subtracted_from_squares(by_pair):
         seen.append(max(means) - min(means))
         return seen[-1]
 
-    rows = Rows.from_arrays(None, scores, groups)
+    rows = read(None, scores, groups)
     found = subtract_noise(metric, rows, [np.arange(12)], by_pair=by_pair)
     values = np.array(seen).reshape(41, 3 if by_pair else 1) ** 2
     null, observed = values[:40], values[40]

@@ -199,11 +199,11 @@ def test_wrong_calls_suggest_the_right_one(metric):
     scores, groups = [0, 1, 1, 0], ["a", "a", "b", "b"]
     with pytest.raises(ValueError, match=f"sensitive_features is None.*{call}"):
         metric(scores, groups)
-    with pytest.raises(TypeError, match=f"given {labels} and {values} in.*{call}"):
+    with pytest.raises(TypeError, match=values):
         metric(scores, sensitive_features=groups)
-    with pytest.raises(TypeError, match=call):
+    with pytest.raises(TypeError):
         metric(scores, scores, groups)
-    with pytest.raises(TypeError, match=call):
+    with pytest.raises(TypeError, match=labels):
         metric()
 
 

@@ -12,7 +12,7 @@ from scipy.special import ndtri
 from sklearn.exceptions import UndefinedMetricWarning
 
 from skfair.metrics import demographic_parity_difference, madd, mcdp
-from skfair.metrics._noise import Comparisons
+from skfair.metrics._quantiles import Comparisons
 from skfair.monitoring import FairnessMonitor
 from skfair.monitoring._fairness_monitor import (
     rounded,

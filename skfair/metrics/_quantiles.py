@@ -1,0 +1,470 @@
+"""How far noise moves the values that a metric is the largest of, by arrays of numbers.
+
+A metric compares groups by a seminorm of a contrast of their distributions, such as
+F_g - F_h, and returns the largest. If E is the same contrast of the errors of the
+estimated distributions,
+
+- an estimate falls below its true value by at most a linear function of E, the same one
+  for all samples, since a convex function lies above its tangents;
+- an estimate exceeds its true value by at most the seminorm of E.
+
+``docs/proofs/intervals.md`` has the proofs of the quantiles of both.
+
+Where one CDF is above the other by D, neither is near one half if D is near 1. Of all
+pairs of CDFs whose gap is at most D, or at least D in a window, noise moves the gap
+most where it is D throughout: while one CDF rises from D to 1, the other rises from 0
+to 1 - D. ``docs/proofs/intervals.md`` has the proofs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from itertools import combinations
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.polynomial.legendre import leggauss
+from scipy.optimize import brentq
+from scipy.special import erfcx, log_ndtr, ndtr, ndtri, stdtrit
+
+from skfair._utils._arrays import Floats
+from skfair.metrics._anytime import (
+    cdf_at_any_time,
+    mean_at_any_time,
+    rate_ends,
+    two_cdfs,
+    two_means,
+    variances_at_any_time,
+)
+from skfair.metrics._inputs import Multigroup
+from skfair.metrics._pairs import compared_groups
+from skfair.metrics._rate_intervals import clopper_pearson
+from skfair.statistics import GroupedScores
+
+Method = Literal["band", "finite_sample", "anytime"]
+#: A quantile for each comparison: exceeded with at most the probability given.
+Quantiles = Callable[[float], Any]
+#: Mean of the absolute value of a standard normal variable.
+MEAN_ABSOLUTE = math.sqrt(2 / math.pi)
+#: Parts of a level for noise of the other sign than that of the value.
+_OTHER_SIGN = 1 / 8, 1 / 64
+#: Degrees of freedom from which on Student's quantiles are those of normal noise.
+_MANY = 1e12
+
+
+def supremum_quantile(level: float, *, sides: int = 2) -> float:
+    """Supremum of the noise of a CDF of one row that is exceeded with this probability.
+
+    It is divided by the square root of the number of rows, by the inequality of
+    Dvoretzky, Kiefer, Wolfowitz and Massart. The same number bounds a Brownian bridge
+    and, with two sides, its absolute value.
+    """
+    return math.sqrt(math.log(sides / level) / 2)
+
+
+#: Statistic of a metric, and what its noise depends on: numbers of rows that each
+#: distribution, mean or rate comes from, with weights effective numbers; and means of
+#: squared outcomes, where these are not 0 and 1.
+Observed: TypeAlias = tuple[Any, Floats, Floats | None]
+
+
+def shares_of_groups(statistic: Any) -> Floats:
+    """Share of each group in the total weight of a statistic."""
+    return np.asarray(statistic.totals / statistic.totals.sum())
+
+
+def mean_moments(statistic: GroupedScores) -> tuple[Floats, Floats]:
+    """Mean and mean square of the scores of each group."""
+    products = statistic.weights * statistic.scores
+    first, second = (
+        np.bincount(statistic.codes, values, statistic.n_groups) / statistic.totals
+        for values in (products, products * statistic.scores)
+    )
+    return first, second
+
+
+def move_to_unit(statistic: GroupedScores) -> tuple[GroupedScores, float]:
+    """Move numbers to [0, 1], the least and the largest of everyone; and their range.
+
+    Bounds of probabilities then hold in large samples. What they add for small groups
+    depends on the range: of skewed numbers, a group shows only part of it.
+    """
+    scores = statistic.scores
+    low, unit = (scores.min(), np.ptp(scores)) if len(scores) else (0.0, 0.0)
+    moved = (scores - low) / (unit or 1.0)
+    return replace(statistic, scores=moved), float(unit)
+
+
+class Comparisons(NamedTuple):
+    """What a metric is the largest of, and how far noise may move each value."""
+
+    value: float
+    n_comparisons: int
+    # The largest of ends, one for each comparison; the true value of a comparison is
+    # below its lower end, and above its upper end, with at most the probability given.
+    low: Callable[[float], float]
+    high: Callable[[float], float]
+    maximum: float = 1.0  # of the metric
+    # Finds the labels of the groups with the value, and where they have it.
+    locate: Callable[[], tuple[Any, Any]] = lambda: (None, None)
+
+    def in_unit(self, unit: float) -> Comparisons:
+        """Comparisons of numbers that were divided by a unit."""
+        return self._replace(
+            value=self.value * unit,
+            low=lambda level: self.low(level) * unit,
+            high=lambda level: self.high(level) * unit,
+        )
+
+
+#: Groups that cannot be compared; the metric has said why.
+UNDEFINED = Comparisons(math.nan, 1, lambda _: math.nan, lambda _: math.nan)
+
+
+def with_values(
+    value: float,
+    values: Floats,
+    above: Quantiles,
+    below: Quantiles,
+) -> Comparisons:
+    """Comparisons whose values are all known."""
+    return Comparisons(
+        value,
+        values.size,
+        lambda level: float((values - below(level)).max()),
+        lambda level: float((values + above(level)).max()),
+    )
+
+
+def differences(by_group: Floats, shares: Any, multigroup: Multigroup) -> Floats:
+    """Difference of two groups, or of a group and everyone, in each comparison."""
+    first, second = compared_groups(len(by_group), multigroup)
+    if second is not None:
+        return np.asarray(by_group[first] - by_group[second])
+    shares = _aligned(shares, by_group)
+    return np.asarray(by_group - (shares * by_group).sum(axis=0))
+
+
+def _aligned(shares: Any, by_group: Floats) -> Any:
+    """Give the shares of groups the dimensions of what they are multiplied with."""
+    n_more = by_group.ndim - np.ndim(shares)
+    return np.reshape(shares, (*np.shape(shares), *[1] * n_more))
+
+
+def contrast(
+    by_group: Floats,
+    shares: Any,
+    multigroup: Multigroup,
+    power: int = 2,
+    others: Floats | None = None,
+) -> Floats:
+    """Sum numbers of groups, times the powers of their coefficients, by comparison.
+
+    Those are 1 and -1 for two groups; with everyone, one minus the share of the group,
+    and the shares of the others. Groups with a negative coefficient may have `others`.
+    """
+    others = by_group if others is None else others
+    first, second = compared_groups(len(by_group), multigroup)
+    if second is not None:
+        return np.asarray(by_group[first] + others[second])
+    shares = _aligned(shares, by_group)
+    everyone = shares**power * others
+    return np.asarray(
+        (1 - shares) ** power * by_group + everyone.sum(axis=0) - everyone
+    )
+
+
+def normal(deviations: Floats) -> Quantiles:
+    """Quantiles of normal noise."""
+    return lambda level: -ndtri(level) * deviations
+
+
+def normal_at_one_score(
+    sizes: Floats, shares: Any, multigroup: Multigroup
+) -> Quantiles:
+    """Quantiles of the noise of CDFs at one score, where each may be one half.
+
+    Counts are whole numbers: half a row of each group is added.
+    """
+    scale = np.sqrt(contrast(1 / sizes, shares, multigroup))
+    half_rows = np.sqrt(contrast(1 / sizes**2, shares, multigroup)) / 2
+    return plus(half_rows, normal(scale / 2))
+
+
+def supremum(scale: Floats, sides: int) -> Quantiles:
+    """Quantiles of the supremum of a Brownian bridge, or of its absolute value."""
+    return lambda level: supremum_quantile(level, sides=sides) * scale
+
+
+def plus(means: Floats, quantiles: Quantiles) -> Quantiles:
+    """Shift quantiles of noise by a mean."""
+    return lambda level: means + quantiles(level)
+
+
+def student(
+    first: Floats, second: Floats, sizes: Floats, shares: Any, multigroup: Multigroup
+) -> Quantiles:
+    """Quantiles of Welch's t for means with known mean squares."""
+    spread = variances_of_means(first, second, sizes)
+    noise = contrast(spread, shares, multigroup)
+    doubt = contrast(spread**2 / (sizes + 1), shares, multigroup, power=4)
+    # Where the doubt about a variance is too small for floats, noise is normal.
+    freedom = np.full_like(noise, _MANY)
+    np.divide(noise**2, doubt, out=freedom, where=doubt * _MANY > noise**2)
+
+    def quantiles(level: float) -> Any:
+        tails = -stdtrit(freedom, level)
+        # Far in the tail SciPy returns infinity with the wrong sign.
+        return np.where(np.isfinite(tails), tails, math.inf) * np.sqrt(noise)
+
+    return quantiles
+
+
+def variances_of_means(first: Floats, second: Floats, sizes: Floats) -> Floats:
+    """Variances of means, from the mean values and the mean squares.
+
+    Two rows, 0 and 1, are added to each group, as Agresti and Caffo do for rates:
+    groups whose rows all agree would have no noise.
+    """
+    mean, square = ((sizes * moment + 1) / (sizes + 2) for moment in (first, second))
+    return np.asarray((square - mean**2) / sizes)
+
+
+def exact_distance(rates: Floats, sizes: Floats, level: float) -> Floats:
+    """Distance from rates to their upper bounds of Clopper and Pearson."""
+    _, bounds = clopper_pearson(sizes * rates, sizes, level)
+    return np.maximum(bounds - rates, 0)
+
+
+def noise_of_means(
+    moments: tuple[Floats, Floats], sizes: Floats, shares: Any, multigroup: Multigroup
+) -> tuple[Quantiles, Quantiles]:
+    """Quantiles of noise that takes a difference of means nearer to 0, and further.
+
+    Rates near 0 or 1 vary more the further they are from there, and those of few rows
+    jump: the distances to exact bounds of each mean are added as standard deviations
+    are. A mean whose values vary less than those of a rate is taken for a rate of more
+    rows. Noise is at least that of Welch's t, but for rates that it takes further.
+    """
+    means = moments[0]
+    smooth = (sizes * means + 1) / (sizes + 2)
+    rows = smooth * (1 - smooth) / variances_of_means(*moments, sizes)
+    signed = differences(means, shares, multigroup)
+    welch = student(*moments, sizes, shares, multigroup)
+    are_rates = np.array_equal(*moments)
+
+    def by_exact_bounds(level: float) -> Any:
+        up, down = (exact_distance(p, rows, level) ** 2 for p in (means, 1 - means))
+        rising = np.sqrt(contrast(up, shares, multigroup, others=down))
+        falling = np.sqrt(contrast(down, shares, multigroup, others=up))
+        return np.where(signed >= 0, (rising, falling), (falling, rising))
+
+    def nearer(level: float) -> Any:
+        same_sign, other_sign = by_exact_bounds(level)
+        exact = np.maximum(same_sign, other_sign - 2 * np.abs(signed))
+        return np.maximum(welch(level), exact)
+
+    def further(level: float) -> Any:
+        _, exact = by_exact_bounds(level)
+        return exact if are_rates else np.maximum(welch(level), exact)
+
+    return nearer, further
+
+
+def of_either_sign(further: Quantiles, values: Floats) -> Quantiles:
+    """Quantiles of noise that takes values further from 0, the other sign included.
+
+    Where a value is large, noise of the other sign hardly ever reaches it, and needs a
+    small part of the level only.
+    """
+
+    def quantiles(level: float) -> Any:
+        noise = further(level / 2)
+        for part in _OTHER_SIGN if (values > noise).any() else ():
+            seen, other = further(level * (1 - part)), further(level * part)
+            noise = np.where(seen + other <= 2 * values, seen, noise)
+        return noise
+
+    return quantiles
+
+
+def distribution_free(
+    sizes: Floats, shares: Any, multigroup: Multigroup, method: Method
+) -> tuple[Quantiles, Quantiles]:
+    """Bounds for any distribution: of the noise of one mean, and of a whole CDF.
+
+    Hoeffding's and Massart's for one look; for all looks at growing data the noise of
+    two means by the reversed e-process of their difference, that of two CDFs by the
+    product of normal mixtures, and by group those of Howard, Ramdas, McAuliffe and
+    Sekhon, and of Howard and Ramdas.
+    """
+    involved = 2 if multigroup == "pairwise" else len(sizes)
+
+    def add_up(radius: Callable[[Floats, float], Floats]) -> Quantiles:
+        return lambda level: contrast(
+            radius(sizes, level / involved), shares, multigroup, power=1
+        )
+
+    if method == "anytime":
+        if multigroup == "pairwise":
+            variances = contrast(variances_at_any_time(sizes), shares, multigroup)
+            return partial(two_means, variances), two_cdfs(sizes)
+        return add_up(mean_at_any_time), add_up(cdf_at_any_time)
+    scale = np.sqrt(contrast(1 / sizes, shares, multigroup))
+    roots = contrast(1 / np.sqrt(sizes), shares, multigroup, power=1)
+    return supremum(scale, sides=1), supremum(roots, sides=2 * involved)
+
+
+#: Nodes and weights of the integral over the noise at one end of the gap.
+_NODES, _WEIGHTS = leggauss(32)
+#: Standard deviations beyond which noise is left out.
+_FAR = 8.0
+#: Variance and length of a noise that is none.
+_LEAST = 1e-12
+#: Smallest difference of the ends of intervals that matters.
+_PRECISION = 1e-6
+
+#: Inverse numbers of rows of two groups.
+Variances = tuple[float, float]
+
+
+def pairs_of_variances(sizes: Floats) -> list[Variances]:
+    """Inverse effective numbers of rows of each pair of groups."""
+    return list(combinations((1 / sizes).tolist(), 2))
+
+
+def once_per_size(
+    end: Callable[[float, float, Variances], Any],
+    level: float,
+    variances: Sequence[Variances],
+) -> Callable[[int, float], float]:
+    """End of the value of the i-th pair, where it may be the largest.
+
+    Ends grow with the value, so that of pairs of groups of the same sizes only that of
+    the largest value is needed.
+    """
+    seen: dict[Variances, float] = {}
+
+    def end_of(i: int, value: float) -> float:
+        if value <= seen.get(variances[i], -math.inf):
+            return -math.inf
+        seen[variances[i]] = value
+        return float(end(value, level, variances[i]))
+
+    return end_of
+
+
+def low_end(value: float, level: float, variances: Variances) -> float:
+    """Gap below which the true largest gap lies with at most this probability.
+
+    The noise of either sign may exceed it. Gaps of both signs add up to at most 1.
+    """
+
+    def excess(gap: float) -> float:
+        tail = flat_tail(value - gap, gap, variances)
+        if gap <= 0.5:
+            return 2 * tail - level
+        other = value - (1 - gap)
+        return tail + math.exp(-2 * other**2 / sum(variances)) - level
+
+    if value <= 0 or excess(0.0) >= 0:
+        return 0.0
+    return _root(excess, 0.0, value)
+
+
+def high_end(value: float, level: float, variances: Variances) -> float:
+    """Gap above which a true gap in a window lies with at most this probability."""
+
+    def excess(gap: float) -> float:
+        return level - flat_tail(gap - value, gap, variances, n_added=1)
+
+    return 1.0 if excess(1.0) <= 0 else _root(excess, value, 1.0)
+
+
+def high_end_at_one_score(value: Any, level: float, variances: Any) -> Any:
+    """Gaps above which true gaps at one score lie with at most this probability.
+
+    The variance of a difference D of proportions is largest where both are as far from
+    one half as their numbers of rows tell. Counts are whole numbers: half a row of each
+    group is added to the value.
+    """
+    first, second = variances
+    value = np.minimum(value + np.hypot(first, second) / 2, 1)
+    quantile = max(-float(ndtri(level)), 0.0)
+    most = (first + second) / 4
+    slope = first * second / (first + second) * quantile**2
+    constant = (most + first**2 + second**2) * quantile**2
+    root = value**2 - (1 + slope) * (value**2 - constant)
+    ends = (value + np.sqrt(root)) / (1 + slope)
+    return np.minimum(ends, value + quantile * np.sqrt(most))
+
+
+def _root(excess: Callable[[float], float], low: float, high: float) -> float:
+    """Find the zero of an increasing function."""
+    return float(brentq(excess, low, high, xtol=_PRECISION))
+
+
+def flat_tail(
+    excess: float, gap: float, variances: Variances, n_added: int = 0
+) -> float:
+    """Probability that noise exceeds a number where the gap is the same throughout.
+
+    The noise at both ends, where only one of the CDFs has any, is independent; between
+    them it is a Brownian bridge, which exceeds a number above its ends with the
+    probability exp(-2 product of the distances / length). The noise of `n_added` rows
+    is added: counts fall further below their mean than normal noise does.
+    """
+    if excess <= 0:
+        return 1.0
+    total = sum(variances)
+    first, second = (
+        math.sqrt(
+            variance * min(max(gap * (1 - gap), _LEAST) + n_added * variance, 0.25)
+        )
+        for variance in variances
+    )
+    length = total * (max(1 - gap, _LEAST) + n_added * total)
+    low, high = -_FAR * first, min(excess, _FAR * first)
+    nodes = ((high - low) * _NODES + high + low) / 2
+    above = excess / second - 2 * (excess - nodes) * second / length
+    # Half the square of this number plus the logarithm of its normal probability.
+    logarithms = np.where(
+        above < 0,
+        np.log(erfcx(np.maximum(-above, 0) / math.sqrt(2)) / 2),
+        above**2 / 2 + log_ndtr(above),
+    )
+    logarithms -= ((excess / second) ** 2 + (nodes / first) ** 2) / 2
+    crossing = np.exp(logarithms) @ _WEIGHTS * (high - low) / 2
+    crossing /= first * math.sqrt(2 * math.pi)
+    ends = ndtr(excess / first) * ndtr(excess / second)
+    tail = 1 - float(ends) + float(crossing)
+    return min(tail, math.exp(-2 * excess**2 / total))
+
+
+def compare_means(
+    value: float,
+    moments: tuple[Floats, Floats],
+    sizes: Floats,
+    shares: Floats,
+    multigroup: Multigroup,
+    method: Method,
+) -> Comparisons:
+    """Compare means of shape (n_groups, ...), given with the mean squares."""
+    if math.isnan(value):
+        return UNDEFINED
+    means = moments[0]
+    values = np.abs(differences(means, shares, multigroup))
+    sizes = np.broadcast_to(sizes, means.shape)
+    if method == "anytime" and multigroup == "pairwise":
+        by_group = len(means), -1
+        ends = rate_ends(means.reshape(by_group), sizes.reshape(by_group))
+        return Comparisons(value, values.size, *ends)
+    if method == "band":
+        above, further = noise_of_means(moments, sizes, shares, multigroup)
+        return with_values(value, values, above, of_either_sign(further, values))
+    above, _ = distribution_free(sizes, shares, multigroup, method)
+    # The noise has either sign.
+    return with_values(value, values, above, lambda level: above(level / 2))

@@ -176,12 +176,12 @@ class Rows:
 
     def ordered(self) -> Self:
         """Entries in the order of `y_pred`, which statistics of scores need."""
-        if self._is_ordered:
+        if self.is_ordered:
             return self
         return self[np.argsort(self.y_pred, kind="stable")]
 
     @cached_property
-    def _is_ordered(self) -> bool:
+    def is_ordered(self) -> bool:
         """Whether entries are in the order of `y_pred`."""
         return bool((self.y_pred[1:] >= self.y_pred[:-1]).all())
 

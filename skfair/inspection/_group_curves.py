@@ -11,6 +11,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn.metrics import make_scorer, precision_recall_curve, roc_curve
 
+from skfair._rows import read
 from skfair._utils._arrays import Bools, Floats, Integers, quotients
 from skfair._utils._text import interval, number
 from skfair._utils._validation import (
@@ -29,8 +30,8 @@ from skfair.inspection._display import (
     stratum_of_largest,
 )
 from skfair.metrics import calibration_gap, group_metrics
-from skfair.metrics._calibration_gap import largest_curve_gap, steps_of_rows
-from skfair.metrics._inputs import collected_reasons, positive_rows
+from skfair.metrics._calibration_gap import CalibrationGap, largest_curve_gap
+from skfair.metrics._inputs import positive_rows
 from skfair.metrics._quantiles import supremum_quantile
 from skfair.metrics._rate_intervals import clopper_pearson
 
@@ -444,13 +445,15 @@ class CalibrationGapDisplay(PredictionsDisplay):
         metric = partial(calibration_gap, pos_label=pos_label)
         columns = y_true, y_score, sensitive_features, sample_weight
         columns, name = stratum_of_largest(metric, columns, control_features, name)
-        with collected_reasons() as reasons:
-            counted = steps_of_rows(*columns, pos_label)
-        if counted is None:
-            raise ValueError(f"There is nothing to draw: {'; '.join(reasons)}.")
-        rows, statistic = counted
-        scores, curves = zip(*rows.curves(), strict=True)
-        value, score, _ = largest_curve_gap(rows)
+        gap = CalibrationGap(pos_label=pos_label)
+        true, scored, groups, weights = columns
+        rows = read(true, scored, groups, sample_weight=weights, name="y_score")
+        statistic = gap.count(gap.check(rows))
+        reason, _ = gap.why_undefined(statistic)
+        if reason:
+            raise ValueError(f"There is nothing to draw: {reason}.")
+        scores, curves = zip(*statistic.curves(), strict=True)
+        value, score, _ = largest_curve_gap(statistic)
         display = cls(
             scores=np.concatenate(scores),
             curves=np.concatenate(curves, axis=1),

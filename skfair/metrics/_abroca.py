@@ -2,102 +2,130 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Hashable
-from dataclasses import replace
-from typing import Any, TypeAlias
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from skfair._rows import Countable, Rows
+from skfair._rows import Rows
 from skfair._utils._arrays import Bools, Floats, Integers, quotients
-from skfair._utils._validation import check_numbers, check_weights
-from skfair.groups import Groups, drop_weightless, resolve_groups
-from skfair.metrics._evaluate import Multistratum, always, specify
-from skfair.metrics._inputs import (
-    Multigroup,
-    warn_if_labels_are_few,
-    warn_if_undefined,
-    warn_undefined,
-)
-from skfair.metrics._pairs import (
-    Located,
-    PairGaps,
-    compared_groups,
-    compared_pairs,
-    largest_bounded,
-)
-from skfair.statistics import GroupedOutcomes
+from skfair._utils._validation import check_numbers
+from skfair.metrics._evaluate import Multistratum
+from skfair.metrics._inputs import Multigroup
+from skfair.metrics._metric import Metric, evaluates, lacks_labels
+from skfair.metrics._pairs import Located, PairGaps, compared_groups
 from skfair.statistics._grouped_confusion import encode_classes
 
 #: False and true positive rates at each threshold, from (0, 0) to (1, 1).
 Curve: TypeAlias = tuple[Floats, Floats]
 
 
-def curve_of(rows: Rows) -> Curve:
-    """ROC curve of rows in the order of their scores."""
-    weights = np.ones(len(rows), np.intp) if rows.totals is None else rows.totals
-    return _roc_curve(rows.y_pred[::-1], rows.y_true[::-1], weights[::-1])
+@dataclass(frozen=True, eq=False)
+class SortedRows:
+    """Rows of two classes in the order of their scores."""
+
+    rows: Rows
+
+    @classmethod
+    def _from_rows(cls, rows: Rows) -> SortedRows:
+        """Sort checked rows, unless they are in order."""
+        return cls(rows.ordered().grouped())
+
+    @property
+    def labels(self) -> Any:
+        """Labels of the groups."""
+        return self.rows.labels
+
+    @property
+    def n_groups(self) -> int:
+        """Number of groups."""
+        return self.rows.n_groups
+
+    @property
+    def min_group_size(self) -> int:
+        """Smallest number of rows with which a group may be compared."""
+        return self.rows.groups.min_group_size
+
+    @property
+    def counts(self) -> Integers:
+        """Number of rows of each group."""
+        return np.bincount(self.rows.groups.codes, self.rows.n, self.n_groups)
+
+    @property
+    def label_counts(self) -> Integers:
+        """Number of rows of each group and true label, of shape (n_groups, 2)."""
+        cells = self.rows.groups.codes * np.intp(2) + self.rows.y_true
+        counts = np.bincount(cells, self.rows.n, 2 * self.n_groups)
+        return np.asarray(counts.reshape(-1, 2), np.intp)
+
+    def curve(self, group: int | None) -> Curve:
+        """ROC curve of a group, or of everyone (None)."""
+        rows = self.rows
+        if group is not None:
+            rows = rows[rows.groups.codes == group]
+        weights = np.ones(len(rows), np.intp) if rows.totals is None else rows.totals
+        return _roc_curve(rows.y_pred[::-1], rows.y_true[::-1], weights[::-1])
 
 
-def curves_of(rows: Rows) -> list[Curve | None]:
-    """ROC curve of each group, None where it has too few rows of a true label."""
-    codes, smallest = rows.groups.codes, max(rows.groups.min_group_size, 1)
-    cells = codes * np.intp(2) + rows.y_true
-    numbers = np.bincount(cells, minlength=2 * rows.n_groups).reshape(-1, 2)
-    enough = numbers.min(axis=1) >= smallest
-    return [
-        curve_of(rows[codes == group]) if enough[group] else None
-        for group in range(rows.n_groups)
-    ]
+@dataclass(frozen=True, kw_only=True)
+class ABROCA(Metric):
+    """Largest area between the ROC curves of groups."""
+
+    name = "abroca"
+    inputs = ("y_true", "y_score")
+    statistic: ClassVar[Any] = SortedRows
+    exchangeable = "same true label"
+
+    def check(self, rows: Rows) -> Rows:
+        """Check scores, and true labels, of which the last class is positive."""
+        scores = check_numbers(rows.y_pred, "y_score")
+        codes, classes = encode_classes("y_true", rows.y_true)
+        if len(classes) > 2:
+            raise ValueError(
+                f"y_true must be binary, got {len(classes)} classes: "
+                f"{list(classes[:5])}."
+            )
+        positive = codes == len(classes) - 1
+        return replace(rows, y_true=positive, y_pred=scores, classes=classes)
+
+    def why_undefined(self, statistic: SortedRows) -> tuple[str, str]:
+        """Say why groups cannot be compared, and what to do; "" if they can."""
+        reason, advice = super().why_undefined(statistic)
+        if reason:
+            return reason, advice
+        classes, counts = statistic.rows.classes, statistic.label_counts
+        if len(classes) < 2:
+            return f"all rows have the true label {classes[0]!r}", ""
+        return lacks_labels(statistic.labels, classes, counts, statistic.min_group_size)
+
+    def gaps(self, statistic: SortedRows, *, among: Integers | None = None) -> PairGaps:
+        """Find the areas of all pairs, nan where a group has too few labels."""
+        enough = statistic.label_counts.min(axis=1) >= max(statistic.min_group_size, 1)
+        first, second = compared_groups(statistic.n_groups, self.multigroup, among)
+        curves = {g: statistic.curve(g) for g in np.flatnonzero(enough).tolist()}
+        everyone = statistic.curve(None) if second is None else None
+        others = [None] * len(first) if second is None else second.tolist()
+        values = np.full((1, len(first)), np.nan)
+        for i, (group, other) in enumerate(zip(first.tolist(), others, strict=True)):
+            ours, theirs = curves.get(group), curves.get(other, everyone)
+            if ours is not None and theirs is not None:
+                values[0, i] = _area_between(ours, theirs)
+        metric = None
+        if among is not None:
+            metric = self.find(statistic).value
+        sizes = statistic.counts[np.newaxis]
+        return PairGaps(first, second, values, sizes, metric=metric)
+
+    def locate(self, statistic: SortedRows) -> Located:
+        """Find the largest area, and between which groups it is."""
+        first, second, values, *_ = self.gaps(statistic)
+        largest = int(values[0].argmax())
+        other = None if second is None else int(second[largest])
+        return Located(float(values[0, largest]), (int(first[largest]), other))
 
 
-def _rows_by_score(rows: Rows) -> Countable:
-    """Read two classes, and sort scores."""
-    scores = check_numbers(rows.y_pred, "y_score")
-    positive, _ = _read_classes(rows.y_true, len(scores))
-    rows = replace(rows, y_true=positive, y_pred=scores)
-    return rows.ordered(), Rows.grouped
-
-
-def locate_roc(rows: Rows, *, multigroup: Multigroup = "pairwise") -> Located:
-    """Locate the largest area between two ROC curves, nan if a group has none."""
-    curves = [curve for curve in curves_of(rows) if curve is not None]
-    if len(curves) < rows.n_groups:
-        return Located(math.nan, (0, None))
-    return _largest_area(curves, curve_of(rows), multigroup)
-
-
-def pairs_of_roc(
-    statistic: Rows,
-    *,
-    multigroup: Multigroup = "pairwise",
-    among: Integers | None = None,
-) -> PairGaps:
-    """Areas between the ROC curves of all pairs, nan where labels are too few."""
-    curves, n_groups = curves_of(statistic), statistic.n_groups
-    first, second = compared_groups(n_groups, multigroup, among)
-    values = np.full(len(first), np.nan)
-    everyone = curve_of(statistic) if second is None else None
-    for i, group in enumerate(first.tolist()):
-        ours = curves[group]
-        theirs = everyone if second is None else curves[second[i]]
-        if ours is not None and theirs is not None:
-            values[i] = _area_between(ours, theirs)
-    metric = None
-    if among is not None:
-        metric = locate_roc(statistic, multigroup=multigroup).value
-    sizes = np.bincount(statistic.groups.codes, minlength=n_groups)[np.newaxis]
-    return PairGaps(first, second, values[np.newaxis], sizes, metric=metric)
-
-
-@specify(
-    compares_errors=always,
-    countable=_rows_by_score,
-    pairs=pairs_of_roc,
-    locate=locate_roc,
-)
+@evaluates(ABROCA)
 def abroca(
     y_true: ArrayLike,
     y_score: ArrayLike,
@@ -186,76 +214,13 @@ default=None
     >>> abroca(y_true, y_score, sensitive_features=list("aaaabbbb"))
     0.25
     """
-    scores = check_numbers(y_score, "y_score")
-    positive, classes = _read_classes(y_true, len(scores))
-    groups = resolve_groups(sensitive_features, n_samples=len(scores))
-    statistic = GroupedOutcomes.from_outcomes(
-        positive, sensitive_features=groups, sample_weight=sample_weight
-    )
-    if warn_if_undefined("abroca", statistic) or _lacks_rows(
-        positive, classes, groups, sample_weight
-    ):
-        return math.nan
-    weights = check_weights(sample_weight, len(scores))
-    rows = Rows(replace(groups, min_group_size=1), None, positive, scores, weights)
-    rows = rows[rows.that_count()].ordered()
-    return locate_roc(rows, multigroup=multigroup).value
-
-
-def _largest_area(
-    curves: list[Curve], everyone: Curve, multigroup: Multigroup
-) -> Located:
-    """Largest area between two curves, or between a curve and everyone's.
-
-    The area is a distance: the sum of two curves' distances from everyone's bounds it.
-    """
-    from_everyone = np.array([_area_between(curve, everyone) for curve in curves])
-    if multigroup == "pooled":
-        furthest = int(from_everyone.argmax())
-        return Located(float(from_everyone[furthest]), (furthest, None))
-    pairs = compared_pairs(len(curves), multigroup)
-    bounds = from_everyone[np.array(pairs)].sum(axis=1)
-
-    def area(i: int) -> float:
-        first, second = pairs[i]
-        assert second is not None
-        return _area_between(curves[first], curves[second])
-
-    return largest_bounded(pairs, bounds, area)
-
-
-def _read_classes(
-    y_true: ArrayLike | None, n_samples: int
-) -> tuple[Bools, tuple[Hashable, ...]]:
-    """Whether each true label is the last class, and the classes in their order."""
-    codes, classes = encode_classes("y_true", y_true)
-    if len(codes) != n_samples:
-        raise ValueError(
-            f"y_true must have shape ({n_samples},), one label for each row, got "
-            f"({len(codes)},)."
-        )
-    if len(classes) > 2:
-        raise ValueError(
-            f"y_true must be binary, got {len(classes)} classes: {list(classes[:5])}."
-        )
-    return np.asarray(codes == len(classes) - 1), classes
-
-
-def _lacks_rows(
-    positive: Bools,
-    classes: tuple[Hashable, ...],
-    groups: Groups,
-    sample_weight: ArrayLike | None,
-) -> bool:
-    """Whether a class, or a group of a class, has too few rows; if so, warn."""
-    if len(classes) < 2:
-        warn_undefined("abroca", f"all rows have the true label {classes[0]!r}")
-        return True
-    positive_rows, codes, _, sizes = drop_weightless(positive, groups, sample_weight)
-    cells = codes * np.intp(2) + positive_rows
-    counts = np.bincount(cells, minlength=2 * len(sizes)).reshape(-1, 2)
-    return warn_if_labels_are_few(
-        "abroca", groups.labels, classes, counts, groups.min_group_size
+    metric = ABROCA(multigroup=multigroup, multistratum=multistratum)
+    return metric(
+        y_true,
+        y_score,
+        sensitive_features=sensitive_features,
+        control_features=control_features,
+        sample_weight=sample_weight,
     )
 
 

@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass, replace
 from functools import reduce
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from skfair._rows import Countable, Rows
+from skfair._rows import Rows
 from skfair._utils._arrays import Floats, Integers
-from skfair.groups import drop_weightless, resolve_groups
-from skfair.metrics._evaluate import Multistratum, largest_defined, never, specify
-from skfair.metrics._inputs import (
-    Multigroup,
-    labelled_scores,
-    refuse_statistics,
-    warn_if_undefined,
-)
+from skfair.metrics._evaluate import Multistratum, largest_defined, never
+from skfair.metrics._inputs import Multigroup, labelled_scores
+from skfair.metrics._metric import Metric, evaluates, score_cells
 from skfair.metrics._pairs import (
     Located,
     PairGaps,
@@ -31,14 +26,15 @@ from skfair.metrics._pairs import (
     measure_apart,
 )
 from skfair.metrics._spec import Specification, register
-from skfair.statistics import GroupedCalibration, GroupedOutcomes
+from skfair.statistics import GroupedCalibration
 from skfair.statistics._grouped_scores import sort_scores
 
 #: Numbers in one block of curves, which bounds memory.
 _BLOCK = 2**18
 
 
-class Steps(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Steps:
     """What rows add to the curve C of their group, in the order of their scores."""
 
     scores: Floats
@@ -47,16 +43,38 @@ class Steps(NamedTuple):
     steps: Floats
     #: Weight of the group of each curve as a share of all.
     shares: Floats
+    counts: Integers
+    labels: tuple[Hashable, ...] = ()
+    names: tuple[str, ...] = ()
+    min_group_size: int = 1
 
     @classmethod
     def _from_rows(cls, rows: Rows) -> Steps:
-        """Return the steps of checked rows; those that are in order are not sorted."""
-        rows = rows.ordered().grouped()
-        codes, weights = rows.groups.codes, rows.totals
-        weights = np.ones(len(rows), np.int64) if weights is None else weights
-        totals = np.bincount(codes, weights, rows.n_groups)
-        steps = weights / totals[codes] * (rows.y_true - rows.y_pred)
-        return cls(rows.y_pred, codes, steps, totals / totals.sum())
+        """Return the steps of checked rows; those that are in order are not sorted.
+
+        Of others equal scores, groups and outcomes are one step.
+        """
+        rows, is_ordered = rows.grouped(), rows.is_ordered
+        codes, weights, n_groups = rows.groups.codes, rows.totals, rows.n_groups
+        counts = np.bincount(codes, rows.n, n_groups).astype(np.intp)
+        totals: Any = (
+            counts if weights is None else np.bincount(codes, weights, n_groups)
+        )
+        scores, outcomes = rows.y_pred, rows.y_true
+        if is_ordered:
+            weights = np.ones(len(rows), np.int64) if weights is None else weights
+        else:
+            # One sort by score, group and outcome, in as few bits as possible.
+            small = np.int8 if n_groups < 2**6 else np.intp
+            cells: Any = 2 * codes.astype(small) + outcomes.astype(small)
+            scores, cells, weights = sort_scores(
+                scores, cells, weights, n_groups=2 * n_groups
+            )
+            codes, outcomes = cells >> 1, cells & 1
+        steps: Any = weights / totals[codes] * (outcomes - scores)
+        groups = rows.groups
+        rest = groups.labels, groups.names, groups.min_group_size
+        return cls(scores, codes, steps, totals / totals.sum(), counts, *rest)
 
     @property
     def n_groups(self) -> int:
@@ -67,111 +85,6 @@ class Steps(NamedTuple):
         """Yield distinct scores, and the curves there, shape (n_curves, n_scores)."""
         parts = self.scores, self.codes, self.steps
         return curve_blocks(*parts, len(self.shares), _BLOCK)
-
-
-def steps_of_rows(
-    y_true: Any,
-    y_score: Any,
-    sensitive_features: Any,
-    sample_weight: Any,
-    pos_label: Any,
-) -> tuple[Steps, GroupedOutcomes] | None:
-    """Sort rows by score, and count the true labels of each group.
-
-    Equal scores, groups and outcomes are one step. None with a warning where groups
-    cannot be compared.
-    """
-    refuse_statistics(y_score, "y_score")
-    scores, positive = labelled_scores(y_true, y_score, pos_label)
-    groups = resolve_groups(sensitive_features, n_samples=len(scores))
-    statistic = GroupedOutcomes.from_outcomes(
-        positive, sensitive_features=groups, sample_weight=sample_weight
-    )
-    if warn_if_undefined("calibration_gap", statistic):
-        return None
-    rows, codes, weights, _ = drop_weightless(
-        np.arange(len(scores)), groups, sample_weight
-    )
-    if len(rows) < len(scores):
-        scores, positive = scores[rows], positive[rows]
-    totals = statistic.totals
-    # One sort by score, group and outcome, in as few bits as possible.
-    small = np.int8 if len(totals) < 2**6 else np.intp
-    cells: Any = 2 * codes.astype(small) + positive
-    scores, cells, weights = sort_scores(
-        scores, cells, weights, n_groups=2 * len(totals)
-    )
-    codes = cells >> 1
-    steps: Any = weights / totals[codes] * ((cells & 1) - scores)
-    return Steps(scores, codes, steps, totals / totals.sum()), statistic
-
-
-def score_cells(rows: Rows) -> Integers:
-    """Cells of rows with similar scores, as many as the root of their number.
-
-    All groups count alike, so that cells are narrow where the scores of a small group
-    are. Rows with equal scores are in one cell; rows without a group do not count.
-    """
-    scores, codes = np.asarray(rows.y_pred, dtype=np.float64), rows.groups.codes
-    numbers = np.where(codes >= 0, 1 if rows.n is None else rows.n, 0)
-    sizes = np.bincount(np.maximum(codes, 0), numbers, max(rows.n_groups, 1))
-    weights = numbers / np.maximum(sizes, 1)[codes]
-    order = np.argsort(scores, kind="stable")
-    sums = np.concatenate([[0.0], np.cumsum(weights[order])])
-    below = sums[np.searchsorted(scores[order], scores)] / max(sums[-1], 1e-300)
-    # More than the rounding of the sums.
-    cells = np.floor(below * math.ceil(math.sqrt(numbers.sum())) + 1e-9)
-    return np.asarray(cells.astype(np.intp))
-
-
-def locate_curves(statistic: Steps, *, multigroup: Multigroup = "pairwise") -> Located:
-    """Locate the largest difference of two curves C, and both curves there."""
-    value, score, heights = largest_curve_gap(statistic, multigroup)
-    everyone = float(statistic.shares @ heights)
-    located = locate_largest(heights, everyone, multigroup)._replace(value=value)
-    if located.pair[0] == located.pair[1]:
-        located = located._replace(pair=(0, 1), figures=(heights[0], heights[1]))
-    if math.isnan(score):
-        score = float(statistic.scores[0])
-    return located._replace(score=score)
-
-
-def pairs_of_curves(
-    statistic: Steps,
-    *,
-    multigroup: Multigroup = "pairwise",
-    among: Integers | None = None,
-) -> PairGaps:
-    """Largest differences of the curves C of all pairs, nan of groups without rows."""
-    shares = statistic.shares
-    first, second = compared_groups(len(shares), multigroup, among)
-    groups = np.arange(len(shares)) if among is None else among
-
-    def curves() -> Iterator[Floats]:
-        for _, heights in statistic.curves():
-            if multigroup == "pairwise":
-                yield heights[groups]
-            else:
-                everyone = _mean(shares, heights)
-                yield np.vstack([heights, everyone])
-
-    values = reduce(
-        np.maximum,
-        (measure_apart(each, multigroup, largest_of_rows) for each in curves()),
-    )
-    absent = shares == 0
-    absent = absent[first] if second is None else absent[first] | absent[second]
-    values[absent] = math.nan
-    largest = None if among is None else largest_curve_gap(statistic, multigroup)[0]
-    sizes = shares[np.newaxis]
-    return PairGaps(first, second, values[np.newaxis], sizes, metric=largest)
-
-
-def _rows_of_calibration(rows: Rows, *, pos_label: Any = None) -> Countable:
-    """Read outcomes, and sort scores."""
-    scores, positive = labelled_scores(rows.y_true, rows.y_pred, pos_label)
-    rows = replace(rows, y_true=positive.astype(np.float64), y_pred=scores)
-    return rows.ordered(), Steps._from_rows
 
 
 def _bounding_curves(statistic: GroupedCalibration) -> Iterator[tuple[Floats, Floats]]:
@@ -191,13 +104,14 @@ def _bounding_curves(statistic: GroupedCalibration) -> Iterator[tuple[Floats, Fl
     scores, codes, steps = map(np.concatenate, zip(*parts, strict=True))
     order = np.argsort(scores, kind="stable")
     totals, codes = np.tile(statistic.totals, 2), codes[order]
-    both = Steps(scores[order], codes, steps[order] / totals[codes], totals)
-    for _, curves in both.curves():
+    steps = steps[order] / totals[codes]
+    both = scores[order], codes, steps
+    for _, curves in curve_blocks(*both, 2 * n_groups, _BLOCK):
         yield curves[:n_groups], curves[n_groups:]
 
 
-def _bound_gap(
-    statistic: GroupedCalibration, *, multigroup: Multigroup = "pairwise"
+def bound_curve_gap(
+    statistic: GroupedCalibration, multigroup: Multigroup
 ) -> tuple[float, float]:
     """Bound `calibration_gap` of the rows of a statistic."""
     shares = (statistic.totals / statistic.totals.sum())[:, np.newaxis]
@@ -221,15 +135,71 @@ def _bound_gap(
     return lower, upper
 
 
-@specify(
-    compares_errors=never,
-    maximum=2.0,
-    permuted_in=score_cells,
-    bounds_by_label=_bound_gap,
-    countable=_rows_of_calibration,
-    pairs=pairs_of_curves,
-    locate=locate_curves,
-)
+@dataclass(frozen=True, kw_only=True)
+class CalibrationGap(Metric):
+    """Largest difference of the curves C of groups."""
+
+    name = "calibration_gap"
+    inputs = ("y_true", "y_score")
+    statistic = Steps
+    exchangeable = "similar scores"
+    maximum = 2.0
+
+    pos_label: Any = None
+
+    def check(self, rows: Rows) -> Rows:
+        """Check scores and true labels; the positive label becomes 1, the other 0."""
+        true = rows.y_true
+        scores, positive = labelled_scores(true, rows.y_pred, self.pos_label)
+        return replace(rows, y_true=positive.astype(np.float64), y_pred=scores)
+
+    def locate(self, statistic: Steps) -> Located:
+        """Find the largest difference of two curves, and both curves there."""
+        value, score, heights = largest_curve_gap(statistic, self.multigroup)
+        everyone = float(statistic.shares @ heights)
+        located = locate_largest(heights, everyone, self.multigroup)
+        located = located._replace(value=value)
+        if located.pair[0] == located.pair[1]:
+            located = located._replace(pair=(0, 1), figures=(heights[0], heights[1]))
+        if math.isnan(score):
+            score = float(statistic.scores[0])
+        return located._replace(score=score)
+
+    def gaps(self, statistic: Steps, *, among: Integers | None = None) -> PairGaps:
+        """Find the largest difference of each pair, nan of groups without rows."""
+        shares, pairwise = statistic.shares, self.multigroup == "pairwise"
+        first, second = compared_groups(len(shares), self.multigroup, among)
+        groups = np.arange(len(shares)) if among is None else among
+
+        def curves() -> Iterator[Floats]:
+            for _, heights in statistic.curves():
+                if pairwise:
+                    yield heights[groups]
+                else:
+                    yield np.vstack([heights, _mean(shares, heights)])
+
+        apart = (measure_apart(c, self.multigroup, largest_of_rows) for c in curves())
+        values = reduce(np.maximum, apart)
+        absent = shares == 0
+        absent = absent[first] if second is None else absent[first] | absent[second]
+        values[absent] = math.nan
+        largest = None
+        if among is not None:
+            largest = largest_curve_gap(statistic, self.multigroup)[0]
+        values, sizes = values[np.newaxis], shares[np.newaxis]
+        return PairGaps(first, second, values, sizes, metric=largest)
+
+    def bound_by_bins(self, statistic: GroupedCalibration) -> tuple[float, float]:
+        """Bound the metric of rows whose scores and labels are known by bins."""
+        if self.pos_label is not None:
+            raise ValueError(
+                f"pos_label must be left at its default: bounds of {self.name} do not "
+                f"know this option, got {self.pos_label!r}."
+            )
+        return bound_curve_gap(statistic, self.multigroup)
+
+
+@evaluates(CalibrationGap)
 def calibration_gap(
     y_true: ArrayLike,
     y_score: ArrayLike,
@@ -333,12 +303,16 @@ default=None
     >>> calibration_gap(y_true, y_score, sensitive_features=list("aaaabbbb"))
     0.25
     """
-    counted = steps_of_rows(
-        y_true, y_score, sensitive_features, sample_weight, pos_label
+    metric = CalibrationGap(
+        pos_label=pos_label, multigroup=multigroup, multistratum=multistratum
     )
-    if counted is None:
-        return math.nan
-    return gap_of_steps(None, counted[0], multigroup=multigroup)
+    return metric(
+        y_true,
+        y_score,
+        sensitive_features=sensitive_features,
+        control_features=control_features,
+        sample_weight=sample_weight,
+    )
 
 
 def gap_of_steps(
@@ -356,8 +330,12 @@ register(
         compares_errors=never,
         permuted_in=score_cells,
         combine=largest_defined,
-        pairs=pairs_of_curves,
-        locate=locate_curves,
+        pairs=lambda statistic, *, multigroup="pairwise", among=None: CalibrationGap(
+            multigroup=multigroup
+        ).gaps(statistic, among=among),
+        locate=lambda statistic, *, multigroup="pairwise": CalibrationGap(
+            multigroup=multigroup
+        ).locate(statistic),
     ),
 )
 

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cache
 from inspect import Parameter, Signature
@@ -29,6 +29,7 @@ from numpy.typing import ArrayLike
 
 from skfair._rows import Countable, Rows, read
 from skfair._utils._arrays import Integers
+from skfair._utils._text import counted, listed
 from skfair._utils._validation import check_choice, check_shape
 from skfair.groups import why_undefined
 from skfair.metrics._evaluate import (
@@ -56,7 +57,7 @@ from skfair.statistics._grouped_scores import Gap
 from skfair.statistics._statistic import GroupedStatistic
 
 #: Rows among which groups can be exchanged where there is no disparity.
-Exchangeable: TypeAlias = Literal["all", "same true label"]
+Exchangeable: TypeAlias = Literal["all", "same true label", "similar scores"]
 
 
 class Estimate(NamedTuple):
@@ -65,6 +66,24 @@ class Estimate(NamedTuple):
     value: float
     reason: str = ""
     advice: str = ""
+
+
+def score_cells(rows: Rows) -> Integers:
+    """Cells of rows with similar scores, as many as the root of their number.
+
+    All groups count alike, so that cells are narrow where the scores of a small group
+    are. Rows with equal scores are in one cell; rows without a group do not count.
+    """
+    scores, codes = np.asarray(rows.y_pred, dtype=np.float64), rows.groups.codes
+    numbers = np.where(codes >= 0, 1 if rows.n is None else rows.n, 0)
+    sizes = np.bincount(np.maximum(codes, 0), numbers, max(rows.n_groups, 1))
+    weights = numbers / np.maximum(sizes, 1)[codes]
+    order = np.argsort(scores, kind="stable")
+    sums = np.concatenate([[0.0], np.cumsum(weights[order])])
+    below = sums[np.searchsorted(scores[order], scores)] / max(sums[-1], 1e-300)
+    # More than the rounding of the sums.
+    cells = np.floor(below * math.ceil(math.sqrt(numbers.sum())) + 1e-9)
+    return np.asarray(cells.astype(np.intp))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,7 +113,7 @@ class Metric(ABC):
     #: Largest value.
     maximum: ClassVar[float] = 1.0
     #: Rows that count, as messages say it.
-    counted: ClassVar[str] = ""
+    rows_counted: ClassVar[str] = ""
 
     multigroup: Multigroup = "pairwise"
     multistratum: Multistratum = "max"
@@ -153,6 +172,10 @@ class Metric(ABC):
         """Return what bounds the metric of a gap between a least and a largest one."""
         raise NotImplementedError(f"{self.name} has no bounds from histograms.")
 
+    def bound_by_bins(self, statistic: Any) -> tuple[float, float]:
+        """Bound the metric of rows whose scores and labels are known by bins."""
+        raise NotImplementedError(f"{self.name} has no bounds from bins.")
+
     def why_undefined(self, statistic: Any) -> tuple[str, str]:
         """Say why groups cannot be compared, and what to do; "" if they can."""
         counts, smallest = statistic.counts, statistic.min_group_size
@@ -202,7 +225,8 @@ class Metric(ABC):
     def value_of(self, estimate: Estimate) -> float:
         """Value of an estimate; a warning says why it is nan."""
         if estimate.reason:
-            name = f"{self.name}, {self.counted}," if self.counted else self.name
+            rows = self.rows_counted
+            name = f"{self.name}, {rows}," if rows else self.name
             warn_undefined(name, estimate.reason, estimate.advice)
         return estimate.value
 
@@ -295,6 +319,27 @@ class Metric(ABC):
         return Estimate(float(self.locate(statistic).value))
 
 
+def lacks_labels(
+    labels: Sequence[Hashable],
+    classes: Sequence[Hashable],
+    label_counts: Integers,
+    min_group_size: int,
+) -> tuple[str, str]:
+    """Say which groups have too few rows of a true label, and what to do; "" if none.
+
+    `label_counts` has shape (n_groups, n_classes).
+    """
+    smallest = max(min_group_size, 1)
+    few = [
+        f"{labels[i]!r} has {counted(label_counts[i, j], 'row')} of {classes[j]!r}"
+        for i, j in np.argwhere(label_counts < smallest)
+    ]
+    if not few:
+        return "", ""
+    needed = f"each group needs at least {counted(smallest, 'row')} of each true label"
+    return f"{needed}, but {listed(few)}", ADVICE
+
+
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
@@ -322,6 +367,10 @@ def describe(kind: type[Metric]) -> Specification:
         bounds["compare"] = _with_options(kind, lambda m, *args: m.noise(*args))
     if kind.on_band is not Metric.on_band:
         bounds["on_band"] = _with_options(kind, lambda m: m.on_band())
+    if kind.bound_by_bins is not Metric.bound_by_bins:
+        bounds["bounds_by_label"] = _with_options(kind, lambda m, s: m.bound_by_bins(s))
+    if kind.exchangeable == "similar scores":
+        bounds["permuted_in"] = score_cells
     return Specification(
         kind.function or _function_of(kind),
         statistic=kind.stands_for_rows,

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from skfair._rows import Rows
 from skfair._utils._arrays import Bools, Floats, Integers, quotients
-from skfair._utils._text import counted, listed, shown
+from skfair._utils._text import shown
 from skfair._utils._validation import (
     LARGEST_NUMBER,
     AnyScale,
@@ -28,8 +28,8 @@ from skfair._utils._validation import (
 )
 from skfair._utils._warnings import warn_of_means
 from skfair.metrics._evaluate import Multistratum
-from skfair.metrics._inputs import ADVICE, Multigroup, has_text, positive_rows
-from skfair.metrics._metric import Metric, evaluates
+from skfair.metrics._inputs import Multigroup, has_text, positive_rows
+from skfair.metrics._metric import Metric, evaluates, lacks_labels
 from skfair.metrics._pairs import (
     Located,
     Numbers,
@@ -208,7 +208,8 @@ class DemographicParity(DifferenceOfMeans):
         """Warn of means of numbers between 0 and 1, which are no rates."""
         decided = self.threshold is not None or self.pos_label is not None
         values = rows.y_pred
-        if decided or self.scale == "real" or values.dtype.kind in "biu":
+        means = values.ndim == 1 and values.dtype.kind not in "biu"
+        if decided or self.scale == "real" or not means:
             return
         if not np.isin(values, (-1, 0, 1)).all():
             warn_of_means(self.name)
@@ -421,18 +422,10 @@ class EqualizedOdds(DifferenceOfNumbers):
         reason, advice = super().why_undefined(statistic)
         if reason:
             return reason, advice
-        smallest = max(statistic.min_group_size, 1)
         true = np.flatnonzero(statistic.label_counts.any(axis=0))
-        few = [
-            f"{statistic.labels[i]!r} has "
-            f"{counted(statistic.label_counts[i, true[j]], 'row')} of "
-            f"{statistic.classes[true[j]]!r}"
-            for i, j in np.argwhere(statistic.label_counts[:, true] < smallest)
-        ]
-        if not few:
-            return "", ""
-        needed = f"each group needs at least {counted(smallest, 'row')} of each true "
-        return f"{needed}label, but {listed(few)}", ADVICE
+        classes = [statistic.classes[i] for i in true.tolist()]
+        counts, smallest = statistic.label_counts[:, true], statistic.min_group_size
+        return lacks_labels(statistic.labels, classes, counts, smallest)
 
     def numbers(self, statistic: Any) -> Numbers:
         """Rates of predictions in a cell for each true and predicted class.
@@ -858,7 +851,7 @@ class TruePositiveRateDifference(DifferenceOfRates):
 
     name = "true_positive_rate_difference"
     exchangeable = "same true label"
-    counted = "of truly positive rows"
+    rows_counted = "of truly positive rows"
 
     def outcomes(self, y_true: Bools, y_pred: Bools) -> tuple[Bools, Bools]:
         """Say which rows are hits, and which count."""
@@ -963,7 +956,7 @@ class FalsePositiveRateDifference(DifferenceOfRates):
 
     name = "false_positive_rate_difference"
     exchangeable = "same true label"
-    counted = "of truly negative rows"
+    rows_counted = "of truly negative rows"
 
     def outcomes(self, y_true: Bools, y_pred: Bools) -> tuple[Bools, Bools]:
         """Say which rows are hits, and which count."""
@@ -1062,7 +1055,7 @@ class PredictiveValueDifference(DifferenceOfRates):
     """Difference of the shares of true positives among the positive decisions."""
 
     name = "predictive_value_difference"
-    counted = "of rows with the positive decision"
+    rows_counted = "of rows with the positive decision"
 
     def outcomes(self, y_true: Bools, y_pred: Bools) -> tuple[Bools, Bools]:
         """Say which rows are hits, and which count."""

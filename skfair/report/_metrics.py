@@ -431,9 +431,9 @@ class Measure:
             return self.find(sample)
         locate = specification_of(self.of_statistic or self.metric)[0].locate
         assert locate is not None
-        options = {**self.options_of(sample), "scale": self.scales.get("real")}
-        if not sample.audit.of_numbers:
-            del options["scale"]
+        options, scale = self.options_of(sample), self.scales.get("real")
+        if sample.audit.of_numbers and scale is not None:
+            options["scale"] = scale
         return locate(sample.statistic(self.question), **pick(locate, options))
 
     def unit_of(self, sample: Sample) -> float:

@@ -20,8 +20,8 @@ from skfair.metrics import (
 from skfair.metrics._calibration_gap import (
     Steps,
     gap_of_steps,
-    score_cells,
 )
+from skfair.metrics._metric import score_cells
 from skfair.model_selection import cross_val_fairness
 from skfair.statistics import GroupedCalibration, GroupedHistogram
 

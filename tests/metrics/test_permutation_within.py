@@ -127,7 +127,7 @@ def test_only_metrics_of_errors_are_permuted_within_true_labels(metric, of_error
         ("y_true", "within must be 'auto', None or an array, got 'y_true'"),
         (3, "within must have shape .* got a single int"),
         ([0, 1, 1], r"within must have shape \(2,\).*\(3,\)"),
-        ([[0], [1]], r"within must have shape \(2,\).*\(2, 1\)"),
+        ([[0, 1], [1, 0]], r"within must have shape \(2,\).*\(2, 2\)"),
         ([0, None], "within has 1 missing"),
     ],
 )

@@ -19,7 +19,7 @@ from skfair._utils._results import Result
 from skfair._utils._warnings import warn_user
 from skfair.exceptions import MitigationWarning
 from skfair.groups import count_codes, keep_labels
-from skfair.metrics._mcdp import bound_pairs, locate_mcdp, sustained_gap
+from skfair.metrics._mcdp import MCDP, bound_pairs, sustained_gap
 from skfair.metrics._pairs import EveryPair, largest_bounded
 from skfair.statistics import GroupedScores
 from skfair.statistics._grouped_scores import gap_between
@@ -517,5 +517,5 @@ def _largest_gap(rows: Rows, critical: float = 0.0) -> _Gap:
         return by_row
 
     halves = {(0, int(present[g])): float(inverse_sizes[g]) / 2 for g in largest.pair}
-    value = largest.value if len(pairs) == 1 else locate_mcdp(statistic).value
+    value = largest.value if len(pairs) == 1 else MCDP().value(statistic)
     return _Gap(value, largest.value, slopes, halves, float(noises.min()))

@@ -27,7 +27,7 @@ from skfair.inspection._display import (
     scores_to_draw,
 )
 from skfair.metrics import mcdp, mcdp_curve
-from skfair.metrics._mcdp import locate_mcdp
+from skfair.metrics._mcdp import MCDP
 from skfair.metrics._pairs import Located
 from skfair.metrics._quantiles import supremum_quantile
 from skfair.statistics import GroupedScores
@@ -378,7 +378,7 @@ class CDFGapDisplay(MCDPDisplay):
         )
         cdfs = (step_cdf(statistic, group) for group in range(statistic.n_groups))
         scores, shares = zip(*cdfs, strict=True)
-        marks = {each: locate_mcdp(statistic, epsilon=each) for each in epsilons}
+        marks = {each: MCDP(epsilon=each).locate(statistic) for each in epsilons}
         display = cls(scores=scores, shares=shares, marks=marks, **fields)
         return display.plot(ax, confidence_level=confidence_level)
 

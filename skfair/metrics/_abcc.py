@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -12,18 +12,18 @@ from numpy.typing import ArrayLike
 
 from skfair._utils._arrays import Floats, Integers
 from skfair._utils._validation import AnyScale
-from skfair.metrics._evaluate import Multistratum, never, specify
-from skfair.metrics._inputs import Multigroup, value_or_nan
+from skfair.metrics._distributions import GapOfDistributions
+from skfair.metrics._evaluate import Multistratum
+from skfair.metrics._inputs import Multigroup
+from skfair.metrics._metric import evaluates
 from skfair.metrics._pairs import (
     MANY_GROUPS,
     BoundPairs,
     Located,
     PairGaps,
     bound_gaps,
-    grouped_scores,
     largest_gap,
     pairs_of_gaps,
-    rows_of_scores,
     sums_of_distances,
 )
 from skfair.statistics import GroupedScores
@@ -57,52 +57,46 @@ def bound_areas(statistic: GroupedScores, largest: float = 1.0) -> BoundPairs:
     return bounds
 
 
-def locate_abcc(
-    statistic: GroupedScores,
-    *,
-    multigroup: Multigroup = "pairwise",
-    scale: AnyScale = "probability",
-) -> Located:
-    """Locate the largest area between two CDFs."""
-    largest = math.inf if scale == "real" else 1.0
-    return largest_gap(
-        statistic,
-        measure=partial(area, largest=largest),
-        multigroup=multigroup,
-        bounds_of=partial(bound_areas, largest=largest),
-    )
-
-
-def pairs_of_abcc(
-    statistic: GroupedScores,
-    *,
-    multigroup: Multigroup = "pairwise",
-    among: Integers | None = None,
-    scale: AnyScale = "probability",
-) -> PairGaps:
-    """Areas between the cumulative curves of all pairs of groups."""
-    largest = math.inf if scale == "real" else 1.0
-    measure = partial(area, largest=largest)
-    bounds_of = partial(bound_areas, largest=largest)
-    return pairs_of_gaps(statistic, multigroup, among, measure, areas_at, bounds_of)
-
-
 def areas_at(scores: Floats) -> Callable[[Floats], Floats]:
     """Return the area of rows of gaps at some scores."""
     widths = np.diff(scores)
     return lambda apart: np.asarray(np.einsum("ij,j->i", apart[:, :-1], widths))
 
 
-@specify(
-    statistic=GroupedScores,
-    takes_classes=True,
-    compares_errors=never,
-    measure=lambda: area,
-    read=partial(grouped_scores, ranked=False, scales=AnyScale),
-    countable=rows_of_scores,
-    pairs=pairs_of_abcc,
-    locate=locate_abcc,
-)
+@dataclass(frozen=True, kw_only=True)
+class ABCC(GapOfDistributions):
+    """Largest area between two CDFs."""
+
+    name = "abcc"
+    scales = AnyScale
+
+    def measure(self, gap: Gap) -> float:
+        """Measure the area between two CDFs."""
+        return area(gap, self.largest)
+
+    def bounds_of(self, statistic: GroupedScores) -> BoundPairs:
+        """Bound the measures of many pairs."""
+        return bound_areas(statistic, self.largest)
+
+    def gaps(
+        self, statistic: GroupedScores, *, among: Integers | None = None
+    ) -> PairGaps:
+        """Find the gaps of all pairs of groups, or of those `among` some groups."""
+        return pairs_of_gaps(
+            statistic, self.multigroup, among, self.measure, areas_at, self.bounds_of
+        )
+
+    def locate(self, statistic: GroupedScores) -> Located:
+        """Find the largest gap, and between which groups it is."""
+        return largest_gap(
+            statistic,
+            measure=self.measure,
+            multigroup=self.multigroup,
+            bounds_of=self.bounds_of,
+        )
+
+
+@evaluates(ABCC)
 def abcc(
     y_true: ArrayLike | None,
     y_score: ArrayLike | GroupedScores,
@@ -204,9 +198,11 @@ default=None
     >>> abcc(None, salary, sensitive_features=sex, scale="real")
     4000.0
     """
-    statistic = grouped_scores(
-        y_true, y_score, sensitive_features, sample_weight, scale=scale, scales=AnyScale
-    )
-    return value_or_nan(
-        "abcc", statistic, locate_abcc, multigroup=multigroup, scale=scale
+    metric = ABCC(scale=scale, multigroup=multigroup, multistratum=multistratum)
+    return metric(
+        y_true,
+        y_score,
+        sensitive_features=sensitive_features,
+        control_features=control_features,
+        sample_weight=sample_weight,
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial, reduce
 from typing import Any, Literal
 
@@ -13,13 +14,14 @@ from scipy.ndimage import minimum_filter1d
 
 from skfair._utils._arrays import Bools, Floats, Integers
 from skfair._utils._validation import Scale, check_choice, check_integer, check_real
+from skfair.metrics._distributions import GapOfDistributions
 from skfair.metrics._evaluate import Multistratum, combine_numbers, never, specify
-from skfair.metrics._inputs import Multigroup, value_or_nan, warn_if_undefined
+from skfair.metrics._inputs import Multigroup, warn_if_undefined
+from skfair.metrics._metric import evaluates
 from skfair.metrics._pairs import (
     MANY_GROUPS,
     BoundPairs,
     Located,
-    Measure,
     PairGaps,
     bound_gaps,
     cdfs_at,
@@ -28,24 +30,9 @@ from skfair.metrics._pairs import (
     largest_gap,
     largest_of_rows,
     pairs_of_gaps,
-    rows_of_scores,
 )
 from skfair.statistics import GroupedScores
 from skfair.statistics._grouped_scores import Gap, gap_between
-
-
-def mcdp_measure(
-    *, epsilon: Any = 0.0, method: str = "exact", n_subdivisions: Any = 32
-) -> Measure:
-    """Return the function of a gap that MCDP is, of checked parameters."""
-    check_choice("method", method, ("exact", "approximate"))
-    epsilon = check_real("epsilon", epsilon, 0, 0.5)
-    n_subdivisions = check_integer("n_subdivisions", n_subdivisions, 1)
-    if method == "exact":
-        return partial(sustained_gap, epsilon=epsilon)
-    if epsilon == 0:
-        raise ValueError("epsilon must be above 0 for method='approximate', got 0.")
-    return partial(_approximate, epsilon=epsilon, n_subdivisions=n_subdivisions)
 
 
 def sustained_gap(gap: Gap, epsilon: float = 0.0) -> float:
@@ -60,73 +47,12 @@ def sustained_gap(gap: Gap, epsilon: float = 0.0) -> float:
     return float(_sustained(gap.scores, np.abs(gap.signed), epsilon) / gap.scale)
 
 
-def locate_mcdp(
-    statistic: GroupedScores,
-    *,
-    multigroup: Multigroup = "pairwise",
-    epsilon: float = 0.0,
-) -> Located:
-    """Locate MCDP(epsilon): a score and a window with the gap, and both CDFs there."""
-    located = largest_gap(
-        statistic,
-        measure=mcdp_measure(epsilon=epsilon),
-        multigroup=multigroup,
-        bounds_of=partial(bound_pairs, epsilon=epsilon),
-    )
-    if located.value == 0:
-        score = float(statistic.scores[0])
-        return _with_cdfs(statistic, located._replace(score=score))
-    gap = gap_between(statistic, *located.pair)
-    heights = np.abs(gap.signed) / gap.scale
-    if epsilon == 0:
-        score = float(gap.scores[heights.argmax()])
-        located = located._replace(score=score, window=(score, score))
-        return _with_cdfs(statistic, located)
-    window = _roomiest_window(gap.scores, heights >= located.value, epsilon)
-    # Each window of the run has a score at which the gap is the value: otherwise
-    # MCDP would be larger.
-    seen = np.searchsorted(gap.scores, window, side="right") - 1
-    pieces = np.arange(max(seen[0], 0), seen[1] + 1)
-    nearest = pieces[np.abs(heights[pieces] - located.value).argmin()]
-    score = max(float(gap.scores[nearest]), window[0])
-    return _with_cdfs(statistic, located._replace(score=score, window=window))
-
-
 def _with_cdfs(statistic: GroupedScores, located: Located) -> Located:
     """Add the CDFs of both groups at the score."""
     first, second = (
         statistic._share_below(group, located.score) for group in located.pair
     )
     return located._replace(figures=(first, second))
-
-
-def pairs_of_mcdp(
-    statistic: GroupedScores,
-    *,
-    multigroup: Multigroup = "pairwise",
-    among: Integers | None = None,
-    epsilon: Any = 0.0,
-    method: str = "exact",
-    n_subdivisions: Any = 32,
-) -> PairGaps:
-    """MCDP of all pairs of groups."""
-    measure = mcdp_measure(
-        epsilon=epsilon, method=method, n_subdivisions=n_subdivisions
-    )
-
-    def place(first: int, second: int | None) -> float:
-        gap = gap_between(statistic, first, second)
-        return float(gap.scores[np.abs(gap.signed).argmax()])
-
-    return pairs_of_gaps(
-        statistic,
-        multigroup,
-        among,
-        measure,
-        partial(sustained_at, epsilon=epsilon) if method == "exact" else None,
-        partial(bound_pairs, epsilon=epsilon if method == "exact" else 0.0),
-        place=place if epsilon == 0 else None,
-    )
 
 
 def sustained_at(scores: Floats, epsilon: float) -> Callable[[Floats], Floats]:
@@ -180,17 +106,85 @@ def _windows(scores: Floats, epsilon: float) -> tuple[Integers, Integers]:
         stops = stops + short
 
 
-@specify(
-    statistic=GroupedScores,
-    takes_classes=True,
-    compares_errors=never,
-    measure=mcdp_measure,
-    distance=sustained_gap,
-    read=partial(grouped_scores, ranked=False),
-    countable=rows_of_scores,
-    pairs=pairs_of_mcdp,
-    locate=locate_mcdp,
-)
+@dataclass(frozen=True, kw_only=True)
+class MCDP(GapOfDistributions):
+    """Largest gap between two CDFs that is sustained over a window of scores."""
+
+    name = "mcdp"
+    distance = sustained_gap
+
+    epsilon: float = 0.0
+    method: Literal["exact", "approximate"] = "exact"
+    n_subdivisions: int = 32
+
+    def __post_init__(self) -> None:
+        """Check the options, which are checked nowhere else."""
+        super().__post_init__()
+        check_choice("method", self.method, ("exact", "approximate"))
+        check_real("epsilon", self.epsilon, 0, 0.5)
+        check_integer("n_subdivisions", self.n_subdivisions, 1)
+        if self.method == "approximate" and self.epsilon == 0:
+            raise ValueError("epsilon must be above 0 for method='approximate', got 0.")
+
+    def measure(self, gap: Gap) -> float:
+        """Measure the largest gap that is sustained over a window."""
+        if self.method == "exact":
+            return sustained_gap(gap, self.epsilon)
+        return _approximate(gap, self.epsilon, self.n_subdivisions)
+
+    def bounds_of(self, statistic: GroupedScores) -> BoundPairs:
+        """Bound the measures of many pairs."""
+        return bound_pairs(statistic, self.epsilon)
+
+    def gaps(
+        self, statistic: GroupedScores, *, among: Integers | None = None
+    ) -> PairGaps:
+        """Find the gaps of all pairs of groups, or of those `among` some groups."""
+        exact, epsilon = self.method == "exact", self.epsilon
+
+        def place(first: int, second: int | None) -> float:
+            gap = gap_between(statistic, first, second)
+            return float(gap.scores[np.abs(gap.signed).argmax()])
+
+        return pairs_of_gaps(
+            statistic,
+            self.multigroup,
+            among,
+            self.measure,
+            partial(sustained_at, epsilon=epsilon) if exact else None,
+            partial(bound_pairs, epsilon=epsilon if exact else 0.0),
+            place=place if epsilon == 0 else None,
+        )
+
+    def locate(self, statistic: GroupedScores) -> Located:
+        """Find a score and a window with the largest gap, and both CDFs there."""
+        epsilon = self.epsilon
+        located = largest_gap(
+            statistic,
+            measure=partial(sustained_gap, epsilon=epsilon),
+            multigroup=self.multigroup,
+            bounds_of=partial(bound_pairs, epsilon=epsilon),
+        )
+        if located.value == 0:
+            score = float(statistic.scores[0])
+            return _with_cdfs(statistic, located._replace(score=score))
+        gap = gap_between(statistic, *located.pair)
+        heights = np.abs(gap.signed) / gap.scale
+        if epsilon == 0:
+            score = float(gap.scores[heights.argmax()])
+            located = located._replace(score=score, window=(score, score))
+            return _with_cdfs(statistic, located)
+        window = _roomiest_window(gap.scores, heights >= located.value, epsilon)
+        # Each window of the run has a score at which the gap is the value: otherwise
+        # MCDP would be larger.
+        seen = np.searchsorted(gap.scores, window, side="right") - 1
+        pieces = np.arange(max(seen[0], 0), seen[1] + 1)
+        nearest = pieces[np.abs(heights[pieces] - located.value).argmin()]
+        score = max(float(gap.scores[nearest]), window[0])
+        return _with_cdfs(statistic, located._replace(score=score, window=window))
+
+
+@evaluates(MCDP)
 def mcdp(
     y_true: ArrayLike | None,
     y_score: ArrayLike | GroupedScores,
@@ -314,19 +308,20 @@ default=None
     ... )
     0.667
     """
-    measure = mcdp_measure(
-        epsilon=epsilon, method=method, n_subdivisions=n_subdivisions
-    )
-    statistic = grouped_scores(
-        y_true, y_score, sensitive_features, sample_weight, scale=scale
-    )
-    return value_or_nan(
-        "mcdp",
-        statistic,
-        largest_gap,
+    metric = MCDP(
+        epsilon=epsilon,
+        method=method,
+        n_subdivisions=n_subdivisions,
+        scale=scale,
         multigroup=multigroup,
-        measure=measure,
-        bounds_of=partial(bound_pairs, epsilon=epsilon),
+        multistratum=multistratum,
+    )
+    return metric(
+        y_true,
+        y_score,
+        sensitive_features=sensitive_features,
+        control_features=control_features,
+        sample_weight=sample_weight,
     )
 
 

@@ -52,8 +52,9 @@ from skfair.metrics._inputs import (
 )
 from skfair.metrics._pairs import Located, PairGaps
 from skfair.metrics._quantiles import Comparisons, Method, Observed
-from skfair.metrics._spec import Specification, register
-from skfair.statistics._grouped_scores import Gap
+from skfair.metrics._spec import Specification, register, specification_of
+from skfair.statistics import GroupedScores
+from skfair.statistics._grouped_scores import Gap, ranked_scores
 from skfair.statistics._statistic import GroupedStatistic
 
 #: Rows among which groups can be exchanged where there is no disparity.
@@ -110,6 +111,8 @@ class Metric(ABC):
     leaves_groups_out: ClassVar[bool] = False
     #: Class of the statistic that may take the place of rows, if there is one.
     stands_for_rows: ClassVar[type | None] = None
+    #: Seminorm of a gap of CDFs that is at least its measure; None if that is one.
+    distance: ClassVar[Callable[[Gap], float] | None] = None
     #: Largest value.
     maximum: ClassVar[float] = 1.0
     #: Rows that count, as messages say it.
@@ -141,7 +144,10 @@ class Metric(ABC):
     @property
     def specification(self) -> Specification:
         """What tests, intervals and scorers ask of the class."""
-        return describe(type(self))
+        kind = type(self)
+        if kind.function is None:
+            return describe(kind)
+        return specification_of(kind.function)[0]
 
     # What a metric says ------------------------------------------------------
 
@@ -316,7 +322,11 @@ class Metric(ABC):
         reason, advice = self.why_undefined(statistic)
         if reason:
             return Estimate(math.nan, reason, advice)
-        return Estimate(float(self.locate(statistic).value))
+        return Estimate(float(self.value(statistic)))
+
+    def value(self, statistic: Any) -> float:
+        """Find the value of a statistic whose groups can be compared."""
+        return self.locate(statistic).value
 
 
 def lacks_labels(
@@ -369,6 +379,9 @@ def describe(kind: type[Metric]) -> Specification:
         bounds["on_band"] = _with_options(kind, lambda m: m.on_band())
     if kind.bound_by_bins is not Metric.bound_by_bins:
         bounds["bounds_by_label"] = _with_options(kind, lambda m, s: m.bound_by_bins(s))
+    if hasattr(kind, "measure"):
+        bounds["measure"] = _with_options(kind, lambda m: m.measure)
+        bounds["distance"] = kind.distance
     if kind.exchangeable == "similar scores":
         bounds["permuted_in"] = score_cells
     return Specification(
@@ -425,8 +438,12 @@ def _with_options(
 
 
 def _countable(metric: Metric, rows: Rows) -> Countable:
-    """Check rows, and say what counts them."""
-    return metric.select(metric.check(rows)), metric.statistic._from_rows
+    """Check rows, and say what counts them: ranks are taken of each draw."""
+    rows = metric.select(metric.check(rows))
+    if metric.statistic is not GroupedScores:
+        return rows, metric.statistic._from_rows
+    ranked = getattr(metric, "scale", None) == "rank"
+    return rows.ordered(), ranked_scores if ranked else GroupedScores._from_rows
 
 
 def _gaps(metric: Metric, statistic: Any, among: Any = None) -> PairGaps:

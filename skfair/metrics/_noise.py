@@ -28,7 +28,7 @@ from skfair.metrics._madd import (
     number_of_bins,
     stable_interval,
 )
-from skfair.metrics._mcdp import bound_pairs, mcdp_measure
+from skfair.metrics._mcdp import MCDP, bound_pairs
 from skfair.metrics._pairs import (
     Measure,
     MeasuredGaps,
@@ -93,7 +93,7 @@ def compare_mcdp(
     if method != "exact":
         raise ValueError(f"method of MCDP must be 'exact', got {method!r}.")
     statistic, sizes, _ = observed
-    measure = mcdp_measure(epsilon=epsilon, n_subdivisions=n_subdivisions)
+    measure = MCDP(epsilon=epsilon, n_subdivisions=n_subdivisions).measure
     bounds_of = partial(bound_pairs, epsilon=epsilon)
     gaps = measured_gaps(statistic, multigroup, measure, bounds_of)
     shares = shares_of_groups(statistic)

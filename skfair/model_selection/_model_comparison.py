@@ -32,7 +32,7 @@ from skfair._utils._warnings import warns_if_reordered
 from skfair.groups import Codes, Groups, resolve_groups
 from skfair.metrics import mcdp
 from skfair.metrics._inputs import Multigroup
-from skfair.metrics._mcdp import locate_mcdp
+from skfair.metrics._mcdp import MCDP
 from skfair.statistics import GroupedScores
 
 #: Parts that are left out one after the other for the error of a performance.
@@ -205,7 +205,7 @@ def largest_gap_place(
         sample_weight=weights,
         scale="rank",
     )
-    gap = locate_mcdp(statistic, multigroup=multigroup)
+    gap = MCDP(multigroup=multigroup).locate(statistic)
     first, second = gap.pair
     pair = labels[first], EVERYONE if second is None else labels[second]
     high, low = pair if gap.figures[0] > gap.figures[1] else pair[::-1]

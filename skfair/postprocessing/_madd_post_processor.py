@@ -45,7 +45,7 @@ from skfair._utils._warnings import warn_user
 from skfair.exceptions import MitigationWarning
 from skfair.groups import Groups, Selector, rows_by_code
 from skfair.metrics._madd import locate_madd
-from skfair.metrics._mcdp import locate_mcdp
+from skfair.metrics._mcdp import MCDP
 from skfair.metrics._quantiles import supremum_quantile
 from skfair.model_selection._folds import assign_folds
 from skfair.postprocessing._score_repairer import (
@@ -997,7 +997,7 @@ class StratumLosses:
 
     def _gap(self, rows: Rows) -> float:
         """MCDP(0) of the groups that are compared."""
-        return locate_mcdp(self._of_compared(rows)).value
+        return MCDP().value(self._of_compared(rows))
 
     def _of_compared(self, rows: Rows) -> GroupedScores:
         """Score distributions of the groups that are compared."""

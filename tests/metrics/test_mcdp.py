@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from skfair.metrics import _pairs, mcdp
 from skfair.metrics._mcdp import (
+    MCDP,
     bound_pairs,
-    locate_mcdp,
     sustained_gap,
 )
 from skfair.statistics import GroupedScores
@@ -277,7 +277,7 @@ def test_many_groups_are_the_first_of_the_largest_pairs(block, monkeypatch):
         values = [sustained_gap(gap_between(statistic, *p), epsilon) for p in pairs]
         bounds = bound_pairs(statistic, epsilon)(*np.array(pairs).T, 0.0)
         assert (bounds >= np.array(values) - 1e-13).all()
-        found = locate_mcdp(statistic, epsilon=epsilon)
+        found = MCDP(epsilon=epsilon).locate(statistic)
         assert found.value == max(values)
         assert found.pair == pairs[values.index(max(values))]
 

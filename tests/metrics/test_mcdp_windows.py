@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.stats import ks_2samp
 
 from skfair.metrics import mcdp
-from skfair.metrics._mcdp import locate_mcdp
+from skfair.metrics._mcdp import MCDP
 from skfair.statistics import GroupedScores
 
 
@@ -212,7 +212,7 @@ def test_the_gap_at_the_score_is_the_value_and_the_score_lies_in_the_window(
     scores = np.array(levels) / 20
     groups = np.append([0, 1], rng.integers(0, 2, len(scores) - 2))
     statistic = GroupedScores.from_scores(scores, sensitive_features=groups)
-    largest = locate_mcdp(statistic, epsilon=epsilon)
+    largest = MCDP(epsilon=epsilon).locate(statistic)
     assert largest.value == measured(scores, groups, epsilon)
     if largest.value == 0:
         return

@@ -30,8 +30,8 @@ from skfair.metrics import (
     true_positive_rate_difference,
     values_by_class,
 )
-from skfair.metrics._abcc import area, pairs_of_abcc
-from skfair.metrics._mcdp import pairs_of_mcdp, sustained_gap
+from skfair.metrics._abcc import ABCC, area
+from skfair.metrics._mcdp import MCDP, sustained_gap
 from skfair.metrics._pairs import compared_pairs
 from skfair.metrics._permutation import Order
 from skfair.metrics._resampling import Drawn
@@ -357,12 +357,12 @@ def test_gaps_of_all_pairs_at_once(seed, epsilon):
     statistic = GroupedScores.from_scores(scores, sensitive_features=groups)
     for multigroup in ("pairwise", "pooled"):
         pairs = compared_pairs(4, multigroup)
-        found = pairs_of_mcdp(statistic, epsilon=epsilon, multigroup=multigroup)
+        found = MCDP(epsilon=epsilon, multigroup=multigroup).gaps(statistic)
         expected = [
             sustained_gap(gap_between(statistic, *pair), epsilon) for pair in pairs
         ]
         assert found.values[0].tolist() == pytest.approx(expected, abs=1e-12)
-        found = pairs_of_abcc(statistic, multigroup=multigroup)
+        found = ABCC(multigroup=multigroup).gaps(statistic)
         expected = [area(gap_between(statistic, *pair)) for pair in pairs]
         assert found.values[0].tolist() == pytest.approx(expected, abs=1e-12)
 

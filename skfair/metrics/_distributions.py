@@ -1,0 +1,94 @@
+"""Metrics of the gap between the score distributions of groups."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, get_args
+
+from skfair._rows import Rows
+from skfair._utils._arrays import Integers
+from skfair._utils._validation import (
+    TAKES_ANY,
+    AnyScale,
+    Scale,
+    check_choice,
+    check_y_true,
+    scores_on,
+)
+from skfair.metrics._metric import Estimate, Metric
+from skfair.metrics._pairs import Located, PairGaps, largest_gap, pairs_of_gaps
+from skfair.statistics import GroupedScores
+from skfair.statistics._grouped_scores import Gap, check_probabilities, pooled_ranks
+
+
+@dataclass(frozen=True, kw_only=True)
+class GapOfDistributions(Metric):
+    """Largest measure of the gap between the CDFs of two groups.
+
+    A subclass says by `measure` how large a gap is. If that is a seminorm, such as a
+    mean or a maximum of absolute values, the noise of the metric has bounds: it is at
+    most the largest value times the noise of the CDFs.
+    """
+
+    inputs = ("y_true", "y_score")
+    statistic: ClassVar[Any] = GroupedScores
+    stands_for_rows = GroupedScores
+    takes_classes = True
+    #: Scales of scores that the metric takes.
+    scales: ClassVar[Any] = Scale
+
+    scale: AnyScale = "probability"
+
+    def __post_init__(self) -> None:
+        """Check the options, which are checked nowhere else."""
+        super().__post_init__()
+        check_choice("scale", self.scale, get_args(self.scales))
+
+    @abstractmethod
+    def measure(self, gap: Gap) -> float:
+        """Measure the difference of two CDFs, ``gap.signed / gap.scale``.
+
+        Entry i is the difference from ``gap.scores[i]`` to the next score.
+        """
+
+    @property
+    def largest(self) -> float:
+        """Largest value on the scale of the scores."""
+        return math.inf if self.scale == "real" else self.maximum
+
+    def check(self, rows: Rows) -> Rows:
+        """Check scores, and labels if there are any, which are not read."""
+        check_y_true(rows.y_true, rows.y_pred, self.scale)
+        return replace(rows, y_true=None, y_pred=scores_on(self.scale, rows.y_pred))
+
+    def take(self, y_true: Any, statistic: Any, *rows: Any, **more: Any) -> Any:
+        """Return a statistic that takes the place of all rows, if it is of the kind."""
+        taken = super().take(y_true, statistic, *rows, **more)
+        if self.scale == "probability":
+            check_probabilities(taken, "y_score", TAKES_ANY)
+        return taken
+
+    def find(self, statistic: GroupedScores) -> Estimate:
+        """Find the value of a statistic, or of its ranks, or why it has none."""
+        ranked = self.scale == "rank"
+        return super().find(pooled_ranks(statistic) if ranked else statistic)
+
+    def value(self, statistic: GroupedScores) -> float:
+        """Find the value of a statistic whose groups can be compared."""
+        options: Any = {"multigroup": self.multigroup, "bounds_of": self.bounds_of}
+        return largest_gap(statistic, measure=self.measure, **options).value
+
+    #: Bounds the measures of many pairs, where that is faster.
+    bounds_of: ClassVar[Any] = None
+
+    def gaps(
+        self, statistic: GroupedScores, *, among: Integers | None = None
+    ) -> PairGaps:
+        """Find the gaps of all pairs of groups, or of those `among` some groups."""
+        return pairs_of_gaps(statistic, self.multigroup, among, self.measure)
+
+    def locate(self, statistic: GroupedScores) -> Located:
+        """Find the largest gap, and between which groups it is."""
+        return largest_gap(statistic, measure=self.measure, multigroup=self.multigroup)

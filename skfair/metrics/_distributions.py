@@ -25,11 +25,45 @@ from skfair.statistics._grouped_scores import Gap, check_probabilities, pooled_r
 
 @dataclass(frozen=True, kw_only=True)
 class GapOfDistributions(Metric):
-    """Largest measure of the gap between the CDFs of two groups.
+    """Base of metrics: the largest measure of the gap between two groups' CDFs.
 
-    A subclass says by `measure` how large a gap is. If that is a seminorm, such as a
-    mean or a maximum of absolute values, the noise of the metric has bounds: it is at
-    most the largest value times the noise of the CDFs.
+    A subclass says by `measure` how large a gap is; with options of its own it is a
+    frozen dataclass. Intervals, certificates and monitors suppose that the measure is a
+    norm of the absolute gap, such as its mean, its root mean square or its maximum:
+    noise then moves it by no more than `maximum` times the largest noise of the CDFs.
+
+    Parameters
+    ----------
+    scale : {"probability", "rank"}, default="probability"
+        What scores are: probabilities, or numbers whose ranks among everyone count.
+    multigroup : {"pairwise", "pooled"}, default="pairwise"
+        The largest value over pairs of groups, or over groups compared with everyone.
+    multistratum : {"max", "weighted"}, default="max"
+        The largest value over strata, or their mean by the total weight of each.
+
+    See Also
+    --------
+    DifferenceOfRates : Base of differences of rates.
+    mcdp : A metric of this kind.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skfair.metrics import permutation_test
+    >>> from skfair.metrics._distributions import GapOfDistributions
+    >>> class RootMeanSquareGap(GapOfDistributions):
+    ...     def measure(self, gap):
+    ...         squares = gap.difference[:-1] ** 2
+    ...         return float(np.sqrt(squares @ np.diff(gap.scores)))
+    >>> metric = RootMeanSquareGap()
+    >>> y_score, sex = [0.2, 0.4, 0.6, 0.8, 0.9], ["F", "F", "M", "M", "M"]
+    >>> round(metric(None, y_score, sensitive_features=sex), 3)
+    0.592
+    >>> test = permutation_test(
+    ...     metric, None, y_score, sensitive_features=sex, random_state=0
+    ... )
+    >>> round(test.pvalue, 3)
+    0.094
     """
 
     inputs = ("y_true", "y_score")
@@ -48,9 +82,17 @@ class GapOfDistributions(Metric):
 
     @abstractmethod
     def measure(self, gap: Gap) -> float:
-        """Measure the difference of two CDFs, ``gap.signed / gap.scale``.
+        """Measure a gap, which is larger for a larger disparity.
 
-        Entry i is the difference from ``gap.scores[i]`` to the next score.
+        Parameters
+        ----------
+        gap : Gap
+            ``gap.difference[i]`` is the difference of the CDFs from ``gap.scores[i]``
+            to the next score. The last one is 0.
+
+        Returns
+        -------
+        float
         """
 
     @property

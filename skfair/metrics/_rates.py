@@ -808,9 +808,42 @@ default=None
 
 @dataclass(frozen=True, kw_only=True)
 class DifferenceOfRates(DifferenceOfMeans):
-    """Largest difference of a rate of decisions.
+    """Base of metrics: the largest difference between groups of a rate.
 
-    A subclass says by `outcomes` which rows are hits, and which rows count.
+    A subclass says by `outcomes` which rows are hits, and which rows count. With the
+    attribute ``exchangeable = "same true label"`` tests permute groups within true
+    labels, as a rate of errors needs it.
+
+    Parameters
+    ----------
+    pos_label : int, float, bool or str, default=None
+        Label of the positive class. None stands for 1 where labels are numbers; text
+        labels need it.
+    multigroup : {"pairwise", "pooled"}, default="pairwise"
+        The largest difference between two groups, or between a group and everyone.
+    multistratum : {"max", "weighted"}, default="max"
+        The largest value over strata, or their mean by the total weight of each.
+
+    See Also
+    --------
+    GapOfDistributions : Base of metrics of scores.
+    true_positive_rate_difference : A metric of this kind.
+
+    Examples
+    --------
+    >>> from skfair.metrics import confidence_interval
+    >>> from skfair.metrics._rates import DifferenceOfRates
+    >>> class FalseDiscoveryRateDifference(DifferenceOfRates):
+    ...     def outcomes(self, y_true, y_pred):
+    ...         return ~y_true, y_pred
+    >>> metric = FalseDiscoveryRateDifference()
+    >>> y_true, y_pred = [1, 0, 0, 1, 1, 0] * 50, [1, 1, 0, 1, 1, 0] * 50
+    >>> sex = ["F", "F", "F", "M", "M", "M"] * 50
+    >>> metric(y_true, y_pred, sensitive_features=sex)
+    0.5
+    >>> confidence_interval(metric, y_true, y_pred, sensitive_features=sex)
+    ConfidenceInterval(value=0.5, lower=0.392, upper=0.602, confidence_level=0.95, \
+method='band')
     """
 
     #: Whether the rate depends on true labels.
@@ -821,9 +854,16 @@ class DifferenceOfRates(DifferenceOfMeans):
 
     @abstractmethod
     def outcomes(self, y_true: Bools, y_pred: Bools) -> tuple[Bools, Bools]:
-        """Say which rows are hits, and which count, of truly and predicted positives.
+        """Say which rows are hits, and which rows count.
 
-        Without true labels all rows are truly positive.
+        Parameters
+        ----------
+        y_true, y_pred : ndarray of bool of shape (n_samples,)
+            Whether the true and the predicted label are the positive one.
+
+        Returns
+        -------
+        hits, counting : ndarray of bool of shape (n_samples,)
         """
 
     def check(self, rows: Rows) -> Rows:

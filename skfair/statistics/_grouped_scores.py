@@ -422,6 +422,11 @@ class Gap(NamedTuple):
     scale: float
     totals: tuple[float, float]
 
+    @property
+    def difference(self) -> Floats:
+        """Difference of the CDFs from each score to the next; the last is 0."""
+        return np.asarray(self.signed / self.scale)
+
 
 def gap_between(statistic: GroupedScores, first: int, second: int | None) -> Gap:
     """CDF of one group minus the CDF of another, or of everyone (None)."""

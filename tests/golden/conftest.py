@@ -1,0 +1,1 @@
+collect_ignore_glob = ["*.py"]  # imported by tests/test_golden.py, from this directory

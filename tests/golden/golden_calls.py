@@ -198,6 +198,14 @@ def permuted_within(seed, name, part):
     return uncertain(seed, name, "permutation_test", three, asked={"within": within})
 
 
+def certain(seed, name):
+    """Test a gap that no permutation reaches: the p-value is not drawn."""
+    rows = three()
+    later = {"y_pred": (rows.codes == 2) * 1, "y_score": (1 + rows.codes) / 4}
+    result = uncertain(seed, name, "permutation_test", lambda: rows.but(**later))
+    return [result.value, result.pvalue]
+
+
 #: Name -> function, options.
 CONSUMERS = {
     "confidence_interval": ("confidence_interval", {}),
@@ -264,6 +272,8 @@ def add_uncertainty():
             make=make,
             asked={"n_permutations": MANY},
         )
+    for name in ("mcdp", "abcc", "parity", "equalized_odds", "max_gap", "cvar"):
+        add(f"{name}/permutation_test certain/three groups", certain, name=name)
     for name in ("mcdp", "parity", "true_positive_rate"):
         for part in ("animal", None):
             title = f"{name}/permutation_test/within {part}"

@@ -1300,16 +1300,26 @@ def in_duckdb(people_table):
     return connection.sql("SELECT * FROM people")
 
 
+def lists(people_table):
+    """Lists of columns; a missing text is None with every version of pandas."""
+    return {
+        name: column.tolist()
+        if pd.api.types.is_numeric_dtype(column)
+        else [text if isinstance(text, str) else None for text in column]
+        for name, column in people_table.items()
+    }
+
+
 def in_polars(people_table):
     import polars
 
-    return polars.DataFrame({name: list(people_table[name]) for name in people_table})
+    return polars.DataFrame(lists(people_table))
 
 
 def in_arrow(people_table):
     import pyarrow
 
-    return pyarrow.table({name: list(people_table[name]) for name in people_table})
+    return pyarrow.table(lists(people_table))
 
 
 ENGINES = {

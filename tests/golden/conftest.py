@@ -1,1 +1,2 @@
-collect_ignore_glob = ["*.py"]  # imported by tests/test_golden.py, from this directory
+# Imported by tests/test_golden.py, which puts this directory on the path.
+collect_ignore_glob = ["*.py"]

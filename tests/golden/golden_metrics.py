@@ -171,6 +171,12 @@ def forty():
     return people(40, 1600)
 
 
+def at_ends():
+    """Rows many of which have the score 0 or 1."""
+    rows, fine = three(), three().fine
+    return rows.but(y_score=np.where(fine < 0.15, 0.0, np.where(fine > 0.5, 1.0, fine)))
+
+
 POOLED = {"multigroup": "pooled"}
 WEIGHTED = {"multistratum": "weighted"}
 #: Name -> function that makes the rows, options of the metric.
@@ -198,6 +204,7 @@ LAYOUTS = {
         lambda: with_fractional(with_strata(people(2, 600), 9)),
         WEIGHTED,
     ),
+    "three groups scores of 0 and 1": (at_ends, {}),
     "forty groups": (forty, {}),
     "forty groups pooled whole weights": (lambda: with_whole(forty()), POOLED),
 }

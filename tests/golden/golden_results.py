@@ -36,7 +36,7 @@ ERRORS = 4.0
 OF_END = 2.67
 #: How much larger the error of a p-value is where draws are ordered by their largest
 #: standardised gap, whose mean and deviation are drawn, too. Of 100 p-values and more
-#: for each of six seeds none was further away.
+#: for each of three seeds none was further away.
 STANDARDISED = 2.0
 #: Longest list that is recorded as it is.
 LONGEST = 40

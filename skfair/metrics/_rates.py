@@ -407,8 +407,11 @@ class EqualizedOdds(DifferenceOfNumbers):
 
     def select(self, rows: Rows) -> Rows:
         """Return the rows with the classes that occur among them."""
-        codes = np.concatenate([rows.y_true, rows.y_pred])
-        present = np.flatnonzero(np.bincount(codes, minlength=len(rows.classes)))
+        true, predicted = (
+            np.bincount(codes, minlength=len(rows.classes))
+            for codes in (rows.y_true, rows.y_pred)
+        )
+        present = np.flatnonzero(true + predicted)
         if len(present) == len(rows.classes):
             return rows
         position = np.zeros(len(rows.classes), np.intp)

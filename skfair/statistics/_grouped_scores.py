@@ -233,14 +233,18 @@ class GroupedScores(GroupedStatistic):
     @classmethod
     def _from_rows(cls, rows: Rows) -> GroupedScores:
         """Collect checked scores; those that are in order are not sorted again."""
-        rows = rows.ordered().grouped()
+        rows = rows.grouped()
         scores, codes, weights = rows.y_pred, rows.groups.codes, rows.totals
         counts = np.bincount(codes, rows.n, rows.n_groups).astype(np.intp)
         totals = counts.astype(np.int64)
         if rows.weight is not None:
             totals = np.bincount(codes, weights, rows.n_groups)
             totals = totals.astype(rows.weight.dtype)
-        if rows.levels is None:
+        if not rows.is_ordered:
+            scores, codes, weights = sort_scores(
+                scores, codes, weights, n_groups=rows.n_groups
+            )
+        elif rows.levels is None:
             weights = np.ones(len(codes), np.int64) if weights is None else weights
         else:
             keys = rows.levels * rows.n_groups + codes

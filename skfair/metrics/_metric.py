@@ -111,6 +111,8 @@ class Metric(ABC):
     leaves_groups_out: ClassVar[bool] = False
     #: Class of the statistic that may take the place of rows, if there is one.
     stands_for_rows: ClassVar[type | None] = None
+    #: Options about the labels of rows, which a statistic has not.
+    options_of_rows: ClassVar[tuple[str, ...]] = ()
     #: Seminorm of a gap of CDFs that is at least its measure; None if that is one.
     distance: ClassVar[Callable[[Gap], float] | None] = None
     #: Largest value.
@@ -207,8 +209,10 @@ class Metric(ABC):
         if getattr(y_pred, "dtype", None) == np.int32:
             refuse_sorted_rows(self.name)
         if isinstance(y_pred, GroupedStatistic):
+            labels = {name: getattr(self, name) for name in self.options_of_rows}
+            statistic: Any = in_place_of_rows(y_pred, **labels)  # type: ignore[type-var]
             statistic = self.take(
-                y_true, y_pred, sensitive_features, sample_weight, control_features
+                y_true, statistic, sensitive_features, sample_weight, control_features
             )
             return self.value_of(self.find(statistic))
         if sensitive_features is None:

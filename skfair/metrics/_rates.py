@@ -153,6 +153,7 @@ class DemographicParity(DifferenceOfMeans):
 
     name = "demographic_parity_difference"
     takes_classes = True
+    options_of_rows = ("threshold", "pos_label")
     stands_for_rows = GroupedOutcomes
 
     threshold: float | None = None
@@ -183,16 +184,6 @@ class DemographicParity(DifferenceOfMeans):
     def _compares_numbers(self) -> bool:
         """Whether means of numbers in a unit are compared."""
         return self.scale == "real" and self.threshold is None
-
-    def take(self, y_true: Any, statistic: Any, *rows: Any, **more: Any) -> Any:
-        """Return a statistic that takes the place of all rows, if it is of the kind."""
-        for option in "threshold", "pos_label":
-            if getattr(self, option) is not None:
-                raise ValueError(
-                    f"{option} must be None where a statistic takes the place of the "
-                    "rows."
-                )
-        return super().take(y_true, statistic, *rows, **more)
 
     def check(self, rows: Rows) -> Rows:
         """Check scores or decisions, and return them as numbers."""
@@ -851,6 +842,7 @@ method='band')
 
     #: Whether the rate depends on true labels.
     reads_y_true: ClassVar[bool] = True
+    options_of_rows = ("pos_label",)
     stands_for_rows = GroupedOutcomes
 
     pos_label: Any = None

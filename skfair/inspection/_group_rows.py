@@ -44,6 +44,14 @@ _MAX_COLUMNS = 4
 #: Inches: width of a panel, height of a row, of the rest, of a panel without names.
 _PANEL_WIDTH, _PANEL_ROW, _PANEL_FRAME, _PANEL_HEIGHT = 3.4, 0.3, 1.2, 6.5
 
+#: Metrics of predictions of two classes that are drawn if none are named.
+_OF_TWO_CLASSES = (
+    "accuracy",
+    "selection_rate",
+    "true_positive_rate",
+    "false_positive_rate",
+)
+
 
 class GroupGapDisplay(PredictionsDisplay):
     """Difference of each group's rate from the average, with intervals and the tail.
@@ -538,7 +546,9 @@ def _usual_metrics(y_true: ArrayLike | None, y_pred: ArrayLike | None) -> list[s
             "false_positive_rate",
         ]
     of_numbers = y_pred is not None and type_of_target(y_pred) == "continuous"
-    return ["mean_absolute_error" if of_numbers or kind == "continuous" else "accuracy"]
+    if of_numbers or kind == "continuous":
+        return ["mean_absolute_error"]
+    return ["accuracy"]
 
 
 def _group_names(report: pd.DataFrame) -> list[str]:

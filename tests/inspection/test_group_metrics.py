@@ -10,7 +10,6 @@ from skfair.datasets import make_biased_classification
 from skfair.inspection import GroupMetricsDisplay
 from skfair.metrics import group_metrics
 
-
 RATES = ["accuracy", "selection_rate", "true_positive_rate", "false_positive_rate"]
 
 

@@ -550,11 +550,12 @@ def route_fit_params(
 ) -> Bunch:
     """Route the metadata given to `fit` to the estimator (and splitter) of a mitigator.
 
-    Without metadata routing the estimator gets all `fit_params`, and the weights if its
-    `fit` takes them; otherwise the caller of the mitigator's `fit` is warned.
+    Without metadata routing a splitter gets `groups`, and the estimator all other
+    `fit_params`, and the weights if it, or the last step of a pipeline, takes them;
+    otherwise the caller of the mitigator's `fit` is warned.
     """
-    weights = {} if sample_weight is None else {"sample_weight": sample_weight}
     if get_config()["enable_metadata_routing"]:
+        weights = {} if sample_weight is None else {"sample_weight": sample_weight}
         return process_routing(
             mitigator,
             "fit",
@@ -562,14 +563,30 @@ def route_fit_params(
             **weights,
             **fit_params,
         )
-    estimator = mitigator.estimator
-    if weights and not has_fit_parameter(estimator, "sample_weight"):
+    estimator, for_fit, for_split = mitigator.estimator, dict(fit_params), {}
+    # A number of folds is stratified, and leaves the argument to the estimator.
+    splits = not isinstance(getattr(mitigator, "cv", 0), numbers.Integral)
+    if splits and "groups" in for_fit:
+        for_split["groups"] = for_fit.pop("groups")
+    weights = weights_for(estimator, sample_weight)
+    fitted = not isinstance(estimator, FrozenEstimator)
+    if fitted and sample_weight is not None and not weights:
         warn_user(
             f"{type(estimator).__name__}.fit takes no sample_weight: it is fitted "
-            "without weights. In a Pipeline, enable metadata routing."
+            "without weights."
         )
-        weights = {}
-    return Bunch(estimator=Bunch(fit=fit_params | weights), splitter=Bunch(split={}))
+    for_fit = weights | for_fit
+    return Bunch(estimator=Bunch(fit=for_fit), splitter=Bunch(split=for_split))
+
+
+def weights_for(estimator: Any, weights: NDArray[Any] | None) -> dict[str, Any]:
+    """Keyword with the weights for the `fit` of an estimator, if it takes any."""
+    if weights is None:
+        return {}
+    try:
+        return {weight_keyword(estimator): weights}
+    except TypeError:
+        return {}
 
 
 def make_splits(

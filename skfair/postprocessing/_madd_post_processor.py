@@ -135,10 +135,10 @@ class GroupRepairer(MetaMitigator):
             instance.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the rows in the repair, and in the fit of an estimator that
-            takes them.
+            takes them; a pipeline passes them to its last step.
         **fit_params : dict
             Passed to the `fit` method of `estimator`, or routed to it where metadata
-            routing is enabled.
+            routing is enabled; `groups` to a splitter that is `cv`.
 
         Returns
         -------

@@ -39,7 +39,7 @@ from skfair._mitigation import (
     mean_probabilities,
     predict_folds,
     route_fit_params,
-    weight_keyword,
+    weights_for,
 )
 from skfair._rows import Rows, weights_in_rows
 from skfair._utils._arrays import Floats
@@ -144,10 +144,11 @@ class GroupPredictor(MetaMitigator):
             stratum in a `Groups` count in the loss only, see the example.
         sample_weight : array-like of shape (n_samples,), default=None
             Non-negative weights of the rows in the map, and in the fits of models that
-            take them.
+            take them; pipelines pass them to their last step.
         **fit_params : dict
             Passed to the `fit` method of `estimator`, or routed to it if metadata
-            routing is enabled. Values with n_samples entries are indexed like the rows.
+            routing is enabled; `groups` to a splitter that is `cv`. Values with
+            n_samples entries are indexed like the rows.
 
         Returns
         -------
@@ -378,16 +379,6 @@ class GroupPredictor(MetaMitigator):
         if isinstance(estimator, FrozenEstimator):
             estimator = estimator.estimator
         return estimator, weights_for(estimator, rows.weight)
-
-
-def weights_for(estimator: Any, weights: NDArray[Any] | None) -> dict[str, Any]:
-    """Keyword with the weights for the `fit` of an estimator, if it takes any."""
-    if weights is None:
-        return {}
-    try:
-        return {weight_keyword(estimator): weights}
-    except TypeError:
-        return {}
 
 
 class UnawarePostProcessor(GroupPredictor, ClassifierMitigator):

@@ -6,6 +6,7 @@ import copy
 import math
 import numbers
 import os
+import re
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -285,7 +286,7 @@ class Mitigator(LinkedToSite, CallbackSupportMixin):  # type: ignore[misc]
             fitted = getattr(self, "estimator", None)
             as_fitted = set(getattr(fitted, "feature_names_in_", names)) >= set(names)
             is_text = np.asarray(select_columns(X, named)).dtype.kind in "OUS"
-            if as_fitted and not is_text:
+            if as_fitted and not (is_text and _ABOUT_TEXT.search(str(error))):
                 raise
             raise ValueError(
                 f"{error}\nThe sensitive columns of X, {named!r}, are features unless "
@@ -386,6 +387,8 @@ class RegressorMitigator(
             raise TypeError(f"estimator must be a regressor, got {self.estimator!r}.")
 
 
+#: Words of the errors of classifiers that cannot make numbers of text.
+_ABOUT_TEXT = re.compile(r"\b(strings?|dtypes?)\b")
 #: Error where all weights are zero.
 _WEIGHTLESS = "sample_weight is zero in every row, expected positive weights."
 

@@ -3,9 +3,11 @@
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_array_equal
 from sklearn import config_context
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.model_selection import GroupKFold
@@ -149,3 +151,24 @@ def test_a_number_of_folds_leaves_groups_to_the_estimator(people):
     model = MADDPostProcessor(LogisticRegression(), cv=2)
     with pytest.raises(TypeError, match="groups"):
         model.fit(X, y > 1, sensitive_features=sex, groups=sex)
+
+
+class Failing(ClassifierMixin, BaseEstimator):
+    """Cannot be fitted, for a reason that has nothing to do with columns."""
+
+    def fit(self, X, y):
+        raise ValueError("Must have at least 1 validation dataset")
+
+    def predict_proba(self, X):
+        """Never called."""
+
+
+def test_the_tip_to_drop_text_is_given_where_text_is_the_problem(people):
+    X, y, sex = people
+    table = pd.DataFrame(X).assign(sex=np.array(["F", "M"])[sex]).rename(columns=str)
+    reads = MADDPostProcessor(LogisticRegression(), sensitive_features="sex")
+    with pytest.raises(ValueError, match=r"could not convert.*\n.*drop_sensitive=True"):
+        reads.fit(table, y > 1)
+    fails = MADDPostProcessor(Failing(), sensitive_features="sex")
+    with pytest.raises(ValueError, match=r"^Must have at least 1 validation dataset$"):
+        fails.fit(table, y > 1)

@@ -661,6 +661,8 @@ def predict_folds(
         splits = [  # which may be masks
             (positions[train][usable[train]], positions[test]) for train, test in splits
         ]
+        if labels is not None:
+            _check_training_parts(rows, target, labels, splits)
         fitted = cross_fit(
             estimator,
             X,
@@ -676,6 +678,25 @@ def predict_folds(
     fold = np.repeat(np.arange(len(parts)), list(map(len, parts)))
     held_out = rows[np.concatenate(parts)]
     return models, replace(held_out, y_pred=np.concatenate(predicted), fold=fold)
+
+
+def _check_training_parts(
+    rows: Rows, target: NDArray[Any], labels: list[Any], splits: list[Split]
+) -> None:
+    """Raise where a classifier would be fitted to rows of one class, or one group."""
+    for train, _ in splits:
+        values = target[train]
+        if len(values) and (values != values[0]).any():
+            continue
+        what = "classes"
+        present = set(values.tolist())
+        absent = [label for label in labels if label not in present]
+        if target is rows.groups.codes:
+            what, absent = "groups", [rows.labels[code] for code in absent]
+        raise ValueError(
+            f"A fold of cv holds out all rows of the {what} {labels_text(absent)}, "
+            f"expected rows of two {what} in every training part."
+        )
 
 
 def _model_and_predictions(

@@ -10,7 +10,7 @@ from sklearn import config_context
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression, LogisticRegression
-from sklearn.model_selection import GroupKFold
+from sklearn.model_selection import GroupKFold, KFold
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
@@ -172,3 +172,21 @@ def test_the_tip_to_drop_text_is_given_where_text_is_the_problem(people):
     fails = MADDPostProcessor(Failing(), sensitive_features="sex")
     with pytest.raises(ValueError, match=r"^Must have at least 1 validation dataset$"):
         fails.fit(table, y > 1)
+
+
+@pytest.mark.parametrize("name", ["decisions", "unaware", "reweighter"])
+def test_a_group_that_a_fold_holds_out_is_named(name, people):
+    X, y, _ = people
+    make, options, _, y = prepared(name, y)
+    groups = np.where(np.arange(len(y)) == 7, "few", "many")
+    model = make(LogisticRegression(), **options)
+    with pytest.raises(ValueError, match=r"holds out all rows of the groups \['few'\]"):
+        model.fit(X, y, sensitive_features=groups)
+
+
+def test_a_class_that_a_fold_holds_out_is_named(people):
+    X, y, sex = people
+    order = np.argsort(y)
+    model = MADDPostProcessor(LogisticRegression(), cv=KFold(2))
+    with pytest.raises(ValueError, match=r"holds out all rows of the classes \[False"):
+        model.fit(X[order], (y > np.median(y))[order], sensitive_features=sex[order])

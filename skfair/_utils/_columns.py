@@ -77,10 +77,11 @@ def names_columns(sensitive_features: Any, n_samples: int) -> bool:
 
     A list or tuple of names that has one entry for each row holds labels.
     """
-    if _is_name(sensitive_features) or callable(sensitive_features):
+    several = isinstance(sensitive_features, (list, tuple))
+    if callable(sensitive_features) or (_is_name(sensitive_features) and not several):
         return True
     return (
-        isinstance(sensitive_features, (list, tuple))
+        several
         and len(sensitive_features) != n_samples
         and all(_is_name(entry) for entry in sensitive_features)
     )

@@ -6,6 +6,7 @@ import copy
 import math
 import numbers
 import os
+import re
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -285,7 +286,7 @@ class Mitigator(LinkedToSite, CallbackSupportMixin):  # type: ignore[misc]
             fitted = getattr(self, "estimator", None)
             as_fitted = set(getattr(fitted, "feature_names_in_", names)) >= set(names)
             is_text = np.asarray(select_columns(X, named)).dtype.kind in "OUS"
-            if as_fitted and not is_text:
+            if as_fitted and not (is_text and _ABOUT_TEXT.search(str(error))):
                 raise
             raise ValueError(
                 f"{error}\nThe sensitive columns of X, {named!r}, are features unless "
@@ -386,6 +387,8 @@ class RegressorMitigator(
             raise TypeError(f"estimator must be a regressor, got {self.estimator!r}.")
 
 
+#: Words of the errors of classifiers that cannot make numbers of text.
+_ABOUT_TEXT = re.compile(r"\b(strings?|dtypes?)\b")
 #: Error where all weights are zero.
 _WEIGHTLESS = "sample_weight is zero in every row, expected positive weights."
 
@@ -550,11 +553,12 @@ def route_fit_params(
 ) -> Bunch:
     """Route the metadata given to `fit` to the estimator (and splitter) of a mitigator.
 
-    Without metadata routing the estimator gets all `fit_params`, and the weights if its
-    `fit` takes them; otherwise the caller of the mitigator's `fit` is warned.
+    Without metadata routing a splitter gets `groups`, and the estimator all other
+    `fit_params`, and the weights if it, or the last step of a pipeline, takes them;
+    otherwise the caller of the mitigator's `fit` is warned.
     """
-    weights = {} if sample_weight is None else {"sample_weight": sample_weight}
     if get_config()["enable_metadata_routing"]:
+        weights = {} if sample_weight is None else {"sample_weight": sample_weight}
         return process_routing(
             mitigator,
             "fit",
@@ -562,14 +566,30 @@ def route_fit_params(
             **weights,
             **fit_params,
         )
-    estimator = mitigator.estimator
-    if weights and not has_fit_parameter(estimator, "sample_weight"):
+    estimator, for_fit, for_split = mitigator.estimator, dict(fit_params), {}
+    # A number of folds is stratified, and leaves the argument to the estimator.
+    splits = not isinstance(getattr(mitigator, "cv", 0), numbers.Integral)
+    if splits and "groups" in for_fit:
+        for_split["groups"] = for_fit.pop("groups")
+    weights = weights_for(estimator, sample_weight)
+    fitted = not isinstance(estimator, FrozenEstimator)
+    if fitted and sample_weight is not None and not weights:
         warn_user(
             f"{type(estimator).__name__}.fit takes no sample_weight: it is fitted "
-            "without weights. In a Pipeline, enable metadata routing."
+            "without weights."
         )
-        weights = {}
-    return Bunch(estimator=Bunch(fit=fit_params | weights), splitter=Bunch(split={}))
+    for_fit = weights | for_fit
+    return Bunch(estimator=Bunch(fit=for_fit), splitter=Bunch(split=for_split))
+
+
+def weights_for(estimator: Any, weights: NDArray[Any] | None) -> dict[str, Any]:
+    """Keyword with the weights for the `fit` of an estimator, if it takes any."""
+    if weights is None:
+        return {}
+    try:
+        return {weight_keyword(estimator): weights}
+    except TypeError:
+        return {}
 
 
 def make_splits(
@@ -641,6 +661,8 @@ def predict_folds(
         splits = [  # which may be masks
             (positions[train][usable[train]], positions[test]) for train, test in splits
         ]
+        if labels is not None:
+            _check_training_parts(rows, target, labels, splits)
         fitted = cross_fit(
             estimator,
             X,
@@ -656,6 +678,25 @@ def predict_folds(
     fold = np.repeat(np.arange(len(parts)), list(map(len, parts)))
     held_out = rows[np.concatenate(parts)]
     return models, replace(held_out, y_pred=np.concatenate(predicted), fold=fold)
+
+
+def _check_training_parts(
+    rows: Rows, target: NDArray[Any], labels: list[Any], splits: list[Split]
+) -> None:
+    """Raise where a classifier would be fitted to rows of one class, or one group."""
+    for train, _ in splits:
+        values = target[train]
+        if len(values) and (values != values[0]).any():
+            continue
+        what = "classes"
+        present = set(values.tolist())
+        absent = [label for label in labels if label not in present]
+        if target is rows.groups.codes:
+            what, absent = "groups", [rows.labels[code] for code in absent]
+        raise ValueError(
+            f"A fold of cv holds out all rows of the {what} {labels_text(absent)}, "
+            f"expected rows of two {what} in every training part."
+        )
 
 
 def _model_and_predictions(

@@ -36,7 +36,11 @@ from skfair._utils._validation import (
     check_real,
     count_rows,
 )
-from skfair._utils._warnings import warn_if_reordered, warns_if_reordered
+from skfair._utils._warnings import (
+    rows_are_not_warned_of,
+    warn_if_reordered,
+    warns_if_reordered,
+)
 from skfair.groups import (
     CROSS,
     Groups,
@@ -486,7 +490,8 @@ def stratum_of_largest(
         raise ValueError(f"control_features leave nothing to compare: {why}.")
     warn_of_results(unwrapped(metric)[0].__name__, results)
     largest = max(compared, key=lambda stratum: stratum.result)
-    table = Rows.from_arrays(*rows, control_features)
+    with rows_are_not_warned_of():
+        table = Rows.from_arrays(*rows, control_features)
     assert table.strata is not None
     text = f"{CROSS.join(table.strata.names) or 'stratum'} {label_text(largest.label)}"
     part = table[largest.rows]

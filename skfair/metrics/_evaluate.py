@@ -504,7 +504,8 @@ def _of_one_group(plain: Callable[..., Any], *arguments: Any) -> Any:
             "rows: make a statistic of each stratum, and take the largest value."
         )
     n_samples = len(as_array(y_score, "y_score"))
-    groups = resolve_groups(sensitive_features, n_samples=n_samples)
+    with rows_are_not_warned_of():
+        groups = resolve_groups(sensitive_features, n_samples=n_samples)
     groups = replace(
         groups, codes=np.zeros(n_samples, np.int8), labels=groups.labels or (0,)
     )
@@ -647,7 +648,8 @@ def values_by_stratum(
     results, _ = results_by_stratum(
         metric, y_true, y_score, sensitive_features, control_features, sample_weight
     )
-    names = resolve_strata(control_features, n_samples=n_samples).names
+    with rows_are_not_warned_of():
+        names = resolve_strata(control_features, n_samples=n_samples).names
     values = [
         math.nan if stratum.result is None else number_of(metric, stratum.result)
         for stratum in results

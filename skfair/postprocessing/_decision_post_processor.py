@@ -29,6 +29,7 @@ from skfair._mitigation import (
     mean_probabilities,
     predict_folds,
     route_fit_params,
+    weights_for,
 )
 from skfair._rows import Rows
 from skfair._utils._arrays import Floats, Integers, quotients
@@ -40,7 +41,6 @@ from skfair._utils._warnings import warn_user
 from skfair.exceptions import MitigationWarning
 from skfair.groups import Selector, encode_groups, resolve_groups
 from skfair.metrics import dcp
-from skfair.postprocessing._unaware_post_processor import weights_for
 
 Constraint = Literal["demographic_parity", "true_positive_rate", "equalized_odds"]
 
@@ -340,10 +340,11 @@ default="demographic_parity"
             Rows without a group in a `Groups` are used to fit the classifier only.
         sample_weight : array-like of shape (n_samples,), default=None
             Non-negative weights of the rows, also in the fits of classifiers that take
-            them.
+            them; pipelines pass them to their last step.
         **fit_params : dict
             Passed to the `fit` method of `estimator`, or routed to it if metadata
-            routing is enabled. Values with n_samples entries are indexed like the rows.
+            routing is enabled; `groups` to a splitter that is `cv`. Values with
+            n_samples entries are indexed like the rows.
 
         Returns
         -------

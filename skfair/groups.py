@@ -6,6 +6,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
@@ -1033,7 +1034,23 @@ def n_columns_of(labels: Sequence[Any]) -> int:
     return lengths.pop() if len(lengths) == 1 else 1
 
 
-def with_text_labels(groups: Groups) -> Groups:
+def label_array(groups: Groups) -> NDArray[Any]:
+    """Return the label of each row, which has one, as an array that can be compared.
+
+    It holds numbers of one type where all labels are such, else objects.
+    """
+    labels = _with_text_labels(groups).labels
+    kinds = {*map(type, labels)}
+    values: NDArray[Any] = np.empty(len(labels), dtype=object)
+    values[:] = labels
+    if len(kinds) == 1 and kinds <= {bool, int, float}:
+        with suppress(OverflowError):  # a whole number of more than 64 bits
+            values = values.astype(kinds.pop())
+    each: NDArray[Any] = values[groups.codes]
+    return each
+
+
+def _with_text_labels(groups: Groups) -> Groups:
     """Write the label of each intersection of columns as a text.
 
     A function that compares an array of labels with each of them cannot take tuples.

@@ -13,7 +13,7 @@ import numpy as np
 from sklearn import config_context
 from sklearn.metrics import accuracy_score, get_scorer, get_scorer_names, make_scorer
 
-from skfair._utils._columns import check_selector
+from skfair._utils._columns import check_selector, select_columns
 from skfair._utils._hints import did_you_mean
 from skfair._utils._response import (
     RANKED_METHODS,
@@ -29,7 +29,6 @@ from skfair.groups import (
     Selector,
     resolve_groups,
     resolve_strata,
-    with_text_labels,
 )
 from skfair.metrics._evaluate import over_strata
 from skfair.metrics._spec import (
@@ -37,7 +36,6 @@ from skfair.metrics._spec import (
     check_option_names,
     name_of,
     numbers_by_name,
-    specification_of,
     unwrapped,
 )
 
@@ -245,11 +243,12 @@ class FairnessScorer(GroupScorer):
                 "pass sensitive_features to the search or cross-validation."
             )
         n_samples = count_rows(X)
-        selector = _in_array(self._sensitive_features, estimator, X)
-        groups = resolve_groups(groups, n_samples=n_samples, X=X, selector=selector)
-        if specification_of(self._metric)[0].statistic is None:
-            groups = with_text_labels(groups)  # which a user's function can compare
-        options = {"sensitive_features": groups}
+        given = groups
+        if given is None:
+            selector = _in_array(self._sensitive_features, estimator, X)
+            given = select_columns(X, selector)
+        groups = resolve_groups(given, n_samples=n_samples, X=X)
+        options = {"sensitive_features": groups, "given": given}
         if strata is None and self._control_features == "y_true":
             strata = y_true
         if strata is not None or self._control_features is not None:
@@ -369,7 +368,8 @@ def make_fairness_scorer(
     ----------
     metric : callable
         ``metric(y_true, y_score, *, sensitive_features, **kwargs)`` that returns a
-        disparity, smaller for fairer.
+        disparity, smaller for fairer. A function of your own gets an array of labels;
+        labels of several columns are joined to a text.
     sensitive_features : str, int, list of str, list of int, or callable, default=None
         Columns of X that hold the group, several for their intersection, or a
         function of X that returns group labels. With None groups must be routed.

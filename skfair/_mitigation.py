@@ -71,6 +71,7 @@ from skfair._utils._validation import (
     check_weights,
     count_rows,
 )
+from skfair._utils._versions import Versioned
 from skfair._utils._warnings import warn_user
 from skfair.groups import (
     Groups,
@@ -91,8 +92,11 @@ _MOST_BY_POSITION = 64
 ROUTED = {"sensitive_features": True, "control_features": True}
 
 
-class LinkedToSite:
-    """Mixin of estimators that link to their page of the site, as scikit-learn's do."""
+class LinkedToSite(Versioned):
+    """Mixin of estimators, which link to their page of the site and know their version.
+
+    Both as scikit-learn's estimators do.
+    """
 
     _doc_link_module = "skfair"
 

@@ -30,7 +30,7 @@ _DIRECTORIES = tuple(
 )
 
 
-def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
+def warn_user(message: str | Warning, category: type[Warning] = UserWarning) -> None:
     """Warn at the line, outside of skfair and scikit-learn, that has led here."""
     frame, level = sys._getframe(1), 2
     while frame.f_back and frame.f_code.co_filename.startswith(_DIRECTORIES):

@@ -433,14 +433,14 @@ def evaluate_users(
     y_score: Any,
     *,
     sensitive_features: Groups,
-    given: Any = None,
+    groups_as_given: Any = None,
     **weights: Any,
 ) -> float:
     """Evaluate a function of the user's own, which gets an array of labels.
 
     Rows without a group are left out. The value is nan, with a warning, where a group
-    that is expected has too few rows. `given` are the groups as the user gave them:
-    with these the function must not have a value that it has not with the array.
+    that is expected has too few rows. With `groups_as_given`, those of the user, the
+    function must not have a value that it has not with the array.
     """
     groups, columns, rows = sensitive_features, [y_true, y_score], weights
     name, sizes = name_of(unwrapped(metric)[0]), groups.sizes()
@@ -458,15 +458,15 @@ def evaluate_users(
         value = number_of(metric, metric(*columns, sensitive_features=labels, **rows))
     except Exception as raised:
         error = raised
-    if given is not None and math.isnan(value):
-        rows = {"sensitive_features": given, **weights}
+    if groups_as_given is not None and math.isnan(value):
+        rows = {"sensitive_features": groups_as_given, **weights}
         plain = _value_if_any(partial(metric, y_true, y_score, **rows))
         if not math.isnan(plain):
             raise ValueError(
                 f"metric {name} is {plain:.6g} with sensitive_features as given, but "
                 f"{'nan' if error is None else f'raises {error!r}'} with an array of "
-                f"their labels, such as {labels[0]!r}, which it is given by tests, "
-                "intervals and scorers: let it compare such labels."
+                f"their labels, {labels[:2].tolist()} first, which is what tests, "
+                "intervals and scorers pass: let it compare such labels."
             ) from error
     if error is not None:
         raise error
@@ -608,13 +608,13 @@ def over_strata(
     sensitive_features: Any,
     control_features: Any = None,
     sample_weight: ArrayLike | None = None,
-    given: Any = None,
+    groups_as_given: Any = None,
     **options: Any,
 ) -> float:
     """Value of a metric; the largest over strata if it has no parameters for them.
 
-    Without strata a function of the user's own is compared with its value for the
-    groups that are `given`, see `evaluate_users`.
+    Without strata a function of the user's own is compared with its value for
+    `groups_as_given`, see `evaluate_users`.
     """
     rows = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
     rows = {name: values for name, values in rows.items() if values is not None}
@@ -622,7 +622,8 @@ def over_strata(
     specification, settings = specification_of(metric)
     check_no_strata(settings)
     if control_features is None and not is_known(metric):
-        return evaluate_users(metric, y_true, y_score, given=given, **rows)
+        rows["groups_as_given"] = groups_as_given
+        return evaluate_users(metric, y_true, y_score, **rows)
     if control_features is None:
         return metric(y_true, y_score, **rows)
     if specification.takes_strata:

@@ -255,7 +255,7 @@ default=None
     rows = rows_or_counts(
         y_true, y_score, sensitive_features, sample_weight, control_features
     )
-    observed = rows.evaluate(metric, given=sensitive_features)
+    observed = rows.evaluate(metric, groups_as_given=sensitive_features)
     unit = unit_of(metric, rows.rows)
     if not rows.parts and not math.isnan(observed):
         rows = _counted(rows, metric, within)

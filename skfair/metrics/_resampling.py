@@ -69,11 +69,8 @@ def combine_of(metric: Metric) -> Any:
     return specification_of(metric)[0].combine or largest_defined
 
 
-def evaluate(metric: Metric, rows: Rows, given: Any = None) -> float:
-    """Value of a metric on rows; the largest over strata.
-
-    `given` are groups as the user gave them, see `over_strata`.
-    """
+def evaluate(metric: Metric, rows: Rows, groups_as_given: Any = None) -> float:
+    """Value of a metric on rows; the largest over strata, see `over_strata`."""
     with rows_are_not_warned_of():
         value = over_strata(
             metric,
@@ -82,7 +79,7 @@ def evaluate(metric: Metric, rows: Rows, given: Any = None) -> float:
             sensitive_features=rows.groups,
             control_features=rows.strata,
             sample_weight=rows.weight,
-            given=given,
+            groups_as_given=groups_as_given,
         )
     return number_of(metric, value)
 
@@ -127,14 +124,15 @@ class Drawn:
             for own, count in self.parts
         ]
 
-    def evaluate(self, metric: Metric, combine: Any = None, given: Any = None) -> float:
+    def evaluate(
+        self, metric: Metric, combine: Any = None, groups_as_given: Any = None
+    ) -> float:
         """Value of the metric; the largest over strata and classes.
 
-        Who evaluates many draws looks up once what combines their values. `given` are
-        groups as the user gave them.
+        Who evaluates many draws looks up once what combines their values.
         """
         if not self.parts:
-            return evaluate(metric, self.rows, given)
+            return evaluate(metric, self.rows, groups_as_given)
         values = [number_of(metric, metric(None, part)) for part in self.statistics]
         return float((combine or combine_of(metric))(values, None))
 
@@ -567,7 +565,7 @@ default=None
     rows = rows_or_counts(
         y_true, y_score, sensitive_features, sample_weight, control_features
     )
-    observed = rows.evaluate(metric, given=sensitive_features)
+    observed = rows.evaluate(metric, groups_as_given=sensitive_features)
     if math.isnan(observed):
         values = np.full(n_resamples, np.nan)
         low = high = math.nan

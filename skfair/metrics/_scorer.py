@@ -260,7 +260,7 @@ class FairnessScorer(GroupScorer):
         groups = resolve_groups(given, n_samples=n_samples, X=X)
         if self._groups is not None:
             groups = with_expected(groups, self._groups)
-        options = {"sensitive_features": groups, "given": given}
+        options = {"sensitive_features": groups, "groups_as_given": given}
         if strata is None and self._control_features == "y_true":
             strata = y_true
         if strata is not None or self._control_features is not None:

@@ -58,6 +58,7 @@ from skfair._utils._arrays import Floats, Integers, quotients
 from skfair._utils._columns import (
     absent_columns,
     drop_columns,
+    names_positions,
     positions_of,
     select_columns,
 )
@@ -71,10 +72,12 @@ from skfair._utils._validation import (
     check_weights,
     count_rows,
 )
+from skfair._utils._versions import Versioned
 from skfair._utils._warnings import warn_user
 from skfair.groups import (
     Groups,
     keep_labels,
+    n_columns_of,
     resolve_groups,
     resolve_strata,
 )
@@ -84,12 +87,17 @@ from skfair.model_selection._folds import Split, cross_fit, hold_out, stratified
 MIN_ROWS = 200
 #: At least this many groups, of fewer than two rows on average, are refused.
 _MANY_GROUPS = 20
+#: Most values of a column that is named by its position: others are numbers.
+_MOST_BY_POSITION = 64
 #: Metadata that mitigators request wherever they need groups.
 ROUTED = {"sensitive_features": True, "control_features": True}
 
 
-class LinkedToSite:
-    """Mixin of estimators that link to their page of the site, as scikit-learn's do."""
+class LinkedToSite(Versioned):
+    """Mixin of estimators, which link to their page of the site and know their version.
+
+    Both as scikit-learn's estimators do.
+    """
 
     _doc_link_module = "skfair"
 
@@ -178,9 +186,11 @@ class Mitigator(LinkedToSite, CallbackSupportMixin):  # type: ignore[misc]
                 X=X,
                 selector=self.sensitive_features,
             )
-            self._refuse_rows_as_groups(groups, X, sensitive_features)
+            self._refuse_numbers("sensitive_features", groups, X, sensitive_features)
             self._leaves_rows_out = bool((groups.codes < 0).any())
             strata = self._find_strata(control_features, X)
+            if strata is not None:
+                self._refuse_numbers("control_features", strata, X, control_features)
             groups, compared = within_strata(groups, strata, weights)
         elif getattr(self, "strength", "auto") != 0:
             name = type(self).__name__
@@ -198,29 +208,37 @@ class Mitigator(LinkedToSite, CallbackSupportMixin):  # type: ignore[misc]
         rows = Rows(groups, strata, y_true=target, weight=weights)
         return drop_columns(X, self._dropped) if self._dropped else X, rows
 
-    def _refuse_rows_as_groups(
-        self, groups: Groups, X: Any, sensitive_features: Any
+    def _refuse_numbers(
+        self, argument: str, groups: Groups, X: Any, given: Any
     ) -> None:
-        """Raise if nearly every row is a group of its own, as in a column of numbers.
+        """Raise if groups, or strata, are those of a column of numbers.
 
-        A position names another column where columns were left out.
+        Nearly every row is a group of its own, or the column is named by its position
+        and has many values. `given` are labels that take the place of columns.
         """
-        n_groups = int(np.count_nonzero(groups.sizes()))
-        if n_groups < _MANY_GROUPS or 2 * n_groups <= len(groups):
+        labels = keep_labels(groups, groups.sizes() > 0).labels
+        selector = getattr(self, argument) if given is None else None
+        many = _MANY_GROUPS if argument == "sensitive_features" else math.inf
+        if len(labels) >= many and 2 * len(labels) > len(groups):
+            expected = "groups of several rows"
+        elif names_positions(selector) and _most_values(labels) > _MOST_BY_POSITION:
+            expected = f"at most {_MOST_BY_POSITION} values of a column by its position"
+        else:
             return
-        named = "sensitive_features"
-        if sensitive_features is None and not callable(self.sensitive_features):
-            named += f"={self.sensitive_features!r}"
+        named = argument
+        if selector is not None and not callable(selector):
+            named += f"={selector!r}"
             names = getattr(self, "feature_names_in_", None)
             if names is not None:
-                positions = positions_of(X, self.sensitive_features)
+                positions = positions_of(X, selector)
                 named += f" (of X {[str(names[i]) for i in positions]})"
         raise ValueError(
-            f"{named} has {n_groups:,} groups in {len(groups):,} rows, expected groups "
-            "of several rows. A position names another column of X where columns are "
-            "left out before, as in BaggingClassifier(max_features=...), RFECV or "
-            "SequentialFeatureSelector: name columns of a DataFrame, or pass groups to "
-            "fit. encode_groups(..., bins=...) makes ranges of numbers."
+            f"{named} has {len(labels):,} groups in {len(groups):,} rows, expected "
+            f"{expected}. A position names another column of X where columns are left "
+            "out before, as in BaggingClassifier(max_features=...), RFECV or "
+            f"SequentialFeatureSelector: pass {argument} to fit there, by metadata "
+            "routing; elsewhere name columns of a DataFrame. encode_groups(..., "
+            "bins=...) makes ranges of numbers."
         )
 
     def _read_target(self, X: Any, y: Any, weights: Any) -> NDArray[Any]:
@@ -451,6 +469,12 @@ def _find_classes(
             f"estimator, {classes.tolist()}."
         )
     return classes
+
+
+def _most_values(labels: Sequence[Any]) -> int:
+    """Count the values of the column that has most, of labels of one or several."""
+    columns = zip(*labels, strict=True) if n_columns_of(labels) > 1 else [labels]
+    return max(len(set(column)) for column in columns)
 
 
 def groups_to_compare(groups: Groups) -> Groups:

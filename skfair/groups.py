@@ -6,6 +6,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
@@ -147,8 +148,9 @@ or Groups
         pandas object never matters. A `Groups` keeps its codes and labels.
     labels : sequence of length n_groups, default=None
         The expected groups, in the order wanted. By default the sorted distinct
-        labels, or, for one column whose type lists its levels, all levels: a pandas
-        categorical, a polars Enum, a PyArrow dictionary.
+        labels, and of a column whose type lists its levels all levels: a pandas
+        categorical, a polars Enum, a PyArrow dictionary. Of several columns these are
+        the combinations that occur, and all those with a level that has no row.
     missing : {"raise", "drop", "group"}, default="raise"
         What to do with NaN, None and other nulls: raise, leave those rows out of
         every computation, or treat them as one more value, ``"(missing)"``.
@@ -230,7 +232,7 @@ or Groups
     if rare != "keep":
         groups = _without_rare(groups, rare, min_group_size)
     if labels is not None:
-        groups = _relabel(groups, _list_of_labels("labels", labels, "groups"))
+        groups = with_expected(groups, check_expected("labels", labels))
     return replace(groups, min_group_size=min_group_size)
 
 
@@ -882,10 +884,11 @@ def _factorize_integers(column: NDArray[Any]) -> tuple[Codes, Labels] | None:
 def intersect(
     columns: list[tuple[Codes, Labels]], argument: str = "sensitive_features"
 ) -> tuple[Codes, Labels]:
-    """Combine encoded columns into the groups that occur in their intersection.
+    """Combine encoded columns into the groups of their intersection.
 
-    Labels of several columns are tuples of values; a row that is left out of any
-    column has the code -1.
+    Those are the groups that occur, and all combinations with a label that has no row
+    in its column, which is a level that is expected. Labels of several columns are
+    tuples of values; a row that is left out of any column has the code -1.
     """
     if not columns:
         raise ValueError(f"{argument} has no columns, expected at least one.")
@@ -895,9 +898,15 @@ def intersect(
     for more_codes, more_labels in columns[1:]:
         pair = codes.astype(np.int64) * len(more_labels) + more_codes
         pair[(codes < 0) | (more_codes < 0)] = -1
+        absent = _pairs_of_absent(
+            count_codes(codes, len(labels)), count_codes(more_codes, len(more_labels))
+        )
         codes, present = pd.factorize(pair, sort=True)  # faster than numpy.unique
         if present.size and present[0] < 0:
             present, codes = present[1:], codes - 1
+        if absent.size:
+            occurring, present = present, np.union1d(present, absent)
+            codes = recode(codes, occurring.tolist(), tuple(present.tolist()))
         first, second = np.divmod(present, max(len(more_labels), 1))
         labels = tuple(
             (*labels[i], more_labels[j]) for i, j in zip(first, second, strict=True)
@@ -906,12 +915,29 @@ def intersect(
     return codes, labels
 
 
-def _relabel(groups: Groups, labels: Labels) -> Groups:
-    """Express groups by other labels, among which are all that have rows."""
+def _pairs_of_absent(first: Integers, second: Integers) -> Integers:
+    """Find the numbers of all pairs of labels of two columns of which one has no rows.
+
+    Given are the rows of each label; the second label counts up first.
+    """
+    n = len(second)
+    of_first = np.flatnonzero(first == 0)[:, None] * n + np.arange(n)
+    of_second = np.arange(len(first))[:, None] * n + np.flatnonzero(second == 0)
+    return np.union1d(of_first, of_second)
+
+
+def check_expected(argument: str, expected: Any) -> Labels:
+    """Return the labels of expected groups, which must be a list of distinct ones."""
+    labels = _list_of_labels(argument, expected, "groups")
+    repeated = [label for label, count in Counter(labels).items() if count > 1]
+    if repeated:
+        raise ValueError(f"{argument} must be distinct, got {repeated} repeatedly.")
+    return labels
+
+
+def with_expected(groups: Groups, labels: Labels) -> Groups:
+    """Express groups by the labels expected, among which are all that have rows."""
     expected = set(labels)
-    if len(expected) < len(labels):
-        repeated = [label for label, count in Counter(labels).items() if count > 1]
-        raise ValueError(f"labels must be distinct, got {repeated} repeatedly.")
     present = set(np.unique(groups.codes).tolist())
     unknown = [
         label
@@ -1102,7 +1128,23 @@ def n_columns_of(labels: Sequence[Any]) -> int:
     return lengths.pop() if len(lengths) == 1 else 1
 
 
-def with_text_labels(groups: Groups) -> Groups:
+def label_array(groups: Groups) -> NDArray[Any]:
+    """Return the label of each row, which has one, as an array that can be compared.
+
+    It holds numbers of one type where all labels are such, else objects.
+    """
+    labels = _with_text_labels(groups).labels
+    kinds = {*map(type, labels)}
+    values: NDArray[Any] = np.empty(len(labels), dtype=object)
+    values[:] = labels
+    if len(kinds) == 1 and kinds <= {bool, int, float}:
+        with suppress(OverflowError):  # a whole number of more than 64 bits
+            values = values.astype(kinds.pop())
+    each: NDArray[Any] = values[groups.codes]
+    return each
+
+
+def _with_text_labels(groups: Groups) -> Groups:
     """Write the label of each intersection of columns as a text.
 
     A function that compares an array of labels with each of them cannot take tuples.

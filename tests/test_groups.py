@@ -460,6 +460,30 @@ def test_labels_set_order_and_absent_groups():
     assert groups.sizes().tolist() == [1, 0, 1]
 
 
+def test_an_unused_category_is_expected_with_all_levels_of_other_columns():
+    """A combination of levels that have rows is not: it may never occur."""
+    people = pd.DataFrame(
+        {
+            "race": pd.Categorical(["a", "b", "a", None], categories=["a", "X", "b"]),
+            "sex": ["F", "M", "M", "F"],
+        }
+    )
+    groups = encode_groups(people, missing="drop")
+    labels = [("a", "F"), ("a", "M"), ("X", "F"), ("X", "M"), ("b", "M")]
+    assert groups.labels == tuple(labels)
+    assert groups.codes.tolist() == [0, 4, 1, -1]
+    swapped = encode_groups(people[["sex", "race"]], missing="drop")
+    assert {*swapped.labels} == {(sex, race) for race, sex in labels}
+    assert np.asarray(swapped).tolist()[:3] == [("F", "a"), ("M", "b"), ("M", "a")]
+    three = people.assign(age=pd.Categorical(["old"] * 4, categories=["old", "young"]))
+    labels = encode_groups(three, missing="drop").labels
+    assert ("X", "F", "young") in labels
+    assert ("a", "M", "young") in labels
+    assert ("b", "F", "old") not in labels
+    used = people.assign(race=people["race"].cat.remove_unused_categories())
+    assert len(encode_groups(used, missing="drop").labels) == 3
+
+
 def test_unused_category_may_be_left_out_of_labels():
     column = pd.Categorical(["F"], categories=["F", "X"])
     assert encode_groups(column, labels=["F", "M"]).labels == ("F", "M")

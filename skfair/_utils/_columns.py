@@ -87,6 +87,12 @@ def names_columns(sensitive_features: Any, n_samples: int) -> bool:
     )
 
 
+def names_positions(selector: Any) -> bool:
+    """Whether a selector has positions of columns of X, which change with these."""
+    columns = selector if isinstance(selector, (list, tuple)) else [selector]
+    return any(_is_name(one) and not isinstance(one, str) for one in columns)
+
+
 def _is_name(value: Any) -> bool:
     """Whether a value may name a column, or with a tuple one of several levels."""
     if isinstance(value, tuple):

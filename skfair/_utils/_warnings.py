@@ -26,7 +26,7 @@ _CALLERS = tuple(str(Path(one.__file__).parent) + os.sep for one in (sklearn, jo
 _DIRECTORIES = (str(Path(__file__).parents[1]) + os.sep, *_CALLERS)
 
 
-def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
+def warn_user(message: str | Warning, category: type[Warning] = UserWarning) -> None:
     """Warn at the line, outside of skfair and scikit-learn, that has led here."""
     level, *_ = _line_of_user()
     warnings.warn(message, category, stacklevel=level)

@@ -36,6 +36,7 @@ from skfair._utils._validation import (
     check_real,
     count_rows,
 )
+from skfair._utils._versions import Versioned
 from skfair._utils._warnings import (
     rows_are_not_warned_of,
     warn_if_reordered,
@@ -62,7 +63,7 @@ if TYPE_CHECKING:
 
 
 @dataclass_transform(kw_only_default=True, eq_default=False)
-class Display(MadeByClassMethods):
+class Display(Versioned, MadeByClassMethods):
     """Base of the displays: each is a dataclass whose fields are given by keyword.
 
     A display on one axes sets `ax_`, one on several `axes_`.

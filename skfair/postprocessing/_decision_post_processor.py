@@ -172,7 +172,9 @@ default="demographic_parity"
     sensitive_features : str, int, list of str, list of int, or callable, default=None
         Column of X with the groups, several columns for their intersection, or a
         function of X that returns the groups. Groups given to a method take precedence.
-        A column is also a feature, unless `drop_sensitive` is True.
+        A column is also a feature, unless `drop_sensitive` is True. In a meta-estimator
+        that leaves columns out, such as `BaggingClassifier`, a position names another
+        column: route the groups there.
     drop_sensitive : bool, default=False
         Whether classifiers get X without the columns that `sensitive_features` names.
     random_state : int, RandomState instance or None, default=None

@@ -420,7 +420,9 @@ class UnawarePostProcessor(GroupPredictor, ClassifierMitigator):
         Column of X with the groups, several columns for their intersection, or a
         function of X that returns the groups. Groups given to `fit` take precedence. A
         column is also a feature, unless `drop_sensitive` is True: then both classifiers
-        see the group, at prediction too.
+        see the group, at prediction too. In a meta-estimator that leaves columns out,
+        such as `BaggingClassifier`, a position names another column: route the groups
+        there.
     drop_sensitive : bool, default=False
         Whether both classifiers get X without the columns that `sensitive_features`
         names. X may then lack them in prediction.
@@ -753,7 +755,8 @@ class UnawareRegressor(GroupPredictor, RegressorMitigator):
         Column of X with the groups, several columns for their intersection, or a
         function of X that returns the groups. Groups given to `fit` take precedence. A
         column is also a feature, unless `drop_sensitive` is True: then both models see
-        the group, at prediction too.
+        the group, at prediction too. In a meta-estimator that leaves columns out, such
+        as `BaggingClassifier`, a position names another column: route the groups there.
     drop_sensitive : bool, default=False
         Whether both models get X without the columns that `sensitive_features` names. X
         may then lack them in prediction.

@@ -63,7 +63,7 @@ def trade_off() -> None:
             "repair_level": [0.0, 0.25, 0.5, 0.75, 0.9, 1.0],
         },
         scoring=SCORING,
-        refit=FairestWithin("average_precision", "neg_mcdp", tolerance=0.95),
+        refit=FairestWithin("average_precision", "neg_mcdp", tolerance=0.05),
         cv=GroupStratifiedKFold(
             3, shuffle=True, random_state=0, sensitive_features="sex"
         ),

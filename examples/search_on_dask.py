@@ -42,7 +42,7 @@ X, X_test, y, y_test = train_test_split(X, y, test_size=0.4, stratify=y, random_
 boosting = HistGradientBoostingClassifier(
     categorical_features="from_dtype", max_iter=20, random_state=0
 )
-rule = FairestWithin("average_precision", "neg_mcdp", tolerance=0.95)
+rule = FairestWithin("average_precision", "neg_mcdp", tolerance=0.05)
 search = GridSearchCV(
     MADDPostProcessor(boosting, sensitive_features="sex", cv=3, random_state=0),
     {"estimator__max_leaf_nodes": [4, 16], "repair_level": [0.0, 0.5, 1.0]},

@@ -70,7 +70,7 @@ models = {
     ),
 }
 strengths = [0.0, 0.3, 0.6, 0.9]
-rule = FairestWithin("average_precision", "neg_mcdp", tolerance=0.95)
+rule = FairestWithin("average_precision", "neg_mcdp", tolerance=0.05)
 searches = {}
 for name, (model, strength) in models.items():
     search = GridSearchCV(

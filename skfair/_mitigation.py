@@ -6,6 +6,7 @@ import copy
 import math
 import numbers
 import os
+import re
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -57,6 +58,7 @@ from skfair._utils._arrays import Floats, Integers, quotients
 from skfair._utils._columns import (
     absent_columns,
     drop_columns,
+    names_positions,
     positions_of,
     select_columns,
 )
@@ -70,10 +72,12 @@ from skfair._utils._validation import (
     check_weights,
     count_rows,
 )
+from skfair._utils._versions import Versioned
 from skfair._utils._warnings import warn_user
 from skfair.groups import (
     Groups,
     keep_labels,
+    n_columns_of,
     resolve_groups,
     resolve_strata,
 )
@@ -83,12 +87,17 @@ from skfair.model_selection._folds import Split, cross_fit, hold_out, stratified
 MIN_ROWS = 200
 #: At least this many groups, of fewer than two rows on average, are refused.
 _MANY_GROUPS = 20
+#: Most values of a column that is named by its position: others are numbers.
+_MOST_BY_POSITION = 64
 #: Metadata that mitigators request wherever they need groups.
 ROUTED = {"sensitive_features": True, "control_features": True}
 
 
-class LinkedToSite:
-    """Mixin of estimators that link to their page of the site, as scikit-learn's do."""
+class LinkedToSite(Versioned):
+    """Mixin of estimators, which link to their page of the site and know their version.
+
+    Both as scikit-learn's estimators do.
+    """
 
     _doc_link_module = "skfair"
 
@@ -177,9 +186,11 @@ class Mitigator(LinkedToSite, CallbackSupportMixin):  # type: ignore[misc]
                 X=X,
                 selector=self.sensitive_features,
             )
-            self._refuse_rows_as_groups(groups, X, sensitive_features)
+            self._refuse_numbers("sensitive_features", groups, X, sensitive_features)
             self._leaves_rows_out = bool((groups.codes < 0).any())
             strata = self._find_strata(control_features, X)
+            if strata is not None:
+                self._refuse_numbers("control_features", strata, X, control_features)
             groups, compared = within_strata(groups, strata, weights)
         elif getattr(self, "strength", "auto") != 0:
             name = type(self).__name__
@@ -197,29 +208,37 @@ class Mitigator(LinkedToSite, CallbackSupportMixin):  # type: ignore[misc]
         rows = Rows(groups, strata, y_true=target, weight=weights)
         return drop_columns(X, self._dropped) if self._dropped else X, rows
 
-    def _refuse_rows_as_groups(
-        self, groups: Groups, X: Any, sensitive_features: Any
+    def _refuse_numbers(
+        self, argument: str, groups: Groups, X: Any, given: Any
     ) -> None:
-        """Raise if nearly every row is a group of its own, as in a column of numbers.
+        """Raise if groups, or strata, are those of a column of numbers.
 
-        A position names another column where columns were left out.
+        Nearly every row is a group of its own, or the column is named by its position
+        and has many values. `given` are labels that take the place of columns.
         """
-        n_groups = int(np.count_nonzero(groups.sizes()))
-        if n_groups < _MANY_GROUPS or 2 * n_groups <= len(groups):
+        labels = keep_labels(groups, groups.sizes() > 0).labels
+        selector = getattr(self, argument) if given is None else None
+        many = _MANY_GROUPS if argument == "sensitive_features" else math.inf
+        if len(labels) >= many and 2 * len(labels) > len(groups):
+            expected = "groups of several rows"
+        elif names_positions(selector) and _most_values(labels) > _MOST_BY_POSITION:
+            expected = f"at most {_MOST_BY_POSITION} values of a column by its position"
+        else:
             return
-        named = "sensitive_features"
-        if sensitive_features is None and not callable(self.sensitive_features):
-            named += f"={self.sensitive_features!r}"
+        named = argument
+        if selector is not None and not callable(selector):
+            named += f"={selector!r}"
             names = getattr(self, "feature_names_in_", None)
             if names is not None:
-                positions = positions_of(X, self.sensitive_features)
+                positions = positions_of(X, selector)
                 named += f" (of X {[str(names[i]) for i in positions]})"
         raise ValueError(
-            f"{named} has {n_groups:,} groups in {len(groups):,} rows, expected groups "
-            "of several rows. A position names another column of X where columns are "
-            "left out before, as in BaggingClassifier(max_features=...), RFECV or "
-            "SequentialFeatureSelector: name columns of a DataFrame, or pass groups to "
-            "fit. encode_groups(..., bins=...) makes ranges of numbers."
+            f"{named} has {len(labels):,} groups in {len(groups):,} rows, expected "
+            f"{expected}. A position names another column of X where columns are left "
+            "out before, as in BaggingClassifier(max_features=...), RFECV or "
+            f"SequentialFeatureSelector: pass {argument} to fit there, by metadata "
+            "routing; elsewhere name columns of a DataFrame. encode_groups(..., "
+            "bins=...) makes ranges of numbers."
         )
 
     def _read_target(self, X: Any, y: Any, weights: Any) -> NDArray[Any]:
@@ -285,7 +304,7 @@ class Mitigator(LinkedToSite, CallbackSupportMixin):  # type: ignore[misc]
             fitted = getattr(self, "estimator", None)
             as_fitted = set(getattr(fitted, "feature_names_in_", names)) >= set(names)
             is_text = np.asarray(select_columns(X, named)).dtype.kind in "OUS"
-            if as_fitted and not is_text:
+            if as_fitted and not (is_text and _ABOUT_TEXT.search(str(error))):
                 raise
             raise ValueError(
                 f"{error}\nThe sensitive columns of X, {named!r}, are features unless "
@@ -386,6 +405,8 @@ class RegressorMitigator(
             raise TypeError(f"estimator must be a regressor, got {self.estimator!r}.")
 
 
+#: Words of the errors of classifiers that cannot make numbers of text.
+_ABOUT_TEXT = re.compile(r"\b(strings?|dtypes?)\b")
 #: Error where all weights are zero.
 _WEIGHTLESS = "sample_weight is zero in every row, expected positive weights."
 
@@ -448,6 +469,12 @@ def _find_classes(
             f"estimator, {classes.tolist()}."
         )
     return classes
+
+
+def _most_values(labels: Sequence[Any]) -> int:
+    """Count the values of the column that has most, of labels of one or several."""
+    columns = zip(*labels, strict=True) if n_columns_of(labels) > 1 else [labels]
+    return max(len(set(column)) for column in columns)
 
 
 def groups_to_compare(groups: Groups) -> Groups:
@@ -550,11 +577,12 @@ def route_fit_params(
 ) -> Bunch:
     """Route the metadata given to `fit` to the estimator (and splitter) of a mitigator.
 
-    Without metadata routing the estimator gets all `fit_params`, and the weights if its
-    `fit` takes them; otherwise the caller of the mitigator's `fit` is warned.
+    Without metadata routing a splitter gets `groups`, and the estimator all other
+    `fit_params`, and the weights if it, or the last step of a pipeline, takes them;
+    otherwise the caller of the mitigator's `fit` is warned.
     """
-    weights = {} if sample_weight is None else {"sample_weight": sample_weight}
     if get_config()["enable_metadata_routing"]:
+        weights = {} if sample_weight is None else {"sample_weight": sample_weight}
         return process_routing(
             mitigator,
             "fit",
@@ -562,14 +590,30 @@ def route_fit_params(
             **weights,
             **fit_params,
         )
-    estimator = mitigator.estimator
-    if weights and not has_fit_parameter(estimator, "sample_weight"):
+    estimator, for_fit, for_split = mitigator.estimator, dict(fit_params), {}
+    # A number of folds is stratified, and leaves the argument to the estimator.
+    splits = not isinstance(getattr(mitigator, "cv", 0), numbers.Integral)
+    if splits and "groups" in for_fit:
+        for_split["groups"] = for_fit.pop("groups")
+    weights = weights_for(estimator, sample_weight)
+    fitted = not isinstance(estimator, FrozenEstimator)
+    if fitted and sample_weight is not None and not weights:
         warn_user(
             f"{type(estimator).__name__}.fit takes no sample_weight: it is fitted "
-            "without weights. In a Pipeline, enable metadata routing."
+            "without weights."
         )
-        weights = {}
-    return Bunch(estimator=Bunch(fit=fit_params | weights), splitter=Bunch(split={}))
+    for_fit = weights | for_fit
+    return Bunch(estimator=Bunch(fit=for_fit), splitter=Bunch(split=for_split))
+
+
+def weights_for(estimator: Any, weights: NDArray[Any] | None) -> dict[str, Any]:
+    """Keyword with the weights for the `fit` of an estimator, if it takes any."""
+    if weights is None:
+        return {}
+    try:
+        return {weight_keyword(estimator): weights}
+    except TypeError:
+        return {}
 
 
 def make_splits(
@@ -641,6 +685,8 @@ def predict_folds(
         splits = [  # which may be masks
             (positions[train][usable[train]], positions[test]) for train, test in splits
         ]
+        if labels is not None:
+            _check_training_parts(rows, target, labels, splits)
         fitted = cross_fit(
             estimator,
             X,
@@ -656,6 +702,25 @@ def predict_folds(
     fold = np.repeat(np.arange(len(parts)), list(map(len, parts)))
     held_out = rows[np.concatenate(parts)]
     return models, replace(held_out, y_pred=np.concatenate(predicted), fold=fold)
+
+
+def _check_training_parts(
+    rows: Rows, target: NDArray[Any], labels: list[Any], splits: list[Split]
+) -> None:
+    """Raise where a classifier would be fitted to rows of one class, or one group."""
+    for train, _ in splits:
+        values = target[train]
+        if len(values) and (values != values[0]).any():
+            continue
+        what = "classes"
+        present = set(values.tolist())
+        absent = [label for label in labels if label not in present]
+        if target is rows.groups.codes:
+            what, absent = "groups", [rows.labels[code] for code in absent]
+        raise ValueError(
+            f"A fold of cv holds out all rows of the {what} {labels_text(absent)}, "
+            f"expected rows of two {what} in every training part."
+        )
 
 
 def _model_and_predictions(

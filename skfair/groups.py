@@ -6,6 +6,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
@@ -32,7 +33,7 @@ from skfair._utils._validation import (
     check_weights,
     count_rows,
 )
-from skfair._utils._warnings import warn_if_reordered, warn_user
+from skfair._utils._warnings import warn_if_reordered, warn_of_labels, warn_user
 
 __all__ = ["Groups", "encode_groups"]
 
@@ -131,6 +132,7 @@ def encode_groups(
     *,
     labels: Sequence[Hashable] | None = None,
     missing: Literal["raise", "drop", "group"] = "raise",
+    missing_values: Sequence[Hashable] | None = None,
     bins: Any = None,
     rare: Literal["keep", "drop", "merge"] = "keep",
     min_group_size: int = 1,
@@ -146,11 +148,15 @@ or Groups
         pandas object never matters. A `Groups` keeps its codes and labels.
     labels : sequence of length n_groups, default=None
         The expected groups, in the order wanted. By default the sorted distinct
-        labels, or, for one column whose type lists its levels, all levels: a pandas
-        categorical, a polars Enum, a PyArrow dictionary.
+        labels, and of a column whose type lists its levels all levels: a pandas
+        categorical, a polars Enum, a PyArrow dictionary. Of several columns these are
+        the combinations that occur, and all those with a level that has no row.
     missing : {"raise", "drop", "group"}, default="raise"
         What to do with NaN, None and other nulls: raise, leave those rows out of
         every computation, or treat them as one more value, ``"(missing)"``.
+    missing_values : sequence of labels, default=None
+        Labels that stand for missing values in every column, such as ``["NA", "?"]``.
+        None warns of words that often do; an empty list says that none does.
     bins : list of numbers, or dict of column name -> list of numbers, default=None
         Increasing edges that make ranges of a column of numbers: ``[30, 50]`` stands
         for under 30, 30 to under 50, and 50 and over. Ranges without rows are no
@@ -173,16 +179,20 @@ or Groups
         If a value is missing and `missing` is ``"raise"``, if a label is not
         among `labels`, if columns hold probabilities of the groups, if
         `sensitive_features` has more than two dimensions, if `bins` do not increase
-        or are given for text, or if `rare` is given without `min_group_size`.
+        or are given for text, if `bins` or `missing_values` are given for `Groups`, or
+        if `rare` is given without `min_group_size`.
     TypeError
-        If labels cannot be compared, such as sets, or `labels` has no order.
+        If labels cannot be compared, such as sets, or `labels` or `missing_values` is
+        no list.
 
     Warns
     -----
     UserWarning
         If labels look alike but are not the same: the number 1 and the text "1", or
         texts that differ in spaces around them, in the encoding of an accent, or, as
-        "1" and "1.0", in how they write a number. If a label is empty or "nan".
+        "1" and "1.0", in how they write a number. If labels are words for missing
+        values: empty text, "NA", "N/A", "NaN", "NaT", "NULL", "None", "\\N", "?", "."
+        or "-".
 
     See Also
     --------
@@ -196,6 +206,8 @@ or Groups
     >>> people = pd.DataFrame({"sex": ["F", "M", "F"], "race": ["x", "y", None]})
     >>> encode_groups(people, missing="group").labels
     (('F', 'x'), ('F', '(missing)'), ('M', 'y'))
+    >>> encode_groups(["F", "?", "M"], missing_values=["?"], missing="drop")
+    Groups(3 rows; 'F': 1, 'M': 1)
     >>> encode_groups([23, 31, 64, 38], bins=[30, 50])
     Groups(4 rows; 'under 30': 1, '30 to under 50': 2, '50 and over': 1)
     >>> encode_groups(list("aaabbc"), rare="merge", min_group_size=3)
@@ -207,20 +219,31 @@ or Groups
     if isinstance(sensitive_features, Groups):
         groups = sensitive_features
         min_group_size = max(min_group_size, groups.min_group_size)
-        if bins is not None:
-            raise ValueError("bins must be None for Groups, whose labels are known.")
+        for name, given in (("bins", bins), ("missing_values", missing_values)):
+            if given is not None:
+                raise ValueError(
+                    f"{name} must be None for Groups, whose labels are known."
+                )
     else:
-        groups = _encode(sensitive_features, missing, "sensitive_features", bins)
+        words = None
+        if missing_values is not None:
+            words = _list_of_labels("missing_values", missing_values, "labels")
+        groups = _encode(sensitive_features, missing, "sensitive_features", bins, words)
     if rare != "keep":
         groups = _without_rare(groups, rare, min_group_size)
     if labels is not None:
-        unordered = isinstance(labels, (str, set, frozenset))
-        if unordered or not isinstance(labels, Iterable):
-            raise TypeError(f"labels must be a list of groups, got {shown(labels)}.")
-        labels = list(labels)
-        check_hashable(labels, "labels", "position")
-        groups = _relabel(groups, tuple(map(plain_label, labels)))
+        groups = with_expected(groups, check_expected("labels", labels))
     return replace(groups, min_group_size=min_group_size)
+
+
+def _list_of_labels(name: str, labels: Any, what: str) -> Labels:
+    """Return the plain labels of a list that a user gives."""
+    unordered = isinstance(labels, (str, set, frozenset))
+    if unordered or not isinstance(labels, Iterable):
+        raise TypeError(f"{name} must be a list of {what}, got {shown(labels)}.")
+    labels = list(labels)
+    check_hashable(labels, name, "position")
+    return tuple(map(plain_label, labels))
 
 
 def resolve_groups(
@@ -337,29 +360,58 @@ def labels_and_groups(
     return labels, selector, groups
 
 
-#: Texts that containers make of a missing value.
-_LIKE_MISSING = {"", "nan", "NaN", "NaT", "<NA>"}
+#: Texts that stand for a missing value: those that containers make, and those that R,
+#: SQL and spreadsheets write.
+MISSING_WORDS = (
+    *("", "nan", "NaN", "NaT", "<NA>", "NA", "N/A", "NULL", "None", "\\N"),
+    *("?", ".", "-"),
+)
 
 
-def _encode(data: Any, missing: str, argument: str, bins: Any = None) -> Groups:
+def _encode(
+    data: Any,
+    missing: str,
+    argument: str,
+    bins: Any = None,
+    missing_values: Labels | None = None,
+) -> Groups:
     """Encode labels in any container; `argument` names them in messages."""
     names, columns = columns_of(data, argument)
+    words = missing_values or ()
     if bins is not None:
-        columns = _into_ranges(names, columns, bins)
+        columns = _into_ranges(names, columns, bins, words)
     if len(columns) > 1:
         check_no_probabilities(columns, argument)
-    encoded = []
-    for name, column in zip(names, columns, strict=True):
-        codes, labels = encode_column(column, missing, name, argument)
-        encoded.append((codes, labels))
-        for text in _LIKE_MISSING.intersection(labels):
-            warn_user(
-                f"{argument} has the label {text!r}, which looks like a missing value: "
-                "put None in its place if it is, and see `missing` of encode_groups."
-            )
-    if len(encoded) != 1:
-        codes, labels = intersect(encoded, argument)
+    encoded = [
+        encode_column(column, missing, name, argument, words)
+        for name, column in zip(names, columns, strict=True)
+    ]
+    if missing_values is None:
+        warn_of_missing_words(encoded, argument)
+    codes, labels = intersect(encoded, argument)
     return Groups(codes, labels, tuple(filter(None, names)))
+
+
+def warn_of_missing_words(
+    encoded: Sequence[tuple[Codes, Labels]], argument: str = "sensitive_features"
+) -> None:
+    """Warn of labels of encoded columns, with rows, that often mean missing values."""
+    words = [
+        word
+        for word in MISSING_WORDS
+        for codes, labels in encoded
+        if word in labels and (codes == labels.index(word)).any()
+    ]
+    if not words:
+        return
+    found = [repr(word) for word in dict.fromkeys(words)]
+    one = len(found) == 1
+    warn_of_labels(
+        f"{argument} has the {'label' if one else 'labels'} {listed(found)}, which "
+        f"{'looks like a missing value' if one else 'look like missing values'}: "
+        f"encode_groups(..., missing_values=[{', '.join(found)}]) makes such rows "
+        "missing, and missing_values=[] groups."
+    )
 
 
 def warn_of_look_alikes(labels: Iterable[Hashable], argument: str) -> None:
@@ -389,7 +441,12 @@ def look_of(label: Any) -> Hashable:
     return "".join(number.groups("")) if number else text
 
 
-def _into_ranges(names: list[str | None], columns: list[Any], bins: Any) -> list[Any]:
+def _into_ranges(
+    names: list[str | None],
+    columns: list[Any],
+    bins: Any,
+    missing_values: Labels,
+) -> list[Any]:
     """Replace the numbers of some columns by the ranges that they are in."""
     if not isinstance(bins, Mapping):
         if len(columns) > 1:
@@ -402,7 +459,12 @@ def _into_ranges(names: list[str | None], columns: list[Any], bins: Any) -> list
     if unknown:
         raise ValueError(f"bins has the column {unknown[0]!r}, expected {names}.")
     return [
-        into_ranges(column, bins[name], f" of column {name!r}" if name else "")
+        into_ranges(
+            column,
+            bins[name],
+            f" of column {name!r}" if name else "",
+            missing_values=missing_values,
+        )
         if name in bins
         else column
         for name, column in zip(names, columns, strict=True)
@@ -414,6 +476,7 @@ def into_ranges(
     edges: Any,
     which: str = "",
     name_ranges: Callable[[list[float]], list[str]] | None = None,
+    missing_values: Labels = (),
 ) -> pd.Series[Any]:
     """Replace numbers by the ranges that they are in; an edge begins a range."""
     try:
@@ -428,6 +491,7 @@ def into_ranges(
     if not isinstance(column, (pd.Series, pd.Categorical, np.ndarray)):
         column = _to_pandas_or_numpy(column)
     values = pd.Series(column).astype(object)
+    values = values.mask(values.isin(missing_values), None)
     numbers = pd.to_numeric(values, errors="coerce")
     bad = values.notna() & numbers.isna()
     if bad.any():
@@ -544,14 +608,21 @@ def encode_column(
     missing: str,
     name: str | None,
     argument: str = "sensitive_features",
+    missing_values: Labels = (),
 ) -> tuple[Codes, Labels]:
     """Encode one column of labels, with -1 for the rows that are left out.
 
-    Labels are sorted, or in the order of the categories of a categorical column.
+    Labels are sorted, or in the order of the categories of a categorical column. Some
+    may stand for missing values.
     """
     codes, labels = _factorize(column, argument)
+    absent = set(labels) & set(missing_values)
+    if absent:
+        kept = tuple(label for label in labels if label not in absent)
+        codes, labels = recode(codes, labels, kept), kept
     warn_of_look_alikes(labels, argument)
     never_missing = isinstance(column, np.ndarray) and column.dtype.kind in "biu"
+    never_missing &= not absent
     n_missing = 0 if never_missing else int(np.count_nonzero(codes < 0))
     if n_missing and missing == "raise":
         where, of_column = "", ""
@@ -813,10 +884,11 @@ def _factorize_integers(column: NDArray[Any]) -> tuple[Codes, Labels] | None:
 def intersect(
     columns: list[tuple[Codes, Labels]], argument: str = "sensitive_features"
 ) -> tuple[Codes, Labels]:
-    """Combine encoded columns into the groups that occur in their intersection.
+    """Combine encoded columns into the groups of their intersection.
 
-    Labels of several columns are tuples of values; a row that is left out of any
-    column has the code -1.
+    Those are the groups that occur, and all combinations with a label that has no row
+    in its column, which is a level that is expected. Labels of several columns are
+    tuples of values; a row that is left out of any column has the code -1.
     """
     if not columns:
         raise ValueError(f"{argument} has no columns, expected at least one.")
@@ -826,9 +898,15 @@ def intersect(
     for more_codes, more_labels in columns[1:]:
         pair = codes.astype(np.int64) * len(more_labels) + more_codes
         pair[(codes < 0) | (more_codes < 0)] = -1
+        absent = _pairs_of_absent(
+            count_codes(codes, len(labels)), count_codes(more_codes, len(more_labels))
+        )
         codes, present = pd.factorize(pair, sort=True)  # faster than numpy.unique
         if present.size and present[0] < 0:
             present, codes = present[1:], codes - 1
+        if absent.size:
+            occurring, present = present, np.union1d(present, absent)
+            codes = recode(codes, occurring.tolist(), tuple(present.tolist()))
         first, second = np.divmod(present, max(len(more_labels), 1))
         labels = tuple(
             (*labels[i], more_labels[j]) for i, j in zip(first, second, strict=True)
@@ -837,12 +915,29 @@ def intersect(
     return codes, labels
 
 
-def _relabel(groups: Groups, labels: Labels) -> Groups:
-    """Express groups by other labels, among which are all that have rows."""
+def _pairs_of_absent(first: Integers, second: Integers) -> Integers:
+    """Find the numbers of all pairs of labels of two columns of which one has no rows.
+
+    Given are the rows of each label; the second label counts up first.
+    """
+    n = len(second)
+    of_first = np.flatnonzero(first == 0)[:, None] * n + np.arange(n)
+    of_second = np.arange(len(first))[:, None] * n + np.flatnonzero(second == 0)
+    return np.union1d(of_first, of_second)
+
+
+def check_expected(argument: str, expected: Any) -> Labels:
+    """Return the labels of expected groups, which must be a list of distinct ones."""
+    labels = _list_of_labels(argument, expected, "groups")
+    repeated = [label for label, count in Counter(labels).items() if count > 1]
+    if repeated:
+        raise ValueError(f"{argument} must be distinct, got {repeated} repeatedly.")
+    return labels
+
+
+def with_expected(groups: Groups, labels: Labels) -> Groups:
+    """Express groups by the labels expected, among which are all that have rows."""
     expected = set(labels)
-    if len(expected) < len(labels):
-        repeated = [label for label, count in Counter(labels).items() if count > 1]
-        raise ValueError(f"labels must be distinct, got {repeated} repeatedly.")
     present = set(np.unique(groups.codes).tolist())
     unknown = [
         label
@@ -1033,7 +1128,23 @@ def n_columns_of(labels: Sequence[Any]) -> int:
     return lengths.pop() if len(lengths) == 1 else 1
 
 
-def with_text_labels(groups: Groups) -> Groups:
+def label_array(groups: Groups) -> NDArray[Any]:
+    """Return the label of each row, which has one, as an array that can be compared.
+
+    It holds numbers of one type where all labels are such, else objects.
+    """
+    labels = _with_text_labels(groups).labels
+    kinds = {*map(type, labels)}
+    values: NDArray[Any] = np.empty(len(labels), dtype=object)
+    values[:] = labels
+    if len(kinds) == 1 and kinds <= {bool, int, float}:
+        with suppress(OverflowError):  # a whole number of more than 64 bits
+            values = values.astype(kinds.pop())
+    each: NDArray[Any] = values[groups.codes]
+    return each
+
+
+def _with_text_labels(groups: Groups) -> Groups:
     """Write the label of each intersection of columns as a text.
 
     A function that compares an array of labels with each of them cannot take tuples.

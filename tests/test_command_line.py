@@ -29,6 +29,10 @@ LABELS = "table.csv --y-pred label --pos-label yes --sensitive sex"
 LABELS_TO_JSON = f"{LABELS} --out out.html --format json"
 
 
+#: The table has a group "NA".
+pytestmark = pytest.mark.filterwarnings("ignore:.*looks like a missing value")
+
+
 @pytest.fixture
 def table(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

@@ -594,6 +594,26 @@ def test_rows_that_are_groups_of_their_own_are_refused(model, people):
         model.fit(X, target(model, y))
 
 
+@one_of_each_class
+def test_a_column_of_many_values_is_refused_by_its_position(model, people):
+    """In a bag it may be another column, of numbers."""
+    X, y, sex = people
+    if "drop_sensitive" not in model.get_params():
+        pytest.skip("has no features")
+    model.set_params(sensitive_features=1)
+    many = X.assign(skill=np.arange(len(X)) % 65)
+    match = r"=1 \(of X \['skill'\]\) has 65 groups in 300 rows, expected at most 64"
+    with pytest.raises(ValueError, match=match):
+        model.fit(many, target(model, y))
+    match = r"=1 has 65 groups .* pass sensitive_features to fit there, by metadata ro"
+    with pytest.raises(ValueError, match=match):
+        model.fit(many.to_numpy(), target(model, y))
+    if "control_features" in model.get_params():
+        model.set_params(sensitive_features=None, control_features=[1])
+        with pytest.raises(ValueError, match=r"control_features=\[1\] .*has 65 groups"):
+            model.fit(many, target(model, y), sensitive_features=sex)
+
+
 @each_kind
 def test_several_columns_are_their_intersection(model, people):
     X, y, sex = people

@@ -1,9 +1,11 @@
 """Labels of groups: types, containers, intersections."""
 
 import re
+import warnings
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +15,8 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.model_selection import cross_val_score
+from sklearn.naive_bayes import GaussianNB
 
 import skfair
 from skfair.groups import (
@@ -23,6 +27,9 @@ from skfair.groups import (
     resolve_strata,
     suggest_edges,
 )
+from skfair.metrics import get_fairness_scorer, mcdp, permutation_test
+from skfair.model_selection import GroupStratifiedKFold
+from skfair.postprocessing import MADDPostProcessor
 from skfair.statistics import GroupedScores
 
 
@@ -453,6 +460,30 @@ def test_labels_set_order_and_absent_groups():
     assert groups.sizes().tolist() == [1, 0, 1]
 
 
+def test_an_unused_category_is_expected_with_all_levels_of_other_columns():
+    """A combination of levels that have rows is not: it may never occur."""
+    people = pd.DataFrame(
+        {
+            "race": pd.Categorical(["a", "b", "a", None], categories=["a", "X", "b"]),
+            "sex": ["F", "M", "M", "F"],
+        }
+    )
+    groups = encode_groups(people, missing="drop")
+    labels = [("a", "F"), ("a", "M"), ("X", "F"), ("X", "M"), ("b", "M")]
+    assert groups.labels == tuple(labels)
+    assert groups.codes.tolist() == [0, 4, 1, -1]
+    swapped = encode_groups(people[["sex", "race"]], missing="drop")
+    assert {*swapped.labels} == {(sex, race) for race, sex in labels}
+    assert np.asarray(swapped).tolist()[:3] == [("F", "a"), ("M", "b"), ("M", "a")]
+    three = people.assign(age=pd.Categorical(["old"] * 4, categories=["old", "young"]))
+    labels = encode_groups(three, missing="drop").labels
+    assert ("X", "F", "young") in labels
+    assert ("a", "M", "young") in labels
+    assert ("b", "F", "old") not in labels
+    used = people.assign(race=people["race"].cat.remove_unused_categories())
+    assert len(encode_groups(used, missing="drop").labels) == 3
+
+
 def test_unused_category_may_be_left_out_of_labels():
     column = pd.Categorical(["F"], categories=["F", "X"])
     assert encode_groups(column, labels=["F", "M"]).labels == ("F", "M")
@@ -709,6 +740,7 @@ ALIKE = [
 ]
 
 
+@pytest.mark.filterwarnings("ignore:.*looks like a missing value")
 @pytest.mark.parametrize(("first", "second"), ALIKE)
 @pytest.mark.parametrize("container", [list, pd.Series, pd.Categorical])
 @pytest.mark.promise("Labels of groups that look alike but differ are named")
@@ -727,14 +759,100 @@ def test_labels_that_look_alike(first, second, container):
         encode_groups(pd.DataFrame({"label": labels, "other": list("aabb")}))
 
 
+#: Words for missing values of containers, R, SQL and spreadsheets.
+WORDS = ["", "nan", "NaN", "NaT", "<NA>", "NA", "N/A", "NULL", "None", "\\N", *"?.-"]
+
+
 @pytest.mark.parametrize("container", [np.array, pd.Series, pd.Categorical])
-@pytest.mark.parametrize("label", ["", "nan", "<NA>"])
-def test_labels_that_look_like_a_missing_value(container, label):
-    expected = f"label '{label}', which looks like a missing value: put None"
-    with pytest.warns(UserWarning, match=expected):
-        assert label in encode_groups(container(["F", "M", label])).labels
+@pytest.mark.parametrize("label", WORDS)
+def test_words_for_missing_values(container, label):
+    labels = container(["F", "M", label])
+    expected = f"label {label!r}, which looks like a missing value"
+    with pytest.warns(UserWarning, match=re.escape(expected)):
+        assert label in encode_groups(labels).labels
+    # Silent: they are given.
+    assert encode_groups(labels, missing_values=[]).labels.count(label) == 1
+    dropped = encode_groups(labels, missing_values=WORDS, missing="drop")
+    assert (dropped.labels, dropped.codes.tolist()) == (("F", "M"), [0, 1, -1])
+    grouped = encode_groups(labels, missing_values=(label,), missing="group")
+    assert grouped.labels == ("F", "M", "(missing)")
+    with pytest.raises(ValueError, match="has 1 missing values"):
+        encode_groups(labels, missing_values=[label])
 
 
+def words_named(caught):
+    return [str(one.message) for one in caught if "missing value" in str(one.message)]
+
+
+def test_all_words_of_a_call_are_in_one_warning():
+    table = pd.DataFrame({"sex": list("FM??"), "race": ["x", "NA", "y", None]})
+    with pytest.warns(UserWarning, match="look like missing") as caught:
+        encode_groups(table, missing="drop")
+    (said,) = words_named(caught)
+    assert "labels 'NA' and '?', which look like missing values" in said
+    assert "missing_values=['NA', '?']" in said
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        encode_groups(pd.Categorical(["F", "M"], ["F", "M", "NA"]))  # has no rows
+        encode_groups(["unknown", "other", "n/a?", "-1", "Na"])
+
+
+def test_values_that_stand_for_missing_ones():
+    ages = [20, 999, "?", 40]
+    by_range = encode_groups(ages, bins=[30], missing_values=[999, "?"], missing="drop")
+    assert by_range.labels == ("under 30", "30 and over")
+    assert by_range.codes.tolist() == [0, -1, -1, 1]
+    numbers = encode_groups(np.array([1, 9, 2]), missing_values=[9], missing="drop")
+    assert numbers.codes.tolist() == [0, -1, 1]
+    kept = encode_groups(["F", "NA", "M"], missing_values=["NA"], missing="drop")
+    with pytest.raises(ValueError, match="missing_values must be None for Groups"):
+        encode_groups(kept, missing_values=["F"])
+    with pytest.raises(TypeError, match="missing_values must be a list of labels, got"):
+        encode_groups(["F", "M"], missing_values="NA")
+
+
+LABELS_WITH_A_WORD = ["F", "M", "NA", "F", "M", "NA"] * 10
+SCORES_OF_THESE = np.linspace(0, 1, 60)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        partial(mcdp, None, SCORES_OF_THESE),
+        partial(mcdp, None, SCORES_OF_THESE, control_features=["x", "y"] * 30),
+        partial(permutation_test, mcdp, None, SCORES_OF_THESE, n_permutations=5),
+        partial(GroupedScores.from_scores, SCORES_OF_THESE),
+    ],
+    ids=["metric", "within strata", "permutation test", "statistic"],
+)
+def test_each_call_warns_once_of_words(call):
+    for _ in range(2):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            call(sensitive_features=LABELS_WITH_A_WORD)
+        assert len(words_named(caught)) == 1
+        assert caught[0].filename == __file__
+
+
+def test_folds_do_not_repeat_the_warning_of_words():
+    X = pd.DataFrame({"score": SCORES_OF_THESE, "sex": LABELS_WITH_A_WORD})
+    y = np.arange(60) % 2
+    fold = GroupStratifiedKFold(3, sensitive_features="sex")
+    model = MADDPostProcessor(
+        GaussianNB(),
+        sensitive_features="sex",
+        drop_sensitive=True,
+        repair_level=0,
+        cv=2,
+    )
+    scorer = get_fairness_scorer("neg_mcdp", sensitive_features="sex")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        cross_val_score(model, X, y, scoring=scorer, cv=fold, error_score="raise")
+    assert len(words_named(caught)) == 1
+
+
+@pytest.mark.filterwarnings("ignore:.*looks like a missing value")
 @pytest.mark.parametrize(("first", "second"), ALIKE)
 def test_statistics_whose_labels_look_alike(first, second):
     one, other = (

@@ -12,8 +12,11 @@ import numpy as np
 
 from skfair._utils._text import listed
 
-#: What names the sensitive columns of X on a scorer or an estimator.
-Selector: TypeAlias = str | int | list[str] | list[int] | Callable[[Any], Any]
+#: What names the sensitive columns of X on a scorer or an estimator. A tuple names one
+#: column of a table whose columns have several levels, else it is a list of names.
+Selector: TypeAlias = (
+    str | int | tuple[str, ...] | list[str] | list[int] | Callable[[Any], Any]
+)
 
 
 def open_frame(data: Any, argument: str, **options: Any) -> Any:
@@ -74,16 +77,26 @@ def names_columns(sensitive_features: Any, n_samples: int) -> bool:
 
     A list or tuple of names that has one entry for each row holds labels.
     """
-    if _is_name(sensitive_features) or callable(sensitive_features):
+    several = isinstance(sensitive_features, (list, tuple))
+    if callable(sensitive_features) or (_is_name(sensitive_features) and not several):
         return True
     return (
-        isinstance(sensitive_features, (list, tuple))
+        several
         and len(sensitive_features) != n_samples
         and all(_is_name(entry) for entry in sensitive_features)
     )
 
 
+def names_positions(selector: Any) -> bool:
+    """Whether a selector has positions of columns of X, which change with these."""
+    columns = selector if isinstance(selector, (list, tuple)) else [selector]
+    return any(_is_name(one) and not isinstance(one, str) for one in columns)
+
+
 def _is_name(value: Any) -> bool:
+    """Whether a value may name a column, or with a tuple one of several levels."""
+    if isinstance(value, tuple):
+        return bool(value) and all(map(_is_name, value))
     return isinstance(value, (str, numbers.Integral)) and not isinstance(value, bool)
 
 
@@ -97,10 +110,9 @@ def select_columns(
     if not positions:
         raise ValueError(f"{argument} is an empty list, expected columns of X.")
     if isinstance(table, nw.DataFrame):
-        names = [table.columns[position] for position in positions]
-        if len(names) == 1:
-            return table.get_column(names[0]).to_native()
-        return table.select(names).to_native()
+        if len(positions) == 1:
+            return table[:, positions[0]].to_native()
+        return table[:, positions].to_native()
     picked = table[:, positions]
     picked = picked.toarray() if hasattr(picked, "toarray") else picked
     return picked[:, 0] if len(positions) == 1 else picked
@@ -122,9 +134,10 @@ def positions_of(
 def drop_columns(X: Any, positions: list[int]) -> Any:
     """X without the columns at some positions, in the same container."""
     table, positions = _locate(X, positions)
+    kept = np.delete(np.arange(table.shape[1]), positions)
     if isinstance(table, nw.DataFrame):
-        return table.drop([table.columns[i] for i in positions]).to_native()
-    return table[:, np.delete(np.arange(table.shape[1]), positions)]
+        return table[:, kept.tolist()].to_native()
+    return table[:, kept]
 
 
 def absent_columns(
@@ -160,6 +173,8 @@ def _locate(
                 "X must have shape (n_samples, n_features), of which "
                 f"{argument}={selector!r} names columns, got {table.shape}."
             )
+    elif isinstance(selector, tuple) and tuple in map(type, table.columns):
+        wanted = [selector]
     return table, [_position(table, column, argument) for column in wanted]
 
 
@@ -179,7 +194,7 @@ def _position(table: Any, column: Any, argument: str) -> int:
             "set_output(transform='pandas') on the steps before; or pass the labels "
             f"themselves in {argument}, or the position of the column."
         )
-    if not isinstance(column, str) or column not in table.columns:
+    if column not in table.columns:
         raise ValueError(
             f"X has no column {column!r} ({argument}); it has {table.columns}. "
             f"Labels need not be a column of X: pass them in {argument}."

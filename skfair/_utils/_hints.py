@@ -58,17 +58,14 @@ INSTEAD = {
 
 
 def other_names(package: str) -> Callable[[str], Any]:
-    """Return a function ``__getattr__`` of a package that says what to type instead.
-
-    An ImportError reaches whoever imports such a name or looks it up.
-    """
+    """Return a function ``__getattr__`` of a package that says what to type instead."""
 
     def find(name: str) -> Any:
         instead = INSTEAD[package].get(name)
         if instead is None and package == "skfair.metrics":
             instead = _by_group(name)
         if instead is not None:
-            raise ImportError(f"{package} has no {name}: use {instead}.", name=name)
+            raise AttributeError(f"{package} has no {name}: use {instead}.", name=name)
         tip = did_you_mean(name, sys.modules[package].__all__)
         raise AttributeError(f"module {package!r} has no attribute {name!r}.{tip}")
 

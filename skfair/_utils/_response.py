@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import numbers
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -12,10 +12,17 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn import get_config
 from sklearn.base import is_classifier
+from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import (
+    FixedThresholdClassifier,
+    TunedThresholdClassifierCV,
+)
+from sklearn.pipeline import Pipeline
 from sklearn.utils.metadata_routing import get_routing_for_object
 from sklearn.utils.validation import check_is_fitted
 
 from skfair._utils._text import shown
+from skfair._utils._warnings import rows_are_not_warned_of
 
 #: Methods whose responses have ranks; the first that an estimator has is taken.
 RANKED_METHODS = ("predict_proba", "decision_function", "predict")
@@ -113,7 +120,8 @@ def respond(
     and strata, are passed on if the method takes them.
     """
     taken = asked_of(estimator, method, metadata)
-    response = np.asarray(getattr(estimator, method)(X, **taken))
+    with rows_are_not_warned_of():  # of which the caller knows
+        response = np.asarray(getattr(estimator, method)(X, **taken))
     if method == "predict" or len(getattr(estimator, "classes_", ())) != 2:
         return response
     classes = np.asarray(estimator.classes_).tolist()
@@ -123,3 +131,47 @@ def respond(
     if response.ndim == 2:
         return response[:, positive]
     return response if positive == 1 else -response
+
+
+#: Least score for which a classifier without a threshold of its own predicts the second
+#: class: of two equal probabilities the first decides.
+_ABOVE_HALF = float(np.nextafter(0.5, 1))
+
+
+def threshold_of(models: Sequence[Any]) -> float:
+    """Return the least probability for which classifiers predict the second class.
+
+    Of several it is their median.
+    """
+    return float(np.median([_own_threshold(model) for model in models]))
+
+
+def _own_threshold(model: Any) -> float:
+    """Least probability for which a fitted classifier predicts the second class."""
+    while True:  # the classifier that decides
+        if isinstance(model, FrozenEstimator):
+            model = model.estimator
+        elif isinstance(model, Pipeline):
+            model = model.steps[-1][1]
+        elif hasattr(model, "best_estimator_"):  # a search
+            model = model.best_estimator_
+        else:
+            break
+    if isinstance(model, TunedThresholdClassifierCV):
+        least, positive = model.best_threshold_, model._curve_scorer._get_pos_label()
+    elif isinstance(model, FixedThresholdClassifier) and model.threshold != "auto":
+        least, positive = model.threshold, model.pos_label
+    elif isinstance(model, FixedThresholdClassifier):
+        least, positive = 0.5, model.pos_label
+    else:
+        return _ABOVE_HALF
+    if model.response_method == "decision_function":
+        raise ValueError(
+            f"threshold=None takes the threshold of {type(model).__name__}, which must "
+            "be one of probabilities, got response_method='decision_function'. Set "
+            "threshold to a probability."
+        )
+    if positive is None or positive == model.classes_[1]:
+        return float(least)
+    # The second class is what does not reach the threshold of the first.
+    return float(np.nextafter(1 - least, 2))

@@ -8,12 +8,13 @@ from typing import Any
 import pandas as pd
 
 from skfair._utils._text import one_line, rounded, visible_text
+from skfair._utils._versions import Versioned
 
 #: Of a longer table only the first and the last rows are shown.
 _MAX_ROWS = 60
 
 
-class Result:
+class Result(Versioned):
     """Base of the dataclasses of results, which are declared with ``repr=False``.
 
     A result is shown with rounded numbers, and holds them in full.

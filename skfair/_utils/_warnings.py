@@ -20,22 +20,46 @@ import sklearn
 P = ParamSpec("P")
 R = TypeVar("R")
 
-#: Directories whose lines are not the user's: scikit-learn and joblib call skfair back.
-_DIRECTORIES = tuple(
-    str(directory) + os.sep
-    for directory in (
-        Path(__file__).parents[1],
-        *(Path(package.__file__).parent for package in (sklearn, joblib)),
-    )
-)
+#: Directories of what calls skfair back, such as a cross-validation for each fold.
+_CALLERS = tuple(str(Path(one.__file__).parent) + os.sep for one in (sklearn, joblib))
+#: Directories whose lines are not the user's.
+_DIRECTORIES = (str(Path(__file__).parents[1]) + os.sep, *_CALLERS)
 
 
-def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
+def warn_user(message: str | Warning, category: type[Warning] = UserWarning) -> None:
     """Warn at the line, outside of skfair and scikit-learn, that has led here."""
-    frame, level = sys._getframe(1), 2
-    while frame.f_back and frame.f_code.co_filename.startswith(_DIRECTORIES):
-        frame, level = frame.f_back, level + 1
+    level, *_ = _line_of_user()
     warnings.warn(message, category, stacklevel=level)
+
+
+def _line_of_user() -> tuple[int, tuple[str, int], bool]:
+    """Return the line that has called skfair, and whether scikit-learn is between.
+
+    The first number says how many calls it is away from who asks.
+    """
+    frame, level, called_back = sys._getframe(1), 1, False
+    while frame.f_back and frame.f_code.co_filename.startswith(_DIRECTORIES):
+        called_back |= frame.f_code.co_filename.startswith(_CALLERS)
+        frame, level = frame.f_back, level + 1
+    return level, (frame.f_code.co_filename, frame.f_lineno), called_back
+
+
+#: Warnings about labels that were given, by line of the user.
+_told: set[tuple[str, int, str]] = set()
+
+
+def warn_of_labels(message: str) -> None:
+    """Warn of the labels of rows, once for each call of the user.
+
+    Calls that go on with the same rows say nothing, and what scikit-learn calls back,
+    such as the fits and scorers of folds, does so once for each line of the user.
+    """
+    level, line, called_back = _line_of_user()
+    told = (*line, message) in _told
+    if _has_warned.get() or (called_back and told):
+        return
+    _told.add((*line, message))
+    warnings.warn(message, UserWarning, stacklevel=level)
 
 
 _has_warned: ContextVar[bool] = ContextVar("has_warned", default=False)

@@ -190,10 +190,10 @@ def fetch_adult(
 ) -> Bunch | tuple[Any, Any]:
     """Load the Adult (Census Income) table: who earns more than 50,000 dollars.
 
-    Reads ``adult.csv.gz`` in the directory named by the environment variable
-    ``SKFAIR_DATA`` if that is set; otherwise downloads the table from OpenML, once,
-    through :func:`sklearn.datasets.fetch_openml`. Both give the same columns, dtypes
-    and categories. Rows come in the order of their source.
+    Reads ``adult.csv.gz`` in `data_home`, or in the directory named by the environment
+    variable ``SKFAIR_DATA`` if that is set; otherwise downloads the table from OpenML,
+    once, through :func:`sklearn.datasets.fetch_openml`. Both give the same columns,
+    dtypes and categories. Rows come in the order of their source.
 
     ================  ==========================
     Samples           48,842
@@ -205,8 +205,8 @@ def fetch_adult(
     Parameters
     ----------
     data_home : str or path-like, default=None
-        Download and cache folder, as in :func:`sklearn.datasets.fetch_openml`.
-        Not used if ``SKFAIR_DATA`` is set.
+        Directory that has the file. If it has not, and ``SKFAIR_DATA`` is not set, the
+        folder of the download, as in :func:`sklearn.datasets.fetch_openml`.
     return_X_y : bool, default=False
         Return ``(data, target)`` instead of a Bunch.
     as_frame : bool, default=True
@@ -242,7 +242,7 @@ def fetch_adult(
     Raises
     ------
     FileNotFoundError
-        If ``SKFAIR_DATA`` is set and has no ``adult.csv.gz``.
+        If ``SKFAIR_DATA`` is set and has no ``adult.csv.gz``, nor has `data_home`.
     ConnectionError
         If the table cannot be downloaded.
     ValueError
@@ -268,7 +268,7 @@ def fetch_adult(
     >>> adult.data[adult.sensitive_features].isna().sum().to_dict()  # doctest: +SKIP
     {'sex': 0, 'race': 0, 'native-country': 857}
     """
-    directory = data_directory()
+    directory = directory_with(ADULT_FILENAME, data_home)
     if directory is None:
         table = download_table(ADULT_OPENML_ID, data_home, ADULT_FILENAME).rename(
             columns={"class": ADULT_TARGET}
@@ -305,8 +305,9 @@ def fetch_bank_marketing(
     There are two editions of this study, with different rows and columns, and which
     one you get depends on where it comes from:
 
-    - If the environment variable ``SKFAIR_DATA`` names a directory, its file
-      ``bank_additional_full.csv.gz``: the edition *bank-additional-full* of 2014.
+    - If `data_home` has the file ``bank_additional_full.csv.gz``, or the environment
+      variable ``SKFAIR_DATA`` names a directory, which must have it: the edition
+      *bank-additional-full* of 2014.
     - Otherwise the *older* edition *bank-full*, downloaded once from OpenML (data_id
       1461) through :func:`sklearn.datasets.fetch_openml`. No copy of the newer one on
       OpenML is known to us. OpenML calls its columns V1 to V16 and Class, and its
@@ -332,8 +333,8 @@ def fetch_bank_marketing(
     Parameters
     ----------
     data_home : str or path-like, default=None
-        Download and cache folder, as in :func:`sklearn.datasets.fetch_openml`.
-        Not used if ``SKFAIR_DATA`` is set.
+        Directory that has the file. If it has not, and ``SKFAIR_DATA`` is not set, the
+        folder of the download, as in :func:`sklearn.datasets.fetch_openml`.
     return_X_y : bool, default=False
         Return ``(data, target)`` instead of a Bunch.
     as_frame : bool, default=True
@@ -366,7 +367,8 @@ def fetch_bank_marketing(
     Raises
     ------
     FileNotFoundError
-        If ``SKFAIR_DATA`` is set and has no ``bank_additional_full.csv.gz``.
+        If ``SKFAIR_DATA`` is set and has no ``bank_additional_full.csv.gz``, nor has
+        `data_home`.
     ConnectionError
         If the table cannot be downloaded.
     ValueError
@@ -393,7 +395,7 @@ def fetch_bank_marketing(
     >>> sorted(bank.target.unique())  # doctest: +SKIP
     ['no', 'yes']
     """
-    directory = data_directory()
+    directory = directory_with(BANK_FILENAME, data_home)
     if directory is None:
         edition, table = "older", _download_bank(data_home)
     else:
@@ -560,6 +562,13 @@ def data_directory() -> Path | None:
     return Path(directory) if directory else None
 
 
+def directory_with(filename: str, data_home: str | PathLike[str] | None) -> Path | None:
+    """Directory of a file: `data_home` if it has the file, else `data_directory`."""
+    if data_home is not None and (Path(data_home) / filename).is_file():
+        return Path(data_home)
+    return data_directory()
+
+
 def existing(directory: Path, filename: str, advice: str) -> Path:
     """Path of a file; `advice` ends the message if it is missing."""
     path = directory / filename
@@ -596,8 +605,8 @@ def download_table(
     except (URLError, ConnectionError, TimeoutError) as error:
         raise ConnectionError(
             f"could not download table {data_id} from OpenML ({error}). Check the "
-            "network, or set the environment variable SKFAIR_DATA to a directory that "
-            f"has {filename}."
+            "network, or set data_home, or the environment variable SKFAIR_DATA, to a "
+            f"directory that has {filename}."
         ) from error
     # OpenML does not distinguish integers from other numbers.
     return table.astype(dict.fromkeys(table.select_dtypes("number"), "int64"))

@@ -329,7 +329,9 @@ class MCDPBoostingClassifier(ClassifierMitigator):
     sensitive_features : str, int, list of str, list of int, or callable, default=None
         Column of X with the groups, several columns for their intersection, or a
         function of X that returns the groups. Groups given to `fit` take precedence. A
-        column is also a feature, unless `drop_sensitive` is True.
+        column is also a feature, unless `drop_sensitive` is True. In a meta-estimator
+        that leaves columns out, such as `BaggingClassifier`, a position names another
+        column: route the groups there.
     drop_sensitive : bool, default=False
         Whether the columns named by `sensitive_features` are dropped from the features.
         X may then lack them in prediction.

@@ -36,7 +36,12 @@ from skfair._utils._validation import (
     check_real,
     count_rows,
 )
-from skfair._utils._warnings import warn_if_reordered, warns_if_reordered
+from skfair._utils._versions import Versioned
+from skfair._utils._warnings import (
+    rows_are_not_warned_of,
+    warn_if_reordered,
+    warns_if_reordered,
+)
 from skfair.groups import (
     CROSS,
     Groups,
@@ -58,7 +63,7 @@ if TYPE_CHECKING:
 
 
 @dataclass_transform(kw_only_default=True, eq_default=False)
-class Display(MadeByClassMethods):
+class Display(Versioned, MadeByClassMethods):
     """Base of the displays: each is a dataclass whose fields are given by keyword.
 
     A display on one axes sets `ax_`, one on several `axes_`.
@@ -486,7 +491,8 @@ def stratum_of_largest(
         raise ValueError(f"control_features leave nothing to compare: {why}.")
     warn_of_results(unwrapped(metric)[0].__name__, results)
     largest = max(compared, key=lambda stratum: stratum.result)
-    table = read(y_true, y_score, groups, control_features, weights)
+    with rows_are_not_warned_of():
+        table = read(y_true, y_score, groups, control_features, weights)
     assert table.strata is not None
     text = f"{CROSS.join(table.strata.names) or 'stratum'} {label_text(largest.label)}"
     part = table[largest.rows]

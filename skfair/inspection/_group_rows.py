@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
+from sklearn.utils.multiclass import type_of_target
 
 from skfair._utils._arrays import Bools, Integers
 from skfair._utils._text import counted, number
@@ -42,6 +43,14 @@ _LETTERS = 11
 _MAX_COLUMNS = 4
 #: Inches: width of a panel, height of a row, of the rest, of a panel without names.
 _PANEL_WIDTH, _PANEL_ROW, _PANEL_FRAME, _PANEL_HEIGHT = 3.4, 0.3, 1.2, 6.5
+
+#: Metrics of predictions of two classes that are drawn if none are named.
+_OF_TWO_CLASSES = (
+    "accuracy",
+    "selection_rate",
+    "true_positive_rate",
+    "false_positive_rate",
+)
 
 
 class GroupGapDisplay(PredictionsDisplay):
@@ -424,6 +433,8 @@ class GroupMetricsDisplay(PredictionsDisplay):
         scores = "predict_proba"
         if not hasattr(estimator, scores):
             scores = "decision_function"
+        if options.get("metrics") is None:
+            return {"y_pred": "predict"}
         of_scores = {metric.takes_scores for metric in find_metrics(options["metrics"])}
         options["y_pred"] = None  # where all metrics take scores
         methods = {"y_pred": "predict"} if False in of_scores else {}
@@ -435,7 +446,7 @@ class GroupMetricsDisplay(PredictionsDisplay):
         y_true: ArrayLike | None,
         y_pred: ArrayLike | None,
         *,
-        metrics: Any,
+        metrics: Any = None,
         sensitive_features: Any,
         control_features: Any = None,
         y_score: ArrayLike | None = None,
@@ -456,8 +467,11 @@ class GroupMetricsDisplay(PredictionsDisplay):
             True labels, or numbers of a regression. The selection rate needs none.
         y_pred : array-like of shape (n_samples,) or None
             Predicted labels or numbers. None if all metrics take scores.
-        metrics : str, callable, scorer, list of these, or dict of name -> these
-            See `skfair.metrics.group_metrics`.
+        metrics : str, callable, scorer, list of these, or dict of name -> these, \
+default=None
+            See `skfair.metrics.group_metrics`. None stands for the selection rate, and
+            with true labels for accuracy and the true and false positive rates, too; of
+            more than two classes for accuracy, of numbers for the mean absolute error.
         sensitive_features : array-like of shape (n_samples,) or \
 (n_samples, n_columns)
             Group of each row; several columns stand for their intersection.
@@ -503,7 +517,7 @@ default=None
             As `skfair.metrics.group_metrics` does. Values that are nan are not drawn.
         """
         result = group_metrics(
-            metrics,
+            _usual_metrics(y_true, y_pred) if metrics is None else metrics,
             y_true,
             y_pred,
             sensitive_features=sensitive_features,
@@ -517,6 +531,24 @@ default=None
             n_jobs=n_jobs,
         )
         return cls(result=result, name=name).plot(ax)
+
+
+def _usual_metrics(y_true: ArrayLike | None, y_pred: ArrayLike | None) -> list[str]:
+    """Names of the metrics that are drawn if none are named, by the kind of target."""
+    if y_true is None:
+        return ["selection_rate"]
+    kind = type_of_target(y_true)
+    if kind == "binary":
+        return [
+            "accuracy",
+            "selection_rate",
+            "true_positive_rate",
+            "false_positive_rate",
+        ]
+    of_numbers = y_pred is not None and type_of_target(y_pred) == "continuous"
+    if of_numbers or kind == "continuous":
+        return ["mean_absolute_error"]
+    return ["accuracy"]
 
 
 def _group_names(report: pd.DataFrame) -> list[str]:

@@ -336,7 +336,7 @@ class CDFGapDisplay(MCDPDisplay):
             Stratum of each row, such as its true label. The stratum with the largest
             MCDP(epsilon) is drawn, and named; bands are of it alone, and do not account
             for the choice, as `skfair.metrics.confidence_interval` does.
-        epsilon : float in [0, 0.5], default=0.0
+        epsilon : float in [0, 1], default=0.0
             Half the window of a second mark, MCDP(epsilon); 0 marks MCDP(0) alone.
         confidence_level : float in (0, 1), default=None
             Level of a confidence band around each CDF, none by default.
@@ -370,7 +370,7 @@ class CDFGapDisplay(MCDPDisplay):
                 "probabilities or of ranks."
             )
         of_ranks: Scale = "probability" if scale == "probability" else "rank"
-        epsilons = sorted({0.0, check_real("epsilon", epsilon, 0, 0.5)})
+        epsilons = sorted({0.0, check_real("epsilon", epsilon, 0, 1)})
         metric = partial(mcdp, epsilon=epsilon, scale=of_ranks)
         rows = y_true, y_score, sensitive_features, sample_weight
         statistic, fields = scores_to_draw(
@@ -471,7 +471,8 @@ class MCDPCurveDisplay(MCDPDisplay):
     ax_ : matplotlib Axes
     figure_ : matplotlib Figure
     line_ : matplotlib Line2D
-        The curve, extended to epsilon = 0.5.
+        The curve, extended to epsilon = 1. The axis ends at 0.5 where no curve on it
+        falls beyond that.
     mark_ : matplotlib Line2D
         The point at MCDP(0).
     band_ : matplotlib PolyCollection or None
@@ -514,11 +515,13 @@ class MCDPCurveDisplay(MCDPDisplay):
         """Draw the curve on axes that other models may have, whose names it tells."""
         named = self._title is not None
         before = f"{_drawing.short_label(self._title)}: " if named else ""
-        epsilons = np.append(self.epsilons, 0.5)
+        epsilons = np.append(self.epsilons, 1)
         values = np.append(self.values, self.values[-1])
         # Each curve that was drawn before has two lines.
         position = len(self.ax_.get_lines()) // 2
         style = _drawing.group_style(position)
+        end = 0.5 if self.epsilons[-1] <= 0.5 else 1.0
+        end = max(end, self.ax_.get_xlim()[1]) if position else end
         (self.line_,) = self.ax_.plot(epsilons, values, drawstyle="steps-post", **style)
         text, look = f"{before}MCDP(0) = {values[0]:.3f}", style | {"clip_on": False}
         (self.mark_,) = self.ax_.plot([0], values[:1], marker="o", **look, label=text)
@@ -533,7 +536,7 @@ class MCDPCurveDisplay(MCDPDisplay):
         self.ax_.set(
             xlabel=f"Epsilon (half window, {_drawing.UNITS[self.scale]})",
             ylabel="MCDP(epsilon) (0 to 1)",
-            xlim=(0, 0.5),
+            xlim=(0, end),
         )
         # The upper end is left to matplotlib, so that the curve of another model fits.
         self.ax_.set_ylim(bottom=0, auto=True)

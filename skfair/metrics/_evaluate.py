@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from skfair._rows import Rows, read
+from skfair._rows import Rows, read, take_rows
 from skfair._utils._arrays import Floats, Integers
 from skfair._utils._text import counted, listed
 from skfair._utils._validation import (
@@ -38,6 +38,7 @@ from skfair.groups import (
     columns_of,
     comparable_groups,
     group_index,
+    label_array,
     positions_in,
     resolve_groups,
     resolve_strata,
@@ -57,6 +58,8 @@ from skfair.metrics._spec import (
     Specification,
     check_metric,
     check_option_names,
+    is_known,
+    name_of,
     number_of,
     register,
     specification_of,
@@ -153,7 +156,7 @@ default=None
     scale = unwrapped(metric)[1].get("scale", "probability")
     columns = _columns_of_classes(y_score, "y_score", scale, TAKES_ANY)
     n_samples = len(columns[0])
-    codes, classes = None, None
+    codes, classes, trues = None, None, [None] * len(columns)
     if y_true is not None:
         as_array(y_true, "y_true", n_samples)
         codes, classes = encode_classes("y_true", y_true)
@@ -163,14 +166,15 @@ default=None
         if unknown:
             raise ValueError(f"y_true has {unknown[0]!r}, expected one of {names}.")
         codes = positions_in(tuple(names), classes)[codes]
-    rows = {"control_features": control_features, "sample_weight": sample_weight}
-    rows = {name: values for name, values in rows.items() if values is not None}
-    rows["sensitive_features"] = resolve_groups(sensitive_features, n_samples=n_samples)
+        trues = [codes == position for position in range(len(columns))]
+    rows = {
+        "sensitive_features": resolve_groups(sensitive_features, n_samples=n_samples),
+        "control_features": control_features,
+        "sample_weight": sample_weight,
+    }
     values = [
-        number_of(
-            metric, metric(None if codes is None else codes == position, column, **rows)
-        )
-        for position, column in enumerate(columns)
+        number_of(metric, over_strata(metric, true, column, **rows))
+        for true, column in zip(trues, columns, strict=True)
     ]
     return pd.Series(values, pd.Index(names, tupleize_cols=False), float, "value")
 
@@ -416,10 +420,68 @@ def _of_one_stratum(metric: Any) -> Callable[..., Any]:
     """Return the metric of rows of one stratum, with its options."""
     specification, options = specification_of(metric)
     check_no_strata(options)
+    if not is_known(metric):
+        return partial(evaluate_users, metric)
     if not specification.takes_strata:
         return cast(Callable[..., Any], metric)
     options = {name: options[name] for name in options if name not in _OF_STRATA}
     return partial(evaluate_classes, specification, **options)
+
+
+def evaluate_users(
+    metric: Callable[..., Any],
+    y_true: Any,
+    y_score: Any,
+    *,
+    sensitive_features: Groups,
+    groups_as_given: Any = None,
+    **weights: Any,
+) -> float:
+    """Evaluate a function of the user's own, which gets an array of labels.
+
+    Rows without a group are left out. The value is nan, with a warning, where a group
+    that is expected has too few rows. With `groups_as_given`, those of the user, the
+    function must not have a value that it has not with the array.
+    """
+    groups, columns, rows = sensitive_features, [y_true, y_score], weights
+    name, sizes = name_of(unwrapped(metric)[0]), groups.sizes()
+    if (sizes < max(groups.min_group_size, 1)).any():
+        reason = why_undefined(groups.labels, sizes, groups.min_group_size)
+        warn_undefined(name, str(reason))
+        return math.nan
+    if sizes.sum() < len(groups):
+        kept = np.flatnonzero(groups.codes >= 0)
+        groups = groups[kept]
+        columns = [None if c is None else take_rows(c, kept) for c in columns]
+        rows = {key: take_rows(values, kept) for key, values in weights.items()}
+    labels, value, error = label_array(groups), math.nan, None
+    try:
+        value = number_of(metric, metric(*columns, sensitive_features=labels, **rows))
+    except Exception as raised:
+        error = raised
+    if groups_as_given is not None and math.isnan(value):
+        rows = {"sensitive_features": groups_as_given, **weights}
+        plain = _value_if_any(partial(metric, y_true, y_score, **rows))
+        if not math.isnan(plain):
+            raise ValueError(
+                f"metric {name} is {plain:.6g} with sensitive_features as given, but "
+                f"{'nan' if error is None else f'raises {error!r}'} with an array of "
+                f"their labels, {labels[:2].tolist()} first, which is what tests, "
+                "intervals and scorers pass: let it compare such labels."
+            ) from error
+    if error is not None:
+        raise error
+    return value
+
+
+def _value_if_any(evaluate: Callable[[], Any]) -> float:
+    """Return the number that a call returns; nan if it returns none, or raises."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            return float(evaluate())
+        except Exception:
+            return math.nan
 
 
 def evaluate_strata(
@@ -505,7 +567,8 @@ def _of_one_group(plain: Callable[..., Any], *arguments: Any) -> Any:
             "rows: make a statistic of each stratum, and take the largest value."
         )
     n_samples = len(as_array(y_score, "y_score"))
-    groups = resolve_groups(sensitive_features, n_samples=n_samples)
+    with rows_are_not_warned_of():
+        groups = resolve_groups(sensitive_features, n_samples=n_samples)
     groups = replace(
         groups, codes=np.zeros(n_samples, np.int8), labels=groups.labels or (0,)
     )
@@ -547,14 +610,22 @@ def over_strata(
     sensitive_features: Any,
     control_features: Any = None,
     sample_weight: ArrayLike | None = None,
+    groups_as_given: Any = None,
     **options: Any,
 ) -> float:
-    """Value of a metric; the largest over strata if it has no parameters for them."""
+    """Value of a metric; the largest over strata if it has no parameters for them.
+
+    Without strata a function of the user's own is compared with its value for
+    `groups_as_given`, see `evaluate_users`.
+    """
     rows = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
     rows = {name: values for name, values in rows.items() if values is not None}
     metric = partial(metric, **options)
     specification, settings = specification_of(metric)
     check_no_strata(settings)
+    if control_features is None and not is_known(metric):
+        rows["groups_as_given"] = groups_as_given
+        return evaluate_users(metric, y_true, y_score, **rows)
     if control_features is None:
         return metric(y_true, y_score, **rows)
     if specification.takes_strata:
@@ -648,7 +719,8 @@ def values_by_stratum(
     results, _ = results_by_stratum(
         metric, y_true, y_score, sensitive_features, control_features, sample_weight
     )
-    names = resolve_strata(control_features, n_samples=n_samples).names
+    with rows_are_not_warned_of():
+        names = resolve_strata(control_features, n_samples=n_samples).names
     values = [
         math.nan if stratum.result is None else number_of(metric, stratum.result)
         for stratum in results

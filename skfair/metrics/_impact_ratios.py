@@ -33,6 +33,7 @@ from skfair.groups import (
     positions_in,
     resolve_groups,
     sort_labels,
+    warn_of_missing_words,
 )
 from skfair.metrics._inputs import (
     in_place_of_rows,
@@ -252,6 +253,7 @@ def _of_rows(
         encode_column(column, "drop", name)
         for name, column in zip(named, columns, strict=True)
     ]
+    warn_of_missing_words(encoded)
     if len(encoded) > 1:
         encoded.append(intersect(encoded))
         named.append(CROSS.join(named))

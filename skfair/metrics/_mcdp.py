@@ -40,7 +40,8 @@ def sustained_gap(gap: Gap, epsilon: float = 0.0) -> float:
 
     A window ``[a, a + 2 epsilon]`` inside [0, 1] is closed and pieces are half-open,
     so a run of pieces contains a window only if it is longer; a window centred at 0 is
-    cut to ``[0, epsilon]``. One that reaches 1 sees a gap of 0.
+    cut to ``[0, epsilon]``, the only one that does not reach 1 where epsilon is above
+    0.5. One that reaches 1 sees a gap of 0.
     """
     if epsilon == 0:
         return float(np.abs(gap.signed).max() / gap.scale)
@@ -121,7 +122,7 @@ class MCDP(GapOfDistributions):
         """Check the options, which are checked nowhere else."""
         super().__post_init__()
         check_choice("method", self.method, ("exact", "approximate"))
-        check_real("epsilon", self.epsilon, 0, 0.5)
+        check_real("epsilon", self.epsilon, 0, 1)
         check_integer("n_subdivisions", self.n_subdivisions, 1)
         if self.method == "approximate" and self.epsilon == 0:
             raise ValueError("epsilon must be above 0 for method='approximate', got 0.")
@@ -232,9 +233,10 @@ default=None
         Stratum of each row, such as its department or its true label, within which
         groups are compared; several columns stand for their intersection. Strata
         without two groups are left out, with a warning that names them.
-    epsilon : float in [0, 0.5], default=0.0
+    epsilon : float in [0, 1], default=0.0
         Half the length of the window, in units of the score. At 0 the metric is the
-        two-sample Kolmogorov-Smirnov statistic.
+        two-sample Kolmogorov-Smirnov statistic. Windows are cut at 0 and at 1: above
+        0.5 the metric is the least gap from 0 to epsilon.
     method : {"exact", "approximate"}, default="exact"
         ``"approximate"`` is Algorithm 2 of [1]_, which evaluates the gap only at
         multiples of ``epsilon / n_subdivisions`` and never underestimates MCDP.
@@ -265,7 +267,7 @@ default=None
         If an argument is missing, or of a kind that is not taken.
     ValueError
         On scores outside [0, 1] or not finite, lengths that differ, missing groups, an
-        epsilon outside [0, 0.5], or an approximation without `epsilon` or subdivisions.
+        epsilon outside [0, 1], or an approximation without `epsilon` or subdivisions.
 
     Warns
     -----
@@ -386,7 +388,7 @@ default=None
     Returns
     -------
     epsilons : ndarray of shape (n_steps,)
-        Where the steps begin, increasing from 0 to at most 0.5.
+        Where the steps begin, increasing from 0 to at most 1.
     values : ndarray of shape (n_steps,)
         Decreasing, in [0, 1]. One nan, with a warning, where MCDP is undefined.
 
@@ -422,7 +424,7 @@ default=None
     ...     None, [0.0, 0.25, 0.5, 1.0], sensitive_features=["F", "F", "M", "M"]
     ... )
     >>> epsilons.tolist(), values.tolist()
-    ([0.0, 0.125], [1.0, 0.5])
+    ([0.0, 0.125, 1.0], [1.0, 0.5, 0.0])
     """
     statistic = grouped_scores(
         y_true, y_score, sensitive_features, sample_weight, scale=scale
@@ -509,8 +511,10 @@ def _least_inside(gaps: Floats, n_inside: int) -> Floats:
 
 def _approximate(gap: Gap, epsilon: float, n_subdivisions: int) -> float:
     """Algorithm 2 of the paper: windows of multiples of epsilon / n_subdivisions."""
-    # Rounding must not add a point where epsilon / n_subdivisions divides 1.
+    # Rounding must not add a point where epsilon / n_subdivisions divides 1. The window
+    # at 0 has its last point, though, at 1 too.
     n_points = math.ceil(n_subdivisions / epsilon * (1 - ROUNDING))
+    n_points = max(n_points, n_subdivisions + 1)
     points = np.arange(n_points) * (epsilon / n_subdivisions)
     heights = np.append(0, np.abs(gap.signed))  # both CDFs are 0 below all scores
     seen = heights[np.searchsorted(gap.scores, points, side="right")]
@@ -622,10 +626,6 @@ def _ranges(first: Integers, last: Integers) -> Integers:
     return positions
 
 
-#: Longest half-window that the metric is defined for.
-_MAX_EPSILON = 0.5
-
-
 def gap_profile(gap: Gap) -> tuple[Floats, Floats]:
     """Sustained gap as a right-continuous step function of epsilon.
 
@@ -652,9 +652,8 @@ def gap_profile(gap: Gap) -> tuple[Floats, Floats]:
 
 
 def merge_steps(epsilons: Floats, values: Floats) -> tuple[Floats, Floats]:
-    """Drop steps of no width or no height, and those beyond the largest epsilon."""
-    inside = epsilons <= _MAX_EPSILON
-    inside[:-1] &= epsilons[:-1] < epsilons[1:]
+    """Drop steps of no width or no height."""
+    inside = np.append(epsilons[:-1] < epsilons[1:], True)
     epsilons, values = epsilons[inside], values[inside]
     falls = np.append(True, values[1:] < values[:-1])
     return epsilons[falls], values[falls]

@@ -124,7 +124,8 @@ def permutation_test(
     metric : callable
         ``metric(y_true, y_score, sensitive_features=...)`` that returns a number,
         large for a large disparity; with a keyword `sample_weight` if that is given.
-        Use `functools.partial` to set its options.
+        Use `functools.partial` to set its options. A function of your own gets an array
+        of labels; labels of several columns are joined to a text.
     y_true : array-like of shape (n_samples,) or None
         True labels, handed to the metric.
     y_score : array-like of shape (n_samples,), or a statistic
@@ -168,7 +169,9 @@ default=None
         If an argument is missing, or of a kind that is not taken.
     ValueError
         If `n_permutations` is not a positive integer, if `within` has missing values
-        or another number of rows, and as the metric does.
+        or another number of rows, if a function of your own has a value for
+        `sensitive_features` as given, but none for an array of labels, and as the
+        metric does.
 
     Warns
     -----
@@ -252,7 +255,8 @@ default=None
     rows = rows_or_counts(
         y_true, y_score, sensitive_features, sample_weight, control_features
     )
-    observed, unit = rows.evaluate(metric), unit_of(metric, rows.rows)
+    observed = rows.evaluate(metric, groups_as_given=sensitive_features)
+    unit = unit_of(metric, rows.rows)
     if not rows.parts and not math.isnan(observed):
         rows = _counted(rows, metric, within)
     (result,) = permutation_tests(

@@ -21,7 +21,7 @@ from skfair._utils._arrays import Floats, Integers
 from skfair._utils._results import Result
 from skfair._utils._validation import check_integer, check_real, check_weights
 from skfair._utils._warnings import rows_are_not_warned_of, warn_user
-from skfair.groups import Groups, with_labels, with_text_labels
+from skfair.groups import Groups, with_labels
 from skfair.metrics._evaluate import (
     largest_defined,
     over_strata,
@@ -69,19 +69,17 @@ def combine_of(metric: Metric) -> Any:
     return specification_of(metric)[0].combine or largest_defined
 
 
-def evaluate(metric: Metric, rows: Rows) -> float:
-    """Value of a metric on rows; the largest over strata."""
-    groups = rows.groups
-    if specification_of(metric)[0].statistic is None:
-        groups = with_text_labels(groups)  # which a user's function can compare
+def evaluate(metric: Metric, rows: Rows, groups_as_given: Any = None) -> float:
+    """Value of a metric on rows; the largest over strata, see `over_strata`."""
     with rows_are_not_warned_of():
         value = over_strata(
             metric,
             rows.y_true,
             rows.y_pred,
-            sensitive_features=groups,
+            sensitive_features=rows.groups,
             control_features=rows.strata,
             sample_weight=rows.weight,
+            groups_as_given=groups_as_given,
         )
     return number_of(metric, value)
 
@@ -126,13 +124,15 @@ class Drawn:
             for own, count in self.parts
         ]
 
-    def evaluate(self, metric: Metric, combine: Any = None) -> float:
+    def evaluate(
+        self, metric: Metric, combine: Any = None, groups_as_given: Any = None
+    ) -> float:
         """Value of the metric; the largest over strata and classes.
 
         Who evaluates many draws looks up once what combines their values.
         """
         if not self.parts:
-            return evaluate(metric, self.rows)
+            return evaluate(metric, self.rows, groups_as_given)
         values = [number_of(metric, metric(None, part)) for part in self.statistics]
         return float((combine or combine_of(metric))(values, None))
 
@@ -469,7 +469,8 @@ def bootstrap_interval(
     metric : callable
         ``metric(y_true, y_score, sensitive_features=...)`` that returns a number of
         at least 0; with a keyword `sample_weight` if that is given. Use
-        `functools.partial` to set its options.
+        `functools.partial` to set its options. A function of your own gets an array of
+        labels; labels of several columns are joined to a text.
     y_true : array-like of shape (n_samples,) or None
         True labels, passed to the metric.
     y_score : array-like of shape (n_samples,), or a statistic
@@ -508,8 +509,9 @@ default=None
     TypeError
         If an argument is missing, or of a kind that is not taken.
     ValueError
-        On a level outside (0, 1) or a number of resamples below 1, and as the metric
-        does.
+        On a level outside (0, 1) or a number of resamples below 1, if a function of
+        your own has a value for `sensitive_features` as given, but none for an array of
+        labels, and as the metric does.
 
     Warns
     -----
@@ -563,7 +565,7 @@ default=None
     rows = rows_or_counts(
         y_true, y_score, sensitive_features, sample_weight, control_features
     )
-    observed = rows.evaluate(metric)
+    observed = rows.evaluate(metric, groups_as_given=sensitive_features)
     if math.isnan(observed):
         values = np.full(n_resamples, np.nan)
         low = high = math.nan

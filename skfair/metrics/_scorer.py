@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import partial
@@ -13,7 +13,7 @@ import numpy as np
 from sklearn import config_context
 from sklearn.metrics import accuracy_score, get_scorer, get_scorer_names, make_scorer
 
-from skfair._utils._columns import check_selector
+from skfair._utils._columns import check_selector, select_columns
 from skfair._utils._hints import did_you_mean
 from skfair._utils._response import (
     RANKED_METHODS,
@@ -27,9 +27,10 @@ from skfair._utils._validation import count_rows
 from skfair._utils._warnings import rows_are_not_warned_of
 from skfair.groups import (
     Selector,
+    check_expected,
     resolve_groups,
     resolve_strata,
-    with_text_labels,
+    with_expected,
 )
 from skfair.metrics._evaluate import over_strata
 from skfair.metrics._spec import (
@@ -37,7 +38,6 @@ from skfair.metrics._spec import (
     check_option_names,
     name_of,
     numbers_by_name,
-    specification_of,
     unwrapped,
 )
 
@@ -211,6 +211,7 @@ class FairnessScorer(GroupScorer):
         response_method: str | tuple[str, ...],
         sensitive_features: Selector | None = None,
         control_features: Selector | None = None,
+        groups: tuple[Hashable, ...] | None = None,
     ) -> None:
         scored: Callable[..., float] = _OfRows(score_func)
         if _has_threshold(score_func, kwargs) and response_method != "predict":
@@ -219,12 +220,19 @@ class FairnessScorer(GroupScorer):
         self._metric = score_func
         self._sensitive_features = sensitive_features
         self._control_features = control_features
+        self._groups = groups
 
     def __repr__(self) -> str:
-        control = self._control_features
+        may_be_none = {
+            "control_features": self._control_features,
+            "groups": None if self._groups is None else [*self._groups],
+        }
+        given = {
+            name: value for name, value in may_be_none.items() if value is not None
+        }
         options = {
             "sensitive_features": self._sensitive_features,
-            **({"control_features": control} if control is not None else {}),
+            **given,
             "response_method": self._response_method,
             **self._kwargs,
         }
@@ -245,11 +253,14 @@ class FairnessScorer(GroupScorer):
                 "pass sensitive_features to the search or cross-validation."
             )
         n_samples = count_rows(X)
-        selector = _in_array(self._sensitive_features, estimator, X)
-        groups = resolve_groups(groups, n_samples=n_samples, X=X, selector=selector)
-        if specification_of(self._metric)[0].statistic is None:
-            groups = with_text_labels(groups)  # which a user's function can compare
-        options = {"sensitive_features": groups}
+        given = groups
+        if given is None:
+            selector = _in_array(self._sensitive_features, estimator, X)
+            given = select_columns(X, selector)
+        groups = resolve_groups(given, n_samples=n_samples, X=X)
+        if self._groups is not None:
+            groups = with_expected(groups, self._groups)
+        options = {"sensitive_features": groups, "groups_as_given": given}
         if strata is None and self._control_features == "y_true":
             strata = y_true
         if strata is not None or self._control_features is not None:
@@ -354,6 +365,7 @@ def make_fairness_scorer(
     *,
     sensitive_features: Selector | None = None,
     control_features: Selector | None = None,
+    groups: Sequence[Hashable] | None = None,
     response_method: str | tuple[str, ...] = "auto",
     **kwargs: Any,
 ) -> FairnessScorer:
@@ -369,7 +381,8 @@ def make_fairness_scorer(
     ----------
     metric : callable
         ``metric(y_true, y_score, *, sensitive_features, **kwargs)`` that returns a
-        disparity, smaller for fairer.
+        disparity, smaller for fairer. A function of your own gets an array of labels;
+        labels of several columns are joined to a text.
     sensitive_features : str, int, list of str, list of int, or callable, default=None
         Columns of X that hold the group, several for their intersection, or a
         function of X that returns group labels. With None groups must be routed.
@@ -378,6 +391,9 @@ def make_fairness_scorer(
         function of X; ``"y_true"`` stands for the true labels. A routed array takes
         precedence here, too. Of a metric without `control_features` the largest value
         over strata is taken.
+    groups : sequence of length n_groups, default=None
+        The groups expected in every fold, tuples of labels for several columns. With
+        None they are those that a fold shows, see the notes.
     response_method : {"auto", "predict_proba", "predict"} or tuple, default="auto"
         Method of the estimator whose response is scored. ``"auto"`` is
         ``"predict_proba"`` for a metric whose second parameter is called ``y_score``,
@@ -396,7 +412,10 @@ def make_fairness_scorer(
     Raises
     ------
     TypeError
-        If the metric has no such option, or `sensitive_features` holds labels.
+        If the metric has no such option, `sensitive_features` holds labels, or `groups`
+        is no list.
+    ValueError
+        If `groups` are not distinct; when called, if rows have another group.
 
     See Also
     --------
@@ -407,7 +426,12 @@ def make_fairness_scorer(
 
     Notes
     -----
-    A fold in which a group is absent scores nan, with a warning.
+    A fold in which a group is absent scores nan, with a warning, where the group is
+    known to be expected: by `groups`, by a `skfair.groups.Groups` of all rows that is
+    routed, or by the type of a column that lists its levels, such as a pandas
+    categorical. A fold of a column of text or numbers does not show which groups it
+    lacks: its score compares the others, without a warning. Categories of several
+    columns do not show a combination that is absent, if each of its levels has rows.
     `sklearn.model_selection.TunedThresholdClassifierCV` passes no X to its metric:
     there the groups must be routed.
 
@@ -440,9 +464,10 @@ def make_fairness_scorer(
     check_selector("control_features", control_features)
     if kwargs:
         check_option_names(metric, name_of(metric), kwargs)
+    expected = None if groups is None else check_expected("groups", groups)
     method = response_method_for(partial(metric, **kwargs), response_method)
     return FairnessScorer(
-        metric, -1, kwargs, method, sensitive_features, control_features
+        metric, -1, kwargs, method, sensitive_features, control_features, expected
     )
 
 
@@ -451,6 +476,7 @@ def get_fairness_scorer(
     *,
     sensitive_features: Selector | None = None,
     control_features: Selector | None = None,
+    groups: Sequence[Hashable] | None = None,
     **kwargs: Any,
 ) -> FairnessScorer:
     """Get a fairness scorer by name.
@@ -463,6 +489,8 @@ def get_fairness_scorer(
         Columns of X that hold the group, see `make_fairness_scorer`.
     control_features : str, int, list of str, list of int, or callable, default=None
         Columns of X that hold the stratum, or ``"y_true"``, see `make_fairness_scorer`.
+    groups : sequence of length n_groups, default=None
+        The groups expected in every fold, see `make_fairness_scorer`.
     **kwargs : dict
         Options of the metric, such as ``method="local"`` for ``"neg_dcp"``, and
         `response_method` of `make_fairness_scorer`.
@@ -477,7 +505,7 @@ def get_fairness_scorer(
     ValueError
         If there is no scorer of that name.
     TypeError
-        If the metric has no such option.
+        If the metric has no such option, or `groups` is no list.
 
     See Also
     --------
@@ -500,6 +528,7 @@ def get_fairness_scorer(
         numbers_by_name()[scoring.removeprefix(_NEGATED)],
         sensitive_features=sensitive_features,
         control_features=control_features,
+        groups=groups,
         **kwargs,
     )
 

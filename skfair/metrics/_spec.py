@@ -151,6 +151,14 @@ def specification_of(metric: Any) -> tuple[Specification, dict[str, Any]]:
     return Specification(function, **null), options
 
 
+def is_known(metric: Any) -> bool:
+    """Whether a metric is one of skfair, not a function of the user's own."""
+    function, _ = unwrapped(metric)
+    if isinstance(function, FunctionType):
+        return function in _KNOWN
+    return isinstance(getattr(function, "specification", None), Specification)
+
+
 def unwrapped(metric: Any) -> tuple[Any, dict[str, Any]]:
     """Return the function inside `functools.partial`, or a metric, and its options."""
     options: dict[str, Any] = {}

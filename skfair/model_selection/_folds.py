@@ -39,9 +39,9 @@ class GroupStratifiedKFold(BaseCrossValidator):  # type: ignore[misc]
     """K-fold splitter that stratifies by class and group together.
 
     scikit-learn's `StratifiedKFold` stratifies by class only: a small group may be
-    absent from a fold, and fairness scores there are nan. Here the number of rows of
-    each group, and of each class in a group, differs by at most one between folds. A
-    group with `n_splits` rows or more is in every fold.
+    absent from a fold, where fairness scores are nan or miss it. Here the number of
+    rows of each group, and of each class in a group, differs by at most one between
+    folds. A group with `n_splits` rows or more is in every fold.
 
     The groups come from columns of X that `sensitive_features` names, from
     ``sensitive_features=`` by metadata routing (requested by default), or from

@@ -19,7 +19,7 @@ from sklearn.exceptions import UndefinedMetricWarning
 from skfair._utils._arrays import Bools, Floats
 from skfair._utils._hints import did_you_mean
 from skfair._utils._text import listed, shown
-from skfair._utils._validation import check_choice, check_real
+from skfair._utils._validation import ParameterError, check_choice, check_real
 from skfair._utils._warnings import warn_user
 from skfair.groups import Selector
 from skfair.metrics import get_fairness_scorer, make_group_scorer
@@ -31,6 +31,9 @@ CVResults: TypeAlias = Mapping[str, Any] | pd.DataFrame
 _MEAN, _STD = "mean_test_", "std_test_"
 #: Scores that differ by no more are equal: means over folds carry rounding.
 ROUNDING = 1e-12
+#: Largest share of the best performance that may be lost: who asks for more means the
+#: share that is kept.
+MOST_LOST = 0.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -425,14 +428,13 @@ class FairestWithin(Rule):
         Name of a metric in `scoring`, larger for fairer; or several, of which the
         smallest mean score of a candidate counts.
     tolerance : float, default=None
-        With ``kind="relative"`` the share of the best performance that must be kept,
-        of which None stands for 0.95; with ``"absolute"`` the performance that may be
-        lost.
+        The performance that may be lost: with ``kind="relative"`` a share of the best
+        one, of which None stands for 0.05; with ``"absolute"`` a number of its unit.
     kind : {"relative", "absolute", "one_standard_error"}, default="relative"
         How the least performance, a mean score, is computed:
 
-        - ``"relative"``: `tolerance` times the best mean score, with `tolerance` in
-          (0, 1]. It needs positive scores.
+        - ``"relative"``: ``1 - tolerance`` times the best mean score, with `tolerance`
+          in [0, 0.5]. It needs positive scores.
         - ``"absolute"``: the best mean score minus `tolerance`, which is 0 or more.
         - ``"one_standard_error"``: the best mean score minus its standard error over
           folds; `tolerance` must be None.
@@ -491,8 +493,8 @@ class FairestWithin(Rule):
     References
     ----------
     .. [1] Jin, Li, Feng. "On the Maximal Local Disparity of Fairness-Aware
-       Classifiers". ICML 2024. Section 6.1 selects the fairest model with at least
-       95 % of the average precision of the plain one, by its validation rows.
+       Classifiers". ICML 2024. Table 1 and appendix D select the fairest model with at
+       least 95 % of the average precision of the plain one, by its validation rows.
     .. [2] Breiman, Friedman, Olshen, Stone. "Classification and Regression Trees".
        1984. Section 3.4.3: the one standard error rule.
 
@@ -505,7 +507,7 @@ class FairestWithin(Rule):
     >>> X, y = make_biased_classification(
     ...     group_sizes={"sex": {0: 0.4, 1: 0.6}}, random_state=0
     ... )
-    >>> rule = FairestWithin(tolerance=0.98)
+    >>> rule = FairestWithin(tolerance=0.02)
     >>> search = GridSearchCV(
     ...     LogisticRegression(),
     ...     {"C": [0.0001, 0.01, 1]},
@@ -538,8 +540,8 @@ class FairestWithin(Rule):
             check_real("tolerance", self.tolerance, 0, math.inf, closed="left")
         else:
             if self.tolerance is None:
-                object.__setattr__(self, "tolerance", 0.95)
-            check_real("tolerance", self.tolerance, 0, 1, closed="right")
+                object.__setattr__(self, "tolerance", 0.05)
+            self._check_share()
             # A search would notice only at its end.
             if self.performance.startswith("neg_"):
                 raise ValueError(self._no_share("is never positive"))
@@ -547,6 +549,18 @@ class FairestWithin(Rule):
             check_real("reference", self.reference, -math.inf, math.inf)
             if self.kind == "relative" and self.reference <= 0:
                 raise ValueError(self._no_share(f"has reference={self.reference!r}"))
+
+    def _check_share(self) -> None:
+        """Raise unless `tolerance` is a share of the performance that may be lost."""
+        share = self.tolerance
+        if isinstance(share, int | float) and share > MOST_LOST:
+            raise ParameterError(
+                "tolerance",
+                f"must be at most {MOST_LOST} with kind='relative', got {share!r}: it "
+                "is the share of the best performance that may be lost. It was the "
+                "share to be kept before: 0.05 takes the place of 0.95.",
+            )
+        check_real("tolerance", share, 0, MOST_LOST)
 
     def _no_share(self, reason: str) -> str:
         """Error message: a share of the performance is meaningless."""
@@ -594,7 +608,7 @@ class FairestWithin(Rule):
             return reference - float(self.tolerance or 0)
         if reference <= 0:
             raise ValueError(self._no_share(f"is {reference:.6g} at best"))
-        return reference * float(self.tolerance or 0)
+        return reference * (1 - float(self.tolerance or 0))
 
 
 def pareto_front(

@@ -29,6 +29,7 @@ from skfair._mitigation import (
     mean_probabilities,
     predict_folds,
     route_fit_params,
+    weights_for,
 )
 from skfair._rows import Rows
 from skfair._utils._arrays import Floats, Integers, quotients
@@ -40,7 +41,6 @@ from skfair._utils._warnings import warn_user
 from skfair.exceptions import MitigationWarning
 from skfair.groups import Selector, encode_groups, resolve_groups
 from skfair.metrics import dcp
-from skfair.postprocessing._unaware_post_processor import weights_for
 
 Constraint = Literal["demographic_parity", "true_positive_rate", "equalized_odds"]
 
@@ -172,7 +172,9 @@ default="demographic_parity"
     sensitive_features : str, int, list of str, list of int, or callable, default=None
         Column of X with the groups, several columns for their intersection, or a
         function of X that returns the groups. Groups given to a method take precedence.
-        A column is also a feature, unless `drop_sensitive` is True.
+        A column is also a feature, unless `drop_sensitive` is True. In a meta-estimator
+        that leaves columns out, such as `BaggingClassifier`, a position names another
+        column: route the groups there.
     drop_sensitive : bool, default=False
         Whether classifiers get X without the columns that `sensitive_features` names.
     random_state : int, RandomState instance or None, default=None
@@ -340,10 +342,11 @@ default="demographic_parity"
             Rows without a group in a `Groups` are used to fit the classifier only.
         sample_weight : array-like of shape (n_samples,), default=None
             Non-negative weights of the rows, also in the fits of classifiers that take
-            them.
+            them; pipelines pass them to their last step.
         **fit_params : dict
             Passed to the `fit` method of `estimator`, or routed to it if metadata
-            routing is enabled. Values with n_samples entries are indexed like the rows.
+            routing is enabled; `groups` to a splitter that is `cv`. Values with
+            n_samples entries are indexed like the rows.
 
         Returns
         -------

@@ -36,6 +36,7 @@ from skfair._mitigation import (
 from skfair._rows import Rows, units_of
 from skfair._utils._arrays import Bools, Floats, Integers
 from skfair._utils._progress import reports_tasks
+from skfair._utils._response import threshold_of
 from skfair._utils._validation import (
     check_choice,
     check_real,
@@ -134,10 +135,10 @@ class GroupRepairer(MetaMitigator):
             instance.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the rows in the repair, and in the fit of an estimator that
-            takes them.
+            takes them; a pipeline passes them to its last step.
         **fit_params : dict
             Passed to the `fit` method of `estimator`, or routed to it where metadata
-            routing is enabled.
+            routing is enabled; `groups` to a splitter that is `cv`.
 
         Returns
         -------
@@ -505,8 +506,9 @@ class MADDPostProcessor(GroupRepairer, ClassifierMitigator):
         at ``"auto"`` if `max_mcdp` is given.
     sensitive_features : str, int, list of str, list of int, or callable, default=None
         Column of X with the groups, several for their intersection, or a function of X
-        that returns the groups. The keyword of `fit` and `predict` is used in its
-        place if it is given.
+        that returns the groups. The keyword of `fit` and `predict` is used in its place
+        if it is given. In a meta-estimator that leaves columns out, such as
+        `BaggingClassifier`, a position names another column: route the groups there.
     drop_sensitive : bool, default=False
         Whether `estimator` gets X without the columns named by `sensitive_features`. X
         may then lack them in prediction, where groups are given by keyword.
@@ -518,8 +520,9 @@ class MADDPostProcessor(GroupRepairer, ClassifierMitigator):
     random_state : int, RandomState instance or None, default=None
         Shuffles rows before they are assigned to folds, and seeds ``ties="random"``,
         see `ScoreRepairer`. None keeps the order of the rows.
-    threshold : float in [0, 1], default=0.5
-        Least repaired score for which the second class is predicted.
+    threshold : float in [0, 1] or None, default=None
+        Least repaired score for which the second class is predicted. None takes the
+        threshold of `estimator`, see `threshold_`.
     ties : {"mid", "random"}, default="mid"
         Whether rows that share a score stay together, see `ScoreRepairer`. `fit` warns
         where that keeps most of the disparity.
@@ -551,6 +554,12 @@ class MADDPostProcessor(GroupRepairer, ClassifierMitigator):
     repairer_ : ScoreRepairer or None
         The repair learnt on all held-out scores, on the common scale of the models, see
         the notes; None without groups.
+    threshold_ : float
+        The threshold, given or that of the classifier: of a
+        :class:`~sklearn.model_selection.FixedThresholdClassifier` or
+        :class:`~sklearn.model_selection.TunedThresholdClassifierCV` (also as the last
+        step of a pipeline or in a search) its own, of those of the folds the median; of
+        any other the least number above 0.5.
     repair_level_ : float or None
         Level of repair, given or chosen; None if `max_mcdp` is given.
     standard_error_ : float or None
@@ -638,6 +647,7 @@ class MADDPostProcessor(GroupRepairer, ClassifierMitigator):
     """
 
     losses_ = FittedTable()
+    threshold_: float
     standard_error_: float | None
     comparison_: PlainComparison | None
 
@@ -651,7 +661,7 @@ class MADDPostProcessor(GroupRepairer, ClassifierMitigator):
         drop_sensitive: bool = False,
         control_features: Selector | None = None,
         random_state: Any = None,
-        threshold: float = 0.5,
+        threshold: float | None = None,
         ties: Literal["mid", "random"] = "mid",
         unknown_groups: Literal["raise", "pooled"] = "raise",
         cv: Any = 5,
@@ -684,7 +694,8 @@ class MADDPostProcessor(GroupRepairer, ClassifierMitigator):
             )
         check_repair_options(self, self.repair_level, default="auto")
         check_real("theta", self.theta, 0, 1)
-        check_real("threshold", self.threshold, 0, 1)
+        if self.threshold is not None:
+            check_real("threshold", self.threshold, 0, 1, alternative="None or ")
         if not callable(self.accuracy_loss):
             check_choice("accuracy_loss", self.accuracy_loss, ("zero_one", "log_loss"))
         if not callable(self.fairness):
@@ -692,11 +703,18 @@ class MADDPostProcessor(GroupRepairer, ClassifierMitigator):
 
     def _leave_plain(self) -> None:
         """Set the attributes of a repair for predictions without one."""
+        self._set_threshold()
         self.losses_ = self.standard_error_ = None
         self.repair_level_: float | None = 0.0
 
+    def _set_threshold(self) -> None:
+        """Set the threshold, that of the fitted classifiers unless it is given."""
+        given = self.threshold
+        self.threshold_ = threshold_of(self.estimators_) if given is None else given
+
     def _learn_repair(self, held_out: Rows, n_held_out: float) -> None:
         """Choose the level by the losses of held-out rows, and learn the repair."""
+        self._set_threshold()
         strata = losses_by_stratum(held_out, self)
         self._choose_amount(strata, n_held_out)
         level = 1.0 if self.repair_level_ is None else self.repair_level_
@@ -867,7 +885,7 @@ class MADDPostProcessor(GroupRepairer, ClassifierMitigator):
     def predict(
         self, X: Any, *, sensitive_features: Any = None, control_features: Any = None
     ) -> NDArray[Any]:
-        """Predict classes: the second where its repaired score reaches `threshold`.
+        """Predict classes: the second where its repaired score reaches `threshold_`.
 
         Parameters
         ----------
@@ -889,7 +907,7 @@ class MADDPostProcessor(GroupRepairer, ClassifierMitigator):
         scores = self.predict_proba(
             X, sensitive_features=sensitive_features, control_features=control_features
         )[:, 1]
-        return self._second_class_where(scores >= self.threshold)
+        return self._second_class_where(scores >= self.threshold_)
 
 
 def _no_difference(comparison: PlainComparison) -> str:
@@ -974,7 +992,7 @@ class StratumLosses:
         """Accuracy loss of the scores of some rows as they are."""
         loss = self.model.accuracy_loss
         if loss == "zero_one":
-            wrong = (rows.y_pred >= self.model.threshold) != rows.y_true
+            wrong = (rows.y_pred >= self.model.threshold_) != rows.y_true
             return float(np.average(wrong, weights=rows.weight))
         loss = loss if callable(loss) else log_loss
         return float(loss(rows.y_true, rows.y_pred, **_weight_keywords(rows)))
@@ -1075,7 +1093,7 @@ class StratumLosses:
         of everyone. The first of these at which repaired scores reach the threshold is
         found by bisection, for all amounts at once.
         """
-        threshold, n_amounts = self.model.threshold, len(amounts)
+        threshold, n_amounts = self.model.threshold_, len(amounts)
         below = np.full(n_amounts, -1)
         reached = np.full(n_amounts, 2 * len(self.cdfs.pooled.scores) - 1)
         while (reached - below > 1).any():

@@ -43,8 +43,9 @@ class RepairedRegressor(GroupRepairer, RegressorMitigator):
         predictions as they are, 1 gives all groups the distribution of everyone.
     sensitive_features : str, int, list of str, list of int, or callable, default=None
         Column of X with the groups, several for their intersection, or a function of X
-        that returns the groups. The keyword of `fit` and `predict` is used in its
-        place if it is given.
+        that returns the groups. The keyword of `fit` and `predict` is used in its place
+        if it is given. In a meta-estimator that leaves columns out, such as
+        `BaggingClassifier`, a position names another column: route the groups there.
     drop_sensitive : bool, default=False
         Whether `estimator` gets X without the columns named by `sensitive_features`. X
         may then lack them in prediction, where groups are given by keyword.

@@ -39,11 +39,12 @@ from skfair._mitigation import (
     mean_probabilities,
     predict_folds,
     route_fit_params,
-    weight_keyword,
+    weights_for,
 )
 from skfair._rows import Rows, weights_in_rows
 from skfair._utils._arrays import Floats
 from skfair._utils._progress import reports_tasks
+from skfair._utils._response import threshold_of
 from skfair._utils._validation import ParameterError, check_real
 from skfair._utils._warnings import warn_user
 from skfair.exceptions import MitigationWarning
@@ -143,10 +144,11 @@ class GroupPredictor(MetaMitigator):
             stratum in a `Groups` count in the loss only, see the example.
         sample_weight : array-like of shape (n_samples,), default=None
             Non-negative weights of the rows in the map, and in the fits of models that
-            take them.
+            take them; pipelines pass them to their last step.
         **fit_params : dict
             Passed to the `fit` method of `estimator`, or routed to it if metadata
-            routing is enabled. Values with n_samples entries are indexed like the rows.
+            routing is enabled; `groups` to a splitter that is `cv`. Values with
+            n_samples entries are indexed like the rows.
 
         Returns
         -------
@@ -379,16 +381,6 @@ class GroupPredictor(MetaMitigator):
         return estimator, weights_for(estimator, rows.weight)
 
 
-def weights_for(estimator: Any, weights: NDArray[Any] | None) -> dict[str, Any]:
-    """Keyword with the weights for the `fit` of an estimator, if it takes any."""
-    if weights is None:
-        return {}
-    try:
-        return {weight_keyword(estimator): weights}
-    except TypeError:
-        return {}
-
-
 class UnawarePostProcessor(GroupPredictor, ClassifierMitigator):
     r"""Classifier whose scores are made fair without the group of the row predicted.
 
@@ -428,7 +420,9 @@ class UnawarePostProcessor(GroupPredictor, ClassifierMitigator):
         Column of X with the groups, several columns for their intersection, or a
         function of X that returns the groups. Groups given to `fit` take precedence. A
         column is also a feature, unless `drop_sensitive` is True: then both classifiers
-        see the group, at prediction too.
+        see the group, at prediction too. In a meta-estimator that leaves columns out,
+        such as `BaggingClassifier`, a position names another column: route the groups
+        there.
     drop_sensitive : bool, default=False
         Whether both classifiers get X without the columns that `sensitive_features`
         names. X may then lack them in prediction.
@@ -439,6 +433,9 @@ class UnawarePostProcessor(GroupPredictor, ClassifierMitigator):
         feature.
     random_state : int, RandomState instance or None, default=None
         Shuffles rows before they are assigned to folds. None keeps their order.
+    threshold : float in [0, 1] or None, default=None
+        Least new score for which the second class is predicted. None takes the
+        threshold of `estimator`, see `threshold_`.
     group_estimator : classifier, default=None
         Classifier with `predict_proba` that predicts the group from the same features.
         It is fitted to the positions of the groups in `groups_`. In a
@@ -459,6 +456,8 @@ class UnawarePostProcessor(GroupPredictor, ClassifierMitigator):
     group_estimators_ : list
         The fitted classifiers of the group, one for each fold; empty if no groups are
         given.
+    threshold_ : float
+        The threshold, given or that of the classifier, as in `MADDPostProcessor`.
     strength_ : float
         The strength, given or chosen.
     path_ : DataFrame
@@ -574,7 +573,58 @@ class UnawarePostProcessor(GroupPredictor, ClassifierMitigator):
     """
 
     _performance: ClassVar[Performance] = "average_precision"
+    threshold_: float
     comparison_: PlainComparison | None
+
+    def __init__(
+        self,
+        estimator: Any,
+        *,
+        strength: float | Literal["auto"] = "auto",
+        sensitive_features: Selector | None = None,
+        drop_sensitive: bool = False,
+        control_features: Selector | None = None,
+        random_state: Any = None,
+        threshold: float | None = None,
+        group_estimator: Any = None,
+        cv: Any = 5,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        super().__init__(
+            estimator,
+            strength=strength,
+            sensitive_features=sensitive_features,
+            drop_sensitive=drop_sensitive,
+            control_features=control_features,
+            random_state=random_state,
+            group_estimator=group_estimator,
+            cv=cv,
+            n_jobs=n_jobs,
+            verbose=verbose,
+        )
+        self.threshold = threshold
+
+    def _check_parameters(self) -> None:
+        """Raise unless the parameters are valid."""
+        super()._check_parameters()
+        if self.threshold is not None:
+            check_real("threshold", self.threshold, 0, 1, alternative="None or ")
+
+    def _keep_plain(self, estimator: Any, rows: Rows) -> None:
+        """Predict with a classifier that was fitted to all rows."""
+        super()._keep_plain(estimator, rows)
+        self._set_threshold()
+
+    def _use_strength(self, *fitted: Any) -> None:
+        """Predict with the models of the folds, and the map at `strength_`."""
+        super()._use_strength(*fitted)
+        self._set_threshold()
+
+    def _set_threshold(self) -> None:
+        """Set the threshold, that of the fitted classifiers unless it is given."""
+        given = self.threshold
+        self.threshold_ = threshold_of(self.estimators_) if given is None else given
 
     def with_strength(self, strength: float | Literal["auto"]) -> Self:
         """Copy of the fitted model with another strength.
@@ -645,7 +695,7 @@ class UnawarePostProcessor(GroupPredictor, ClassifierMitigator):
         return np.column_stack([1 - mean, mean])
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Predict the class with the larger new probability.
+        """Predict classes: the second where its new probability reaches `threshold_`.
 
         Parameters
         ----------
@@ -661,7 +711,7 @@ class UnawarePostProcessor(GroupPredictor, ClassifierMitigator):
         sklearn.exceptions.NotFittedError
             If called before `fit`.
         """
-        return self._second_class_where(self.predict_proba(X)[:, 1] > 0.5)
+        return self._second_class_where(self.predict_proba(X)[:, 1] >= self.threshold_)
 
 
 class UnawareRegressor(GroupPredictor, RegressorMitigator):
@@ -705,7 +755,8 @@ class UnawareRegressor(GroupPredictor, RegressorMitigator):
         Column of X with the groups, several columns for their intersection, or a
         function of X that returns the groups. Groups given to `fit` take precedence. A
         column is also a feature, unless `drop_sensitive` is True: then both models see
-        the group, at prediction too.
+        the group, at prediction too. In a meta-estimator that leaves columns out, such
+        as `BaggingClassifier`, a position names another column: route the groups there.
     drop_sensitive : bool, default=False
         Whether both models get X without the columns that `sensitive_features` names. X
         may then lack them in prediction.

@@ -32,7 +32,7 @@ from skfair._utils._validation import (
     count_rows,
     scores_on,
 )
-from skfair._utils._warnings import warns_if_reordered
+from skfair._utils._warnings import rows_are_not_warned_of, warns_if_reordered
 from skfair.frames._query import (
     Counted,
     Table,
@@ -55,6 +55,7 @@ from skfair.groups import (
     sort_labels,
     sum_by_code,
     tip_about_length,
+    warn_of_missing_words,
 )
 from skfair.metrics._inputs import (
     Multigroup,
@@ -508,10 +509,12 @@ def _groups_by_name(
     )
     each = {}
     for name, column in columns.items():
-        groups = encode_groups(column, min_group_size=options.min_group_size)
+        with rows_are_not_warned_of():
+            groups = encode_groups(column, min_group_size=options.min_group_size)
         tip = tip_about_length(sensitive_features, n_samples)
         check_length(f"sensitive_features {name!r}", len(groups), n_samples, tip)
         each[name] = groups[positions]
+    warn_of_missing_words([(groups.codes, groups.labels) for groups in each.values()])
     return each
 
 

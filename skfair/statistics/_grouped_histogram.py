@@ -28,6 +28,7 @@ from skfair.groups import (
     encode_column,
     intersect,
     resolve_groups,
+    warn_of_missing_words,
 )
 from skfair.statistics._grouped_scores import GroupedScores
 from skfair.statistics._statistic import GroupedStatistic
@@ -421,6 +422,7 @@ def encode_attributes(
                 "them a value of their own."
             )
         encoded.append(Groups(codes, labels, (name,)))
+    warn_of_missing_words([(part.codes, part.labels) for part in encoded], argument)
     return encoded
 
 

@@ -66,6 +66,20 @@ def test_missing_file_is_named_with_what_there_is(fetch, monkeypatch, tmp_path, 
     assert openml == [], "the network must not be a silent second choice"
 
 
+@pytest.mark.parametrize("elsewhere", [True, False])
+@pytest.mark.parametrize("fetch", FETCHERS)
+def test_a_file_in_data_home_is_read(fetch, elsewhere, local_data, monkeypatch, openml):
+    expected = fetch()
+    monkeypatch.delenv("SKFAIR_DATA")
+    if elsewhere:  # the argument takes precedence over the environment
+        monkeypatch.setenv("SKFAIR_DATA", str(local_data / "elsewhere"))
+    pd.testing.assert_frame_equal(fetch(data_home=local_data).frame, expected.frame)
+    pd.testing.assert_frame_equal(
+        fetch(data_home=str(local_data)).frame, expected.frame
+    )
+    assert openml == []
+
+
 def test_missing_directory(monkeypatch, tmp_path):
     monkeypatch.setenv("SKFAIR_DATA", str(tmp_path / "nowhere"))
     with pytest.raises(FileNotFoundError, match="the directory does not exist"):
@@ -104,6 +118,6 @@ def test_no_network_is_one_error_that_says_what_to_do(fetch, file, monkeypatch):
 
     monkeypatch.delenv("SKFAIR_DATA", raising=False)
     monkeypatch.setattr(_tables, "fetch_openml", fail)
-    message = f"no route to host.*Check the network, or set .* SKFAIR_DATA .*{file}"
+    message = f"no route to host.*Check the network, or set .* SKFAIR_DATA.*{file}"
     with pytest.raises(ConnectionError, match=message):
         fetch()

@@ -145,7 +145,7 @@ def test_bands_of_weighted_rows(legend_texts, scored):
 @pytest.mark.parametrize(
     ("name", "values"),
     [
-        ("epsilon", [-0.1, 0.6, "wide", None, np.nan]),
+        ("epsilon", [-0.1, 1.1, "wide", None, np.nan]),
         ("confidence_level", [0, 1, 95, "high", np.nan]),
     ],
 )

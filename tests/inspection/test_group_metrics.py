@@ -10,6 +10,8 @@ from skfair.datasets import make_biased_classification
 from skfair.inspection import GroupMetricsDisplay
 from skfair.metrics import group_metrics
 
+RATES = ["accuracy", "selection_rate", "true_positive_rate", "false_positive_rate"]
+
 
 @pytest.fixture(scope="module")
 def table():
@@ -70,6 +72,48 @@ def test_from_estimator_equals_from_predictions(table, model, pos_label):
     )
     pd.testing.assert_frame_equal(ours.result.groups, expected.result.groups)
     assert ours.name == "LogisticRegression"
+
+
+@pytest.mark.parametrize(
+    ("y", "y_pred", "expected"),
+    [
+        (None, [0, 1, 1, 1], ["selection_rate"]),
+        (
+            [0, 1, 1, 0],
+            [0, 1, 1, 1],
+            RATES,
+        ),
+        (["a", "b", "c", "a"], ["a", "b", "c", "b"], ["accuracy"]),
+        ([0.5, 1, 2, 7], [1.0, 1, 2, 8], ["mean_absolute_error"]),
+        ([1, 2, 5, 7], [1.5, 1, 2, 8], ["mean_absolute_error"]),
+    ],
+)
+def test_metrics_that_are_drawn_if_none_are_named(y, y_pred, expected):
+    display = GroupMetricsDisplay.from_predictions(
+        y, y_pred, sensitive_features=["F", "M"] * 2, confidence_level=None
+    )
+    assert [*display.result.by_group] == expected
+
+
+def test_a_model_needs_no_names_of_metrics(table, model):
+    X, y = table
+    features, options = X[["x0", "x1"]], {"sensitive_features": X["sex"]}
+    display = GroupMetricsDisplay.from_estimator(model, features, y, **options)
+    expected = group_metrics(RATES, y, model.predict(features), **options)
+    pd.testing.assert_frame_equal(display.result.groups, expected.groups)
+
+
+def test_a_cross_validation_needs_no_names_of_metrics(table, model):
+    X, y = table
+    features, rows = X[["x0", "x1"]], np.arange(200)
+    folds = {
+        "estimator": [model],
+        "indices": {"train": [rows[:99]], "test": [rows[99:]]},
+    }
+    display = GroupMetricsDisplay.from_cv_results(
+        folds, features, y, sensitive_features=X["sex"]
+    )
+    assert [*display.result.by_group] == RATES
 
 
 @pytest.mark.slow

@@ -141,7 +141,7 @@ def trade_off(n_groups, ax=None, *, long=True):
         "mean_test_neg_mcdp": radius * np.cos(angles) - 1,
         "std_test_neg_mcdp": np.full(n_groups, 0.03),
     }
-    rule = FairestWithin("ap", tolerance=0.8)
+    rule = FairestWithin("ap", tolerance=0.2)
     return TradeOffDisplay.from_cv_results(cv_results, rule=rule, name=NAME, ax=ax)
 
 

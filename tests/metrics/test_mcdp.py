@@ -100,7 +100,7 @@ def measured(scores, groups, weights=None, epsilon=0, **options):
 @pytest.mark.promise("MCDP is the largest gap over all windows, exactly")
 def test_exact_value_is_the_definition_on_any_grid(rows, data):
     grid, scores, groups, weights = rows
-    epsilon = Fraction(data.draw(st.integers(0, grid)), 2 * grid)
+    epsilon = Fraction(data.draw(st.integers(0, 2 * grid)), 2 * grid)
     expected = defined_mcdp(scores, groups, weights, epsilon)
     assert measured(scores, groups, weights, epsilon) == pytest.approx(
         float(expected), abs=1e-15
@@ -112,7 +112,7 @@ def test_exact_value_is_the_definition_on_any_grid(rows, data):
 
 @given(
     scored_rows(grids=(2, 8, 16, 64), max_rows=10),
-    st.integers(1, 32),
+    st.integers(1, 64),
     st.sampled_from([1, 2, 4, 8]),
 )
 def test_approximate_value_is_algorithm_2_on_a_dyadic_grid(rows, numerator, k):
@@ -126,7 +126,7 @@ def test_approximate_value_is_algorithm_2_on_a_dyadic_grid(rows, numerator, k):
     assert value == pytest.approx(float(expected), abs=1e-15)
 
 
-@given(st.data(), st.integers(1, 32), st.integers(1, 12))
+@given(st.data(), st.integers(1, 64), st.integers(1, 12))
 def test_approximate_value_is_algorithm_2_for_any_subdivision(data, numerator, k):
     # Odd multiples of 1/4096 never meet a multiple of epsilon / k, which may round.
     n_rows = data.draw(st.integers(2, 10))
@@ -147,7 +147,7 @@ def test_approximate_value_is_algorithm_2_for_any_subdivision(data, numerator, k
 # --- the theorems
 
 
-@given(scored_rows(), st.floats(0, 0.5))
+@given(scored_rows(), st.floats(0, 1))
 def test_theorem_3_1_1_range(rows, epsilon):
     _, scores, groups, weights = rows
     assert 0 <= measured(scores, groups, weights, epsilon) <= 1
@@ -194,7 +194,7 @@ def test_theorem_3_1_3_invariance_to_increasing_maps(rows, increasing):
     assert measured(mapped, groups, weights) == expected
 
 
-@given(scored_rows(), st.lists(st.floats(0, 0.5), min_size=2, max_size=5))
+@given(scored_rows(), st.lists(st.floats(0, 1), min_size=2, max_size=5))
 def test_theorem_3_1_4_never_increases_in_epsilon(rows, epsilons):
     _, scores, groups, weights = rows
     values = [measured(scores, groups, weights, e) for e in sorted(epsilons)]
@@ -206,7 +206,7 @@ def test_theorem_3_3_approximation_never_underestimates(rows, data, k):
     grid, scores, groups, weights = rows
     epsilon = data.draw(
         st.one_of(
-            st.integers(1, grid).map(lambda j: j / (2 * grid)), st.floats(0.01, 0.5)
+            st.integers(1, 2 * grid).map(lambda j: j / (2 * grid)), st.floats(0.01, 1)
         )
     )
     approximate = measured(
@@ -215,7 +215,7 @@ def test_theorem_3_3_approximation_never_underestimates(rows, data, k):
     assert approximate >= measured(scores, groups, weights, epsilon)
 
 
-@given(scored_rows(), st.floats(0.01, 0.5))
+@given(scored_rows(), st.floats(0.01, 1))
 def test_theorem_3_4_approximation_never_increases_with_finer_subdivision(
     rows, epsilon
 ):
@@ -235,7 +235,7 @@ def test_theorem_3_4_approximation_never_increases_with_finer_subdivision(
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        *[("epsilon", value) for value in (-0.1, 0.6, np.nan, "a", None)],
+        *[("epsilon", value) for value in (-0.1, 1.1, np.nan, "a", None)],
         ("method", "x"),
         ("method", None),
     ],
@@ -271,7 +271,7 @@ def test_many_groups_are_the_first_of_the_largest_pairs(block, monkeypatch):
     rng = np.random.default_rng(0)
     for _ in range(300):
         scores, groups = draw_groups(rng)
-        epsilon = float(rng.choice([0, 0.01, 0.05, 0.1, 0.2, rng.random() / 2]))
+        epsilon = float(rng.choice([0, 0.01, 0.05, 0.1, 0.2, 0.6, rng.random() / 2]))
         statistic = GroupedScores.from_scores(scores, sensitive_features=groups)
         pairs = list(combinations(range(statistic.n_groups), 2))
         values = [sustained_gap(gap_between(statistic, *p), epsilon) for p in pairs]
@@ -282,7 +282,7 @@ def test_many_groups_are_the_first_of_the_largest_pairs(block, monkeypatch):
         assert found.pair == pairs[values.index(max(values))]
 
 
-@given(scored_rows(), st.fractions(0, Fraction(1, 2), max_denominator=97))
+@given(scored_rows(), st.fractions(0, 1, max_denominator=97))
 def test_exact_value_is_the_definition_for_windows_off_the_grid(rows, epsilon):
     _, scores, groups, weights = rows
     expected = defined_mcdp(scores, groups, weights, epsilon)

@@ -33,7 +33,7 @@ def test_window_that_ends_at_a_decimal_score_sees_it(grid):
 
 @pytest.mark.parametrize("grid", [10, 100])
 def test_window_at_zero_is_cut_to_half_its_length(grid):
-    for high in range(2, grid // 2 + 1):
+    for high in range(2, grid + 1):
         scores, groups = [0.0, high / grid], [0, 1]
         assert measured(scores, groups, epsilon=high / grid) == 0
         assert measured(scores, groups, epsilon=(high - 1) / grid) == 1
@@ -154,7 +154,8 @@ def test_many_rows_against_every_window(shape, n):
     ticks, groups = shape(rng, n)
     distances = np.unique(np.abs(rng.choice(ticks, 40) - rng.choice(ticks, 40)))
     meeting = [int(d) // 2 for d in distances if 0 < d <= TICKS][::12]
-    for half_window in [1, TICKS // 4096, TICKS // 100, TICKS // 5, *meeting]:
+    lengths = [1, TICKS // 4096, TICKS // 100, TICKS // 5, TICKS // 5 * 3]
+    for half_window in [*lengths, *meeting]:
         value = mcdp(
             None,
             ticks / TICKS,

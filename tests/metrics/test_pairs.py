@@ -219,7 +219,7 @@ def test_order_by_hand(multigroup, strata):
     seen = []
 
     def record(y_true, y_pred, *, sensitive_features):
-        seen.append(sensitive_features.codes)
+        seen.append(sensitive_features)
         return 0.0
 
     given = {"sensitive_features": groups, "n_permutations": 80, "random_state": 1}

@@ -174,6 +174,76 @@ def test_fold_without_a_group_scores_nan_with_its_name(biased, make_model):
     assert np.isnan(value)
 
 
+GIVEN = {"sensitive_features": "race", "groups": [0, 1, 2]}
+
+
+@pytest.mark.parametrize("make", [get_fairness_scorer, make_fairness_scorer])
+def test_expected_groups_are_known_in_every_fold(biased, make_model, make):
+    X, y = biased
+    model = make_model().fit(X, y)
+    metric = "neg_mcdp" if make is get_fairness_scorer else mcdp
+    scorer = make(metric, **GIVEN)
+    assert scorer(model, X, y) == make(metric, sensitive_features="race")(model, X, y)
+    fold = X["race"] < 2
+    for one in (scorer, clone(scorer, safe=False), pickle.loads(pickle.dumps(scorer))):
+        with pytest.warns(UndefinedMetricWarning, match="2 has 0 rows"):
+            assert np.isnan(one(model, X[fold], y[fold]))
+    by_array = {"sensitive_features": X.loc[fold, "race"]}
+    with pytest.warns(UndefinedMetricWarning, match="2 has 0 rows"):
+        assert np.isnan(scorer(model, X[fold], y[fold], **by_array))
+    assert "sensitive_features='race', groups=[0, 1, 2]" in repr(scorer)
+    few = make(metric, sensitive_features="race", groups=[0, 1])
+    with pytest.raises(ValueError, match=r"unknown groups \[2\], .* only \[0, 1\]"):
+        few(model, X, y)
+
+
+def test_expected_groups_of_a_metric_of_the_users_own(biased, make_model):
+    X, y = biased
+
+    def rate(y_true, y_pred, *, sensitive_features):
+        return (y_pred[sensitive_features == 0] == "x").mean()
+
+    scorer = make_fairness_scorer(rate, **GIVEN)
+    model, fold = make_model().fit(X, y), X["race"] < 2
+    assert scorer(model, X, y) == 0
+    with pytest.warns(UndefinedMetricWarning, match=r"rate .* 2 has 0 rows"):
+        assert np.isnan(scorer(model, X[fold], y[fold]))
+
+
+@pytest.mark.parametrize(
+    ("groups", "error", "message"),
+    [
+        ("FM", TypeError, "groups must be a list of groups, got 'FM'"),
+        ({"F", "M"}, TypeError, "groups must be a list of groups"),
+        (["F", "F"], ValueError, r"groups must be distinct, got \['F'\] repeatedly"),
+        ([{"F"}], TypeError, "groups must hold text, numbers"),
+    ],
+)
+def test_expected_groups_are_checked_at_once(groups, error, message):
+    with pytest.raises(error, match=message):
+        get_fairness_scorer("neg_mcdp", groups=groups)
+
+
+SEX_AND_RACE = ["sex", "race"]
+
+
+@pytest.mark.parametrize("how", ["groups", "categories", "routed"])
+def test_an_intersection_that_a_fold_lacks(biased, make_model, how):
+    X, y = biased
+    model, fold = make_model().fit(X, y), (X["race"] < 2).to_numpy()
+    options, routed, part = {"sensitive_features": SEX_AND_RACE}, {}, X[fold]
+    if how == "groups":
+        options["groups"] = [(sex, race) for sex in (0, 1) for race in (0, 1, 2)]
+    elif how == "routed":
+        whole = encode_groups(X[SEX_AND_RACE])
+        options, routed = {}, {"sensitive_features": whole[fold]}
+    else:
+        part = part.assign(race=pd.Categorical(part["race"], categories=[0, 1, 2]))
+    scorer = get_fairness_scorer("neg_mcdp", **options)
+    with pytest.warns(UndefinedMetricWarning, match=r"\(0, 2\) has 0 rows.*\(1, 2\)"):
+        assert np.isnan(scorer(model, part, y[fold], **routed))
+
+
 def test_no_groups_at_all(biased, make_model):
     X, y = biased
     with pytest.raises(ValueError, match="scorer of mcdp was given no groups"):

@@ -79,7 +79,7 @@ def test_equal_opportunity_in_a_search(biased, routing):
 
 def mean_difference(y_true, y_score, *, sensitive_features, pos_label=1):
     """A metric that knows no strata, of the probability of `pos_label`."""
-    codes = sensitive_features.codes
+    codes = sensitive_features
     return abs(y_score[codes == 0].mean() - y_score[codes == 1].mean())
 
 

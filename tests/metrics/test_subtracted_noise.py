@@ -62,7 +62,7 @@ def test_of_several_groups_by_pair(rows):
     seen = []
 
     def record(y_true, y_score, *, sensitive_features):
-        seen.append(sensitive_features.codes)
+        seen.append(sensitive_features)
         return 0.0
 
     null_of(record, scores, groups)

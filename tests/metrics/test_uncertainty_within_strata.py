@@ -28,7 +28,7 @@ def largest(metric, strata):
     """The largest value over strata, for rows that stay in their order."""
 
     def metric_of_strata(y_true, y_score, *, sensitive_features):
-        codes = sensitive_features.codes
+        codes = sensitive_features
         return max(
             metric(
                 None if y_true is None else y_true[strata == one],
@@ -102,7 +102,7 @@ def test_resamples_keep_the_groups_of_each_stratum():
     seen = []
 
     def spy(y_true, y_score, *, sensitive_features):
-        seen.append(Counter(sensitive_features.codes.tolist()))
+        seen.append(Counter(sensitive_features.tolist()))
         return 0.0
 
     bootstrap_interval(

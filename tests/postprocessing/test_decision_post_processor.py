@@ -316,7 +316,6 @@ def test_groups_at_prediction():
     )
 
 
-@pytest.mark.filterwarnings("ignore:FrozenEstimator.fit takes no sample_weight")
 def test_weights_count_rows():
     X, y, groups = people(800)
     weights = np.random.default_rng(0).integers(0, 3, 800)

@@ -384,11 +384,6 @@ def test_sample_weight_reaches_classifier_and_repair(people):
     model.fit(X, y, sensitive_features=sex, sample_weight=weights)
     total = sum(np.diff(cdf.high, prepend=0).size for cdf in model.repairer_.cdfs_)
     assert total <= 1004
-    pipeline = make_pipeline(StandardScaler(), LogisticRegression())
-    with pytest.warns(UserWarning, match=r"Pipeline\.fit takes no sample_weight"):
-        MADDPostProcessor(pipeline, cv=2).fit(
-            X, y, sensitive_features=sex, sample_weight=weights
-        )
 
 
 @pytest.mark.slow

@@ -33,7 +33,10 @@ LEVELS_TRIED = np.linspace(0, 1, 101)
 
 def options(**more):
     """Make a post-processor whose parameters the losses depend on."""
-    return MADDPostProcessor(None, **{"fairness": "mcdp", "random_state": 0} | more)
+    given = {"fairness": "mcdp", "random_state": 0, "threshold": 0.5} | more
+    model = MADDPostProcessor(None, **given)
+    model.threshold_ = model.threshold
+    return model
 
 
 class Identity(ClassifierMixin, BaseEstimator):

@@ -497,7 +497,7 @@ def test_group_absent_from_a_training_part():
     assert_array_equal(held_out.y_pred[held_out.fold == 0, 2], 0)
     assert_allclose(mean_of_folds(held_out, 60).sum(axis=1), 1)
     codes = np.arange(60) // 40
-    with pytest.raises(ValueError, match="needs rows of two classes and of two groups"):
+    with pytest.raises(ValueError, match="expected rows of two classes in every"):
         predict_folds(GaussianNB(), X, rows, codes, [0, 1], splits[2:], {}, None)
 
 

@@ -30,7 +30,7 @@ from numpy.typing import ArrayLike
 from skfair._rows import Countable, Rows, read
 from skfair._utils._arrays import Integers
 from skfair._utils._text import counted, listed
-from skfair._utils._validation import check_choice, check_shape
+from skfair._utils._validation import TAKES_ANY, check_choice, check_shape
 from skfair.groups import why_undefined
 from skfair.metrics._evaluate import (
     Multistratum,
@@ -223,12 +223,14 @@ class Metric(ABC):
             )
         arguments = y_true, y_pred, sensitive_features, control_features, sample_weight
         rows = read(*arguments, name=self.inputs[1])
+        sizes = rows.groups.sizes()
+        if len(sizes) and sizes.min() >= max(rows.groups.min_group_size, 1):
+            check_groups_of_numbers(self.name, rows.labels, sizes)
         if rows.strata is None:
             value = self.value_of(self.estimate(self.parts(rows)))
         else:
             value = self.value_of_strata(*self.by_stratum(rows))
         if not math.isnan(value):
-            check_groups_of_numbers(self.name, rows.labels, rows.groups.sizes())
             self.advise(rows)
         return value
 
@@ -282,15 +284,12 @@ class Metric(ABC):
         """Check rows, once: those of each class where scores have several columns."""
         columns = [rows]
         if self.takes_classes and rows.y_pred.ndim == 2 and rows.y_pred.shape[1] > 2:
-            columns = split_columns(rows, self.inputs[1], self.scale_of_classes)
+            hint = TAKES_ANY if self.statistic is GroupedScores else ""
+            scale: Any = getattr(self, "scale", "probability")
+            columns = split_columns(rows, self.inputs[1], scale, hint)
         for each in columns:
             check_shape(each.y_pred, self.inputs[1])
         return [self.check(each) for each in columns]
-
-    @property
-    def scale_of_classes(self) -> Any:
-        """Scale of the scores of several classes."""
-        return getattr(self, "scale", "probability")
 
     def estimate(self, parts: Sequence[Rows]) -> Estimate:
         """Find the largest value over classes of checked rows of one stratum."""

@@ -202,6 +202,11 @@ def _bounds_of_gap(
             f"{specification.function!r}."
         )
     own = check_known(specification, options, make, what="bounds")
+    if own.get("scale", "probability") != "probability":
+        raise ValueError(
+            f"scale must be left at its default: bounds of {specification.name} do not "
+            f"know this option, got {own['scale']!r}."
+        )
     if specification.on_band is not None:
         on_band = specification.on_band(**own)
         return on_band, on_band

@@ -194,7 +194,7 @@ def test_false_alarms_over_all_looks(name):
     """At most 2 in 40 runs of 8 looks; of alarms in 10 % there are more in 78 %."""
     alarms = 0
     for run in range(40):
-        monitor = FairnessMonitor(METRICS[name])
+        monitor = FairnessMonitor(METRICS[name], min_group_size=1)
         for look in range(8):
             monitor.update(**batch(1000 * run + look, n_samples=40, name=name))
         alarms += monitor.alarm_ or monitor.change_alarm_

@@ -93,7 +93,7 @@ def test_stable_rows_above_the_limit_are_no_change():
 
 @pytest.mark.slow
 def test_new_strata_and_undefined_looks():
-    monitor = FairnessMonitor(mcdp, at_most=0.9)
+    monitor = FairnessMonitor(mcdp, at_most=0.9, min_group_size=1)
     for seed in range(6):
         batch = rows(0.1, seed, 60)
         strata = np.arange(60) % (2 if seed < 3 else 3)

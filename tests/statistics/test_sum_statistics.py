@@ -140,7 +140,7 @@ def test_columns_of_other_names():
         by_sex + by_district
     assert (by_sex + by_sex).names == ("sex",)
     assert (by_sex + unnamed).names == ()
-    monitor = FairnessMonitor(mcdp)
+    monitor = FairnessMonitor(mcdp, min_group_size=1)
     monitor.update(None, by_sex)
     with pytest.warns(UserWarning, match="the columns 'sex' and 'district' are added"):
         monitor.update(None, by_district)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skfair.metrics import madd, madd_curve
+from skfair.metrics import madd, madd_curve, madd_optimal_bandwidth
 from skfair.statistics import GroupedScores
 
 
@@ -133,9 +133,12 @@ def test_bad_bandwidth(bandwidth):
 
 
 def test_groups_too_small_for_a_stable_interval_are_refused():
-    scores, groups = np.array([0.2, 0.9]), np.array([0, 1])
-    with pytest.raises(ValueError, match="too small for bandwidth='auto'"):
-        madd(None, scores, sensitive_features=groups, sample_weight=[0.3, 0.3])
+    """A row of a weight below 1 is a row."""
+    scores, rows = np.array([0.2, 0.9]), {"sensitive_features": [0, 1]}
+    weighted = madd(None, scores, **rows, sample_weight=[0.3, 0.3])
+    assert weighted == madd(None, scores, **rows)
+    with pytest.raises(ValueError, match=r"1 and 1 rows, .*for bandwidth='auto'"):
+        madd_optimal_bandwidth(None, scores, **rows, min_length=2)
 
 
 @given(grid_rows(), st.floats(0.01, 1))

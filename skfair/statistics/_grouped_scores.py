@@ -184,7 +184,8 @@ class GroupedScores(GroupedStatistic):
         n_rows : array-like of int of shape (n_entries,)
             How many rows have this score and group; entries of 0 rows are left out.
         total_weight : array-like of shape (n_entries,), default=None
-            Sum of the sample weights of these rows; `n_rows` by default.
+            Sum of the sample weights of these rows; `n_rows` by default. The rows of an
+            entry count as if they weighed the same.
         scale : {"probability", "rank", "real"}, default="probability"
             ``"rank"`` and ``"real"`` are for scores that are no probabilities, as in
             `from_scores`.

@@ -1,6 +1,7 @@
 """Windows of MCDP that end at scores, at 0 or at 1, and windows of no length."""
 
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import ks_2samp
 
-from skfair.metrics import mcdp
+from skfair.metrics import mcdp, permutation_test
 from skfair.metrics._mcdp import locate_mcdp
 from skfair.statistics import GroupedScores
 
@@ -227,3 +228,30 @@ def test_the_gap_at_the_score_is_the_value_and_the_score_lies_in_the_window(
     assert gap(largest.score) == pytest.approx(largest.value)
     inside = [at for at in scores if low <= at <= high]
     assert min(gap(at) for at in [low, *inside]) >= largest.value - 1e-12
+
+
+def test_permutations_see_windows_that_end_just_below_a_score():
+    """A window of 0.2 from 0.3 on does not see the next float above 0.5."""
+    scores = np.repeat([0.3, np.nextafter(0.5, 1)], 10)
+    groups = np.arange(20) % 10 % 3 % 2
+    metric = partial(mcdp, epsilon=0.1)
+    rows = {"sensitive_features": groups, "within": None}
+    found = permutation_test(metric, None, scores, n_permutations=39, **rows)
+    sizes = [(groups == g).sum() for g in (0, 1)]
+    # Numbers of rows of the first group at the lower score, and the gaps they give.
+    gaps = [abs(n / sizes[0] - (10 - n) / sizes[1]) for n in range(11)]
+    least = np.abs(found.null_distribution[:, None] - gaps).min(axis=1)
+    assert least.max() < 1e-12
+    assert found.null_distribution.max() > 0
+
+
+def test_the_last_window_of_many_groups_counts():
+    """One of many groups differs from the others in the last window alone."""
+    groups = np.repeat(np.arange(40), 20)
+    scores = np.tile(np.linspace(0, 0.85, 20), 40)
+    scores[-10:] = 1.0
+    rows = {"sensitive_features": groups}
+    value = mcdp(None, scores, epsilon=0.05, **rows)
+    two = np.isin(groups, [0, 39])
+    expected = mcdp(None, scores[two], epsilon=0.05, sensitive_features=groups[two])
+    assert value == expected > 0.4

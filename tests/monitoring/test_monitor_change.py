@@ -238,3 +238,20 @@ def test_what_cannot_be_merged():
     within.update(None, **rows(0.1, 0), control_features=np.arange(500) % 2)
     with pytest.raises(ValueError, match="control_features must be given with every"):
         one.merge(within)
+
+
+@pytest.mark.parametrize(("n_rows", "first"), [(24, 1), (32, 3)])
+def test_the_first_possible_look_of_a_change_pays_for_all_pairs_of_starts(
+    n_rows, first
+):
+    """A quarter of the level of a look is split over all rows between two starts.
+
+    With 24 rows of a group the evidence would do if it were split over starts alone.
+    """
+    monitor = FairnessMonitor(demographic_parity_difference, at_most=0.9)
+    groups = np.repeat([0, 1], n_rows)
+    for look in range(12):
+        selected = [n_rows // 2, n_rows // 2 if look < 6 else n_rows]
+        y_pred = np.concatenate([np.arange(n_rows) < n for n in selected])
+        monitor.update(None, y_pred.astype(int), sensitive_features=groups)
+    assert (monitor.change_time_.lower, monitor.change_time_.value) == (first, 6)

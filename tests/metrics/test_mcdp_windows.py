@@ -230,8 +230,8 @@ def test_the_gap_at_the_score_is_the_value_and_the_score_lies_in_the_window(
 
 
 def test_windows_of_draws_end_just_below_a_score():
-    """A window of 0.2 from 0.3 on does not see a score that is 2e-12 above 0.5."""
-    scores = np.array([0.3, 0.5 + 2e-12])
+    """A window of 0.2 from 0.3 on does not see a score that is 8e-16 above 0.5."""
+    scores = np.array([0.3, 0.5 + 8e-16])
     assert measured(scores, [0, 1], epsilon=0.1) == 1
     assert sustained_at(scores, 0.1)(np.array([[1.0, 0.0]])) == 1
 

@@ -596,7 +596,7 @@ def add_monitor(commands: Any) -> None:
     changed: dict[str, tuple[str, dict[str, Any]]] = {
         "--min-group-size": (
             "groups with fewer rows so far are left out and named",
-            {"type": int, "default": 1},
+            {"type": int, "default": 10},
         ),
         "--scale": (
             "rank compares ranks of scores that are any numbers",
@@ -640,6 +640,13 @@ def run_monitor(args: argparse.Namespace) -> int:
         monitor = _add_batch(args)
     if args.out is not None:
         _draw_monitor(monitor, args.out)
+    if monitor.left_out_:
+        small = [f"{label!r}: {n}" for label, n in monitor.left_out_.items()]
+        warn(
+            args,
+            f"note: groups with fewer than {monitor.min_group_size} rows so far are "
+            f"left out ({listed(small)}).",
+        )
     if math.isnan(monitor.interval_.value):
         warn(args, "groups cannot be compared yet.")
         return NOTHING_SAID
@@ -657,6 +664,7 @@ def _add_batch(args: argparse.Namespace) -> FairnessMonitor:
             metric,
             at_most=args.at_most or 0.0,
             confidence_level=args.confidence_level,
+            min_group_size=args.min_group_size,
         )
     else:
         monitor = FairnessMonitor.from_dict(state["monitor"])
@@ -766,11 +774,7 @@ def _update_monitor(
         true = _is_positive(args, frame[args.y_true])
     names = [*args.sensitive, *args.control_features]
     people = group_columns(args, rows, names, read_bins(args.bins, names))
-    groups = encode_groups(
-        pd.DataFrame(people)[args.sensitive],
-        missing=args.missing,
-        min_group_size=args.min_group_size,
-    )
+    groups = encode_groups(pd.DataFrame(people)[args.sensitive], missing=args.missing)
     strata = encode_strata(args, people)
     with collected_reasons(), rows.problems():
         monitor.update(true, values, sensitive_features=groups, control_features=strata)

@@ -6,7 +6,7 @@ CVaR fairness is the mean gap of the groups furthest from the average.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Literal, TypeAlias
@@ -99,7 +99,8 @@ def group_gaps(
         reason = f"fewer than two groups have {smallest} rows that count"
     elif weights.sum() == 0:
         reason = "all groups with rows have weight 0"
-    left_out = _describe_left_out(statistic, compared, smallest)
+    small = [statistic.labels[i] for i in np.flatnonzero(~compared)]
+    left_out = describe_left_out(small, statistic.n_groups, smallest)
     if reason is not None:
         parts = "; ".join(part for part in (reason, left_out) if part)
         warn_undefined(name, parts)
@@ -215,19 +216,18 @@ def permute_outcomes(
     return summarise_values(observed, null)
 
 
-def _describe_left_out(
-    statistic: GroupedOutcomes, compared: Bools, smallest: int
+def describe_left_out(
+    labels: Sequence[Hashable], n_groups: int, smallest: int, which: str = " that count"
 ) -> str:
-    """Return the number and names of the groups left out; "" if there are none."""
-    positions = np.flatnonzero(~compared)
-    if not len(positions):
+    """Return the number and names of the groups left out; "" if there are none.
+
+    `which` says which of their rows are too few.
+    """
+    if not labels:
         return ""
-    named = listed([repr(statistic.labels[i]) for i in positions])
+    named = listed([repr(label) for label in labels])
     rows = "no rows" if smallest == 1 else f"fewer than {smallest} rows"
-    return (
-        f"{len(positions)} of {statistic.n_groups} groups have {rows} that count "
-        f"({named})"
-    )
+    return f"{len(labels)} of {n_groups} groups have {rows}{which} ({named})"
 
 
 @specify(

@@ -106,8 +106,8 @@ def _gaps_of_madd(statistic: GroupedScores, n_draws: int) -> Floats:
             gaps.append(np.nan)
             if enough[first] and enough[second]:
                 pairs = [(first, second)]
-                (_, totals, curve), *_ = gap_curves(statistic, pairs, N_BANDWIDTHS)
-                gaps[-1] = stable_interval(curve, totals)[2]
+                (_, rows, curve), *_ = gap_curves(statistic, pairs, N_BANDWIDTHS)
+                gaps[-1] = stable_interval(curve, rows)[2]
     return np.reshape(gaps, (n_draws, -1))
 
 

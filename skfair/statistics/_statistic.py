@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from skfair.groups import join_groups, plain_label, positions_in
 
 #: The number changes with what `sealed` writes of any statistic or monitor.
-FORMAT = 2
+FORMAT = 3
 #: Arrays of whole numbers.
 _WHOLE = ("codes", "bins", "counts", "label_counts", "rows")
 #: Arrays of scores, which are floats, whole numbers or not.
@@ -73,17 +73,26 @@ class GroupedStatistic:
             columns["codes"] = positions[self.codes]
         return replace(self, labels=labels, **columns)
 
-    def _of_one_group(self: Any, group: int, label: Hashable) -> Any:
-        """Return the statistic of one group, under a label of its own."""
-        columns: dict[str, Any] = {n: getattr(self, n)[[group]] for n in self._by_group}
+    def _of_groups(self: Any, labels: Sequence[Hashable]) -> Any:
+        """Return the statistic of some of its groups."""
+        labels = tuple(labels)
+        if labels == self.labels:
+            return self
+        positions = positions_in(self.labels, labels)
+        columns: dict[str, Any] = {}
+        for name in self._by_group:
+            columns[name] = getattr(self, name)[positions]
         if hasattr(self, "codes"):
-            own = self.codes == group
+            places = np.full(self.n_groups, len(labels))
+            places[positions] = np.arange(len(labels))
+            places = places[self.codes]
+            own = places < len(labels)
             for field in fields(self):
                 value = getattr(self, field.name)
                 if isinstance(value, np.ndarray) and field.name not in columns:
                     columns[field.name] = value[own]
-            columns["codes"] = np.zeros_like(columns["codes"])
-        return replace(self, labels=(label,), names=(), **columns)
+            columns["codes"] = places[own].astype(self.codes.dtype)
+        return replace(self, labels=labels, **columns)
 
     @property
     def n_groups(self: Any) -> int:

@@ -149,7 +149,7 @@ def test_options_about_rows(function):
     y_true, y_pred = list("yyyynnyyyynn"), list("yyynnyyynnnn")
     groups = list("aaaaaabbbbbb")
     metric = partial(function, quality="true_positive_rate", pos_label="y")
-    monitor = FairnessMonitor(metric)
+    monitor = FairnessMonitor(metric, min_group_size=1)
     monitor.update(y_true, y_pred, sensitive_features=groups)
     assert monitor.interval_.value == metric(y_true, y_pred, sensitive_features=groups)
     assert monitor.statistic_.means.tolist() == [0.75, 0.5]
@@ -187,7 +187,7 @@ def resealed(data, *path, to):
 
 BROKEN = [
     ([], "must be a dictionary of type 'FairnessMonitor', got"),
-    (changed(PLAIN, "format", to=1), "must be of format 2, got 1"),
+    (changed(PLAIN, "format", to=1), "must be of format 3, got 1"),
     (changed(PLAIN, "at_most", to=0.2), "must have the SHA-256 that it states"),
     (changed(PLAIN, "looks", 1, "alarm", to=True), "must have the SHA-256"),
     (changed(PLAIN, "looks", 0, "value", to=10**400), "must have the SHA-256"),
@@ -207,7 +207,9 @@ BROKEN = [
     (resealed(PLAIN, "looks", 1, "n_rows", to=2**63), "type or size: n_rows is 922"),
     (resealed(PLAIN, "looks", 1, "value", to=10**400), "type or size: value is 1000"),
     (resealed(PLAIN, "looks", 1, "alarm", to=0), "type or size: alarm is 0"),
-    (resealed(PLAIN, "looks", 1, "compared", to="x"), "type or size: compared is 'x'"),
+    (resealed(PLAIN, "looks", 1, "known", to="x"), "type or size: known is 'x'"),
+    (resealed(PLAIN, "looks", 1, "n_waiting", to=-1), "type or size: n_waiting is -1"),
+    (resealed(PLAIN, "min_group_size", to=0), "min_group_size must be"),
     (resealed(PLAIN, "blocks", to=[]), "type or size: looks is"),
     (resealed(PLAIN, "blocks", to=[3, 4]), "to_dict has returned"),
     (resealed(PLAIN, "blocks", 0, 1, to=None), "type or size: blocks is"),
@@ -259,6 +261,6 @@ def test_options_are_checked_at_once():
 
 
 def test_groups_of_one_row_are_compared():
-    monitor = FairnessMonitor(mcdp)
+    monitor = FairnessMonitor(mcdp, min_group_size=1)
     monitor.update(None, [0.2, 0.7], sensitive_features=["a", "b"])
-    assert monitor.to_dict()["looks"][0]["compared"] == [1, 2, 1]
+    assert monitor.interval_.value == 1

@@ -152,7 +152,7 @@ def test_other_classes_and_formats_are_refused():
     data = statistics()[0].to_dict()
     with pytest.raises(ValueError, match="type 'GroupedOutcomes', got 'GroupedScores'"):
         GroupedOutcomes.from_dict(data)
-    with pytest.raises(ValueError, match="format 2, got 1: another version of skfair"):
+    with pytest.raises(ValueError, match="format 3, got 1: another version of skfair"):
         GroupedScores.from_dict(data | {"format": 1})
     with pytest.raises(ValueError, match="must be a dictionary"):
         GroupedScores.from_dict([1])

@@ -7,7 +7,6 @@ their scorers are negated and called ``neg_...``.
 from typing import TYPE_CHECKING
 
 from skfair._utils._hints import other_names
-from skfair.metrics import _draws as _draws
 from skfair.metrics._abcc import abcc
 from skfair.metrics._abroca import abroca
 from skfair.metrics._calibration_gap import (

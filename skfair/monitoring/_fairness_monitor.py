@@ -16,7 +16,6 @@ from numpy.typing import ArrayLike
 from scipy.special import chdtri
 
 from skfair._rows import Rows
-from skfair._utils._hints import NamesParameters
 from skfair._utils._text import counted
 from skfair._utils._validation import check_choice, check_real
 from skfair._utils._warnings import warns_if_reordered
@@ -89,7 +88,7 @@ _N_LEVELS = 24
 Disparity = tuple[Comparisons, Hashable, tuple[int, ...]]
 
 
-class FairnessMonitor(NamesParameters):
+class FairnessMonitor:
     """Watch a disparity over all time, with a stated probability of a false alarm.
 
     It adds up the statistics of batches. An ordinary interval that is computed again

@@ -6,7 +6,10 @@ CVaR fairness is the mean gap of the groups furthest from the average.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Literal, TypeAlias
@@ -14,6 +17,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.stats import binom, false_discovery_control, hypergeom
 from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.utils.parallel import Parallel, delayed
@@ -761,8 +765,6 @@ def weighted_rate_variance(
 
 #: Sums of weights may exceed the capacity by this: they round, and sum to one.
 _ROUNDING = 1e-12
-#: Subsets are not told apart whose values differ by less than this, relatively.
-_TOLERANCE = 1e-8
 
 
 @specify(
@@ -867,7 +869,8 @@ default=None
     heavy for the tail, and the value is 0. It is never smaller than the other form,
     and equal to it where whole groups have a total weight of 1 - alpha. It takes one
     sort. ``fractional=False`` solves a knapsack problem: by the same sort if weights
-    are equal, otherwise by an exact search, up to a relative difference of 1e-8.
+    are equal, otherwise by `scipy.optimize.milp`, up to 1e-6. That takes about .1 s
+    for 500 groups and 1 to 6 s for 5,000.
 
     References
     ----------
@@ -1158,125 +1161,41 @@ def tail_mean(gaps: Floats, weights: Floats, shares: Floats, alpha: float) -> fl
 
 
 def best_subset(ratios: Floats, weights: Floats, capacity: float) -> Bools:
-    """Subset of total weight at most `capacity` that maximises ``weights @ ratios``.
-
-    It is optimal up to a relative difference of 1e-8.
-    """
+    """Subset of total weight at most `capacity` that maximises ``weights @ ratios``."""
     taken = np.zeros(len(weights), dtype=bool)
-    capacity += _ROUNDING
-    fitting = np.flatnonzero((weights <= capacity) & (weights > 0) & (ratios > 0))
-    order = fitting[np.argsort(-ratios[fitting], kind="stable")]
-    taken[order] = _Knapsack(ratios[order], weights[order], capacity).solve()
+    items = np.flatnonzero((weights <= capacity + _ROUNDING) & (weights > 0))
+    items = items[ratios[items] > 0]
+    if len(items):
+        weights = weights[items] / capacity
+        with _without_prints():
+            found = milp(
+                -weights * ratios[items],
+                constraints=LinearConstraint(weights, ub=1.0 + _ROUNDING / capacity),
+                integrality=np.ones(len(items)),
+                bounds=Bounds(0, 1),
+                options={"mip_rel_gap": 0},
+            )
+        taken[items] = found.x > 0.5
     return taken
 
 
-class _Knapsack:
-    """Items in decreasing order of ratio (value by weight), and a capacity."""
-
-    # The linear relaxation takes items in this order and a part of the first one that
-    # does not fit, the break item. Its bound decides all items whose ratio is far from
-    # that of the break item. For the others, lists of undominated subsets are built
-    # item by item (Nemhauser and Ullmann), and pruned by the same bound.
-
-    def __init__(self, ratios: Floats, weights: Floats, capacity: float) -> None:
-        self.ratios, self.weights, self.capacity = ratios, weights, capacity
-        # Total weight and value of the first 0, 1, 2, ... items.
-        self.total_weights = np.append(0, np.cumsum(weights))
-        self.total_values = np.append(0, np.cumsum(weights * ratios))
-
-    def solve(self) -> Bools:
-        """Return whether each item is taken."""
-        if len(self.ratios) == 0 or self.total_weights[-1] <= self.capacity:
-            return np.ones(len(self.ratios), dtype=bool)
-        greedy = self._greedy()
-        value = float(self.weights[greedy] @ self.ratios[greedy])
-        bound = float(self._bounds(0, np.array([self.capacity]))[0])
-        break_item = self._first_too_many(0, np.array([self.capacity]))[0]
-        # What the bound loses when the relaxation's decision on one item is reversed.
-        losses = np.abs(self.ratios - self.ratios[break_item]) * self.weights
-        undecided = losses < bound - value - _TOLERANCE * bound
-        if not undecided.any():
-            return greedy
-        taken: Bools = ~undecided & (np.arange(len(losses)) < break_item)
-        rest = _Knapsack(
-            self.ratios[undecided],
-            self.weights[undecided],
-            self.capacity - float(self.weights[taken].sum()),
-        )
-        decided_value = float(self.weights[taken] @ self.ratios[taken])
-        items = rest._search(value - decided_value, _TOLERANCE * bound)
-        if items is None:
-            return greedy
-        taken[np.flatnonzero(undecided)[items]] = True
-        return taken
-
-    def _search(self, best: float, tolerance: float) -> Integers | None:
-        """Return the items of a subset worth more than `best`, if there is one."""
-        # Each state is a subset of the items so far: capacity left, and value.
-        left, values = np.array([self.capacity]), np.zeros(1)
-        best_state, steps = None, []
-        for item in range(len(self.ratios) + 1):
-            end = self._first_too_many(item, left)
-            totals = values + self.total_values[end] - self.total_values[item]
-            state = int(totals.argmax())
-            if totals[state] > best:
-                best = float(totals[state])
-                best_state = (item, state, int(end[state]))
-            open_states = np.flatnonzero(
-                values + self._bounds(item, left) > best + tolerance
-            )
-            if item == len(self.ratios) or not len(open_states):
-                break
-            # A subset that an item fills exactly is among the totals above.
-            with_item = open_states[left[open_states] > self.weights[item]]
-            parents = np.concatenate([open_states, with_item])
-            is_in = np.arange(len(parents)) >= len(open_states)
-            left = left[parents] - is_in * self.weights[item]
-            values = values[parents] + is_in * self.weights[item] * self.ratios[item]
-            order = np.lexsort((-values, -left))
-            highest = np.append(-np.inf, np.maximum.accumulate(values[order])[:-1])
-            undominated = values[order] > highest + _ROUNDING * self.total_values[-1]
-            order = order[undominated]
-            left, values = left[order], values[order]
-            steps.append((parents[order], is_in[order]))
-        return None if best_state is None else _items_of(steps, *best_state)
-
-    def _bounds(self, item: int, left: Floats) -> Floats:
-        """Return the most that items from `item` on add when one may be cut."""
-        end = self._first_too_many(item, left)
-        spare = left - (self.total_weights[end] - self.total_weights[item])
-        added: Floats = self.total_values[end] - self.total_values[item]
-        added += spare * np.append(self.ratios, 0)[end]
-        return added
-
-    def _first_too_many(self, item: int, left: Floats) -> Integers:
-        """Return the first item that does not fit when taken in order from `item`."""
-        filled = self.total_weights[item] + left
-        end = np.searchsorted(self.total_weights, filled, "right") - 1
-        return np.asarray(end, dtype=np.intp)
-
-    def _greedy(self) -> Bools:
-        """Take every item that still fits."""
-        taken = np.zeros(len(self.ratios), dtype=bool)
-        left = self.capacity
-        for item, weight in enumerate(self.weights.tolist()):
-            if weight <= left:
-                taken[item] = True
-                left -= weight
-        return taken
-
-
-def _items_of(
-    steps: list[tuple[Integers, Bools]], item: int, state: int, end: int
-) -> Integers:
-    """Return the items of a state of the search, and those from `item` to `end`."""
-    items = list(range(item, end))
-    for position in range(item - 1, -1, -1):
-        parents, is_in = steps[position]
-        if is_in[state]:
-            items.append(position)
-        state = parents[state]
-    return np.array(items, dtype=np.intp)
+@contextmanager
+def _without_prints() -> Iterator[None]:
+    """Send what C code prints nowhere: the solver writes notes to standard output."""
+    try:
+        sys.stdout.flush()
+        own = os.dup(1)
+    except (OSError, ValueError, AttributeError):  # there is no standard output
+        yield
+        return
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 1)
+    try:
+        yield
+    finally:
+        os.dup2(own, 1)
+        os.close(own)
+        os.close(nowhere)
 
 
 @warns_if_reordered

@@ -20,14 +20,12 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.stats import binom, false_discovery_control, hypergeom
 from sklearn.exceptions import UndefinedMetricWarning
-from sklearn.utils.parallel import Parallel, delayed
 
 from skfair._utils._arrays import Bools, Floats, Integers, quotients
 from skfair._utils._results import Result
 from skfair._utils._text import listed, shown
 from skfair._utils._validation import (
     check_flag,
-    check_integer,
     check_real,
     check_weights,
 )
@@ -48,16 +46,9 @@ from skfair.metrics._inputs import (
 from skfair.metrics._permutation import (
     PermutationTestResult,
     permutation_test,
-    summarise_values,
 )
 from skfair.metrics._rate_intervals import wilson_interval
-from skfair.metrics._resampling import check_seed
 from skfair.statistics import GroupedOutcomes
-
-#: Numbers in one block of permuted hits, which bounds memory.
-_BLOCK = 2**20
-#: Up to this many rows for each group, permuting single rows is faster.
-_FEW_ROWS = 20
 
 GroupWeights: TypeAlias = (
     Literal["uniform", "proportional"] | Mapping[Any, float] | ArrayLike
@@ -158,65 +149,28 @@ def weigh_groups(
 
 def permute_outcomes(
     metric: Callable[..., float],
-    of_hits: Callable[[NDArray[np.int64]], Floats],
-    sizes: Integers,
-    hits: Integers,
+    statistic: GroupedOutcomes,
     rows: tuple[Any, Any, Any, Any],
-    options: dict[str, Any],
-    *,
-    n_permutations: int,
-    random_state: int | np.random.RandomState | None,
-    n_jobs: int | None,
-    verbose: int,
+    quality: dict[str, Any],
+    **options: Any,
 ) -> PermutationTestResult:
     """Permutation test of a metric of 0/1 outcomes: by numbers of hits, or row by row.
 
-    `of_hits` takes the hits of each group in several permutations, a row for each, and
-    returns the metric of each. `rows` are true and predicted labels, groups and
-    weights, `options` quality and positive label. Weighted rows keep their weight with
-    their outcome.
+    `rows` are true and predicted labels, groups and weights, `quality` names the
+    outcomes and the positive label. Weighted rows keep their weight with their outcome.
     """
     y_true, y_pred, sensitive_features, sample_weight = rows
+    outcomes: Any = statistic
+    columns = {}
     if sample_weight is not None:
-        outcomes, mask = outcomes_of(y_true, y_pred, **options)
-        counts = slice(None) if mask is None else mask
+        outcomes, mask = outcomes_of(y_true, y_pred, **quality)
         groups = resolve_groups(sensitive_features, n_samples=len(outcomes))
-        return permutation_test(
-            metric,
-            None,
-            outcomes[counts].astype(np.intp),
-            sensitive_features=groups[counts],
-            within=None,
-            sample_weight=check_weights(sample_weight, len(outcomes))[counts],
-            n_permutations=n_permutations,
-            random_state=random_state,
-            n_jobs=n_jobs,
-            verbose=verbose,
-        )
-    n_permutations = check_integer("n_permutations", n_permutations, 1)
-    generator = check_seed(random_state)
-    observed = float(of_hits(hits[np.newaxis])[0])
-    null = np.full(n_permutations, np.nan)
-    if not math.isnan(observed):
-        size = max(1, _BLOCK // len(sizes))
-        n_hits, starts = int(hits.sum()), range(0, n_permutations, size)
-        # Numbers of hits in place of rows: they are multivariate hypergeometric.
-        few = sizes.sum() <= _FEW_ROWS * len(sizes)
-        method: Literal["count", "marginals"] = "count" if few else "marginals"
-
-        def block(start: int, generator: np.random.Generator) -> Floats:
-            n = min(size, n_permutations - start)
-            return of_hits(
-                generator.multivariate_hypergeometric(sizes, n_hits, n, method)
-            )
-
-        generators = generator.spawn(len(starts))
-        null = np.concatenate(
-            Parallel(n_jobs=n_jobs, verbose=verbose)(
-                delayed(block)(*task) for task in zip(starts, generators, strict=True)
-            )
-        )
-    return summarise_values(observed, null)
+        weights = check_weights(sample_weight, len(outcomes))
+        counts = slice(None) if mask is None else mask
+        columns["sensitive_features"] = groups[counts]
+        columns["sample_weight"] = weights[counts]
+        outcomes = outcomes[counts].astype(np.intp)
+    return permutation_test(metric, None, outcomes, **columns, within=None, **options)
 
 
 def _describe_left_out(
@@ -351,9 +305,9 @@ def max_gap_test(
 ) -> PermutationTestResult:
     """Test whether the largest gap exceeds sampling noise.
 
-    Equivalent to `permutation_test` of `max_gap`, and much faster with many groups.
-    Its power is low if groups are small, since the largest gap is then that of some
-    group of a few rows; `cvar_fairness_test` has more power.
+    This is `permutation_test` of `max_gap`, among the rows that count. Its power is low
+    if groups are small, since the largest gap is then that of some group of a few rows;
+    `cvar_fairness_test` has more power.
 
     Parameters
     ----------
@@ -424,22 +378,10 @@ def max_gap_test(
     options = {"quality": quality, "pos_label": pos_label}
     statistic = grouped_quality(*rows, **options)
     groups = group_gaps("max_gap_test", statistic, group_weights)
-    sizes, hits = count_hits(groups.statistic, weighted=sample_weight is not None)
-    sizes, hits = sizes[groups.compared], hits[groups.compared]
-    weights = groups.weights[groups.compared]
-
-    def largest_gaps(hits: NDArray[np.int64]) -> Floats:
-        if not groups.defined:
-            return np.full(len(hits), np.nan)
-        rates = hits / sizes
-        gaps = np.abs(rates - (rates @ weights)[:, np.newaxis])
-        return np.asarray(gaps.max(axis=1))
-
+    metric = partial(quietly, partial(max_gap, group_weights=group_weights))
     return permute_outcomes(
-        partial(quietly, partial(max_gap, group_weights=group_weights)),
-        largest_gaps,
-        sizes,
-        hits,
+        metric,
+        groups.statistic,
         rows,
         options,
         n_permutations=n_permutations,
@@ -673,6 +615,7 @@ class RateVarianceEstimator:
         weighted: bool = False,
     ) -> None:
         statistic, weights = weigh_groups(statistic, group_weights)
+        self.statistic = statistic
         self.sampling, parameter = _check_sampling(sampling)
         if weighted and self.sampling != "fixed":
             raise ValueError(
@@ -711,10 +654,12 @@ class RateVarianceEstimator:
         f2 = counts @ quotients(self.weights, self.one_row * self.sizes)
         return f1, f2
 
-    def values(self, hits: NDArray[Any]) -> Floats:
-        """Return F for each row of hits (equation 36)."""
-        f1, f2 = self.moments(hits)
-        return f1 - f2**2
+    def of_statistic(
+        self, _: None, statistic: GroupedOutcomes, *, sensitive_features: Any = None
+    ) -> float:
+        """Return F of a statistic of the same groups (equation 36)."""
+        f1, f2 = self.moments(statistic.sums[np.newaxis])
+        return float(f1[0] - f2[0] ** 2)
 
     def squared_mean(self, f2: float) -> float:
         """Return an unbiased estimate of the squared mean rate; nan where undefined."""
@@ -1083,7 +1028,7 @@ def cvar_fairness_test(
     ...     random_state=0,
     ... )
     >>> result.reject, result.pvalue
-    (True, 0.002)
+    (True, 0.004)
     """
     alpha = check_real("alpha", alpha, 0, 1, closed="left")
     epsilon = check_real("epsilon", epsilon, 0, 1, closed="right")
@@ -1096,11 +1041,12 @@ def cvar_fairness_test(
         sampling,
         weighted=sample_weight is not None,
     )
+    metric: Callable[..., float] = estimator.of_statistic
+    if sample_weight is not None:
+        metric = partial(weighted_rate_variance, group_weights=group_weights)
     test = permute_outcomes(
-        partial(weighted_rate_variance, group_weights=group_weights),
-        estimator.values,
-        estimator.sizes,
-        estimator.hits,
+        metric,
+        estimator.statistic,
         rows,
         options,
         n_permutations=n_permutations,

@@ -165,7 +165,8 @@ class Drawn:
     def in_cells(self, within: list[Integers]) -> tuple[Drawn, list[Integers]]:
         """Count people of the only part who are alike within lists of positions.
 
-        Returned with the positions of their cells, unless few people are alike.
+        Returned with the positions of their cells, unless few people are alike, or the
+        part has some of a list only: how many of each group it has is then random.
         """
         ((own, count),) = self.parts
         codes = np.full(len(self.rows), -1)
@@ -174,7 +175,9 @@ class Drawn:
         if own.position is not None:
             codes = codes[own.position]
         lists = Groups(codes, tuple(range(len(within))))
-        cells = replace(own, strata=lists).counted_if_few()
+        n_own, n_all = lists.sizes(), np.array([*map(len, within)])
+        whole = (n_own == n_all) | (n_own == 0)
+        cells = replace(own, strata=lists).counted_if_few() if whole.all() else None
         if cells is None:
             return self, within
         parts = [positions for _, positions in cells.by_stratum() if len(positions)]

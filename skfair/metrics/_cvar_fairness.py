@@ -326,8 +326,7 @@ def max_gap_test(
         The positive class, see `max_gap`.
     sample_weight : array-like of shape (n_samples,), default=None
         Non-negative sample weights. They stay with the row's outcome where groups are
-        permuted, row by row; this takes as
-        long as `permutation_test`.
+        permuted, row by row.
     n_permutations : int, default=999
         Number of permutations; the p-value is at least 1 / (n_permutations + 1).
     random_state : int, RandomState instance or None, default=None
@@ -989,6 +988,8 @@ def cvar_fairness_test(
     -----
     sklearn.exceptions.UndefinedMetricWarning
         If no group has two rows; value and p-value are then nan.
+    UserWarning
+        If the value is the same for all permutations, as it is of one group.
 
     See Also
     --------

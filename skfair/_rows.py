@@ -440,7 +440,7 @@ def deal(
     dealt = np.empty_like(numbers)
     for group, size in enumerate(sizes[:-1]):
         if len(left) == 2:  # one number takes an eighth of the time of two
-            first = generator.hypergeometric(*left.tolist(), size)
+            first = generator.hypergeometric(int(left[0]), int(left[1]), size)
             dealt[group] = first, size - first
         else:
             dealt[group] = generator.multivariate_hypergeometric(

@@ -161,7 +161,7 @@ def permute_outcomes(
     """
     y_true, y_pred, sensitive_features, sample_weight = rows
     outcomes: Any = statistic
-    columns = {}
+    columns: dict[str, Any] = {}
     if sample_weight is not None:
         outcomes, mask = outcomes_of(y_true, y_pred, **quality)
         groups = resolve_groups(sensitive_features, n_samples=len(outcomes))

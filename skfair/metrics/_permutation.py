@@ -208,8 +208,9 @@ default=None
     means over strata, and functions of your own) order permutations by the value. Those
     for which it is undefined count as large, which makes the p-value conservative.
 
-    Of a statistic, numbers of rows are drawn from the distribution that permuted rows
-    give them, at a cost that depends on its distinct scores or bins, not on its rows.
+    Rows that are alike, as decisions are, are counted once, unless only some of the
+    permuted rows count. Of these, and of a statistic, numbers of rows are drawn from
+    the distribution that permuted rows give them, at a cost that depends on its distinct scores or bins, not on its rows.
     The scores of a `GroupedHistogram` count as rounded down to the edges of bins: the
     p-value is exact for them, and `value` is the metric of them.
 

@@ -211,9 +211,9 @@ default=None
     Rows that are alike, as decisions are, are counted once, unless only some of the
     permuted rows count. Of these, and of a statistic, numbers of rows are drawn from
     the distribution that permuted rows give them, at a cost that depends on distinct
-    scores or bins, not on rows. The scores of a `GroupedHistogram` count as rounded down
-    to the edges of bins: the p-value is exact for them, and `value` is the metric of
-    them.
+    scores or bins, not on rows. The scores of a `GroupedHistogram` count as rounded
+    down to the edges of bins: the p-value is exact for them, and `value` is the metric
+    of them.
 
     References
     ----------

@@ -59,7 +59,7 @@ from skfair.report._metrics import MEASURES
 from skfair.report._options import Options
 from skfair.report._page import require_report_extra
 from skfair.report._summary import tell_left_out
-from skfair.statistics._statistic import check_sealed, sealed
+from skfair.statistics._statistic import check_format, with_format
 
 #: Options of a monitor; those of a file may be others for each batch.
 _OF_BATCHES = (
@@ -677,7 +677,7 @@ def _add_batch(args: argparse.Namespace) -> FairnessMonitor:
         note_odd_values(args, rows, [*args.sensitive, *args.control_features])
     _update_monitor(monitor, args, rows)
     entries = monitor.to_dict(), [*batches, digest], options
-    text = json.dumps(sealed(_STATE, dict(zip(_ENTRIES, entries, strict=True))))
+    text = json.dumps(with_format(_STATE, dict(zip(_ENTRIES, entries, strict=True))))
     write_text(args.state, text)
     return monitor
 
@@ -736,7 +736,7 @@ def _load_state(path: Path) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:  # also of bytes that are no text
         raise ValueError(f"{path} is not JSON: {error}.") from error
     try:
-        check_sealed(state, _STATE, _ENTRIES)
+        check_format(state, _STATE, _ENTRIES)
     except ValueError as error:
         raise ValueError(f"{path} is not the state of `skfair monitor`: {error}") from (
             error

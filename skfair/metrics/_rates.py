@@ -368,16 +368,19 @@ def error_rates(statistic: GroupedConfusion) -> Numbers:
     true = np.flatnonzero(statistic.label_counts.any(axis=0))
     first = int(len(classes) == 2)
     comparable = comparable_cells(statistic)[:, true, np.newaxis]
-    rates = np.where(comparable, statistic.confusion[:, true, first:], np.nan)
-    pooled = np.where(comparable, statistic.matrices[:, true], 0).sum(axis=0)
+    compared = statistic.matrices[:, true] * comparable
+    rates = quotients(compared, compared.sum(axis=2, keepdims=True), np.nan)
+    pooled = compared.sum(axis=0)
     everyone = quotients(pooled, pooled.sum(axis=1, keepdims=True), np.nan)[:, first:]
-    sizes = np.repeat(statistic.label_counts[:, true].T, rates.shape[2], axis=0)
+    n_shown = len(classes) - first
+    sizes = statistic.label_counts[:, true].T.repeat(n_shown, axis=0)
     cells = tuple(
         {"label": classes[i], "prediction": prediction}
         for i in true.tolist()
         for prediction in classes[first:]
     )
-    return rates.reshape(len(rates), -1).T, everyone.ravel(), sizes, cells
+    by_group = rates[:, :, first:].reshape(len(rates), -1).T
+    return by_group, everyone.ravel(), sizes, cells
 
 
 pairs_of_odds = partial(pairs_of_numbers, error_rates)

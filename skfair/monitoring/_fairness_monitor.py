@@ -16,7 +16,6 @@ from numpy.typing import ArrayLike
 from scipy.special import chdtri
 
 from skfair._rows import Rows
-from skfair._utils._hints import NamesParameters
 from skfair._utils._text import counted
 from skfair._utils._validation import check_choice, check_integer, check_real
 from skfair._utils._warnings import warns_if_reordered
@@ -49,10 +48,10 @@ from skfair.statistics._grouped_scores import sort_scores
 from skfair.statistics._statistic import (
     MAX_WHOLE,
     GroupedStatistic,
-    check_sealed,
+    check_format,
     label_to_json,
     labels_from_json,
-    sealed,
+    with_format,
 )
 
 _COLUMNS = ("n_rows", "value", "lower", "upper", "pvalue", "alarm", "n_groups")
@@ -99,7 +98,7 @@ class Disparity(NamedTuple):
     n_waiting: int  # groups, in all strata together, that are too small
 
 
-class FairnessMonitor(NamesParameters):
+class FairnessMonitor:
     """Watch a disparity over all time, with a stated probability of a false alarm.
 
     It adds up the statistics of batches. An ordinary interval that is computed again
@@ -489,7 +488,7 @@ class FairnessMonitor(NamesParameters):
             "blocks": [[n_looks, _statistic_to_json(p)] for n_looks, p in self._blocks],
             "change": None if self._change is None else [*self._change],
         }
-        return sealed(type(self).__name__, state)
+        return with_format(type(self).__name__, state)
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
@@ -507,8 +506,8 @@ class FairnessMonitor(NamesParameters):
         Raises
         ------
         ValueError
-            If the dictionary is of another type or format, if it was changed after
-            `to_dict` had written it, or if an entry is of another type or size.
+            If the dictionary is of another type or format, or if an entry is missing
+            or of another type or size.
 
         Examples
         --------
@@ -521,7 +520,7 @@ class FairnessMonitor(NamesParameters):
         >>> FairnessMonitor.from_dict(json.loads(text)).interval_.upper
         1.0
         """
-        check_sealed(data, cls.__name__, _ENTRIES)
+        check_format(data, cls.__name__, _ENTRIES)
         metric, kind = metric_from_dict(data["metric"])
         names = "at_most", "confidence_level", "min_group_size"
         try:

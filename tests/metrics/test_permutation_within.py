@@ -64,6 +64,7 @@ def error_rates(y_true, y_pred, groups):
     )
 
 
+@pytest.mark.usefixtures("rows_are_permuted")
 @pytest.mark.parametrize("seed", range(3))
 def test_largest_standardised_gap_of_error_rates_by_hand(seed):
     """And where it is the same, as it is for small groups, the sum of all."""

@@ -1,6 +1,6 @@
 """How soon a monitor finds a change, when it was, and how often there was none.
 
-    python benchmarks/monitor_change.py [false_alarms] [day_30] [long_history]
+    python benchmarks/monitor_change.py [false_alarms] [day_30] [long_history] [growing]
 
 - `false_alarms`: share of 1,000 runs of 500 looks with a `change_alarm_`, where groups
   do not differ. Counts are drawn, and the disparities of all looks are compared with
@@ -10,11 +10,15 @@
   the alarm, and how often the interval of `change_time_` covers day 30 at day 45.
 - `long_history`: a change of 0.1 after 200 looks of 500 rows. Rows until
   `change_alarm_`.
+- `growing`: share of 100 runs of 100 looks with a `change_alarm_`, where no scores
+  change, but a third group with far larger ones grows by a row every fifth look, or
+  appears at look 50.
 """
 
 from __future__ import annotations
 
 import sys
+import warnings
 from functools import reduce
 from itertools import accumulate
 
@@ -80,7 +84,7 @@ def check_threshold(metric: str, sizes: tuple[float, float], n_looks: int) -> No
     functions = {"mcdp": mcdp, "parity": demographic_parity_difference}
     if metric not in functions:
         return
-    monitor = FairnessMonitor(functions[metric])
+    monitor = FairnessMonitor(functions[metric], min_group_size=1)
     start, rise, fall = thresholds(metric, sizes, n_looks)[-1][-1]
     n_starts = len(reduce(with_look, [0] * n_looks, [])) - 1
     tail = ALPHA * share_of_look(n_looks) / (4 * n_starts)
@@ -89,7 +93,7 @@ def check_threshold(metric: str, sizes: tuple[float, float], n_looks: int) -> No
         groups = np.repeat([0, 1], [n * size for size in sizes])
         monitor.update(None, np.full(len(groups), 0.5), sensitive_features=groups)
         found.append(monitor._compare_once(monitor.statistic_))
-        monitor = FairnessMonitor(functions[metric])
+        monitor = FairnessMonitor(functions[metric], min_group_size=1)
     for move, larger, smaller in ((rise, found[1], found[0]), (fall, *found)):
         for by, sign in ((move * 1.001, 1), (move * 0.999, -1)):
             moved = Comparisons(
@@ -199,7 +203,27 @@ def long_history(n_runs: int = 11) -> None:
     print(f"change of .1 after 100,000 rows: alarm after {np.median(rows):,} rows")
 
 
+def growing(n_runs: int = 100, n_looks: int = 100) -> None:
+    for name, rows in (
+        ("grows", [int(look % 5 == 0) for look in range(n_looks)]),
+        ("appears", [5 * (look >= n_looks // 2) for look in range(n_looks)]),
+    ):
+        n_found = 0
+        for run in range(n_runs):
+            rng = np.random.default_rng(run)
+            monitor = FairnessMonitor(mcdp, at_most=0.9)
+            for n_third in rows:
+                groups = np.repeat([0, 1, 2], [20, 20, n_third])
+                scores = rng.beta(np.where(groups == 2, 20, 2), 5).round(3)
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    monitor.update(None, scores, sensitive_features=groups)
+            n_found += monitor.change_alarm_
+        print(f"a group {name}: {n_found} of {n_runs} runs", flush=True)
+
+
 if __name__ == "__main__":
-    studies = {one.__name__: one for one in (false_alarms, day_30, long_history)}
+    functions = false_alarms, day_30, long_history, growing
+    studies = {one.__name__: one for one in functions}
     for name in sys.argv[1:] or studies:
         studies[name]()

@@ -35,10 +35,4 @@ if not TYPE_CHECKING:  # where any name would count as one of the package
     def __getattr__(name: str) -> object:
         if name in _SUBMODULES:
             return importlib.import_module(f"{__name__}.{name}")
-        for package in [] if name.startswith("_") else _SUBMODULES:
-            if name in importlib.import_module(f"{__name__}.{package}").__all__:
-                raise AttributeError(
-                    f"{name} is in skfair.{package}: from skfair.{package} import "
-                    f"{name}."
-                )
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -17,11 +17,10 @@ order of the scores among it, is shared with the rows that it was drawn from::
 
 from __future__ import annotations
 
-import copy
 import math
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any, Protocol, Self, TypeAlias, TypeVar
 
 import narwhals as nw
@@ -41,6 +40,8 @@ from skfair.groups import (
     with_labels,
 )
 
+#: Rows for each entry of a table of cells from which on its numbers are drawn faster.
+_ALIKE = 8
 #: Rows from which on NumPy draws no multivariate hypergeometric numbers.
 _MAX_DEALT = 10**9
 
@@ -226,42 +227,10 @@ class Rows:
         squares = None if self.squares is None else self.squares * n
         return self._changed(n=n, weight=weight, squares=squares)
 
-    @classmethod
-    def of_draws(cls, draws: Sequence[Self]) -> Self:
-        """Draws of a table as one: its first entry in each draw, then its second one.
-
-        Each draw has groups of its own, whose labels are its number and a label.
-        """
-        groups = draws[0].groups
-        codes = np.stack([rows.groups.codes for rows in draws], axis=1).astype(np.intp)
-        codes = np.where(
-            codes < 0, -1, codes + np.arange(len(draws)) * draws[0].n_groups
-        )
-        columns: dict[str, Any] = {}
-        for name in ("n", "weight", "squares"):
-            if getattr(draws[0], name) is not None:
-                columns[name] = np.stack([getattr(r, name) for r in draws], 1).ravel()
-        labels = _labels_of_draws(groups.labels, len(draws))
-        return cls(replace(groups, codes=codes.ravel(), labels=labels), **columns)
-
-    def repeated(self, n: int) -> Self:
-        """Each entry so often in a row, to be read from a table of so many draws."""
-        if n not in self._repeated:
-            rows = self[np.repeat(np.arange(len(self)), n)]
-            position = rows.position * n + np.tile(np.arange(n), len(self))
-            groups = replace(rows.groups, labels=_labels_of_draws(self.labels, n))
-            self._repeated[n] = replace(rows, groups=groups, position=position)
-        return self._repeated[n]
-
-    @cached_property
-    def _repeated(self) -> dict[int, Self]:
-        """These entries so often in a row as was asked for."""
-        return {}
-
     def _changed(self, **columns: Any) -> Self:
         """Return rows that share all other columns, and what is known of these."""
-        changed = copy.copy(self)
-        changed.__dict__.pop("_repeated", None)
+        changed = object.__new__(type(self))
+        changed.__dict__.update(self.__dict__)
         if "groups" in columns:
             changed.__dict__.pop("_of_each_cell", None)
         for name, values in columns.items():
@@ -282,7 +251,7 @@ class Rows:
             return self.with_groups(replace(self.groups, codes=codes))
         numbers = self._by_group.copy()
         for part in within:
-            cells = np.unique(part // len(numbers))
+            cells = part[:: self.n_groups] // self.n_groups
             numbers[:, cells] = deal(numbers[:, cells], generator)
         return self.with_numbers(numbers)
 
@@ -321,13 +290,24 @@ class Rows:
         rows = self[self.that_count()]
         n = np.ones(len(rows), np.intp) if rows.n is None else rows.n
         each = None if rows.weight is None else quotients(rows.weight, n)
-        of_scores = rows.y_pred is not None and rows.y_pred.dtype.kind == "f"
-        columns = [rows.y_true, rows.y_pred][:: -1 if of_scores else 1]
-        strata = None if rows.strata is None else rows.strata.codes
-        first, cells = distinct([strata, rows.fold, *columns, each])
+        rows = replace(rows, each=each)
+        first, cells = rows._find_cells()
         numbers = np.zeros((rows.n_groups, len(first)), np.int64)
         np.add.at(numbers, (rows.groups.codes, cells), n)
-        return replace(rows, each=each)[first].with_numbers(numbers)
+        return rows[first].with_numbers(numbers)
+
+    def counted_if_few(self) -> Self | None:
+        """Count single people who are alike, or return None where few are."""
+        first, _ = replace(self, each=self.weight)._find_cells()
+        few = len(first) * self.n_groups * _ALIKE <= len(self)
+        return self.counted() if few else None
+
+    def _find_cells(self) -> tuple[Integers, Integers]:
+        """Find the first entry of each cell, and the cell of each entry."""
+        of_scores = self.y_pred is not None and self.y_pred.dtype.kind == "f"
+        columns = [self.y_true, self.y_pred][:: -1 if of_scores else 1]
+        strata = None if self.strata is None else self.strata.codes
+        return distinct([strata, self.fold, *columns, self.each])
 
     def with_numbers(self, numbers: NDArray[np.int64]) -> Self:
         """Return these cells with a number of people for each group, then cell.
@@ -404,12 +384,6 @@ def _check_weight_of_groups(
         )
 
 
-@lru_cache(maxsize=8)
-def _labels_of_draws(labels: tuple[Hashable, ...], n: int) -> tuple[Hashable, ...]:
-    """Labels of the groups of several draws, each with its number."""
-    return tuple((draw, label) for draw in range(n) for label in labels)
-
-
 #: Rows as a metric reads them, and what counts its statistic of these.
 Countable: TypeAlias = tuple[Rows, Callable[[Rows], Any]]
 
@@ -484,18 +458,27 @@ def shuffled_codes(
 def deal(
     numbers: NDArray[np.int64], generator: np.random.Generator
 ) -> NDArray[np.int64]:
-    """Deal all people to groups of the same sizes anew; groups come first."""
-    if numbers.sum() >= _MAX_DEALT:
+    """Deal all people to groups of the same sizes anew; groups come first.
+
+    Whether people of cells are dealt to groups, or of groups to cells, is the same.
+    """
+    if len(numbers) > numbers.shape[1]:
+        return deal(numbers.T, generator).T
+    left, sizes = numbers.sum(axis=0), numbers.sum(axis=1).tolist()
+    if sum(sizes) >= _MAX_DEALT:
         raise ValueError(
             "y_score must be a statistic of fewer than 10**9 rows, as NumPy permutes "
-            f"no more, got one of {numbers.sum()}."
+            f"no more, got one of {sum(sizes)}."
         )
-    left, sizes = numbers.sum(axis=0), numbers.sum(axis=1)
     dealt = np.empty_like(numbers)
     for group, size in enumerate(sizes[:-1]):
-        dealt[group] = generator.multivariate_hypergeometric(
-            left, size, method="marginals"
-        )
+        if len(left) == 2:  # one number takes an eighth of the time of two
+            first = generator.hypergeometric(int(left[0]), int(left[1]), size)
+            dealt[group] = first, size - first
+        else:
+            dealt[group] = generator.multivariate_hypergeometric(
+                left, size, method="marginals"
+            )
         left = left - dealt[group]
     dealt[-1] = left
     return dealt

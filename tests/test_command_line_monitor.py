@@ -13,7 +13,6 @@ import pandas as pd
 import pytest
 
 from skfair._cli._main import main
-from skfair.groups import encode_groups
 from skfair.metrics import (
     demographic_parity_difference,
     equalized_odds_difference,
@@ -77,16 +76,15 @@ def test_batches_are_added(monitor):
             partial(mcdp, epsilon=0.2),
             30,
         ),
-        (["--metric", "madd,bandwidth=0.1"], partial(madd, bandwidth=0.1), 1),
+        (["--metric", "madd,bandwidth=0.1"], partial(madd, bandwidth=0.1), 10),
     ],
 )
 def test_options_are_those_of_the_monitor(monitor, arguments, metric, smallest):
-    ours = FairnessMonitor(metric)
+    ours = FairnessMonitor(metric, min_group_size=smallest)
     for day in range(2):
         table = write_batch("day.csv", day)
         assert monitor("day.csv", *arguments)[0] in (0, 3)
-        groups = encode_groups(table["sex"], min_group_size=smallest)
-        ours.update(None, table["p"], sensitive_features=groups)
+        ours.update(None, table["p"], sensitive_features=table["sex"])
     assert state()["monitor"] == state_of(ours)
 
 
@@ -167,7 +165,7 @@ def test_bad_scores_name_their_line(monitor):
     assert code == 2
     assert "got 7.0 in line 3 of day.csv" in said.err
     assert "With --scale rank" in said.err
-    assert monitor("day.csv", "--scale", "rank")[0] == 0
+    assert monitor("day.csv", "--scale", "rank", "--min-group-size", "1")[0] == 0
 
 
 @pytest.mark.slow
@@ -195,11 +193,23 @@ def test_groups_that_cannot_be_compared(monitor):
     assert monitor("day.csv")[0] == 4
 
 
+def test_groups_that_are_too_small_are_named(monitor):
+    table = write_batch("day.csv", 0)
+    table.loc[:6, "sex"] = "X"
+    table.to_csv("day.csv", index=False)
+    code, said = monitor("day.csv", "--at-most", "0.9")
+    assert code == 0
+    assert "fewer than 10 rows so far are left out ('X': 7)" in said.err
+    table.to_csv("more.csv", index=False, float_format="%.4f")
+    code, said = monitor("more.csv")
+    assert (code, said.err) == (0, "")
+
+
 BAD_ARGUMENTS = [
     (["--at-most", "0.2"], "--at-most must be 0.5, as in state.json"),
     (["--metric", "abcc"], "--metric must be left out, as in state.json, got abcc"),
     (["--confidence-level", "0.9"], "--confidence-level must be 0.95"),
-    (["--min-group-size", "5"], "--min-group-size must be 1, as in"),
+    (["--min-group-size", "5"], "--min-group-size must be 10, as in"),
     (["--threshold", "0.5"], "--threshold must be left out, as in state.json"),
     (["--y-score", "q"], "--y-score must be p, as in state.json, got p,q."),
     (["--sensitive", "place"], "--sensitive must be sex, as in state.json, got sex,pl"),
@@ -254,7 +264,7 @@ def test_bad_first_batches(monitor, options, problem):
         ("[]", "is not the state of"),
         ("[" * 100_000 + "]" * 100_000, "state.json is not JSON"),
         ('{"monitor": {}, "batches": []}', "is not the state of"),
-        (f'{{"type": "skfair monitor", "format": 2, "n": 1{"0" * 400}}}', "SHA-256"),
+        ('{"type": "skfair monitor", "format": 3}', "must have monitor, which it"),
     ],
 )
 def test_broken_states(monitor, text, problem):

@@ -121,8 +121,9 @@ def test_labels_with_control_codes_are_printed_without_them():
 
 
 def test_a_monitor_says_what_it_has_seen():
-    monitor = FairnessMonitor(mcdp, at_most=0.1)
-    start = "FairnessMonitor(mcdp, at_most=0.1, confidence_level=0.95; "
+    monitor = FairnessMonitor(mcdp, at_most=0.1, min_group_size=1)
+    start = "FairnessMonitor(mcdp, at_most=0.1, confidence_level=0.95, "
+    start += "min_group_size=1; "
     assert repr(monitor) == f"{start}no rows)"
     monitor.update(None, [0.25, 0.75], sensitive_features=["F", "M"])
     seen = "2 rows in 1 look, value 1 [0, 1], no alarm)"

@@ -44,7 +44,7 @@ def same(found, expected):
     """Whether two statistics hold the same numbers."""
     one, other = found.to_dict(), expected.to_dict()
     assert one.keys() == other.keys()
-    for name in one.keys() - {"sha256", "type", "format", "labels", "names"}:
+    for name in one.keys() - {"type", "format", "labels", "names"}:
         assert np.allclose(one[name], other[name], atol=1e-12, rtol=0), name
     assert one["labels"] == other["labels"]
 
@@ -150,12 +150,20 @@ def test_too_many_rows_are_drawn_again_and_many_at_once():
 
 
 def test_each_group_is_dealt_from_what_is_left():
-    counts = np.array([[3, 1], [0, 2], [2, 2]])
-    generator = Given(multivariate_hypergeometric=[[4, 0], [1, 1]])
-    assert deal(counts, generator).tolist() == [[4, 0], [1, 1], [0, 4]]
+    counts = np.array([[3, 1, 0], [0, 2, 1], [2, 2, 1]])
+    generator = Given(multivariate_hypergeometric=[[4, 0, 0], [1, 1, 1]])
+    assert deal(counts, generator).tolist() == [[4, 0, 0], [1, 1, 1], [0, 4, 1]]
     (_, cells, size, _), (_, left, second, _) = generator.asked
-    assert (cells.tolist(), size) == ([5, 5], 4)
-    assert (left.tolist(), second) == ([1, 5], 2)
+    assert (cells.tolist(), size) == ([5, 5, 2], 4)
+    assert (left.tolist(), second) == ([1, 5, 2], 3)
+
+
+def test_few_cells_are_dealt_to_many_groups():
+    counts = np.array([[3, 1], [0, 2], [2, 2]])
+    generator = Given(multivariate_hypergeometric=[[4, 0, 1]])
+    assert deal(counts, generator).tolist() == [[4, 0], [0, 2], [1, 3]]
+    ((_, groups, size, _),) = generator.asked
+    assert (groups.tolist(), size) == ([4, 2, 4], 5)
 
 
 def test_as_many_rows_as_can_be_dealt():

@@ -59,7 +59,7 @@ from skfair.report._metrics import MEASURES
 from skfair.report._options import Options
 from skfair.report._page import require_report_extra
 from skfair.report._summary import tell_left_out
-from skfair.statistics._statistic import check_sealed, sealed
+from skfair.statistics._statistic import check_format, with_format
 
 #: Options of a monitor; those of a file may be others for each batch.
 _OF_BATCHES = (
@@ -596,7 +596,7 @@ def add_monitor(commands: Any) -> None:
     changed: dict[str, tuple[str, dict[str, Any]]] = {
         "--min-group-size": (
             "groups with fewer rows so far are left out and named",
-            {"type": int, "default": 1},
+            {"type": int, "default": 10},
         ),
         "--scale": (
             "rank compares ranks of scores that are any numbers",
@@ -640,6 +640,13 @@ def run_monitor(args: argparse.Namespace) -> int:
         monitor = _add_batch(args)
     if args.out is not None:
         _draw_monitor(monitor, args.out)
+    if monitor.left_out_:
+        small = [f"{label!r}: {n}" for label, n in monitor.left_out_.items()]
+        warn(
+            args,
+            f"note: groups with fewer than {monitor.min_group_size} rows so far are "
+            f"left out ({listed(small)}).",
+        )
     if math.isnan(monitor.interval_.value):
         warn(args, "groups cannot be compared yet.")
         return NOTHING_SAID
@@ -657,6 +664,7 @@ def _add_batch(args: argparse.Namespace) -> FairnessMonitor:
             metric,
             at_most=args.at_most or 0.0,
             confidence_level=args.confidence_level,
+            min_group_size=args.min_group_size,
         )
     else:
         monitor = FairnessMonitor.from_dict(state["monitor"])
@@ -669,7 +677,7 @@ def _add_batch(args: argparse.Namespace) -> FairnessMonitor:
         note_odd_values(args, rows, [*args.sensitive, *args.control_features])
     _update_monitor(monitor, args, rows)
     entries = monitor.to_dict(), [*batches, digest], options
-    text = json.dumps(sealed(_STATE, dict(zip(_ENTRIES, entries, strict=True))))
+    text = json.dumps(with_format(_STATE, dict(zip(_ENTRIES, entries, strict=True))))
     write_text(args.state, text)
     return monitor
 
@@ -728,7 +736,7 @@ def _load_state(path: Path) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:  # also of bytes that are no text
         raise ValueError(f"{path} is not JSON: {error}.") from error
     try:
-        check_sealed(state, _STATE, _ENTRIES)
+        check_format(state, _STATE, _ENTRIES)
     except ValueError as error:
         raise ValueError(f"{path} is not the state of `skfair monitor`: {error}") from (
             error
@@ -766,11 +774,7 @@ def _update_monitor(
         true = _is_positive(args, frame[args.y_true])
     names = [*args.sensitive, *args.control_features]
     people = group_columns(args, rows, names, read_bins(args.bins, names))
-    groups = encode_groups(
-        pd.DataFrame(people)[args.sensitive],
-        missing=args.missing,
-        min_group_size=args.min_group_size,
-    )
+    groups = encode_groups(pd.DataFrame(people)[args.sensitive], missing=args.missing)
     strata = encode_strata(args, people)
     with collected_reasons(), rows.problems():
         monitor.update(true, values, sensitive_features=groups, control_features=strata)

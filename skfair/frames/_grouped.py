@@ -247,13 +247,15 @@ def grouped_scores(
     counted = count_rows_by(
         Table(rows, names, sample_weight, y_score, scale=scale), None
     )
-    return GroupedScores.from_counts(
+    statistic = GroupedScores.from_counts(
         counted.keys,
         sensitive_features=counted.groups,
         n_rows=counted.rows,
         total_weight=counted.weights,
         scale=scale,
     )
+    # Rows of one score and group may weigh differently.
+    return replace(statistic, squares=counted.by_group(counted.squares))
 
 
 def grouped_confusion(

@@ -27,11 +27,8 @@ from skfair.groups import (
     encode_column,
     is_dictionary,
 )
-from skfair.statistics._grouped_histogram import (
-    encode_attributes,
-    join_attributes,
-    whole_if_exact,
-)
+from skfair.statistics._grouped_histogram import encode_attributes, join_attributes
+from skfair.statistics._grouped_scores import whole_if_exact
 
 #: What is wrong with a row that cannot be counted, by the number that stands in place
 #: of its bin.

@@ -4,9 +4,6 @@ Groups are needed in `fit` only. A column of X that holds them is a feature as w
 unless `drop_sensitive` is True.
 """
 
-from typing import TYPE_CHECKING
-
-from skfair._utils._hints import other_names
 from skfair.inprocessing._diff_mcdp_classifier import DiffMCDPClassifier
 from skfair.inprocessing._mcdp_boosting_classifier import (
     MCDPBoostingClassifier,
@@ -20,6 +17,3 @@ __all__ = [
     "MCDPObjective",
     "MCDPReweighter",
 ]
-
-if not TYPE_CHECKING:  # where any name would count as one of the package
-    __getattr__ = other_names(__name__)

@@ -20,7 +20,6 @@ from sklearn.utils import _safe_indexing
 
 from skfair._rows import read
 from skfair._utils._arrays import Floats, Integers
-from skfair._utils._hints import MadeByClassMethods
 from skfair._utils._response import (
     RANKED_METHODS,
     check_fitted,
@@ -63,7 +62,7 @@ if TYPE_CHECKING:
 
 
 @dataclass_transform(kw_only_default=True, eq_default=False)
-class Display(Versioned, MadeByClassMethods):
+class Display(Versioned):
     """Base of the displays: each is a dataclass whose fields are given by keyword.
 
     A display on one axes sets `ax_`, one on several `axes_`.

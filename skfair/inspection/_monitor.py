@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 import pandas as pd
 
-from skfair._utils._text import label_text
+from skfair._utils._text import label_text, listed
 from skfair.inspection import _drawing
 from skfair.inspection._display import Display
 from skfair.metrics._spec import unwrapped
@@ -38,6 +39,8 @@ class MonitorDisplay(Display):
         Probability that the interval covers the true disparity at all looks.
     change_time : ConfidenceInterval, default=None
         When the disparity changed: `FairnessMonitor.change_time_`.
+    left_out : sequence, default=()
+        Labels of the groups that are too small to be compared.
     name : str, default=None
         Name of the model, for the title.
 
@@ -60,6 +63,8 @@ class MonitorDisplay(Display):
         with the largest disparity.
     change_line_ : matplotlib Line2D or None
         The look at which the alarm of a change was raised.
+    join_lines_ : list of matplotlib Line2D
+        The looks from which on more groups are compared.
     change_span_ : matplotlib Patch or None
         From the first to the last row with which the change may have begun.
 
@@ -86,6 +91,7 @@ class MonitorDisplay(Display):
     at_most: float
     confidence_level: float
     change_time: ConfidenceInterval | None = None
+    left_out: Sequence[Hashable] = ()
     name: str | None = None
 
     def _draw(self) -> Axes:
@@ -94,9 +100,12 @@ class MonitorDisplay(Display):
         self.recent_line_, self.recent_band_ = self._draw_looks(
             "recent", "recent_lower", "recent_upper", 2, "Recent rows", None
         )
+        without = listed([label_text(label) for label in self.left_out], 3)
+        whose = f"All rows so far{without and f', without {without}'}"
         self.line_, self.band_ = self._draw_looks(
-            "value", "lower", "upper", 0, "All rows so far", level
+            "value", "lower", "upper", 0, whose, level
         )
+        self.join_lines_ = self._draw_joins()
         text = f"At most {self.at_most:.4g} allowed"
         style = _drawing.mark_style(1)
         self.limit_line_ = self.ax_.axhline(self.at_most, **style, label=text)
@@ -126,6 +135,18 @@ class MonitorDisplay(Display):
         style = _drawing.band_style(color, 0.15)
         ends = looks["n_rows"], looks[low], looks[high]
         return line, self.ax_.fill_between(*ends, **style, label=interval)
+
+    def _draw_joins(self) -> list[Any]:
+        """Mark the looks from which on more groups are compared than before."""
+        looks = self.history[self.history["n_groups"] > 0]
+        joins = looks["n_rows"][looks["n_groups"].diff() > 0]
+        style = _drawing.mark_style(2, "0.6")
+        return [
+            self.ax_.axvline(
+                n, **style, label=None if i else "More groups are compared"
+            )
+            for i, n in enumerate(joins)
+        ]
 
     def _draw_change(self) -> Any:
         """Mark the rows with which the change may have begun, if there was one."""
@@ -191,6 +212,7 @@ class MonitorDisplay(Display):
             at_most=monitor.at_most,
             confidence_level=monitor.confidence_level,
             change_time=monitor.change_time_,
+            left_out=tuple(monitor.left_out_),
             name=name,
         )
         return display.plot(ax)

@@ -4,9 +4,6 @@ Disparities are smaller for fairer, so their names carry no suffix ``_score``, a
 their scorers are negated and called ``neg_...``.
 """
 
-from typing import TYPE_CHECKING
-
-from skfair._utils._hints import other_names
 from skfair.metrics._abcc import abcc
 from skfair.metrics._abroca import abroca
 from skfair.metrics._calibration_gap import (
@@ -124,6 +121,3 @@ __all__ = [
     "values_by_stratum",
     "worst_subgroup",
 ]
-
-if not TYPE_CHECKING:  # where any name would count as one of the package
-    __getattr__ = other_names(__name__)

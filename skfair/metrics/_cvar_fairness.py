@@ -6,7 +6,10 @@ CVaR fairness is the mean gap of the groups furthest from the average.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+import os
+import sys
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Literal, TypeAlias
@@ -14,16 +17,15 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.stats import binom, false_discovery_control, hypergeom
 from sklearn.exceptions import UndefinedMetricWarning
-from sklearn.utils.parallel import Parallel, delayed
 
 from skfair._utils._arrays import Bools, Floats, Integers, quotients
 from skfair._utils._results import Result
 from skfair._utils._text import listed, shown
 from skfair._utils._validation import (
     check_flag,
-    check_integer,
     check_real,
     check_weights,
 )
@@ -44,16 +46,9 @@ from skfair.metrics._inputs import (
 from skfair.metrics._permutation import (
     PermutationTestResult,
     permutation_test,
-    summarise_values,
 )
 from skfair.metrics._rate_intervals import wilson_interval
-from skfair.metrics._resampling import check_seed
 from skfair.statistics import GroupedOutcomes
-
-#: Numbers in one block of permuted hits, which bounds memory.
-_BLOCK = 2**20
-#: Up to this many rows for each group, permuting single rows is faster.
-_FEW_ROWS = 20
 
 GroupWeights: TypeAlias = (
     Literal["uniform", "proportional"] | Mapping[Any, float] | ArrayLike
@@ -99,7 +94,8 @@ def group_gaps(
         reason = f"fewer than two groups have {smallest} rows that count"
     elif weights.sum() == 0:
         reason = "all groups with rows have weight 0"
-    left_out = _describe_left_out(statistic, compared, smallest)
+    small = [statistic.labels[i] for i in np.flatnonzero(~compared)]
+    left_out = describe_left_out(small, statistic.n_groups, smallest)
     if reason is not None:
         parts = "; ".join(part for part in (reason, left_out) if part)
         warn_undefined(name, parts)
@@ -154,80 +150,42 @@ def weigh_groups(
 
 def permute_outcomes(
     metric: Callable[..., float],
-    of_hits: Callable[[NDArray[np.int64]], Floats],
-    sizes: Integers,
-    hits: Integers,
+    statistic: GroupedOutcomes,
     rows: tuple[Any, Any, Any, Any],
-    options: dict[str, Any],
-    *,
-    n_permutations: int,
-    random_state: int | np.random.RandomState | None,
-    n_jobs: int | None,
-    verbose: int,
+    quality: dict[str, Any],
+    **options: Any,
 ) -> PermutationTestResult:
     """Permutation test of a metric of 0/1 outcomes: by numbers of hits, or row by row.
 
-    `of_hits` takes the hits of each group in several permutations, a row for each, and
-    returns the metric of each. `rows` are true and predicted labels, groups and
-    weights, `options` quality and positive label. Weighted rows keep their weight with
-    their outcome.
+    `rows` are true and predicted labels, groups and weights, `quality` names the
+    outcomes and the positive label. Weighted rows keep their weight with their outcome.
     """
     y_true, y_pred, sensitive_features, sample_weight = rows
+    outcomes: Any = statistic
+    columns: dict[str, Any] = {}
     if sample_weight is not None:
-        outcomes, mask = outcomes_of(y_true, y_pred, **options)
-        counts = slice(None) if mask is None else mask
+        outcomes, mask = outcomes_of(y_true, y_pred, **quality)
         groups = resolve_groups(sensitive_features, n_samples=len(outcomes))
-        return permutation_test(
-            metric,
-            None,
-            outcomes[counts].astype(np.intp),
-            sensitive_features=groups[counts],
-            within=None,
-            sample_weight=check_weights(sample_weight, len(outcomes))[counts],
-            n_permutations=n_permutations,
-            random_state=random_state,
-            n_jobs=n_jobs,
-            verbose=verbose,
-        )
-    n_permutations = check_integer("n_permutations", n_permutations, 1)
-    generator = check_seed(random_state)
-    observed = float(of_hits(hits[np.newaxis])[0])
-    null = np.full(n_permutations, np.nan)
-    if not math.isnan(observed):
-        size = max(1, _BLOCK // len(sizes))
-        n_hits, starts = int(hits.sum()), range(0, n_permutations, size)
-        # Numbers of hits in place of rows: they are multivariate hypergeometric.
-        few = sizes.sum() <= _FEW_ROWS * len(sizes)
-        method: Literal["count", "marginals"] = "count" if few else "marginals"
-
-        def block(start: int, generator: np.random.Generator) -> Floats:
-            n = min(size, n_permutations - start)
-            return of_hits(
-                generator.multivariate_hypergeometric(sizes, n_hits, n, method)
-            )
-
-        generators = generator.spawn(len(starts))
-        null = np.concatenate(
-            Parallel(n_jobs=n_jobs, verbose=verbose)(
-                delayed(block)(*task) for task in zip(starts, generators, strict=True)
-            )
-        )
-    return summarise_values(observed, null)
+        weights = check_weights(sample_weight, len(outcomes))
+        counts = slice(None) if mask is None else mask
+        columns["sensitive_features"] = groups[counts]
+        columns["sample_weight"] = weights[counts]
+        outcomes = outcomes[counts].astype(np.intp)
+    return permutation_test(metric, None, outcomes, **columns, within=None, **options)
 
 
-def _describe_left_out(
-    statistic: GroupedOutcomes, compared: Bools, smallest: int
+def describe_left_out(
+    labels: Sequence[Hashable], n_groups: int, smallest: int, which: str = " that count"
 ) -> str:
-    """Return the number and names of the groups left out; "" if there are none."""
-    positions = np.flatnonzero(~compared)
-    if not len(positions):
+    """Return the number and names of the groups left out; "" if there are none.
+
+    `which` says which of their rows are too few.
+    """
+    if not labels:
         return ""
-    named = listed([repr(statistic.labels[i]) for i in positions])
+    named = listed([repr(label) for label in labels])
     rows = "no rows" if smallest == 1 else f"fewer than {smallest} rows"
-    return (
-        f"{len(positions)} of {statistic.n_groups} groups have {rows} that count "
-        f"({named})"
-    )
+    return f"{len(labels)} of {n_groups} groups have {rows}{which} ({named})"
 
 
 @specify(
@@ -347,9 +305,9 @@ def max_gap_test(
 ) -> PermutationTestResult:
     """Test whether the largest gap exceeds sampling noise.
 
-    Equivalent to `permutation_test` of `max_gap`, and much faster with many groups.
-    Its power is low if groups are small, since the largest gap is then that of some
-    group of a few rows; `cvar_fairness_test` has more power.
+    This is `permutation_test` of `max_gap`, among the rows that count. Its power is low
+    if groups are small, since the largest gap is then that of some group of a few rows;
+    `cvar_fairness_test` has more power.
 
     Parameters
     ----------
@@ -368,8 +326,7 @@ def max_gap_test(
         The positive class, see `max_gap`.
     sample_weight : array-like of shape (n_samples,), default=None
         Non-negative sample weights. They stay with the row's outcome where groups are
-        permuted, row by row; this takes as
-        long as `permutation_test`.
+        permuted, row by row.
     n_permutations : int, default=999
         Number of permutations; the p-value is at least 1 / (n_permutations + 1).
     random_state : int, RandomState instance or None, default=None
@@ -420,22 +377,10 @@ def max_gap_test(
     options = {"quality": quality, "pos_label": pos_label}
     statistic = grouped_quality(*rows, **options)
     groups = group_gaps("max_gap_test", statistic, group_weights)
-    sizes, hits = count_hits(groups.statistic, weighted=sample_weight is not None)
-    sizes, hits = sizes[groups.compared], hits[groups.compared]
-    weights = groups.weights[groups.compared]
-
-    def largest_gaps(hits: NDArray[np.int64]) -> Floats:
-        if not groups.defined:
-            return np.full(len(hits), np.nan)
-        rates = hits / sizes
-        gaps = np.abs(rates - (rates @ weights)[:, np.newaxis])
-        return np.asarray(gaps.max(axis=1))
-
+    metric = partial(quietly, partial(max_gap, group_weights=group_weights))
     return permute_outcomes(
-        partial(quietly, partial(max_gap, group_weights=group_weights)),
-        largest_gaps,
-        sizes,
-        hits,
+        metric,
+        groups.statistic,
         rows,
         options,
         n_permutations=n_permutations,
@@ -669,6 +614,7 @@ class RateVarianceEstimator:
         weighted: bool = False,
     ) -> None:
         statistic, weights = weigh_groups(statistic, group_weights)
+        self.statistic = statistic
         self.sampling, parameter = _check_sampling(sampling)
         if weighted and self.sampling != "fixed":
             raise ValueError(
@@ -707,10 +653,12 @@ class RateVarianceEstimator:
         f2 = counts @ quotients(self.weights, self.one_row * self.sizes)
         return f1, f2
 
-    def values(self, hits: NDArray[Any]) -> Floats:
-        """Return F for each row of hits (equation 36)."""
-        f1, f2 = self.moments(hits)
-        return f1 - f2**2
+    def of_statistic(
+        self, _: None, statistic: GroupedOutcomes, *, sensitive_features: Any = None
+    ) -> float:
+        """Return F of a statistic of the same groups (equation 36)."""
+        f1, f2 = self.moments(statistic.sums[np.newaxis])
+        return float(f1[0] - f2[0] ** 2)
 
     def squared_mean(self, f2: float) -> float:
         """Return an unbiased estimate of the squared mean rate; nan where undefined."""
@@ -761,8 +709,6 @@ def weighted_rate_variance(
 
 #: Sums of weights may exceed the capacity by this: they round, and sum to one.
 _ROUNDING = 1e-12
-#: Subsets are not told apart whose values differ by less than this, relatively.
-_TOLERANCE = 1e-8
 
 
 @specify(
@@ -867,7 +813,8 @@ default=None
     heavy for the tail, and the value is 0. It is never smaller than the other form,
     and equal to it where whole groups have a total weight of 1 - alpha. It takes one
     sort. ``fractional=False`` solves a knapsack problem: by the same sort if weights
-    are equal, otherwise by an exact search, up to a relative difference of 1e-8.
+    are equal, otherwise by `scipy.optimize.milp`, up to 1e-6. That takes about .1 s
+    for 500 groups and 1 to 6 s for 5,000.
 
     References
     ----------
@@ -1041,6 +988,8 @@ def cvar_fairness_test(
     -----
     sklearn.exceptions.UndefinedMetricWarning
         If no group has two rows; value and p-value are then nan.
+    UserWarning
+        If the value is the same for all permutations, as it is of one group.
 
     See Also
     --------
@@ -1080,7 +1029,7 @@ def cvar_fairness_test(
     ...     random_state=0,
     ... )
     >>> result.reject, result.pvalue
-    (True, 0.002)
+    (True, 0.004)
     """
     alpha = check_real("alpha", alpha, 0, 1, closed="left")
     epsilon = check_real("epsilon", epsilon, 0, 1, closed="right")
@@ -1093,11 +1042,12 @@ def cvar_fairness_test(
         sampling,
         weighted=sample_weight is not None,
     )
+    metric: Callable[..., float] = estimator.of_statistic
+    if sample_weight is not None:
+        metric = partial(weighted_rate_variance, group_weights=group_weights)
     test = permute_outcomes(
-        partial(weighted_rate_variance, group_weights=group_weights),
-        estimator.values,
-        estimator.sizes,
-        estimator.hits,
+        metric,
+        estimator.statistic,
         rows,
         options,
         n_permutations=n_permutations,
@@ -1158,125 +1108,41 @@ def tail_mean(gaps: Floats, weights: Floats, shares: Floats, alpha: float) -> fl
 
 
 def best_subset(ratios: Floats, weights: Floats, capacity: float) -> Bools:
-    """Subset of total weight at most `capacity` that maximises ``weights @ ratios``.
-
-    It is optimal up to a relative difference of 1e-8.
-    """
+    """Subset of total weight at most `capacity` that maximises ``weights @ ratios``."""
     taken = np.zeros(len(weights), dtype=bool)
-    capacity += _ROUNDING
-    fitting = np.flatnonzero((weights <= capacity) & (weights > 0) & (ratios > 0))
-    order = fitting[np.argsort(-ratios[fitting], kind="stable")]
-    taken[order] = _Knapsack(ratios[order], weights[order], capacity).solve()
+    items = np.flatnonzero((weights <= capacity + _ROUNDING) & (weights > 0))
+    items = items[ratios[items] > 0]
+    if len(items):
+        weights = weights[items] / capacity
+        with _without_prints():
+            found = milp(
+                -weights * ratios[items],
+                constraints=LinearConstraint(weights, ub=1.0 + _ROUNDING / capacity),
+                integrality=np.ones(len(items)),
+                bounds=Bounds(0, 1),
+                options={"mip_rel_gap": 0},
+            )
+        taken[items] = found.x > 0.5
     return taken
 
 
-class _Knapsack:
-    """Items in decreasing order of ratio (value by weight), and a capacity."""
-
-    # The linear relaxation takes items in this order and a part of the first one that
-    # does not fit, the break item. Its bound decides all items whose ratio is far from
-    # that of the break item. For the others, lists of undominated subsets are built
-    # item by item (Nemhauser and Ullmann), and pruned by the same bound.
-
-    def __init__(self, ratios: Floats, weights: Floats, capacity: float) -> None:
-        self.ratios, self.weights, self.capacity = ratios, weights, capacity
-        # Total weight and value of the first 0, 1, 2, ... items.
-        self.total_weights = np.append(0, np.cumsum(weights))
-        self.total_values = np.append(0, np.cumsum(weights * ratios))
-
-    def solve(self) -> Bools:
-        """Return whether each item is taken."""
-        if len(self.ratios) == 0 or self.total_weights[-1] <= self.capacity:
-            return np.ones(len(self.ratios), dtype=bool)
-        greedy = self._greedy()
-        value = float(self.weights[greedy] @ self.ratios[greedy])
-        bound = float(self._bounds(0, np.array([self.capacity]))[0])
-        break_item = self._first_too_many(0, np.array([self.capacity]))[0]
-        # What the bound loses when the relaxation's decision on one item is reversed.
-        losses = np.abs(self.ratios - self.ratios[break_item]) * self.weights
-        undecided = losses < bound - value - _TOLERANCE * bound
-        if not undecided.any():
-            return greedy
-        taken: Bools = ~undecided & (np.arange(len(losses)) < break_item)
-        rest = _Knapsack(
-            self.ratios[undecided],
-            self.weights[undecided],
-            self.capacity - float(self.weights[taken].sum()),
-        )
-        decided_value = float(self.weights[taken] @ self.ratios[taken])
-        items = rest._search(value - decided_value, _TOLERANCE * bound)
-        if items is None:
-            return greedy
-        taken[np.flatnonzero(undecided)[items]] = True
-        return taken
-
-    def _search(self, best: float, tolerance: float) -> Integers | None:
-        """Return the items of a subset worth more than `best`, if there is one."""
-        # Each state is a subset of the items so far: capacity left, and value.
-        left, values = np.array([self.capacity]), np.zeros(1)
-        best_state, steps = None, []
-        for item in range(len(self.ratios) + 1):
-            end = self._first_too_many(item, left)
-            totals = values + self.total_values[end] - self.total_values[item]
-            state = int(totals.argmax())
-            if totals[state] > best:
-                best = float(totals[state])
-                best_state = (item, state, int(end[state]))
-            open_states = np.flatnonzero(
-                values + self._bounds(item, left) > best + tolerance
-            )
-            if item == len(self.ratios) or not len(open_states):
-                break
-            # A subset that an item fills exactly is among the totals above.
-            with_item = open_states[left[open_states] > self.weights[item]]
-            parents = np.concatenate([open_states, with_item])
-            is_in = np.arange(len(parents)) >= len(open_states)
-            left = left[parents] - is_in * self.weights[item]
-            values = values[parents] + is_in * self.weights[item] * self.ratios[item]
-            order = np.lexsort((-values, -left))
-            highest = np.append(-np.inf, np.maximum.accumulate(values[order])[:-1])
-            undominated = values[order] > highest + _ROUNDING * self.total_values[-1]
-            order = order[undominated]
-            left, values = left[order], values[order]
-            steps.append((parents[order], is_in[order]))
-        return None if best_state is None else _items_of(steps, *best_state)
-
-    def _bounds(self, item: int, left: Floats) -> Floats:
-        """Return the most that items from `item` on add when one may be cut."""
-        end = self._first_too_many(item, left)
-        spare = left - (self.total_weights[end] - self.total_weights[item])
-        added: Floats = self.total_values[end] - self.total_values[item]
-        added += spare * np.append(self.ratios, 0)[end]
-        return added
-
-    def _first_too_many(self, item: int, left: Floats) -> Integers:
-        """Return the first item that does not fit when taken in order from `item`."""
-        filled = self.total_weights[item] + left
-        end = np.searchsorted(self.total_weights, filled, "right") - 1
-        return np.asarray(end, dtype=np.intp)
-
-    def _greedy(self) -> Bools:
-        """Take every item that still fits."""
-        taken = np.zeros(len(self.ratios), dtype=bool)
-        left = self.capacity
-        for item, weight in enumerate(self.weights.tolist()):
-            if weight <= left:
-                taken[item] = True
-                left -= weight
-        return taken
-
-
-def _items_of(
-    steps: list[tuple[Integers, Bools]], item: int, state: int, end: int
-) -> Integers:
-    """Return the items of a state of the search, and those from `item` to `end`."""
-    items = list(range(item, end))
-    for position in range(item - 1, -1, -1):
-        parents, is_in = steps[position]
-        if is_in[state]:
-            items.append(position)
-        state = parents[state]
-    return np.array(items, dtype=np.intp)
+@contextmanager
+def _without_prints() -> Iterator[None]:
+    """Send what C code prints nowhere: the solver writes notes to standard output."""
+    try:
+        sys.stdout.flush()
+        own = os.dup(1)
+    except (OSError, ValueError, AttributeError):  # there is no standard output
+        yield
+        return
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 1)
+    try:
+        yield
+    finally:
+        os.dup2(own, 1)
+        os.close(own)
+        os.close(nowhere)
 
 
 @warns_if_reordered

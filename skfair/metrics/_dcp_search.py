@@ -392,46 +392,23 @@ def enumerate_row(rates: Floats, weights: Floats, clock: Clock) -> RowResult | N
 
 
 def best_of_two(rates: Floats, weights: Floats) -> RowResult:
-    """Find the best vertex of two classes, the one that `best_vertex` finds."""
-    baseline = _vertices_of_two(rates[np.newaxis], weights[np.newaxis])[0]
-    loss = float(row_losses(baseline, rates, weights))
-    return RowResult(loss, loss, baseline, 2 + int((rates > 0).all(axis=1).sum()))
-
-
-def _vertices_of_two(rates: Floats, weights: Floats) -> Floats:
-    """Best vertices of many problems of two classes, each of which has a first axis.
+    """Find the best vertex of two classes, the one that `best_vertex` finds.
 
     The vertices are the classes alone, and the rates of each group that uses both.
     """
-    generic = rates * (1 + _TIE_BREAK * _noise(rates.shape[1:]))
-    first, second = generic[..., 0], generic[..., 1]
+    generic = rates * (1 + _TIE_BREAK * _noise(rates.shape))
+    first, second = generic.T
     both = (first > 0) & (second > 0)
     ratios = np.divide(second, first, out=np.ones_like(first), where=both)
-    bounds = second[:, np.newaxis] / ratios[..., np.newaxis]
-    shares = np.minimum(first[:, np.newaxis], bounds)
-    column = weights[..., np.newaxis]
-    explained = (shares @ column)[..., 0] * (1 + ratios)
-    explained[~both] = -np.inf
-    alone = (generic.swapaxes(1, 2) @ column)[..., 0]
-    best = np.concatenate([alone, explained], axis=1).argmax(axis=1)
-    vertices = np.stack([np.ones_like(ratios), ratios], axis=2)
-    vertices /= (1 + ratios)[..., np.newaxis]
-    ends = np.broadcast_to(np.eye(2), (len(rates), 2, 2))
-    both_kinds = np.concatenate([ends, vertices], axis=1)
-    return np.asarray(both_kinds[np.arange(len(rates)), best])
-
-
-def least_losses_of_two(rates: Floats, weights: Floats) -> Floats:
-    """Least losses of many problems of two classes, as `enumerate_row` finds them.
-
-    Each has a first axis more, and all groups have weight.
-    """
-    each, vertex = rates[:, np.newaxis], _vertices_of_two(rates, weights)
-    candidates = np.concatenate([vertex[:, np.newaxis], rates], axis=1)
-    best = row_losses(candidates, each, weights).argmin(axis=1)
-    rows = candidates[np.arange(len(rates)), best]
-    rows /= rows.sum(axis=1, keepdims=True)
-    return row_losses(rows[:, np.newaxis], each, weights)[:, 0]
+    shares = np.minimum(first, second / ratios[:, np.newaxis])
+    explained = np.where(both, (shares @ weights) * (1 + ratios), -np.inf)
+    best = int(np.concatenate([weights @ generic, explained]).argmax())
+    if best < 2:
+        baseline = np.eye(2)[best]
+    else:
+        baseline = np.array([1, ratios[best - 2]]) / (1 + ratios[best - 2])
+    loss = float(row_losses(baseline, rates, weights))
+    return RowResult(loss, loss, baseline, 2 + int((rates > 0).all(axis=1).sum()))
 
 
 @lru_cache(maxsize=64)

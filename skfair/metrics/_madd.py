@@ -117,7 +117,7 @@ def pairs_of_madd(
     pairs = [*zip(first.tolist(), others, strict=True)]
     if is_automatic(bandwidth):
         curves = gap_curves(statistic, [*compress(pairs, defined)], N_BANDWIDTHS)
-        values[defined] = [stable_interval(curve, sums)[2] for _, sums, curve in curves]
+        values[defined] = [stable_interval(curve, rows)[2] for _, rows, curve in curves]
     else:
         shares = _shares_in_bins(statistic, number_of_bins(bandwidth))
         for i in np.flatnonzero(defined).tolist():
@@ -557,7 +557,8 @@ default=None
         the group included, with the largest MADD. The second is another value, even
         with two groups; the paper uses the first.
     sample_weight : array-like of shape (n_samples,), default=None
-        Non-negative sample weights. Their totals stand for n_0 and n_1.
+        Non-negative sample weights. Effective numbers of rows stand for n_0 and n_1,
+        Kish's where weights are fractional; whole weights count rows.
 
     Returns
     -------
@@ -643,12 +644,12 @@ def _find_interval(
         return _undefined(n_bandwidths)
     bandwidths = bandwidths_to_one(n_bandwidths).copy()
     best, (first, last, mean) = most_stable(statistic, multigroup, n_bandwidths, search)
-    (group, other), totals, values = best
+    (group, other), sizes, values = best
     return MADDBandwidthResult(
         interval=(float(bandwidths[first]), float(bandwidths[last])),
         value=mean,
         std=float(values[first : last + 1].std()),
-        h_sup=float(optimal_order(totals)),
+        h_sup=float(optimal_order(sizes)),
         groups=(
             statistic.labels[group],
             None if other is None else statistic.labels[other],
@@ -669,7 +670,7 @@ def bin_numbers(n_bandwidths: int) -> Integers:
     return np.arange(n_bandwidths, 0, -1)
 
 
-#: A pair of groups, both total weights, and MADD for n_bandwidths, ..., 2, 1 bins.
+#: A pair of groups, both effective sizes, and MADD for n_bandwidths, ..., 2, 1 bins.
 GapCurve: TypeAlias = tuple[Pair, tuple[float, float], Floats]
 #: Edges of the bins of several histograms, which share many of them: the distinct ones,
 #: increasing, the position among these of each edge of each histogram, and the position
@@ -682,9 +683,16 @@ def gap_curves(
 ) -> Iterator[GapCurve]:
     """MADD of each pair for all numbers of bins."""
     edges = edges_of_all(n_bandwidths)
+    sizes = statistic.effective_sizes.tolist()
+    of_everyone = statistic._effective_size
+
+    def sizes_of(pair: Pair) -> tuple[float, float]:
+        """Effective sizes of two groups, or of a group and everyone."""
+        return sizes[pair[0]], of_everyone if pair[1] is None else sizes[pair[1]]
+
     if len(pairs) == 1:
         gap = gap_between(statistic, *pairs[0])
-        yield pairs[0], gap.totals, histogram_distances(gap, edges)
+        yield pairs[0], sizes_of(pairs[0]), histogram_distances(gap, edges)
         return
     totals, everything = statistic.totals, statistic.totals.sum()
     # Products of whole totals, and sums of two of them, are exact.
@@ -710,7 +718,7 @@ def gap_curves(
         np.multiply(in_bins(second), down, out=lowered)
         np.subtract(changes, lowered, out=changes)
         scale = float(up) * float(down)
-        yield pair, (ours, theirs), bin_distances(changes, edges, scale)
+        yield pair, sizes_of(pair), bin_distances(changes, edges, scale)
 
 
 def edges_of(n_bins: Integers) -> Edges:
@@ -785,24 +793,24 @@ def most_stable(
     best = next(curves)
     stable = search(best[2], best[1])
     for curve in curves:
-        _, totals, values = curve
+        _, sizes, values = curve
         if values.max() <= stable[2]:
             continue  # no mean over an interval is larger
-        interval = search(values, totals)
+        interval = search(values, sizes)
         if interval[2] > stable[2]:
             best, stable = curve, interval
     return best, stable
 
 
-def optimal_order(totals: tuple[Any, Any]) -> Any:
+def optimal_order(sizes: tuple[Any, Any]) -> Any:
     """Order of magnitude of the best bandwidth, h_sup in Theorem 2 of the paper."""
-    first, second = np.sqrt(totals[0]), np.sqrt(totals[1])
+    first, second = np.sqrt(sizes[0]), np.sqrt(sizes[1])
     return ((first + second) / (first * second)) ** (2 / 3)
 
 
 def stable_interval(
     values: Floats,
-    totals: tuple[float, float],
+    n_rows: tuple[float, float],
     *,
     min_points: int = 50,
     min_length: float = 0.45,
@@ -814,7 +822,7 @@ def stable_interval(
     the first.
     """
     first, last, sizes = _eligible_intervals(
-        len(values), totals, min_points, min_length
+        len(values), n_rows, min_points, min_length
     )
     centred = values - values.mean()
     # Sums of the first 0, 1, ..., n values and of their squares.
@@ -832,21 +840,22 @@ def stable_interval(
 
 @lru_cache(maxsize=1)
 def _eligible_intervals(
-    n_values: int, totals: tuple[float, float], min_points: int, min_length: float
+    n_values: int, n_rows: tuple[float, float], min_points: int, min_length: float
 ) -> tuple[NDArray[Any], NDArray[Any], Floats]:
     """First and last positions of intervals, and sizes, infinite if not eligible.
 
     First positions are a column: each has a row of sizes.
     """
     bandwidths = bandwidths_to_one(n_values)
-    length = optimal_order(totals) * min_length
+    length = optimal_order(n_rows) * min_length
     n_starts = np.searchsorted(bandwidths, bandwidths[-1] - length, side="right")
     starts = np.arange(min(int(n_starts), n_values - min_points))
     if not len(starts):
         raise ValueError(
             f"no interval of {min_points} bandwidths and length {length:.3g} lies in "
-            f"[{bandwidths[0]:.3g}, {bandwidths[-1]:.3g}]: the groups, of total weight "
-            f"{totals[0]:.6g} and {totals[1]:.6g}, are too small for bandwidth='auto'."
+            f"[{bandwidths[0]:.3g}, {bandwidths[-1]:.3g}]: the groups, of "
+            f"{n_rows[0]:.6g} and {n_rows[1]:.6g} rows, are too small for "
+            "bandwidth='auto'."
         )
     least = np.searchsorted(bandwidths, bandwidths[starts] + length) - 1
     least = np.maximum(least, starts + min_points)

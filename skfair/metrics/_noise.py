@@ -365,8 +365,8 @@ def _compare_stable(observed: Observed, multigroup: Multigroup) -> Comparisons:
     pairs = compared_pairs(statistic.n_groups, multigroup)
     means = np.empty(len(pairs))
     chosen = np.empty((len(pairs), _MAX_HISTOGRAMS), dtype=np.int16)
-    for i, (_, totals, curve) in enumerate(gap_curves(statistic, pairs, N_BANDWIDTHS)):
-        first, last, means[i] = stable_interval(curve, totals)
+    for i, (_, rows, curve) in enumerate(gap_curves(statistic, pairs, N_BANDWIDTHS)):
+        first, last, means[i] = stable_interval(curve, rows)
         chosen[i] = np.linspace(first, last, _MAX_HISTOGRAMS)
     compare_bins, n_bins = _histograms(observed, multigroup), bin_numbers(N_BANDWIDTHS)
     histograms: Histograms = {}

@@ -125,11 +125,12 @@ def compared_groups(
     n_groups: int, multigroup: Multigroup, among: Integers | None = None
 ) -> tuple[Integers, Integers | None]:
     """Positions of the groups that are compared: all pairs, or each with everyone."""
-    groups = np.arange(n_groups) if among is None else among
     if multigroup == "pooled":
-        return groups, None
-    first, second = _every_two(len(groups))
-    return groups[first], groups[second]
+        return np.arange(n_groups) if among is None else among, None
+    if among is None:
+        return _every_two(n_groups)
+    first, second = _every_two(len(among))
+    return among[first], among[second]
 
 
 #: Numbers that a metric compares in each of its cells: those of groups, of shape

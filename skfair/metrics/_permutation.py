@@ -26,14 +26,14 @@ from skfair.metrics._resampling import (
     ROUNDING,
     Drawn,
     Metric,
-    Together,
-    Valued,
+    Reader,
     check_seed,
     compares_pairs_of,
     exact_pvalue,
     read_each,
     rows_or_counts,
     unit_of,
+    value_reader,
 )
 from skfair.metrics._spec import check_metric, pick, specification_of, unwrapped
 
@@ -211,10 +211,12 @@ default=None
     means over strata, and functions of your own) order permutations by the value. Those
     for which it is undefined count as large, which makes the p-value conservative.
 
-    Of a statistic, numbers of rows are drawn from the distribution that permuted rows
-    give them, at a cost that depends on its distinct scores or bins, not on its rows.
-    The scores of a `GroupedHistogram` count as rounded down to the edges of bins: the
-    p-value is exact for them, and `value` is the metric of them.
+    Rows that are alike, as decisions are, are counted once, unless only some of the
+    permuted rows count. Of these, and of a statistic, numbers of rows are drawn from
+    the distribution that permuted rows give them, at a cost that depends on distinct
+    scores or bins, not on rows. The scores of a `GroupedHistogram` count as rounded
+    down to the edges of bins: the p-value is exact for them, and `value` is the metric
+    of them.
 
     References
     ----------
@@ -245,9 +247,9 @@ default=None
     ... )
     >>> result.pairs.round(3)
       group other    gap  by_chance  pvalue
-    0     a     b  0.167      0.036   0.001
-    1     b     c  0.233      0.256   0.634
-    2     a     c  0.067      0.255   1.000
+    0     a     b  0.167      0.037   0.002
+    1     b     c  0.233      0.249   0.591
+    2     a     c  0.067      0.252   1.000
     """
     check_metric(metric)
     n_permutations = check_integer("n_permutations", n_permutations, 1)
@@ -259,11 +261,12 @@ default=None
     unit = unit_of(metric, rows.rows)
     if not rows.parts and not math.isnan(observed):
         rows = _counted(rows, metric, within)
+    rows, draw = permutations(within, metric, rows)
     (result,) = permutation_tests(
         [metric],
         [observed],
         rows,
-        permutations(within, metric, rows),
+        draw,
         units=[unit],
         n_permutations=n_permutations,
         generator=generator,
@@ -308,10 +311,10 @@ def permutation_tests(
     defined = [i for i, value in enumerate(observed) if not math.isnan(value)]
     if not defined:
         return results
-    readers: list[Compared | Valued] = [
+    readers: list[Compared | Reader] = [
         Compared(metrics[i], rows, units[i])
         if rows.statistics and compares_pairs_of(metrics[i])
-        else Valued(metrics[i])
+        else value_reader(metrics[i])
         for i in defined
     ]
     shuffled = (draw(generator) for _ in range(n_permutations))
@@ -333,7 +336,9 @@ class Compared:
         self.pairs = partial(find, **pick(find, options))
         options = {**getattr(find, "keywords", {}), **options}
         self.pairwise = options.get("multigroup", "pairwise") == "pairwise"
-        self.together, self.unit = Together(metric), unit
+        self.unit = unit
+        leaves_out = specification.leaves_groups_out
+        self.largest = np.fmax.reduce if leaves_out else np.maximum.reduce
         sizes = [part.values.size for part in self._gaps(rows)]
         many = any(self._too_many(statistic) for statistic in rows.statistics)
         #: Whether gaps are standardised by the sizes of the groups, not each by itself.
@@ -353,24 +358,13 @@ class Compared:
             gaps.append(self.pairs(statistic, **among))
         return gaps
 
-    def read(self, rows: Drawn) -> Floats:
-        """Return the metric of each draw, and then what is standardised."""
-        parts = None if self.by_size else self.together(rows)
-        if parts is None:
-            draws = rows.draws or (rows,)
-            return np.vstack([self._read_one(draw) for draw in draws])
-        largest = [self.together.largest(gaps, axis=1) for gaps in parts]
-        for value, gaps in zip(largest, parts, strict=True):
-            gaps[np.isnan(value)] = np.nan
-        return np.column_stack([np.fmax.reduce(largest), *parts])
-
-    def _read_one(self, rows: Drawn) -> Floats:
+    def __call__(self, rows: Drawn) -> Floats:
         """Return the metric of one draw, and then what is standardised."""
         largest, numbers = [], []
         for gaps in self._gaps(rows):
             value = gaps.metric
             if value is None:
-                value = self.together.largest(gaps.values.ravel())
+                value = self.largest(gaps.values.ravel())
             raw = self._to_standardise(gaps)
             largest.append(value)
             numbers.append(np.full(len(raw), np.nan) if np.isnan(value) else raw)
@@ -390,7 +384,7 @@ class Compared:
         Permutations in which the metric is undefined are left out.
         """
         null = drawn[:, 0]
-        numbers = np.vstack([self.read(rows), drawn[~np.isnan(null)]])[:, 1:]
+        numbers = np.vstack([self(rows), drawn[~np.isnan(null)]])[:, 1:]
         order = Order.of(numbers, self.unit)
         return PermutationTestResult(
             value=observed,
@@ -535,9 +529,17 @@ def permutes_within_labels(metric: Any, y_true: Any = None) -> bool:
 
 def permutations(
     within: Any, metric: Any, rows: Drawn
-) -> Callable[[np.random.Generator], Drawn]:
-    """Return what permutes the groups of rows, or of the cells of a statistic."""
-    return partial(rows.permuted, permuted_strata(within, metric, rows.rows))
+) -> tuple[Drawn, Callable[[np.random.Generator], Drawn]]:
+    """Return rows, and what permutes their groups, or those of cells of a statistic.
+
+    Of rows of few cells of people who are alike, such as decisions, the cells are
+    returned: numbers of people are drawn faster than people.
+    """
+    parts = permuted_strata(within, metric, rows.rows)
+    single = rows.rows.n is None and len(rows.parts) == 1
+    if single and compares_pairs_of(metric):
+        rows, parts = rows.in_cells(parts)
+    return rows, partial(rows.permuted, parts)
 
 
 def permuted_strata(within: Any, metric: Any, rows: Rows) -> list[Integers]:

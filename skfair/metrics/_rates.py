@@ -431,11 +431,12 @@ class EqualizedOdds(DifferenceOfNumbers):
         true = np.flatnonzero(statistic.label_counts.any(axis=0))
         first = int(len(classes) == 2)
         comparable = comparable_cells(statistic)[:, true, np.newaxis]
-        rates = np.where(comparable, statistic.confusion[:, true, first:], np.nan)
-        pooled = np.where(comparable, statistic.matrices[:, true], 0).sum(axis=0)
+        compared = statistic.matrices[:, true] * comparable
+        rates = quotients(compared, compared.sum(axis=2, keepdims=True), np.nan)
+        rates, pooled = rates[:, :, first:], compared.sum(axis=0)
         sums = pooled.sum(axis=1, keepdims=True)
         everyone = quotients(pooled, sums, np.nan)[:, first:]
-        sizes = np.repeat(statistic.label_counts[:, true].T, rates.shape[2], axis=0)
+        sizes = statistic.label_counts[:, true].T.repeat(rates.shape[2], axis=0)
         cells = tuple(
             {"label": classes[i], "prediction": prediction}
             for i in true.tolist()

@@ -31,7 +31,6 @@ from skfair.metrics._evaluate import (
 from skfair.metrics._inputs import count_hits, ignore_undefined, in_place_of_rows
 from skfair.metrics._spec import (
     check_metric,
-    keywords_of,
     number_of,
     pick,
     specification_of,
@@ -42,15 +41,11 @@ from skfair.statistics import (
     GroupedOutcomes,
     GroupedScores,
 )
-from skfair.statistics._grouped_scores import ranked_scores
 
 Metric: TypeAlias = Callable[..., float]
 
-#: Draws that a process evaluates at once: one of several, and the only one.
-_BLOCK, _BLOCK_ALONE = 8, 32
-#: Entries and groups of a table up to which the statistics of several draws are
-#: computed together, since calls take longer than numbers.
-_FEW_ENTRIES, _FEW_GROUPS = 2**12, 4
+#: Draws that one of several processes evaluates at once.
+_BLOCK = 8
 #: Values this close to the observed one count as equal: weighted sums round.
 ROUNDING = 1e-12
 #: Least share of resamples with a value that an interval needs.
@@ -94,27 +89,6 @@ class Drawn:
     parts: tuple[Countable, ...] = ()
     #: Names of the stratum and class of each of these.
     cells: tuple[dict[str, Any], ...] = ()
-    #: The draws whose rows these are, each with groups of its own; none of one draw.
-    draws: tuple[Drawn, ...] = ()
-
-    @property
-    def small(self) -> bool:
-        """Whether several draws of these rows are evaluated together."""
-        few = len(self.rows) < _FEW_ENTRIES and self.rows.n_groups <= _FEW_GROUPS
-        of_rows = all(own is not self.rows for own, _ in self.parts)
-        # Ranks are among the rows that have a group in a draw, and weights round them.
-        ranked = any(count is ranked_scores for _, count in self.parts)
-        return few and of_rows and bool(self.parts) and not ranked
-
-    @classmethod
-    def together(cls, draws: Sequence[Drawn]) -> Drawn:
-        """Several draws of a small table as one."""
-        first, n = draws[0], len(draws)
-        if n == 1:
-            return first
-        rows = Rows.of_draws([draw.rows for draw in draws])
-        parts = [(own.repeated(n), count) for own, count in first.parts]
-        return cls(rows, tuple(parts), first.cells, tuple(draws))
 
     @cached_property
     def statistics(self) -> list[Any]:
@@ -187,6 +161,28 @@ class Drawn:
                     stratum | ({"class": position} if len(columns) > 1 else {})
                 )
         return Drawn(self.rows, tuple(parts), tuple(cells))
+
+    def in_cells(self, within: list[Integers]) -> tuple[Drawn, list[Integers]]:
+        """Count people of the only part who are alike within lists of positions.
+
+        Returned with the positions of their cells, unless few people are alike, or the
+        part has some of a list only: how many of each group it has is then random.
+        """
+        ((own, count),) = self.parts
+        codes = np.full(len(self.rows), -1)
+        for i, positions in enumerate(within):
+            codes[positions] = i
+        if own.position is not None:
+            codes = codes[own.position]
+        lists = Groups(codes, tuple(range(len(within))))
+        n_own, n_all = lists.sizes(), np.array([*map(len, within)])
+        whole = (n_own == n_all) | (n_own == 0)
+        cells = replace(own, strata=lists).counted_if_few() if whole.all() else None
+        if cells is None:
+            return self, within
+        parts = [positions for _, positions in cells.by_stratum() if len(positions)]
+        cells = replace(cells, strata=None)
+        return Drawn(cells, ((cells, count),), self.cells), parts
 
 
 def _compared_in_strata(rows: Rows) -> Iterator[tuple[dict[str, Any], Rows]]:
@@ -261,45 +257,14 @@ def _cells_of(statistic: Any) -> tuple[Rows, Callable[[Rows], Any]]:
 Resample: TypeAlias = Drawn | list[Drawn]
 
 
-class Together:
-    """Evaluates a metric on draws of small tables, where its options allow it."""
-
-    def __init__(self, metric: Metric) -> None:
-        specification, options = specification_of(metric)
-        self.evaluate, evaluated = None, specification.of_draws
-        leaves_out = specification.leaves_groups_out
-        self.largest = np.fmax.reduce if leaves_out else np.maximum.reduce
-        if evaluated is not None and combine_of(metric) is largest_defined:
-            read = keywords_of(specification.pairs or specification.function)
-            unknown = read & options.keys() - keywords_of(evaluated) - {"multigroup"}
-            if not unknown and options.get("multigroup", "pairwise") == "pairwise":
-                self.evaluate = partial(evaluated, **pick(evaluated, options))
-
-    def __call__(self, rows: Drawn) -> list[Floats] | None:
-        """Gaps, or the value, of each draw and part; None if draws are read singly."""
-        if self.evaluate is None or not rows.draws:
-            return None
-        each = [self.evaluate(part, len(rows.draws)) for part in rows.statistics]
-        computed = [gaps for gaps in each if gaps is not None]
-        return computed if len(computed) == len(each) else None
+#: Reads numbers off a draw.
+Reader: TypeAlias = Callable[[Drawn], Floats]
 
 
-class Valued:
-    """Reads the value of a metric off draws."""
-
-    def __init__(self, metric: Metric) -> None:
-        self.metric, self.combine = metric, combine_of(metric)
-        self.together = Together(metric)
-
-    def read(self, rows: Drawn) -> Floats:
-        """Value of each draw."""
-        parts = self.together(rows)
-        if parts is None:
-            draws = rows.draws or (rows,)
-            values = [draw.evaluate_again(self.metric, self.combine) for draw in draws]
-            return np.array(values)
-        largest = [self.together.largest(gaps, axis=1) for gaps in parts]
-        return np.asarray(np.fmax.reduce(largest))
+def value_reader(metric: Metric) -> Reader:
+    """Return what reads the value of a metric off draws."""
+    combine = combine_of(metric)
+    return lambda drawn: np.array(drawn.evaluate_again(metric, combine))
 
 
 def evaluate_each(
@@ -311,12 +276,12 @@ def evaluate_each(
     tick: Callable[[int], Any] = lambda n: None,
 ) -> Floats:
     """Values of metrics on each resample, of shape (n_resamples, n_metrics)."""
-    readers = [*map(Valued, metrics)]
+    readers = [*map(value_reader, metrics)]
     return np.column_stack(read_each(readers, resamples, n_jobs, verbose, tick))
 
 
 def read_each(
-    readers: Sequence[Any],
+    readers: Sequence[Reader],
     resamples: Iterable[Resample],
     n_jobs: int | None = None,
     verbose: int = 0,
@@ -326,45 +291,35 @@ def read_each(
 
     Resamples are drawn one after the other; `tick` is told of how many are read.
     """
-    left = iter(resamples)
     results: Any
     if effective_n_jobs(n_jobs) == 1 and not verbose:
         # A task of joblib takes as long as a metric of few rows.
-        blocks_alone = iter(lambda: list(islice(left, _BLOCK_ALONE)), [])
-        results = (_read(block, readers) for block in blocks_alone)
+        results = (_read([resample], readers) for resample in resamples)
     else:
         # What some resamples share is sent to a process once.
+        left = iter(resamples)
         several = iter(lambda: list(islice(left, _BLOCK)), [])
         results = Parallel(n_jobs=n_jobs, verbose=verbose, return_as="generator")(
             delayed(_read)(block, readers) for block in several
         )
-    blocks = []
-    for arrays in results:
-        blocks.append(arrays)
-        tick(len(arrays[0]))
-    return [np.concatenate(of_reader) for of_reader in zip(*blocks, strict=True)]
+    numbers = []
+    for block in results:
+        numbers += block
+        tick(len(block))
+    return [np.array(of_reader) for of_reader in zip(*numbers, strict=True)]
 
 
-def _read(resamples: list[Resample], readers: Sequence[Any]) -> list[NDArray[Any]]:
-    """Read some resamples by each reader."""
-    numbers = [
-        [reader.read(rows) for reader, rows in zip(readers, each, strict=True)]
-        for each in _tables(resamples, len(readers))
+def _read(
+    resamples: Sequence[Resample], readers: Sequence[Reader]
+) -> list[list[Floats]]:
+    """Read each of some resamples by each reader."""
+    return [
+        [
+            read(resample if isinstance(resample, Drawn) else resample[i])
+            for i, read in enumerate(readers)
+        ]
+        for resample in resamples
     ]
-    return [np.concatenate(of_reader) for of_reader in zip(*numbers, strict=True)]
-
-
-def _tables(resamples: Iterable[Resample], n_readers: int) -> Iterator[list[Drawn]]:
-    """Yield what each reader reads: one draw, or all draws of small tables."""
-    left: Iterator[Any] = iter(resamples)
-    for first in left:
-        if isinstance(first, Drawn):
-            rows = Drawn.together([first, *left]) if first.small else first
-            yield [rows] * n_readers
-        elif all(rows.small for rows in first):
-            yield [*map(Drawn.together, zip(first, *left, strict=True))]
-        else:
-            yield first
 
 
 def check_seed(random_state: Any) -> np.random.Generator:

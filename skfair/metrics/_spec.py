@@ -17,7 +17,7 @@ from types import FunctionType
 from typing import Any, TypeAlias
 
 from skfair._rows import Countable, Rows
-from skfair._utils._arrays import Floats, Integers
+from skfair._utils._arrays import Integers
 from skfair._utils._text import shown
 from skfair.groups import encode_groups
 from skfair.metrics._pairs import Located, Measure, PairGaps
@@ -53,8 +53,6 @@ class Specification:
     #: Finds, of such a statistic and options, the `PairGaps` of which the metric is the
     #: largest.
     pairs: Callable[..., PairGaps] | None = None
-    #: Evaluates the draws of a small table, as `skfair.metrics._draws` says.
-    of_draws: Callable[..., Floats | None] | None = None
     #: Finds the value of such a statistic, with the groups and the place that have it.
     locate: Callable[..., Located] | None = None
     #: Combines the results of strata, where they are not one number each.

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial, reduce
 from itertools import accumulate
 from reprlib import repr as brief
-from typing import Any, Self, get_args
+from typing import Any, NamedTuple, Self, get_args
 
 import numpy as np
 import pandas as pd
@@ -16,9 +16,8 @@ from numpy.typing import ArrayLike
 from scipy.special import chdtri
 
 from skfair._rows import read
-from skfair._utils._hints import NamesParameters
 from skfair._utils._text import counted
-from skfair._utils._validation import check_choice, check_real
+from skfair._utils._validation import check_choice, check_integer, check_real
 from skfair._utils._warnings import warns_if_reordered
 from skfair.groups import (
     comparable_groups,
@@ -38,29 +37,31 @@ from skfair.metrics._confidence_interval import (
     observe,
     upper_bound,
 )
+from skfair.metrics._cvar_fairness import describe_left_out
 from skfair.metrics._evaluate import Multistratum, warn_of_strata
-from skfair.metrics._inputs import collected_reasons
+from skfair.metrics._inputs import collected_reasons, warn_or_collect, warn_undefined
 from skfair.metrics._madd import bins_of, madd, number_of_bins
 from skfair.metrics._quantiles import UNDEFINED, Comparisons, Method
 from skfair.metrics._spec import specification_of, unwrapped
-from skfair.statistics import GroupedScores
+from skfair.statistics import GroupedConfusion, GroupedScores
 from skfair.statistics._grouped_scores import sort_scores
 from skfair.statistics._statistic import (
     MAX_WHOLE,
     GroupedStatistic,
-    check_sealed,
+    check_format,
     label_to_json,
     labels_from_json,
-    sealed,
+    with_format,
 )
 
-_COLUMNS = ("n_rows", "value", "lower", "upper", "pvalue", "alarm")
+_COLUMNS = ("n_rows", "value", "lower", "upper", "pvalue", "alarm", "n_groups")
 _RECENT_COLUMNS = ("recent", "recent_lower", "recent_upper", "change_alarm")
 #: Entries of the state.
 _ENTRIES = (
     "metric",
     "at_most",
     "confidence_level",
+    "min_group_size",
     "statistic",
     "looks",
     "blocks",
@@ -84,12 +85,20 @@ N_SCORES = 256
 _SUM_OF_SHARES = 2.11
 #: Levels at which the bounds of two samples are compared.
 _N_LEVELS = 24
-#: Disparity so far, the stratum where it is largest, and the numbers of comparisons,
-#: groups and strata that are compared.
-Disparity = tuple[Comparisons, Hashable, tuple[int, ...]]
 
 
-class FairnessMonitor(NamesParameters):
+class Disparity(NamedTuple):
+    """Disparity of the groups that are large enough."""
+
+    comparisons: Comparisons
+    stratum: Hashable  # where it is largest
+    n_groups: int  # that are compared
+    # Numbers of groups, strata and rates, large enough or not, and the least size.
+    known: tuple[int, ...]
+    n_waiting: int  # groups, in all strata together, that are too small
+
+
+class FairnessMonitor:
     """Watch a disparity over all time, with a stated probability of a false alarm.
 
     It adds up the statistics of batches. An ordinary interval that is computed again
@@ -108,6 +117,12 @@ class FairnessMonitor(NamesParameters):
     confidence_level : float in (0, 1), default=0.95
         Probability that all intervals, of all looks, cover the true disparity. One
         minus it is the largest probability that there is ever a false alarm.
+    min_group_size : int, default=10
+        Groups with fewer rows so far are left out of the comparison and named by a
+        warning; they join when they have grown. Rows are those that count in the
+        metric, with equalized odds those of each true label. Within strata it is the
+        size of a group in the stratum. The `min_group_size` of a `Groups` counts if it
+        is larger.
 
     Attributes
     ----------
@@ -117,7 +132,8 @@ class FairnessMonitor(NamesParameters):
         One row for each batch, about all rows so far: their number ``n_rows``; the
         metric, ``value``; its interval, ``lower`` and ``upper``; ``pvalue`` of the
         hypothesis that the disparity is at most `at_most`, the smallest so far; and
-        ``alarm``, whether that is at most 1 - `confidence_level`. With strata also
+        ``alarm``, whether that is at most 1 - `confidence_level`; and ``n_groups``,
+        the number of groups compared, counted in each stratum. With strata also
         ``stratum``, the one with the largest disparity.
         ``recent``, ``recent_lower`` and ``recent_upper`` are the metric of the recent
         rows and its interval, and ``change_alarm`` says whether a change was found.
@@ -143,9 +159,16 @@ class FairnessMonitor(NamesParameters):
     bins of MADD. At most four sums of batches are kept of each length 1, 2, 4, ... in
     looks: these begin where the rows before and since are compared.
 
-    All pairs of groups, of all strata, share 0.9 of the level. The remaining tenth is
-    for looks after groups or strata appear that were not there at the first look, since
-    the share of each comparison then changes.
+    The disparity is that of the groups that are large enough. All pairs of groups, of
+    all strata, share 0.9 of the level, whether they are large enough or not: these are
+    the groups and strata that are known at the first look at which two groups can be
+    compared, labels of a `Groups` or categories without rows included. They keep their
+    shares when they join. The remaining tenth is for looks after groups or strata
+    appear that were not known, since the share of each pair then changes. While groups
+    of the first look are too small, the upper end is higher: it has its share of the
+    level for each set of groups that may be compared.
+
+    A change is one of the groups that are large enough both before and since a look.
 
     References
     ----------
@@ -175,6 +198,7 @@ class FairnessMonitor(NamesParameters):
         *,
         at_most: float = 0.0,
         confidence_level: float = 0.95,
+        min_group_size: int = 10,
     ) -> None:
         specification, own = bounded_metric(metric)
         largest = specification.largest(own)
@@ -192,6 +216,7 @@ class FairnessMonitor(NamesParameters):
         self.confidence_level = check_real(
             "confidence_level", confidence_level, 0, 1, closed="neither"
         )
+        self.min_group_size = check_integer("min_group_size", min_group_size, 1)
         multistratum = options.get("multistratum", "max")
         check_choice("multistratum", multistratum, get_args(Multistratum))
         check_options(metric)
@@ -220,7 +245,8 @@ class FairnessMonitor(NamesParameters):
             )
         return (
             f"FairnessMonitor({self._metric_text}, at_most={self.at_most!r}, "
-            f"confidence_level={self.confidence_level!r}; {seen})"
+            f"confidence_level={self.confidence_level!r}, "
+            f"min_group_size={self.min_group_size!r}; {seen})"
         )
 
     @property
@@ -269,7 +295,8 @@ class FairnessMonitor(NamesParameters):
         Warns
         -----
         sklearn.exceptions.UndefinedMetricWarning
-            While the metric of all rows so far is undefined.
+            While groups are too small to be compared: the others are compared, or the
+            disparity is undefined.
         """
         batch = self._observe(y_true, y_score, sensitive_features, control_features)
         self._check_strata(batch)
@@ -311,10 +338,11 @@ class FairnessMonitor(NamesParameters):
         >>> from skfair.metrics import mcdp
         >>> from skfair.monitoring import FairnessMonitor
         >>> north, south = FairnessMonitor(mcdp), FairnessMonitor(mcdp)
-        >>> north.update(None, [0.2, 0.7], sensitive_features=["a", "b"])
-        >>> south.update(None, [0.3, 0.5], sensitive_features=["a", "b"])
+        >>> groups = ["a", "b"] * 10
+        >>> north.update(None, [0.2, 0.7] * 10, sensitive_features=groups)
+        >>> south.update(None, [0.3, 0.5] * 10, sensitive_features=groups)
         >>> north.merge(south).history_["n_rows"].tolist()
-        [4]
+        [40]
         """
         if len({id(monitor) for monitor in (self, *others)}) <= len(others):
             raise ValueError("others must be other monitors, each given once.")
@@ -330,6 +358,7 @@ class FairnessMonitor(NamesParameters):
             self.metric,
             at_most=self.at_most,
             confidence_level=self.confidence_level,
+            min_group_size=self.min_group_size,
         )
         if not self._looks:
             return merged
@@ -349,6 +378,7 @@ class FairnessMonitor(NamesParameters):
             "metric and options": self._metric_text,
             "at_most": self.at_most,
             "confidence_level": self.confidence_level,
+            "min_group_size": self.min_group_size,
             "number of looks": sum(n_looks for n_looks, _ in self._blocks),
         }
 
@@ -361,6 +391,21 @@ class FairnessMonitor(NamesParameters):
         n_looks = sum(n for n, _ in self._blocks)
         index = pd.RangeIndex(n_looks - len(self._looks), n_looks)
         return pd.DataFrame(self._looks, index, columns)
+
+    @property
+    def left_out_(self) -> dict[Hashable, int]:
+        """Numbers of rows of the groups that are too small to be compared.
+
+        With strata these are the groups that are compared in none.
+        """
+        self._last()
+        parts = _parts(self.statistic_)
+        compared = _compared_groups(parts, self._smallest(parts))
+        rows = dict.fromkeys(_groups_of(parts), 0)
+        for part in parts.values():
+            for group, count in zip(part.labels, part.counts.tolist(), strict=True):
+                rows[group] += count
+        return {group: n for group, n in rows.items() if group not in compared}
 
     @property
     def interval_(self) -> ConfidenceInterval:
@@ -437,12 +482,13 @@ class FairnessMonitor(NamesParameters):
             "metric": metric_to_dict(self.metric),
             "at_most": self.at_most,
             "confidence_level": self.confidence_level,
+            "min_group_size": self.min_group_size,
             "statistic": _statistic_to_json(self.statistic_),
             "looks": [_look_to_json(look) for look in self._looks],
             "blocks": [[n_looks, _statistic_to_json(p)] for n_looks, p in self._blocks],
             "change": None if self._change is None else [*self._change],
         }
-        return sealed(type(self).__name__, state)
+        return with_format(type(self).__name__, state)
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
@@ -460,8 +506,8 @@ class FairnessMonitor(NamesParameters):
         Raises
         ------
         ValueError
-            If the dictionary is of another type or format, if it was changed after
-            `to_dict` had written it, or if an entry is of another type or size.
+            If the dictionary is of another type or format, or if an entry is missing
+            or of another type or size.
 
         Examples
         --------
@@ -469,16 +515,16 @@ class FairnessMonitor(NamesParameters):
         >>> from skfair.metrics import mcdp
         >>> from skfair.monitoring import FairnessMonitor
         >>> monitor = FairnessMonitor(mcdp)
-        >>> monitor.update(None, [0.2, 0.7], sensitive_features=["a", "b"])
+        >>> monitor.update(None, [0.2, 0.7] * 10, sensitive_features=["a", "b"] * 10)
         >>> text = json.dumps(monitor.to_dict())
         >>> FairnessMonitor.from_dict(json.loads(text)).interval_.upper
         1.0
         """
-        check_sealed(data, cls.__name__, _ENTRIES)
+        check_format(data, cls.__name__, _ENTRIES)
         metric, kind = metric_from_dict(data["metric"])
-        at_most, confidence_level = data["at_most"], data["confidence_level"]
+        names = "at_most", "confidence_level", "min_group_size"
         try:
-            monitor = cls(metric, at_most=at_most, confidence_level=confidence_level)
+            monitor = cls(metric, **{name: data[name] for name in names})
             monitor.statistic_ = _statistic_from_json(data["statistic"], kind)
             monitor._looks = [_look_from_json(look) for look in data["looks"]]
             for block in data["blocks"]:
@@ -583,21 +629,20 @@ class FairnessMonitor(NamesParameters):
         """
         n_looks, splits = sum(n for n, _ in blocks), splits_of(blocks)
         level = (1 - self.confidence_level) * share_of_look(n_looks)
-        since = {0: self._compare_once(reduce(added, [part for _, part in blocks]))}
-        distances = {}
-        for start, before, later in splits:
-            since[start] = self._compare_once(later)
-            tail = level / (4 * len(splits))
-            distances[start] = separation(
-                self._compare_once(before), since[start], tail
-            )
+        since = {0: reduce(added, [part for _, part in blocks])}
+        since |= {start: later for start, _, later in splits}
+        tail = level / (4 * max(len(splits), 1))
+        distances = {
+            start: self._distance(before, later, tail)
+            for start, before, later in splits
+        }
         change = self._change
         if distances:
             best = max(distances, key=distances.__getitem__)
             if change is None and distances[best] > 0:
                 change = best, 1, n_looks - 1
             if change is not None:
-                tail = level / (4 * len(splits) * max(len(splits) - 1, 1))
+                tail /= max(len(splits) - 1, 1)
                 change = self._narrowed(change, blocks, best, since[best], tail)
         if change is None:
             start = max(look for look in since if look <= (1 - _RECENT) * n_looks)
@@ -605,7 +650,7 @@ class FairnessMonitor(NamesParameters):
             start = min(look for look in since if look >= change[0])
         tail = level / (8 * len(since))
         alarmed = bool(self._looks) and self._looks[-1]["change_alarm"]
-        comparisons = since[start]
+        comparisons = self._compare_once(since[start])
         ends = lower_bound(comparisons, tail), upper_bound(comparisons, tail)
         alarm = alarmed or change is not None
         entries = zip(_RECENT_COLUMNS, (comparisons.value, *ends, alarm), strict=True)
@@ -616,7 +661,7 @@ class FairnessMonitor(NamesParameters):
         change: tuple[int, int, int],
         blocks: list[Block],
         best: int,
-        later: Comparisons,
+        later: Any,
         tail: float,
     ) -> tuple[int, int, int]:
         """Move the first possible look of a change past rows with another disparity.
@@ -633,23 +678,48 @@ class FairnessMonitor(NamesParameters):
             if not first <= end < last:
                 break
             between = part if between is None else added(part, between)
-            if separation(self._compare_once(between), later, tail) > 0:
+            if self._distance(between, later, tail) > 0:
                 first = end + 1
                 break
         return max(estimate, first), first, last
 
+    def _distance(self, first: Any, second: Any, tail: float) -> float:
+        """How far apart the bounds of two samples are, by `separation`.
+
+        Only groups that are large enough in both are compared: a group that has become
+        so, or has appeared, is no change of the others.
+        """
+        ours, theirs = _parts(first), _parts(second)
+        smallest, both = self._smallest(ours, theirs), []
+        for label in (label for label in ours if label in theirs):
+            pair = ours[label], theirs[label]
+            true = _true_classes(*pair)
+            large = [_large_groups(part, smallest, true) for part in pair]
+            groups = [group for group in large[0] if group in large[1]]
+            both.append([part._of_groups(groups) for part in pair])
+        if not both:
+            return -math.inf
+        before, since = (
+            self._compare_once(
+                dict(enumerate(parts)) if isinstance(first, dict) else parts[0]
+            )
+            for parts in zip(*both, strict=True)
+        )
+        return separation(before, since, tail)
+
     def _compare_once(self, statistic: Any) -> Comparisons:
         """Disparity of a statistic, with bounds that hold at one look."""
         with collected_reasons():
-            return self._disparity(statistic, "finite_sample")[0]
+            return self._disparity(statistic, "finite_sample").comparisons
 
     def _look(self, statistic: Any) -> dict[str, Any]:
         """Row of the history for the statistic of all rows so far."""
-        comparisons, stratum, now = self._disparity(statistic)
+        comparisons, stratum, n_groups, now, waiting = self._disparity(statistic)
         last = self._looks[-1] if self._looks else None
-        epoch, compared = (last["epoch"], last["compared"]) if last else (0, ())
-        if now not in ((), compared):
-            epoch, compared = epoch + 1, now
+        names = "epoch", "known", "n_waiting"
+        epoch, known, n_waiting = [last[n] for n in names] if last else (0, (), 0)
+        if not math.isnan(comparisons.value) and now != known:
+            epoch, known, n_waiting = epoch + 1, now, waiting
         # Each of the comparisons has another share of the level in each epoch.
         share = 1 - _LATER if epoch < 2 else _LATER / (epoch * (epoch - 1))
         level = (1 - self.confidence_level) * share
@@ -658,62 +728,90 @@ class FairnessMonitor(NamesParameters):
             "n_rows": sum(int(p.counts.sum()) for p in _parts(statistic).values()),
             "value": comparisons.value,
             "lower": lower_bound(comparisons, level / 2),
-            "upper": upper_bound(comparisons, level / 2),
+            # Each group that joins may change which pair has the largest disparity.
+            "upper": upper_bound(comparisons, level / 2 / (1 + n_waiting)),
             "pvalue": pvalue,
             "alarm": bool(pvalue <= 1 - self.confidence_level),
+            "n_groups": n_groups,
             "stratum": stratum,
             "epoch": epoch,
-            "compared": compared,
+            "known": known,
+            "n_waiting": n_waiting,
         }
 
-    def _disparity(self, statistic: Any, method: Method = "anytime") -> Disparity:
-        """Disparity of a statistic, the largest over strata or their mean."""
-        if not isinstance(statistic, dict):
-            own = self._compare(statistic, method)
-            if math.isnan(own.value):
-                return own, None, ()
-            return own, None, (own.n_comparisons, _n_groups(statistic), 1)
-        by_stratum, reasons = self._compare_strata(statistic, method)
-        name = unwrapped(self.metric)[0].__name__
-        warn_of_strata(name, reasons, undefined=not by_stratum)
-        if not by_stratum:
-            return UNDEFINED, None, ()
-        comparisons, n_groups = zip(*by_stratum.values(), strict=True)
-        n_comparisons = sum(part.n_comparisons for part in comparisons)
-        compared = n_comparisons, sum(n_groups), len(by_stratum)
-        if self._weighted:
-            weights = [float(statistic[label].counts.sum()) for label in by_stratum]
-            return join(list(comparisons), weights), None, compared
-        largest = max(by_stratum, key=lambda label: by_stratum[label][0].value)
-        return join(list(comparisons), None), largest, compared
+    def _smallest(self, *several: Mapping[Hashable, Any]) -> int:
+        """Least number of rows of a group that is compared."""
+        given = (part.min_group_size for parts in several for part in parts.values())
+        return max(self.min_group_size, max(given, default=1))
 
-    def _compare_strata(
-        self, statistics: Mapping[Hashable, Any], method: Method
-    ) -> tuple[dict[Hashable, tuple[Comparisons, int]], dict[Hashable, str]]:
-        """Compare groups in each stratum, with their number; why others lack."""
-        specification, _ = specification_of(self.metric)
-        every = list(
-            dict.fromkeys(g for part in statistics.values() for g in part.labels)
-        )
-        compared, reasons = {}, dict.fromkeys(statistics, "")
-        for label, part in statistics.items():
-            if not specification.leaves_groups_out:
-                counts = dict(zip(part.labels, part.counts.tolist(), strict=True))
-                sizes = np.array([counts.get(group, 0) for group in every])
-                large, reasons[label] = comparable_groups(
-                    every, sizes, part.min_group_size
-                )
-                if not len(large):
-                    continue
-                if reasons[label]:
-                    part = _of_groups(part, [every[i] for i in large])
-            with collected_reasons() as why:
-                comparisons = self._compare(part, method)
-            if math.isnan(comparisons.value):
-                reasons[label] = "; ".join(why)
+    def _disparity(self, statistic: Any, method: Method = "anytime") -> Disparity:
+        """Disparity of a statistic, the largest over strata or their mean.
+
+        Bounds for all looks give each pair of groups its share of the level, large
+        enough or not.
+        """
+        parts, within = _parts(statistic), isinstance(statistic, dict)
+        every, smallest = _groups_of(parts), self._smallest(parts)
+        found, reasons, large = {}, {}, {}
+        for label, part in parts.items():
+            large[label] = _large_groups(part, smallest)
+            if not within:
+                comparisons = self._compare_large(part, every, smallest, method)
             else:
-                compared[label] = comparisons, _n_groups(part)
-        return compared, reasons
+                with collected_reasons() as why:
+                    comparisons = self._compare_large(part, every, smallest, method)
+                reasons[label] = "; ".join(why)
+            if not math.isnan(comparisons.value):
+                found[label] = comparisons
+        if within:
+            name = unwrapped(self.metric)[0].__name__
+            warn_of_strata(name, reasons, undefined=not found)
+        if method == "anytime":
+            n_all = len(parts) * len(every) * (len(every) - 1)
+            for label, comparisons in found.items():
+                n_large = len(large[label])
+                share = n_large * (n_large - 1) * len(found) / n_all
+                found[label] = _with_share(comparisons, share)
+        known = len(every), len(parts), sum(map(_n_rates, parts.values())), smallest
+        n_groups = sum(len(large[label]) for label in found)
+        n_waiting = len(parts) * len(every) - sum(map(len, large.values()))
+        sizes = n_groups, known, n_waiting
+        if not found:
+            return Disparity(UNDEFINED, None, *sizes)
+        if not within:
+            return Disparity(found[None], None, *sizes)
+        if self._weighted:
+            weights = [float(parts[label].counts.sum()) for label in found]
+            return Disparity(join([*found.values()], weights), None, *sizes)
+        largest = max(found, key=lambda label: found[label].value)
+        return Disparity(join([*found.values()], None), largest, *sizes)
+
+    def _compare_large(
+        self, statistic: Any, every: list[Hashable], smallest: int, method: Method
+    ) -> Comparisons:
+        """Compare the groups of one stratum that are large enough.
+
+        Of the groups of any stratum, `every`, the others are named.
+        """
+        specification, _ = specification_of(self.metric)
+        if specification.leaves_groups_out:
+            return self._compare(replace(statistic, min_group_size=smallest), method)
+        rows = _rows_by_group(statistic)
+        sizes = np.array([rows.get(group, 0) for group in every], dtype=np.intp)
+        large, reason = comparable_groups(every, sizes, smallest)
+        name, which = specification.name, " that count"
+        if reason and isinstance(statistic, GroupedConfusion):
+            which = " of each true label"
+            reason = f"{reason}, of the rarest true label"
+        if not len(large):
+            warn_undefined(name, reason)
+            return UNDEFINED
+        if reason:
+            small = [every[i] for i in np.flatnonzero(sizes < smallest)]
+            few = describe_left_out(small, len(every), smallest, which)
+            warn_or_collect(reason, f"{name} leaves groups out: {few}.")
+            statistic = statistic._of_groups([every[i] for i in large])
+        return self._compare(statistic, method)
 
     def _compare(self, statistic: Any, method: Method = "anytime") -> Comparisons:
         """Disparity of a statistic, with bounds that hold at every look by default."""
@@ -741,14 +839,66 @@ def _parts(statistic: Any) -> Mapping[Hashable, Any]:
     return statistic if isinstance(statistic, dict) else {None: statistic}
 
 
-def _n_groups(statistic: Any) -> int:
-    """Count the groups with enough rows."""
-    return int(np.count_nonzero(statistic.counts >= max(statistic.min_group_size, 1)))
+def _groups_of(parts: Mapping[Hashable, Any]) -> list[Hashable]:
+    """List the groups of any stratum, those without rows included."""
+    return list(dict.fromkeys(g for part in parts.values() for g in part.labels))
 
 
-def _of_groups(statistic: Any, labels: list[Hashable]) -> Any:
-    """Statistic of some groups."""
-    return sum(statistic._of_one_group(statistic.labels.index(g), g) for g in labels)
+def _true_classes(*statistics: Any) -> set[Hashable]:
+    """Find the true classes that occur in any of several statistics."""
+    return {
+        label
+        for statistic in statistics
+        if isinstance(statistic, GroupedConfusion)
+        for label, n in zip(
+            statistic.classes, statistic.label_counts.sum(axis=0), strict=True
+        )
+        if n
+    }
+
+
+def _rows_by_group(
+    statistic: Any, true: Collection[Hashable] | None = None
+) -> dict[Hashable, int]:
+    """Count the rows of each group, with true classes those of its rarest one."""
+    counts = statistic.counts
+    if isinstance(statistic, GroupedConfusion):
+        classes = statistic.classes
+        for label in _true_classes(statistic) if true is None else true:
+            of_class = np.zeros_like(counts)
+            if label in classes:
+                of_class = statistic.label_counts[:, classes.index(label)]
+            counts = np.minimum(counts, of_class)
+    return dict(zip(statistic.labels, counts.tolist(), strict=True))
+
+
+def _large_groups(
+    statistic: Any, smallest: int, true: Collection[Hashable] | None = None
+) -> list[Hashable]:
+    """List the groups with enough rows."""
+    rows = _rows_by_group(statistic, true)
+    return [group for group, n in rows.items() if n >= smallest]
+
+
+def _compared_groups(parts: Mapping[Hashable, Any], smallest: int) -> set[Hashable]:
+    """Find the groups that are large enough in a stratum with another one."""
+    large = [_large_groups(part, smallest) for part in parts.values()]
+    return {group for groups in large if len(groups) > 1 for group in groups}
+
+
+def _n_rates(statistic: Any) -> int:
+    """Count the rates of a group that are compared, beside 1 of other statistics."""
+    if not isinstance(statistic, GroupedConfusion):
+        return 1
+    return len(_true_classes(statistic)) * len(statistic.classes)
+
+
+def _with_share(comparisons: Comparisons, share: float) -> Comparisons:
+    """Comparisons as one, with a share of the level that is split over them."""
+    low, n_comparisons = comparisons.low, comparisons.n_comparisons
+    return comparisons._replace(
+        n_comparisons=1, low=lambda level: low(level * share / n_comparisons)
+    )
 
 
 def _statistic_to_json(statistic: Any) -> Any:
@@ -779,18 +929,18 @@ def _look_to_json(look: Mapping[str, Any]) -> dict[str, Any]:
         for name, value in look.items()
     }
     stratum = label_to_json(look["stratum"])
-    return plain | {"stratum": stratum, "compared": [*look["compared"]]}
+    return plain | {"stratum": stratum, "known": [*look["known"]]}
 
 
 def _look_from_json(look: Mapping[str, Any]) -> dict[str, Any]:
     """Return what `_look_to_json` was given."""
-    names = {*_COLUMNS, "stratum", *_RECENT_COLUMNS, "epoch", "compared"}
+    names = {*_COLUMNS, *_RECENT_COLUMNS, "stratum", "epoch", "known", "n_waiting"}
     _check_entry("looks", look, lambda look: {*look} == names)
     for name, value in look.items():
         _check_entry(name, value, _IS_ENTRY.get(name, _is_number))
     plain = {name: math.nan if value is None else value for name, value in look.items()}
     (stratum,) = labels_from_json("stratum", [look["stratum"]])
-    return plain | {"stratum": stratum, "compared": tuple(look["compared"])}
+    return plain | {"stratum": stratum, "known": tuple(look["known"])}
 
 
 def _check_entry(name: str, value: Any, is_valid: Callable[[Any], bool]) -> None:
@@ -821,9 +971,9 @@ def _are_three(value: Any) -> bool:
 
 #: What the entries of a look must be that are no numbers.
 _IS_ENTRY: dict[str, Callable[[Any], bool]] = {
-    **dict.fromkeys(("n_rows", "epoch"), _is_whole),
+    **dict.fromkeys(("n_rows", "n_groups", "epoch", "n_waiting"), _is_whole),
     **dict.fromkeys(("alarm", "change_alarm"), lambda value: isinstance(value, bool)),
-    "compared": lambda value: all(map(_is_whole, value)),
+    "known": lambda value: all(map(_is_whole, value)),
     "stratum": lambda value: True,  # its labels are checked where they are read
 }
 

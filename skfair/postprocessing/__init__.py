@@ -1,8 +1,5 @@
 """Repair of scores after training: fairer probabilities from any classifier."""
 
-from typing import TYPE_CHECKING
-
-from skfair._utils._hints import other_names
 from skfair.postprocessing._decision_post_processor import DecisionPostProcessor
 from skfair.postprocessing._madd_post_processor import MADDPostProcessor
 from skfair.postprocessing._repaired_regressor import RepairedRegressor
@@ -20,6 +17,3 @@ __all__ = [
     "UnawarePostProcessor",
     "UnawareRegressor",
 ]
-
-if not TYPE_CHECKING:  # where any name would count as one of the package
-    __getattr__ = other_names(__name__)

@@ -1275,7 +1275,8 @@ def spread_in_bins(histogram: GroupedHistogram) -> GroupedScores:
         scores[filled], codes[filled], weights[filled], n_groups=histogram.n_groups
     )
     groups: Any = histogram.labels, histogram.names, histogram.min_group_size
-    return GroupedScores(*entries, histogram.counts, histogram.totals, *groups)
+    squares = histogram.at_edges().squares
+    return GroupedScores(*entries, histogram.counts, histogram.totals, squares, *groups)
 
 
 def distributions(rows: Rows) -> GroupedScores:

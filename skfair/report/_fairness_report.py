@@ -13,7 +13,6 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from skfair._utils._files import write_text
-from skfair._utils._hints import MadeByClassMethods
 from skfair._utils._validation import AnyScale, Scale, check_choice
 from skfair.report._bundle import write_bundle
 from skfair.report._inputs import (
@@ -69,7 +68,7 @@ _NEEDED = {
 Table = Literal["metrics", "models", "groups", "impact_ratios", "strata", "proxy"]
 
 
-class FairnessReport(MadeByClassMethods):
+class FairnessReport:
     """Report of all applicable metrics, with their uncertainty, in numbers and words.
 
     It is made by `from_estimator`, `from_predictions` or `from_frame`, for one or
@@ -120,7 +119,7 @@ class FairnessReport(MadeByClassMethods):
     """
 
     def __init__(self, summary: dict[str, Any]) -> None:
-        self.summary = check_summary(FairnessReport, summary)
+        self.summary = check_summary(summary)
         self._audits: Sequence[Audit] = ()
 
     def __getstate__(self) -> dict[str, Any]:

@@ -143,9 +143,9 @@ class Sample:
             positive = np.asarray(self.audit.y_true == 1, dtype=np.float64)
             rows = replace(rows, y_true=positive, y_pred=scores)
             return rows.ordered(), Steps._from_rows
-        of_errors = question == "errors"
-        kind = GroupedConfusion if of_errors else GroupedOutcomes
-        return rows, kind._from_rows
+        if question == "errors":
+            return rows, GroupedConfusion._from_rows
+        return replace(rows, y_true=None), GroupedOutcomes._from_rows
 
     def _numbers(self, question: str) -> NDArray[Any]:
         """Scores or errors that a question is about."""

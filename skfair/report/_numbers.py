@@ -9,7 +9,15 @@ from __future__ import annotations
 import math
 import time
 import warnings
-from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import (
+    Callable,
+    Collection,
+    Hashable,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from dataclasses import replace
 from itertools import compress
 from math import comb
@@ -37,6 +45,7 @@ from skfair.metrics._resampling import (
     Metric,
     basic_interval,
     check_seed,
+    compares_pairs_of,
     evaluate_each,
     resamples_of_all,
 )
@@ -133,8 +142,9 @@ def _drawn_keys(sample: Sample, located: Mapping[str, Located]) -> dict[str, lis
 def _count_draws(sample: Sample, keys: Mapping[str, list[str]]) -> int:
     """Count permutations of each question, and resamples."""
     options = sample.audit.options
+    n_kinds = sum(len(_by_permutations(sample, of)) for of in keys.values())
     resampled = [k for of in keys.values() for k in of if not MEASURES[k].bounded]
-    return len(keys) * options.n_permutations + len(resampled) * options.n_resamples
+    return n_kinds * options.n_permutations + len(resampled) * options.n_resamples
 
 
 def bounds(sample: Sample, located: Mapping[str, Located]) -> dict[str, Numbers]:
@@ -236,23 +246,37 @@ def permute(
     rows: Drawn,
     tick: Callable[[int], Any] = lambda n: None,
 ) -> dict[str, PermutationTestResult]:
-    """Test metrics of one question on permutations, of which there may be none."""
+    """Test metrics of one question on permutations, of which there may be none.
+
+    These are the permutations of `permutation_test`.
+    """
     options = sample.audit.options
-    if not options.n_permutations:
-        return {}
-    metrics = [MEASURES[key].drawn(sample) for key in keys]
-    results = permutation_tests(
-        metrics,
-        [rows.evaluate(metric) for metric in metrics],
-        rows,
-        permutations("auto", metrics[0], rows),
-        units=[MEASURES[key].unit_of(sample) for key in keys],
-        n_permutations=options.n_permutations,
-        generator=check_seed(options.random_state),
-        n_jobs=options.n_jobs,
-        tick=tick,
-    )
-    return dict(zip(keys, results, strict=True))
+    results: dict[str, PermutationTestResult] = {}
+    for of_kind in _by_permutations(sample, keys):
+        metrics = [MEASURES[key].drawn(sample) for key in of_kind]
+        permuted, draw = permutations("auto", metrics[0], rows)
+        tests = permutation_tests(
+            metrics,
+            [permuted.evaluate(metric) for metric in metrics],
+            permuted,
+            draw,
+            units=[MEASURES[key].unit_of(sample) for key in of_kind],
+            n_permutations=options.n_permutations,
+            generator=check_seed(options.random_state),
+            n_jobs=options.n_jobs,
+            tick=tick,
+        )
+        results |= zip(of_kind, tests, strict=True)
+    return {key: results[key] for key in keys if key in results}
+
+
+def _by_permutations(sample: Sample, keys: Iterable[str]) -> list[list[str]]:
+    """Metrics that are tested on the same permutations, if there are any."""
+    kinds: dict[bool, list[str]] = {}
+    for key in keys if sample.audit.options.n_permutations else ():
+        of_pairs = compares_pairs_of(MEASURES[key].drawn(sample))
+        kinds.setdefault(of_pairs, []).append(key)
+    return [*kinds.values()]
 
 
 def _test_of(test: PermutationTestResult, sample: Sample) -> Numbers:

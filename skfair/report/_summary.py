@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 
 import skfair
 from skfair._utils._arrays import Floats
-from skfair._utils._hints import makers_of
-from skfair._utils._text import label_text, listed, or_none, shown, visible_text
+from skfair._utils._text import label_text, or_none, shown, visible_text
 from skfair.groups import CROSS, recode, rows_by_code
 from skfair.inspection._proxy_bounds import bounds_by_odds_ratio
 from skfair.metrics import (
@@ -565,12 +564,13 @@ def _settings(audits: Sequence[Audit]) -> Summary:
     }
 
 
-def check_summary(report: type, summary: Any) -> dict[str, Any]:
+def check_summary(summary: Any) -> dict[str, Any]:
     """Return what a report is restored from; raise for anything else, such as rows."""
     if not isinstance(summary, dict) or "format" not in summary:
         raise TypeError(
             f"summary must be that of a report, a dict, got {shown(summary)}. A report "
-            f"of rows is made by {listed(makers_of(report))}."
+            "of rows is made by FairnessReport.from_estimator, from_frame or "
+            "from_predictions."
         )
     if summary["format"] != FORMAT:
         raise ValueError(

@@ -14,7 +14,6 @@ from numpy.typing import ArrayLike, NDArray
 from skfair._utils._arrays import Floats, Integers
 from skfair._utils._columns import floats_in, open_frame
 from skfair._utils._validation import (
-    MAX_EXACT_SUM,
     as_array,
     check_integer,
     check_scores,
@@ -30,7 +29,7 @@ from skfair.groups import (
     resolve_groups,
     warn_of_missing_words,
 )
-from skfair.statistics._grouped_scores import GroupedScores
+from skfair.statistics._grouped_scores import GroupedScores, whole_if_exact
 from skfair.statistics._statistic import GroupedStatistic
 
 #: Rows, weights, squared weights, least and largest scores of cells.
@@ -270,6 +269,7 @@ class GroupedHistogram(GroupedStatistic):
             self.weights[order],
             self.counts,
             self.totals,
+            whole_if_exact(np.bincount(self.codes, self.squares, self.n_groups)),
             self.labels,
             self.names,
             self.min_group_size,
@@ -472,13 +472,6 @@ def join_cells(codes: Any, bins: Any, *sums: Any) -> Columns:
         highs = np.maximum.reduceat(highs, starts)
     weights, squares = whole_if_exact(weights), whole_if_exact(squares)
     return codes, bins, rows, weights, squares, lows, highs
-
-
-def whole_if_exact(values: NDArray[Any]) -> NDArray[Any]:
-    """Turn values into int64 if all are whole numbers that add up without rounding."""
-    whole = values.dtype.kind in "iu" or np.array_equal(values, np.rint(values))
-    exact = whole and values.sum() < MAX_EXACT_SUM
-    return values.astype(np.int64 if exact else np.float64, copy=False)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from skfair._rows import Rows
-from skfair._utils._arrays import Bools, Floats, Integers
+from skfair._utils._arrays import Bools, Floats, Integers, quotients
 from skfair._utils._validation import (
+    MAX_EXACT_SUM,
     AnyScale,
     check_weights,
     lie_in_unit_interval,
@@ -50,6 +51,8 @@ class GroupedScores(GroupedStatistic):
         Number of rows of each group, rows of weight zero excepted.
     totals : ndarray of shape (n_groups,)
         Total weight of each group.
+    squares : ndarray of shape (n_groups,)
+        Sum of the squared weights of the rows of each group.
     labels : tuple of length n_groups
         Group labels.
     names : tuple of str
@@ -79,13 +82,14 @@ class GroupedScores(GroupedStatistic):
     1.0
     """
 
-    _by_group = "counts", "totals"
+    _by_group = "counts", "totals", "squares"
 
     scores: Floats
     codes: NDArray[np.integer]
     weights: NDArray[Any]
     counts: Integers
     totals: NDArray[Any]
+    squares: NDArray[Any]
     labels: tuple[Hashable, ...]
     names: tuple[str, ...] = ()
     min_group_size: int = 1
@@ -145,13 +149,13 @@ class GroupedScores(GroupedStatistic):
         scores = scores_on(scale, y_score)
         groups = resolve_groups(sensitive_features, n_samples=len(scores))
         scores, codes, weights, counts = drop_weightless(scores, groups, sample_weight)
-        totals = counts.astype(np.int64)
+        totals = squares = counts.astype(np.int64)
         if weights is not None:
             totals = np.bincount(codes, weights, len(counts)).astype(weights.dtype)
+            squares = _sums_of_squares(codes, weights, 1, len(counts))
         entries = sort_scores(scores, codes, weights, n_groups=len(counts))
-        return cls(
-            *entries, counts, totals, groups.labels, groups.names, groups.min_group_size
-        )
+        rest = groups.labels, groups.names, groups.min_group_size
+        return cls(*entries, counts, totals, squares, *rest)
 
     @classmethod
     def from_counts(
@@ -180,7 +184,8 @@ class GroupedScores(GroupedStatistic):
         n_rows : array-like of int of shape (n_entries,)
             How many rows have this score and group; entries of 0 rows are left out.
         total_weight : array-like of shape (n_entries,), default=None
-            Sum of the sample weights of these rows; `n_rows` by default.
+            Sum of the sample weights of these rows; `n_rows` by default. The rows of an
+            entry count as if they weighed the same.
         scale : {"probability", "rank", "real"}, default="probability"
             ``"rank"`` and ``"real"`` are for scores that are no probabilities, as in
             `from_scores`.
@@ -228,7 +233,12 @@ class GroupedScores(GroupedStatistic):
             scores, sensitive_features=groups, sample_weight=weights, scale=scale
         )
         counts = sum_by_code(groups.codes, rows, len(groups.labels))
-        return replace(statistic, counts=counts.astype(np.intp))
+        kept = (groups.codes >= 0) & (rows > 0)
+        n_groups = len(groups.labels)
+        squares = _sums_of_squares(
+            groups.codes[kept], weights[kept], rows[kept], n_groups
+        )
+        return replace(statistic, counts=counts.astype(np.intp), squares=squares)
 
     @classmethod
     def _from_rows(cls, rows: Rows) -> GroupedScores:
@@ -236,10 +246,15 @@ class GroupedScores(GroupedStatistic):
         rows = rows.grouped()
         scores, codes, weights = rows.y_pred, rows.groups.codes, rows.totals
         counts = np.bincount(codes, rows.n, rows.n_groups).astype(np.intp)
-        totals = counts.astype(np.int64)
+        totals = squares = counts.astype(np.int64)
         if rows.weight is not None:
             totals = np.bincount(codes, weights, rows.n_groups)
             totals = totals.astype(rows.weight.dtype)
+            if rows.squares is None:
+                n = 1 if rows.n is None else rows.n
+                squares = _sums_of_squares(codes, rows.weight, n, rows.n_groups)
+            else:
+                squares = np.bincount(codes, rows.squares, rows.n_groups)
         if not rows.is_ordered:
             scores, codes, weights = sort_scores(
                 scores, codes, weights, n_groups=rows.n_groups
@@ -256,7 +271,24 @@ class GroupedScores(GroupedStatistic):
             scores, codes = scores[entries], codes[entries]
         groups = rows.groups
         rest = groups.labels, groups.names, groups.min_group_size
-        return cls(scores, codes, weights, counts, totals, *rest)
+        return cls(scores, codes, weights, counts, totals, squares, *rest)
+
+    @property
+    def effective_sizes(self) -> Floats:
+        """Effective number of rows of each group, of shape (n_groups,).
+
+        Kish's where weights are fractional; whole weights count rows. 0 without rows.
+        """
+        if self.weights.dtype.kind == "i":
+            return self.totals.astype(float)
+        return quotients(np.square(self.totals), self.squares)
+
+    @property
+    def _effective_size(self) -> float:
+        """Effective number of rows of everyone."""
+        if self.weights.dtype.kind == "i":
+            return float(self.totals.sum())
+        return float(self.totals.sum() ** 2 / self.squares.sum())
 
     def of_group(self, group: int | None) -> tuple[Floats, NDArray[Any]]:
         """Distinct scores of one group, or of everyone, and their weights.
@@ -405,6 +437,25 @@ class GroupedScores(GroupedStatistic):
         """Positions of the entries of a group, by increasing score."""
         order, starts = self._order
         return order[starts[group] : starts[group + 1]]
+
+
+def whole_if_exact(values: NDArray[Any]) -> NDArray[Any]:
+    """Turn values into int64 if all are whole numbers that add up without rounding."""
+    whole = values.dtype.kind in "iu" or np.array_equal(values, np.rint(values))
+    exact = whole and values.sum() < MAX_EXACT_SUM
+    return values.astype(np.int64 if exact else np.float64, copy=False)
+
+
+def _sums_of_squares(
+    codes: NDArray[np.integer], weights: NDArray[Any], n: Any, n_groups: int
+) -> NDArray[Any]:
+    """Sum the squared weights of the people of each group; `n` of an entry weigh equal.
+
+    They are whole if all weights are, as far as floats count them exactly.
+    """
+    squares = quotients(np.square(weights, dtype=float), n)
+    sums = np.bincount(codes, squares, n_groups)
+    return whole_if_exact(sums) if weights.dtype.kind == "i" else sums
 
 
 #: Products of two whole totals stay below this, so that they are exact in int64.

@@ -1,9 +1,7 @@
-"""What all statistics share: their sum, and JSON with its SHA-256."""
+"""What all statistics share: their sum, and their form in JSON."""
 
 from __future__ import annotations
 
-import hashlib
-import json
 import math
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import fields, replace
@@ -17,8 +15,8 @@ from numpy.typing import NDArray
 
 from skfair.groups import join_groups, plain_label, positions_in
 
-#: The number changes with what `sealed` writes of any statistic or monitor.
-FORMAT = 2
+#: The number changes with what `to_dict` writes of any statistic or monitor.
+FORMAT = 3
 #: Arrays of whole numbers.
 _WHOLE = ("codes", "bins", "counts", "label_counts", "rows")
 #: Arrays of scores, which are floats, whole numbers or not.
@@ -73,17 +71,26 @@ class GroupedStatistic:
             columns["codes"] = positions[self.codes]
         return replace(self, labels=labels, **columns)
 
-    def _of_one_group(self: Any, group: int, label: Hashable) -> Any:
-        """Return the statistic of one group, under a label of its own."""
-        columns: dict[str, Any] = {n: getattr(self, n)[[group]] for n in self._by_group}
+    def _of_groups(self: Any, labels: Sequence[Hashable]) -> Any:
+        """Return the statistic of some of its groups."""
+        labels = tuple(labels)
+        if labels == self.labels:
+            return self
+        positions = positions_in(self.labels, labels)
+        columns: dict[str, Any] = {}
+        for name in self._by_group:
+            columns[name] = getattr(self, name)[positions]
         if hasattr(self, "codes"):
-            own = self.codes == group
+            places = np.full(self.n_groups, len(labels))
+            places[positions] = np.arange(len(labels))
+            places = places[self.codes]
+            own = places < len(labels)
             for field in fields(self):
                 value = getattr(self, field.name)
                 if isinstance(value, np.ndarray) and field.name not in columns:
                     columns[field.name] = value[own]
-            columns["codes"] = np.zeros_like(columns["codes"])
-        return replace(self, labels=(label,), names=(), **columns)
+            columns["codes"] = places[own].astype(self.codes.dtype)
+        return replace(self, labels=labels, **columns)
 
     @property
     def n_groups(self: Any) -> int:
@@ -103,8 +110,8 @@ class GroupedStatistic:
         Returns
         -------
         dict
-            The name of the class as ``"type"``, the ``"format"``, one entry for each
-            attribute, and the ``"sha256"`` of all others.
+            The name of the class as ``"type"``, the ``"format"``, and one entry for
+            each attribute.
 
         Raises
         ------
@@ -132,7 +139,7 @@ class GroupedStatistic:
             elif isinstance(value, tuple):
                 value = [label_to_json(label) for label in value]
             columns[field.name] = value
-        return sealed(type(self).__name__, columns)
+        return with_format(type(self).__name__, columns)
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
@@ -151,11 +158,11 @@ class GroupedStatistic:
         Raises
         ------
         ValueError
-            If the dictionary is of another class or format, if it was changed after
-            `to_dict` had written it, or if an entry is of another type or size.
+            If the dictionary is of another class or format, or if an entry is missing
+            or of another type or size.
         """
         names = [field.name for field in fields(cls)]  # type: ignore[arg-type]
-        check_sealed(data, cls.__name__, names)
+        check_format(data, cls.__name__, names)
         values = {name: cls._read_entry(name, data[name]) for name in names}
         for name, n_axes in (("matrices", 2), ("label_counts", 1)):
             if data.get(name) == []:
@@ -275,14 +282,16 @@ def _add(first: Statistic, second: Statistic) -> Statistic:
     return first + second  # type: ignore[no-any-return]
 
 
-def sealed(kind: str, entries: Mapping[str, Any]) -> dict[str, Any]:
-    """Return entries with their type, their format and the SHA-256 of all of these."""
-    data = {"type": kind, "format": FORMAT, **entries}
-    return data | {"sha256": _sha256_of(data)}
+def with_format(kind: str, entries: Mapping[str, Any]) -> dict[str, Any]:
+    """Return entries with their type and their format."""
+    return {"type": kind, "format": FORMAT, **entries}
 
 
-def check_sealed(data: Any, kind: str, names: Sequence[str]) -> None:
-    """Raise unless `sealed` returned the data, with entries of these names."""
+def check_format(data: Any, kind: str, names: Sequence[str]) -> None:
+    """Raise unless data are of a type, with entries of these names.
+
+    The SHA-256 that was written before is ignored.
+    """
     stated = data.get("type") if isinstance(data, Mapping) else None
     if stated != kind:
         raise ValueError(
@@ -293,22 +302,15 @@ def check_sealed(data: Any, kind: str, names: Sequence[str]) -> None:
             f"data must be of format {FORMAT}, got {brief(data.get('format'))}: "
             "another version of skfair wrote it, so compute it again."
         )
-    rest = {name: value for name, value in data.items() if name != "sha256"}
-    try:
-        changed = data.get("sha256") != _sha256_of(rest)
-    except (ValueError, TypeError, RecursionError):  # what JSON cannot hold
-        changed = True
-    if changed or {*rest} != {"type", "format", *names}:
-        raise ValueError(
-            f"data of type {kind!r} must have the SHA-256 that it states: it was "
-            "changed after skfair had written it."
-        )
-
-
-def _sha256_of(data: Mapping[str, Any]) -> str:
-    """Hash data as JSON, whatever the order of its entries."""
-    text = json.dumps(data, sort_keys=True, allow_nan=False, separators=(",", ":"))
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+    for name in names:
+        if name not in data:
+            raise ValueError(f"data of type {kind!r} must have {name}, which it lacks.")
+    for name in data:
+        if name not in ("type", "format", "sha256", *names):
+            raise ValueError(
+                f"data of type {kind!r} must have the entries {', '.join(names)}, got "
+                f"{brief(name)}, too."
+            )
 
 
 def label_to_json(label: Any) -> Any:

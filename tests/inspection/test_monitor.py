@@ -60,7 +60,7 @@ def test_recent_rows_and_the_change():
 
 
 def test_the_level_is_not_rounded_to_certainty():
-    found = FairnessMonitor(mcdp, confidence_level=0.999)
+    found = FairnessMonitor(mcdp, confidence_level=0.999, min_group_size=1)
     found.update(None, [0.1, 0.9], sensitive_features=["a", "b"])
     label = MonitorDisplay.from_monitor(found).band_.get_label()
     assert label == "0.999 interval at all looks"
@@ -82,6 +82,24 @@ def test_alarm_within_strata_names_the_largest(labels, text):
     found.update(None, scores, **rows)
     display = MonitorDisplay.from_monitor(found)
     assert display.alarm_line_.get_label() == f"Alarm, after 2,000 rows, in {text}"
+
+
+def test_groups_that_are_left_out_and_join():
+    """The legend names groups that are too small, and marks where more are compared."""
+    found = FairnessMonitor(mcdp, at_most=0.9)
+    rows = {"y_score": [0.1, 0.9, 0.5] * 6, "sensitive_features": list("abc") * 6}
+    with pytest.warns(UndefinedMetricWarning, match="no group has at least 10 rows"):
+        found.update(None, **rows)
+    for _ in range(2):
+        with pytest.warns(UndefinedMetricWarning, match="leaves groups out"):
+            found.update(None, [0.1, 0.9] * 6, sensitive_features=list("ab") * 6)
+    before = MonitorDisplay.from_monitor(found)
+    assert before.line_.get_label() == "All rows so far, without c"
+    assert before.join_lines_ == []
+    found.update(None, **rows)
+    display = MonitorDisplay.from_monitor(found)
+    assert display.line_.get_label() == "All rows so far"
+    assert [line.get_xdata()[0] for line in display.join_lines_] == [60]
 
 
 def test_undefined_looks():

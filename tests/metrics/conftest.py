@@ -1,5 +1,7 @@
 """What tests of several metrics draw."""
 
+import math
+
 import numpy as np
 import pytest
 import sklearn
@@ -101,3 +103,9 @@ def by_hand(make_model):
         ]
 
     return scores
+
+
+@pytest.fixture
+def rows_are_permuted(monkeypatch):
+    """Permute single rows even where few cells of them differ."""
+    monkeypatch.setattr("skfair._rows._ALIKE", math.inf)

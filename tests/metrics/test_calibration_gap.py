@@ -262,3 +262,13 @@ def test_level():
         )
         n_rejected += result.pvalue <= 0.05
     assert abs(n_rejected / 200 - 0.05) < 3 * np.sqrt(0.05 * 0.95 / 200)
+
+
+def test_pooled_bounds_are_the_gap_where_scores_are_edges_of_bins():
+    rng = np.random.default_rng(0)
+    y_true, scores = rng.integers(0, 2, 40), rng.integers(0, 8, 40) / 8
+    rows = {"sensitive_features": np.arange(40) % 3}
+    statistic = GroupedCalibration.from_scores(y_true, scores, n_bins=8, **rows)
+    bounds = metric_bounds(calibration_gap, statistic, multigroup="pooled")
+    value = calibration_gap(y_true, scores, multigroup="pooled", **rows)
+    assert (bounds.lower, bounds.upper) == pytest.approx((value, value), rel=1e-12)

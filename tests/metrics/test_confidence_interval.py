@@ -589,3 +589,21 @@ def test_coverage_over_strata(multistratum, shift):
         below += found.upper < truth
     assert covered >= 0.94 * n_samples
     assert below <= 0.04 * n_samples
+
+
+def test_the_area_between_equal_cdfs_is_positive_by_noise_alone():
+    """The lower end of ABCC lies below the value by the mean area of the noise.
+
+    At a confidence level near 0 that is nearly all of the distance.
+    """
+    rng = np.random.default_rng(0)
+    n, groups = (200, 100), np.repeat([0, 1], [200, 100])
+    scores = 0.5 * (rng.random(300) + groups)
+    result = confidence_interval(
+        abcc, None, scores, sensitive_features=groups, confidence_level=0.02
+    )
+    every = np.sort(scores)
+    cdfs = [(scores[groups == g, None] <= every[:-1]).mean(axis=0) for g in (0, 1)]
+    variances = sum(F * (1 - F) / size for F, size in zip(cdfs, n, strict=True))
+    area = np.sqrt(2 / np.pi * variances) @ np.diff(every)
+    assert area < result.value - result.lower < 1.1 * area

@@ -123,3 +123,11 @@ def test_strata_leave_out_groups_with_few_rows_of_a_label(few_positives):
             y_true, y_pred, sensitive_features=groups, control_features=y_true
         )
     assert value == 0.5  # of "a" and "c" among true 1, "a" and "b" among true 0
+
+
+def test_a_true_label_of_one_row_counts():
+    """The other group has no rate of it, which leaves the difference undefined."""
+    rows = {"sensitive_features": list("aaabb")}
+    with pytest.warns(UndefinedMetricWarning, match="'b' has 0 rows of 1"):
+        value = equalized_odds_difference([1, 0, 0, 0, 0], [1, 0, 1, 0, 0], **rows)
+    assert np.isnan(value)

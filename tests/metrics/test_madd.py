@@ -1,12 +1,18 @@
 import math
 import re
+from functools import partial
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skfair.metrics import madd, madd_curve
+from skfair.metrics import (
+    madd,
+    madd_curve,
+    madd_optimal_bandwidth,
+    permutation_test,
+)
 from skfair.statistics import GroupedScores
 
 
@@ -133,9 +139,12 @@ def test_bad_bandwidth(bandwidth):
 
 
 def test_groups_too_small_for_a_stable_interval_are_refused():
-    scores, groups = np.array([0.2, 0.9]), np.array([0, 1])
-    with pytest.raises(ValueError, match="too small for bandwidth='auto'"):
-        madd(None, scores, sensitive_features=groups, sample_weight=[0.3, 0.3])
+    """A row of a weight below 1 is a row."""
+    scores, rows = np.array([0.2, 0.9]), {"sensitive_features": [0, 1]}
+    weighted = madd(None, scores, **rows, sample_weight=[0.3, 0.3])
+    assert weighted == madd(None, scores, **rows)
+    with pytest.raises(ValueError, match=r"1 and 1 rows, .*for bandwidth='auto'"):
+        madd_optimal_bandwidth(None, scores, **rows, min_length=2)
 
 
 @given(grid_rows(), st.floats(0.01, 1))
@@ -150,3 +159,18 @@ def test_range(rows, bandwidth):
             sample_weight=sample_weight,
         )
         assert 0 <= value <= 2
+
+
+def test_pairs_of_a_test_have_the_madd_of_their_rows():
+    """Also where bins next to each other, and the first one, are filled or empty."""
+    scores = np.array([0.1, 0.3, 0.3, 0.6, 0.3, 0.6, 0.9, 0.9, 0.0, 0.1, 0.1, 1.0])
+    groups = np.repeat(["a", "b", "c"], 4)
+    metric = partial(madd, bandwidth=0.25)
+    result = permutation_test(
+        metric, None, scores, sensitive_features=groups, n_permutations=9
+    )
+    for pair in result.pairs.itertuples():
+        both = np.isin(groups, [pair.group, pair.other])
+        value = metric(None, scores[both], sensitive_features=groups[both])
+        assert pair.gap == pytest.approx(value, rel=1e-12)
+    assert sorted(result.pairs["gap"]) == [1.0, 1.5, 1.5]

@@ -313,3 +313,50 @@ def test_interval_is_the_one_of_the_double_loop(seed, min_points, min_length):
 def test_madd_of_the_published_probabilities(courses, course, model, group, expected):
     y_score, groups = scored(courses, course, model, group)
     assert round(madd(None, y_score, sensitive_features=groups), 2) == expected
+
+
+def weighted_rows(n_rows=300):
+    rng = np.random.default_rng(0)
+    groups = rng.integers(0, 2, n_rows)
+    scores = rng.beta(2 + 0.6 * groups, 3).round(2)
+    return scores, groups, rng.random(n_rows) + 0.1
+
+
+@pytest.mark.parametrize("multigroup", ["pairwise", "pooled"])
+def test_fractional_weights_have_no_unit(multigroup):
+    """Their totals, which may be below 1, are no numbers of rows."""
+    scores, groups, weights = weighted_rows()
+    rows = {"sensitive_features": groups, "multigroup": multigroup}
+    found = [
+        madd(None, scores, sample_weight=weights * unit, **rows)
+        for unit in (1, 1 / weights.sum(), 1e-6, 5000.5)
+    ]
+    np.testing.assert_allclose(found, found[0], rtol=1e-9)
+
+
+def test_effective_numbers_of_rows_choose_the_bandwidth():
+    """Kish's, of both groups; a whole weight of two is a row that stands twice."""
+    scores, groups, weights = weighted_rows()
+    rows = {"sensitive_features": groups}
+    result = madd_optimal_bandwidth(None, scores, sample_weight=weights, **rows)
+    n = [
+        weights[groups == g].sum() ** 2 / (weights[groups == g] ** 2).sum()
+        for g in (0, 1)
+    ]
+    expected = ((n[0] ** 0.5 + n[1] ** 0.5) / (n[0] * n[1]) ** 0.5) ** (2 / 3)
+    assert result.h_sup == pytest.approx(expected, rel=1e-9)
+    twice = madd_optimal_bandwidth(
+        None, np.repeat(scores, 2), sensitive_features=np.repeat(groups, 2)
+    )
+    whole = madd_optimal_bandwidth(
+        None, scores, sample_weight=np.full(len(scores), 2.0), **rows
+    )
+    assert (whole.h_sup, whole.value) == (twice.h_sup, twice.value)
+    # Batches of weighted rows add up to the same.
+    parts = (
+        GroupedScores.from_scores(
+            scores[part], sensitive_features=groups[part], sample_weight=weights[part]
+        )
+        for part in (slice(100), slice(100, None))
+    )
+    assert madd_optimal_bandwidth(None, sum(parts)).h_sup == pytest.approx(expected)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.stats import ks_2samp
 
 from skfair.metrics import mcdp
-from skfair.metrics._mcdp import MCDP
+from skfair.metrics._mcdp import MCDP, sustained_at
 from skfair.statistics import GroupedScores
 
 
@@ -228,3 +228,22 @@ def test_the_gap_at_the_score_is_the_value_and_the_score_lies_in_the_window(
     assert gap(largest.score) == pytest.approx(largest.value)
     inside = [at for at in scores if low <= at <= high]
     assert min(gap(at) for at in [low, *inside]) >= largest.value - 1e-12
+
+
+def test_windows_of_draws_end_just_below_a_score():
+    """A window of 0.2 from 0.3 on does not see a score that is 8e-16 above 0.5."""
+    scores = np.array([0.3, 0.5 + 8e-16])
+    assert measured(scores, [0, 1], epsilon=0.1) == 1
+    assert sustained_at(scores, 0.1)(np.array([[1.0, 0.0]])) == 1
+
+
+def test_the_last_window_of_many_groups_counts():
+    """One of many groups differs from the others in the last window alone."""
+    groups = np.repeat(np.arange(40), 20)
+    scores = np.tile(np.linspace(0, 0.85, 20), 40)
+    scores[-10:] = 1.0
+    rows = {"sensitive_features": groups}
+    value = mcdp(None, scores, epsilon=0.05, **rows)
+    two = np.isin(groups, [0, 39])
+    expected = mcdp(None, scores[two], epsilon=0.05, sensitive_features=groups[two])
+    assert value == expected > 0.4

@@ -16,6 +16,7 @@ from skfair.metrics import (
     max_gap_test,
     mcdp,
     permutation_test,
+    predictive_value_difference,
 )
 
 
@@ -63,6 +64,7 @@ def error_rates(y_true, y_pred, groups):
     )
 
 
+@pytest.mark.usefixtures("rows_are_permuted")
 @pytest.mark.parametrize("seed", range(3))
 def test_largest_standardised_gap_of_error_rates_by_hand(seed):
     """And where it is the same, as it is for small groups, the sum of all."""
@@ -242,3 +244,51 @@ def test_resamples_leave_out_rows_of_weight_zero():
         random_state=0,
     )
     assert (result.distribution == 1).all()
+
+
+def test_undefined_permutations_of_a_stratum_are_left_out():
+    """A stratum where two groups share three positive decisions often lacks a gap."""
+    rng = np.random.default_rng(11)
+    groups = np.repeat([0, 1, 0, 1], [15, 15, 4, 8])
+    strata = np.repeat([0, 1], [30, 12])
+    y_pred = (rng.random(42) < 0.5).astype(int)
+    y_true = (rng.random(42) < 0.3 + 0.4 * (groups == 0)).astype(int)
+    y_pred[30:] = 0
+    y_pred[[30, 31, 35]] = 1
+    result = permutation_test(
+        predictive_value_difference,
+        y_true,
+        y_pred,
+        sensitive_features=groups,
+        control_features=strata,
+        n_permutations=199,
+        random_state=0,
+    )
+
+    def gaps(codes):
+        found = []
+        for stratum in (0, 1):
+            rates = []
+            for group in (0, 1):
+                own = y_true[(strata == stratum) & (codes == group) & (y_pred == 1)]
+                rates.append(own.mean() if len(own) else np.nan)
+            found.append(abs(rates[0] - rates[1]))
+        return found
+
+    drawn = [gaps(groups)]
+    for _ in range(999):
+        codes = groups.copy()
+        for stratum in (0, 1):
+            codes[strata == stratum] = rng.permutation(codes[strata == stratum])
+        drawn.append(gaps(codes))
+    by_chance = np.nanmean(drawn, axis=0)
+    found = result.pairs.set_index("stratum")["by_chance"].sort_index()
+    np.testing.assert_allclose(found, by_chance, atol=0.06)
+    standardised = (drawn - by_chance) / np.nanstd(drawn, axis=0)
+    largest = np.fmax.reduce(standardised, axis=1)
+    # The sums of all gaps order permutations with the same largest one.
+    tied = np.abs(largest - largest[0]) < 1e-9
+    sums = np.nansum(standardised, axis=1)
+    above = np.where(tied, sums >= sums[0] - 1e-9, largest > largest[0])
+    expected = above.mean()
+    assert abs(result.pvalue - expected) < 0.1

@@ -207,3 +207,10 @@ def test_bad_scores():
         compare([None, *y[1:]], scores, groups)
     with pytest.raises(ValueError, match=r"y_true must have shape \(n_samples,\)"):
         compare(np.column_stack([y, y]), scores, groups)
+
+
+def test_differences_are_those_from_the_baseline(result):
+    for name in ("performance", "disparity"):
+        differences = result[name].drop("old") - result.loc["old", name]
+        found = result[f"{name}_difference"].drop("old")
+        np.testing.assert_allclose(found, differences)

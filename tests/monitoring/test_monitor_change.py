@@ -93,7 +93,7 @@ def test_stable_rows_above_the_limit_are_no_change():
 
 @pytest.mark.slow
 def test_new_strata_and_undefined_looks():
-    monitor = FairnessMonitor(mcdp, at_most=0.9)
+    monitor = FairnessMonitor(mcdp, at_most=0.9, min_group_size=1)
     for seed in range(6):
         batch = rows(0.1, seed, 60)
         strata = np.arange(60) % (2 if seed < 3 else 3)
@@ -238,3 +238,17 @@ def test_what_cannot_be_merged():
     within.update(None, **rows(0.1, 0), control_features=np.arange(500) % 2)
     with pytest.raises(ValueError, match="control_features must be given with every"):
         one.merge(within)
+
+
+def test_the_first_possible_look_of_a_change_pays_for_all_pairs_of_starts():
+    """A quarter of the level of a look is split over all rows between two starts.
+
+    Were it split over starts alone, the evidence would exclude the first two looks.
+    """
+    monitor = FairnessMonitor(demographic_parity_difference, at_most=0.9)
+    groups = np.repeat([0, 1], 24)
+    for look in range(12):
+        selected = [12, 12 if look < 6 else 24]
+        y_pred = np.concatenate([np.arange(24) < n for n in selected])
+        monitor.update(None, y_pred.astype(int), sensitive_features=groups)
+    assert (monitor.change_time_.lower, monitor.change_time_.value) == (1, 6)

@@ -118,7 +118,7 @@ def test_statistics_of_strata_take_the_place_of_rows():
 
 
 def test_strata_without_two_groups_are_left_out():
-    monitor = FairnessMonitor(mcdp)
+    monitor = FairnessMonitor(mcdp, min_group_size=1)
     rows = {"sensitive_features": list("xyxx"), "control_features": list("aabb")}
     with pytest.warns(UndefinedMetricWarning, match=r"'b' \(only the group 'x' has"):
         monitor.update(None, [0.1, 0.4, 0.3, 0.3], **rows)
@@ -131,7 +131,7 @@ def test_strata_without_two_groups_are_left_out():
 
 
 def test_one_row_at_a_time():
-    monitor = FairnessMonitor(mcdp)
+    monitor = FairnessMonitor(mcdp, min_group_size=1)
     with pytest.warns(UndefinedMetricWarning, match="no stratum has two groups"):
         monitor.update(None, [0.1], sensitive_features=["x"], control_features=["a"])
     assert monitor.pvalue_ == 1
@@ -176,7 +176,10 @@ def test_false_alarms_over_all_looks_and_strata():
 
 
 def test_strata_of_batches_that_look_alike():
-    monitor, rows = FairnessMonitor(mcdp), {"sensitive_features": ["x", "y"] * 2}
+    monitor, rows = (
+        FairnessMonitor(mcdp, min_group_size=1),
+        {"sensitive_features": ["x", "y"] * 2},
+    )
     monitor.update(None, [0.1, 0.4, 0.3, 0.3], control_features=[1, 1, 2, 2], **rows)
     monitor.update(None, [0.1, 0.4, 0.3, 0.3], control_features=[1, 1, 3, 3], **rows)
     with pytest.warns(UserWarning, match="control_features has the labels 1 and '1'"):
@@ -215,7 +218,7 @@ def test_weighted_mean_of_rates_of_some_rows_is_refused(name):
 def test_strata_of_statistics_are_those_of_rows():
     """A day is the same stratum, whichever library holds it."""
     rows, groups = [0.1, 0.4, 0.2, 0.9], list("abab")
-    monitor, day = FairnessMonitor(mcdp), date(2026, 1, 5)
+    monitor, day = FairnessMonitor(mcdp, min_group_size=1), date(2026, 1, 5)
     monitor.update(None, rows, sensitive_features=groups, control_features=[day] * 4)
     one = GroupedScores.from_scores(rows, sensitive_features=groups)
     monitor.update(None, {pd.Timestamp(day): one})

@@ -4,7 +4,6 @@ A step is a list of guesses in the order in which they come to mind. The last on
 There is at most one wrong guess before it, whose error says what to type.
 """
 
-import importlib
 import json
 import re
 import types
@@ -409,67 +408,6 @@ def test_rows_in_duckdb():
         says=r"skfair\.frames\.grouped_scores\(table, y_score=",
     )
     assert 0 <= value < 0.1
-
-
-# --- what users of fairlearn look for
-
-
-@pytest.mark.parametrize(
-    ("package", "name", "instead"),
-    [
-        ("metrics", "MetricFrame", "group_metrics"),
-        ("metrics", "equal_opportunity_difference", "true_positive_rate_difference"),
-        ("metrics", "statistical_parity_difference", "demographic_parity_difference"),
-        ("metrics", "disparate_impact_ratio", "impact_ratios"),
-        ("metrics", "mdss_bias_score", "worst_subgroup"),
-        ("postprocessing", "ThresholdOptimizer", "MADDPostProcessor"),
-        ("postprocessing", "RejectOptionClassifier", "MADDPostProcessor"),
-        ("inprocessing", "Reweighing", "MCDPReweighter"),
-        ("inprocessing", "AdversarialDebiasing", "DiffMCDPClassifier"),
-        (
-            "inprocessing",
-            "ExponentiatedGradient",
-            "postprocessing.UnawarePostProcessor",
-        ),
-        ("frames", "mcdp", "grouped_scores"),
-    ],
-)
-def test_names_of_other_packages(package, name, instead):
-    module = importlib.import_module(f"skfair.{package}")
-    other, _, found = instead.rpartition(".")
-    assert hasattr(importlib.import_module(f"skfair.{other or package}"), found)
-    assert not hasattr(module, name)
-    with pytest.raises(AttributeError, match=f"has no {name}: use .*{instead}"):
-        getattr(module, name)
-    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
-        module.nothing  # noqa: B018
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        "selection_rate_difference",
-        "true_negative_rate_ratio",
-        "accuracy_score_group_min",
-        "zero_one_loss_group_max",
-        "roc_auc_score_difference",
-        "log_loss",
-        "equal_opportunity_ratio",
-    ],
-)
-def test_what_an_error_says_to_type_in_place_of_a_name_works(people, fitted, name):
-    X, y, _ = people
-    y, scores = (y == ">50K").astype(int), fitted.predict_proba(X)[:, 1]
-    with pytest.raises(AttributeError) as caught:
-        getattr(importlib.import_module("skfair.metrics"), name)
-    typed = re.search(r"use (group_metrics\(.*)\.$", str(caught.value))[1]
-    rows = {"y_score": scores, "sensitive_features": X["sex"], "confidence_level": None}
-    found = eval(
-        typed.replace("...", "y, scores >= 0.5, **rows"),
-        {"group_metrics": group_metrics, "y": y, "scores": scores, "rows": rows},
-    )
-    numbers = getattr(found, "by_group", found)
-    assert np.isfinite(np.asarray(numbers)[..., :1].astype(float)).all()
 
 
 @pytest.mark.slow

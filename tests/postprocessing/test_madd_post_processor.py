@@ -405,3 +405,16 @@ def test_routing_to_classifier_and_splitter(people):
                 X, y, sensitive_features=sex, sample_weight=weights, groups=clusters
             )
         assert len(model.estimators_) == 3
+
+
+@pytest.mark.parametrize("unit", [1e-6, 1000.5])
+def test_fractional_weights_have_no_unit(people, unit):
+    """Their totals, which may be below 1, are no numbers of rows."""
+    X, y, sex = (part[:400] for part in people)
+    weights = np.random.default_rng(0).random(400) + 0.1
+    scores = []
+    for each in (weights, weights * unit):
+        model = MADDPostProcessor(GaussianNB(), cv=2)
+        model.fit(X, y, sensitive_features=sex, sample_weight=each)
+        scores.append(model.predict_proba(X, sensitive_features=sex)[:, 1])
+    assert_allclose(scores[1], scores[0], rtol=1e-6)

@@ -196,3 +196,10 @@ def test_defaults_are_those_of_the_guide():
         weights, alpha=0.9, epsilon=0.2, method="weighted", **options
     )
     assert required_sample_size(weights, **options) == asked
+
+
+def test_error_of_the_power_is_that_of_a_share():
+    found = required_sample_size(uniform(4), **EASY)
+    share = found.power
+    assert 0 < share < 1
+    assert found.power_error == pytest.approx(math.sqrt(share * (1 - share) / 300))

@@ -53,7 +53,7 @@ def test_mean_of_an_absent_group_is_nan():
     [
         ([2], r"outcomes must lie in \[0, 1\], got 2"),
         ([], "outcomes has 0 rows"),
-        ([[1]], r"outcomes must have shape"),
+        ([[1, 0]], r"outcomes must have shape"),
     ],
 )
 def test_invalid_outcomes(outcomes, message):

@@ -18,7 +18,12 @@ from sklearn.metrics import accuracy_score, log_loss, r2_score
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from skfair._comparison import Comparison, PlainComparison, compare_with_plain
+from skfair._comparison import (
+    Comparison,
+    PlainComparison,
+    compare_with_plain,
+    mean_mcdp,
+)
 from skfair._mitigation import (
     ROUTED,
     ClassifierMitigator,
@@ -27,13 +32,14 @@ from skfair._mitigation import (
     fit_all,
     groups_to_compare,
     label_probabilities,
+    labels_text,
     make_splits,
     predict_folds,
     route_fit_params,
     tenths_of,
     within_strata,
 )
-from skfair._rows import Rows, units_of
+from skfair._rows import Rows, take_rows, units_of
 from skfair._utils._arrays import Bools, Floats, Integers
 from skfair._utils._progress import reports_tasks
 from skfair._utils._validation import (
@@ -48,6 +54,7 @@ from skfair.metrics._madd import locate_madd
 from skfair.metrics._mcdp import locate_mcdp
 from skfair.metrics._noise import supremum_quantile
 from skfair.model_selection._folds import assign_folds
+from skfair.postprocessing._population_gap import Aim, PopulationGaps
 from skfair.postprocessing._score_repairer import (
     GroupCDFs,
     LinearCDF,
@@ -90,6 +97,7 @@ class GroupRepairer(MetaMitigator):
     repairer_: ScoreRepairer | None
     comparison_: Any
     n_jobs: int | None
+    max_mcdp: float | None
     repair_level: Any
     ties: Literal["mid", "random"]
     random_state: Any
@@ -180,15 +188,15 @@ class GroupRepairer(MetaMitigator):
         if rows.strata is not None and is_classifier(self):
             self._refuse_labels_as_strata(rows, rows.strata)
         held_out = self._score_held_out(X, features, rows, target, routed)
-        self._learn_repair(held_out, len(held_out) / len(rows))
+        self._learn_repair(held_out, rows, features)
         return self
 
     def _check_parameters(self) -> None:
         """Raise unless the parameters are valid."""
         raise NotImplementedError
 
-    def _learn_repair(self, held_out: Rows, n_held_out: float) -> None:
-        """Learn the repair of held-out rows, each held out so many times on average."""
+    def _learn_repair(self, held_out: Rows, rows: Rows, features: Any) -> None:
+        """Learn the repair of held-out rows, of all rows and their features."""
         raise NotImplementedError
 
     def _leave_plain(self) -> None:
@@ -289,6 +297,54 @@ class GroupRepairer(MetaMitigator):
         comparison, asked = self.comparison_, self.comparison_.max_mcdp
         return asked is None or max(comparison.plain_mcdp, comparison.mcdp) > asked
 
+    def _find_aim(
+        self, held_out: Rows, rows: Rows, features: Any, **options: Any
+    ) -> Aim | None:
+        """Find the band that keeps `max_mcdp` for rows of the population.
+
+        Rows that share a score of one model share those of others, which the scores
+        that each model gives to its own fold do not show: the mean of all models leaves
+        more of the gap then, of the rows that they were fitted to as of new ones.
+        """
+        limit = options["max_mcdp"]
+        if limit is None:
+            return None
+        real = options.get("scale") == "real"
+        gaps = PopulationGaps(held_out, limit, "real" if real else "probability", self)
+        aim = gaps.aim()
+        if self._scales is None or self.ties != "mid" or not _folds_have_ties(held_out):
+            return aim
+        self.repairer_ = self._make_repairer(**options | {"max_mcdp": aim.max_mcdp})
+        self.repairer_._learn_rows(held_out, warn=False)
+        return gaps.aim(max(0.0, self._gap_of_mean(rows, features) - aim.learnt))
+
+    def _gap_of_mean(self, rows: Rows, features: Any) -> float:
+        """MCDP(0) of the mean of all models, on the rows that they were fitted to."""
+        labels = self.classes_.tolist() if is_classifier(self) else None
+        rows = rows[(_cells_to_repair(rows) >= 0) & (rows.weights > 0)]
+        models, features = self.estimators_, take_rows(features, rows.position)
+        predicted = [label_probabilities(m, features, labels)[:, -1] for m in models]
+        scores = self._mean_repaired(predicted, rows.groups, rows.strata)
+        return mean_mcdp(replace(rows, y_pred=scores)).value
+
+    def _warn_of_limit(self, aim: Aim | None) -> None:
+        """Warn if rows do not show that `max_mcdp` is kept for new rows."""
+        limit, comparison = self.max_mcdp, self.comparison_
+        if aim is None or not limit or not aim.misses(limit):
+            return
+        few = ""
+        if aim.too_small:
+            few = (
+                f" ({aim.steered:.3f} without groups of too few rows, "
+                f"{labels_text(aim.too_small)})"
+            )
+        self._warn_of_problem(
+            f"max_mcdp={limit:g} is not shown to hold for new rows: MCDP(0) to expect "
+            f"of their population is {aim.expected:.3f}{few}, that of held-out rows is "
+            f"{comparison.mcdp:.3f}. Give more rows, larger groups, a larger max_mcdp, "
+            "or ties='random' where rows share scores"
+        )
+
     def _tie_problem(self, rows: Rows) -> str | None:
         """Return a warning if rows that share a score keep most of the gap."""
         comparison, repairer = self.comparison_, self.repairer_
@@ -368,11 +424,19 @@ class GroupRepairer(MetaMitigator):
         labels = self._groups_to_repair(X, sensitive_features, control_features)
         if self._scales is None:
             return repairer._repair(predicted[0], *labels)
+        return self._mean_repaired(predicted, *labels)
+
+    def _mean_repaired(
+        self, predicted: list[Floats], groups: Groups, strata: Groups | None
+    ) -> Floats:
+        """Mean of the predictions of several models, each repaired."""
+        assert self._scales is not None
+        assert self.repairer_ is not None
         everyone, by_model = self._scales
         draws, repaired = self._draws(len(predicted[0])), []
         for scores, cdf in zip(predicted, by_model, strict=True):
             before = _rescale(scores, cdf, everyone, draws)
-            after = repairer._repair(before, *labels)
+            after = self.repairer_._repair(before, groups, strata)
             # Scores that stay are not spread.
             own = np.where(after == before, scores, _rescale(after, everyone, cdf))
             repaired.append(own)
@@ -422,6 +486,16 @@ class GroupRepairer(MetaMitigator):
         return self.repairer_._read_groups(
             sensitive_features, strata, count_rows(X), self.unknown_groups
         )
+
+
+def _folds_have_ties(rows: Rows) -> bool:
+    """Whether rows of a group share a score of one model beyond sampling noise."""
+    limits = 1 / np.sqrt(np.maximum(row_counts(distributions(rows)), 1))
+    for fold in range(int(rows.fold.max()) + 1):
+        statistic = distributions(rows[rows.fold == fold])
+        if (tied_shares(statistic) > limits[statistic.codes]).any():
+            return True
+    return False
 
 
 def _cells_to_repair(rows: Rows) -> NDArray[np.integer]:
@@ -695,16 +769,18 @@ class MADDPostProcessor(GroupRepairer, ClassifierMitigator):
         self.losses_ = self.standard_error_ = None
         self.repair_level_: float | None = 0.0
 
-    def _learn_repair(self, held_out: Rows, n_held_out: float) -> None:
+    def _learn_repair(self, held_out: Rows, rows: Rows, features: Any) -> None:
         """Choose the level by the losses of held-out rows, and learn the repair."""
         strata = losses_by_stratum(held_out, self)
-        self._choose_amount(strata, n_held_out)
+        self._choose_amount(strata, len(held_out) / len(rows))
         level = 1.0 if self.repair_level_ is None else self.repair_level_
         cdfs = strata[0].cdfs if held_out.strata is None else None
+        aim = self._find_aim(held_out, rows, features, max_mcdp=self.max_mcdp)
+        width = None if aim is None else aim.max_mcdp
         tested, repaired = self._repair_held_out(
-            held_out, cdfs, repair_level=level, max_mcdp=self.max_mcdp
+            held_out, cdfs, repair_level=level, max_mcdp=width
         )
-        self._compare(strata, tested, repaired)
+        self._compare(strata, tested, repaired, aim)
 
     def _choose_amount(self, strata: list[StratumLosses], n_held_out: float) -> None:
         """Compute the losses of all levels, and choose one unless it is given.
@@ -731,12 +807,17 @@ class MADDPostProcessor(GroupRepairer, ClassifierMitigator):
         self.standard_error_ = float(error)
 
     def _compare(
-        self, strata: list[StratumLosses], rows: Rows, repaired: Floats
+        self,
+        strata: list[StratumLosses],
+        rows: Rows,
+        repaired: Floats,
+        aim: Aim | None,
     ) -> None:
         """Compare repaired with plain scores, and warn of what went wrong."""
         asked, differing = self.max_mcdp, strata[0].differing
         comparison = compare_with_plain(rows, rows.y_pred, repaired, max_mcdp=asked)
         self.comparison_ = judged = comparison
+        self._warn_of_limit(aim)
         ties = self._tie_problem(rows)
         if self.repair_level == "auto" and self.repair_level_ == 0:
             self._warn_of_problem(self._nothing_chosen(strata, ties))

@@ -179,13 +179,18 @@ class RepairedRegressor(GroupRepairer, RegressorMitigator):
             )
         self._make_repairer(**self._repair_options())._check_parameters()
 
-    def _learn_repair(self, held_out: Rows, n_held_out: float) -> None:
+    def _learn_repair(self, held_out: Rows, rows: Rows, features: Any) -> None:
         """Learn the repair of held-out rows, and compare it with no repair."""
         options = self._repair_options()
+        asked = options["max_mcdp"]
+        aim = self._find_aim(held_out, rows, features, **options)
+        if aim is not None:
+            options["max_mcdp"] = aim.max_mcdp
         tested, repaired = self._repair_held_out(held_out, **options)
         comparison = self.comparison_ = compare_regressors(
-            tested, tested.y_pred, repaired, max_mcdp=options["max_mcdp"]
+            tested, tested.y_pred, repaired, max_mcdp=asked
         )
+        self._warn_of_limit(aim)
         if self._changes_the_gap(tested, repaired):
             ties = self._tie_problem(tested)
             if ties is None or not comparison.shows_gain:

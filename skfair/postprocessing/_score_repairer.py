@@ -60,6 +60,11 @@ _LARGEST_CHANGE = 0.7
 #: Points of the grid on which a CDF is smoothed, for each standard deviation of the
 #: kernel, and standard deviations at which the kernel ends.
 _FINENESS, _REACH = 8, 5
+#: In the CDF of a group of so many rows everyone's has the same weight as its own. From
+#: `MANY_ROWS_OF_GROUP` on, where it would be 1 %, it has none.
+_ROWS_OF_EVERYONE, MANY_ROWS_OF_GROUP = 20, 200
+#: Quantiles of everyone at which the CDF of a small group is mixed with theirs.
+_N_QUANTILES = 1000
 #: Changes of heights and scores below this are rounding.
 _ROUNDING = 1e-9
 #: Added to an error about scores outside [0, 1].
@@ -449,14 +454,21 @@ GroupedScores or GroupedHistogram
 
     def _cdfs_after(self) -> Floats:
         """Heights of the CDFs of the repaired rows, one row a group, at many scores."""
+        own = self._learnt.own
         if self.ties == "random":
-            targets = map(self._path.target, self._learnt.heights())
-            return np.stack([thinned(heights) for heights in targets])
+            each = zip(own, self.cdfs_, self._learnt.heights(), strict=True)
+            return np.stack(
+                [
+                    thinned(rows.heights_at(cdf, self._path.target(heights)))
+                    for rows, cdf, heights in each
+                ]
+            )
         points = thinned(np.unique(np.concatenate(self.repaired_scores_)))
         heights = []
-        for cdf, repaired in zip(self._learnt.own, self.repaired_scores_, strict=True):
+        every = zip(own, self.cdfs_, self.repaired_scores_, strict=True)
+        for rows, cdf, repaired in every:
             places = np.searchsorted(repaired, points, "right")
-            heights.append(np.append(0.0, cdf.high)[places])
+            heights.append(np.append(0.0, rows.at(cdf.scores))[places])
         return np.stack(heights)
 
     def _learn_strata(
@@ -948,6 +960,13 @@ def strata_to_repair(
     return resolve_strata(control_features, n_samples=n_samples)
 
 
+def share_of_own(n_rows: float) -> float:
+    """Share of a group's own rows in its CDF, of which the rest is everyone's."""
+    if n_rows >= MANY_ROWS_OF_GROUP:
+        return 1.0
+    return float(n_rows**2 / (n_rows**2 + _ROWS_OF_EVERYONE**2))
+
+
 class LinearCDF(NamedTuple):
     """CDF that is piecewise linear between two ends, with a knot at each score.
 
@@ -1024,6 +1043,31 @@ class LinearCDF(NamedTuple):
         heights[between] = self.at(scores[between])
         return heights
 
+    def heights_at(self, learnt: LinearCDF, heights: Floats) -> Floats:
+        """Heights of this CDF at the scores where a learnt one has some heights.
+
+        Rows that share a score are spread over the learnt step.
+        """
+        if learnt is self:
+            return heights
+        upper = np.ones(len(self.scores), dtype=bool)
+        ends = [learnt.ends_at(self.scores, end) for end in (~upper, upper)]
+        return np.interp(heights, np.stack(ends, axis=1).ravel(), self.ends)
+
+    def mixed_with(self, pooled: LinearCDF, share: float) -> LinearCDF:
+        """Mean of this CDF, by a share, and of that of everyone at some quantiles."""
+        if share == 1:
+            return self
+        levels = np.linspace(0, 1, _N_QUANTILES + 1)
+        kept = np.searchsorted(pooled.high, levels).clip(max=len(pooled.scores) - 1)
+        scores = np.union1d(self.scores, pooled.scores[kept])
+        low, high = (
+            share * self.ends_at(scores, upper)
+            + (1 - share) * pooled.ends_at(scores, upper)
+            for upper in np.array([[False], [True]])
+        )
+        return LinearCDF(scores, low, high)
+
     def at_knots_of(self, pooled: LinearCDF) -> Floats:
         """Heights at the ends of all steps of the CDF of everyone, in order.
 
@@ -1094,13 +1138,14 @@ class GroupCDFs(NamedTuple):
         pooled = LinearCDF.of(statistic, None, ends)
         present = np.flatnonzero(statistic.counts)
         labels, own, cdfs = [], [], []
-        for group in present.tolist():
+        n_rows = row_counts(statistic)[present]
+        for group, n in zip(present.tolist(), n_rows.tolist(), strict=True):
             cdf = LinearCDF.of(statistic, group, ends)
             labels.append(statistic.labels[group])
             own.append(cdf)
-            cdfs.append(cdf.smoothed(statistic, group) if smooth else cdf)
+            cdf = cdf.smoothed(statistic, group) if smooth else cdf
+            cdfs.append(cdf.mixed_with(pooled, share_of_own(n)))
         shares = statistic.totals[present] / statistic.totals.sum()
-        n_rows = row_counts(statistic)[present]
         return cls(tuple(labels), tuple(cdfs), tuple(own), pooled, shares, n_rows)
 
     def distances(self) -> Floats:

@@ -155,7 +155,7 @@ class _Stratum:
             n_halves = min(_MOST_HALVES, max(_FEWEST_HALVES, n_halves))
             random = np.random.default_rng(0)
             self.halves = [
-                GroupCDFs.of(half, **options)
+                GroupCDFs.of(half, **options, sizes=sizes)
                 for _ in range(n_halves // 2)
                 for half in _two_halves(statistic, random)
             ]

@@ -1133,18 +1133,24 @@ class GroupCDFs(NamedTuple):
         ends: tuple[float, float] = (0.0, 1.0),
         *,
         smooth: bool = False,
+        sizes: NDArray[Any] | None = None,
     ) -> Self:
-        """CDFs of the groups, smoothed if that is asked for."""
+        """CDFs of the groups, smoothed if that is asked for.
+
+        A small group's is mixed with everyone's by its number of rows, or that in
+        `sizes`.
+        """
         pooled = LinearCDF.of(statistic, None, ends)
         present = np.flatnonzero(statistic.counts)
         labels, own, cdfs = [], [], []
         n_rows = row_counts(statistic)[present]
-        for group, n in zip(present.tolist(), n_rows.tolist(), strict=True):
+        sizes = n_rows if sizes is None else sizes
+        for group, size in zip(present.tolist(), sizes.tolist(), strict=True):
             cdf = LinearCDF.of(statistic, group, ends)
             labels.append(statistic.labels[group])
             own.append(cdf)
             cdf = cdf.smoothed(statistic, group) if smooth else cdf
-            cdfs.append(cdf.mixed_with(pooled, share_of_own(n)))
+            cdfs.append(cdf.mixed_with(pooled, share_of_own(size)))
         shares = statistic.totals[present] / statistic.totals.sum()
         return cls(tuple(labels), tuple(cdfs), tuple(own), pooled, shares, n_rows)
 

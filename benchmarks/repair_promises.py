@@ -6,8 +6,8 @@ Sections, all by default:
 
 - confidence and expected: true gaps are those of 10,000 quantiles of the scores of each
   group, which have no noise.
-- population: MCDP(0) that `max_mcdp=0.1` leaves in 30,000 new rows of each group, of
-  ten layouts of 600 to 4,000 rows, 20 fits each. None of them chose a constant.
+- population: MCDP(0) that `max_mcdp=0.1` leaves in 10,000 new rows of each group, of
+  ten layouts of 600 to 4,000 rows, 12 fits each. None of them chose a constant.
 - small_groups: a third group of 1 to 30 rows beside two of 1,000, 12 cases of four
   seeds, with `max_mcdp=0.1`, with the default, and in full; no case chose a constant.
 - sizes: the gap that is left of groups of 10 to 400 rows, beside two of 1,000, by their
@@ -45,7 +45,7 @@ from skfair.postprocessing import (
 
 N_QUANTILES = 10_000
 #: New rows of each group, and fits of each layout.
-N_NEW, N_FITS = 30_000, 20
+N_NEW, N_FITS = 10_000, 12
 MAX_MCDP = 0.1
 
 

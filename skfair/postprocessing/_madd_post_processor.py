@@ -309,6 +309,9 @@ class GroupRepairer(MetaMitigator):
         limit = options["max_mcdp"]
         if limit is None:
             return None
+        # Rows that repeated splits hold out again are no other rows.
+        first = np.unique(held_out.position, return_index=True)[1]
+        held_out = held_out[np.sort(first)]
         real = options.get("scale") == "real"
         gaps = PopulationGaps(held_out, limit, "real" if real else "probability", self)
         aim = gaps.aim()

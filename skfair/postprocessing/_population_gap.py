@@ -10,7 +10,7 @@ population.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -80,9 +80,9 @@ class PopulationGaps:
             _Stratum(statistic, limit, scale, repair.ties) for statistic in statistics
         ]
 
-    def _mean(self, gaps: Iterable[float]) -> float:
-        """Mean over strata."""
-        return float(self.shares @ list(gaps))
+    def _mean(self, width: float) -> Floats:
+        """Mean over strata of the gap of steered groups, and of that of every one."""
+        return np.asarray(self.shares @ [part.gaps(width) for part in self.strata])
 
     def aim(self, more: float = 0.0) -> Aim:
         """Find the widest band that leaves at most the limit, less a part of it.
@@ -92,7 +92,7 @@ class PopulationGaps:
         """
 
         def gap(width: float) -> float:
-            return more + self._mean(part.gap(width) for part in self.strata)
+            return more + float(self._mean(width)[0])
 
         widest = limit = self.limit
         left = gap(limit)
@@ -101,10 +101,10 @@ class PopulationGaps:
             target = max(limit, _ABOUT * least)
             if left > target:
                 widest, left = _root(gap, target, (0.0, least), (limit, left))
-        expected = self._mean(part.gap(widest, every=True) for part in self.strata)
-        learnt = self._mean(part.gap_of_all(widest) for part in self.strata)
+        expected = more + float(self._mean(widest)[1])
+        learnt = float(self.shares @ [part.gap_of_all(widest) for part in self.strata])
         small = (label for part in self.strata for label in part.too_small)
-        return Aim(widest, more + expected, left, learnt, tuple(dict.fromkeys(small)))
+        return Aim(widest, expected, left, learnt, tuple(dict.fromkeys(small)))
 
 
 def _root(
@@ -165,34 +165,41 @@ class _Stratum:
             groups = np.flatnonzero(statistic.counts).tolist()
             both = zip(self.all.own, groups, strict=True)
             self.population = [cdf.smoothed(statistic, group) for cdf, group in both]
-        self.steered = sizes >= 2
-        self.too_small = self._leave_out(limit, sizes)
+        self.several = sizes >= 2
+        if self.several.sum() < 2:
+            self.several[:] = True
+        self.steered = self.several.copy()
+        self._found: dict[float, list[float]] = {}
+        if self.halves and limit:
+            self._leave_out(limit, sizes)
+        small = np.flatnonzero(~self.steered)
+        self.too_small = [self.all.labels[group] for group in small]
 
-    def _leave_out(self, limit: float, sizes: Any) -> list[Hashable]:
+    def _leave_out(self, limit: float, sizes: Any) -> None:
         """Leave small groups out, the smallest first, that no band can steer."""
-        if not self.halves or not limit:
-            return []
-        single = ~self.steered
-        after = [self._after(half, 0.0) for half in self.halves]
+        after = self._after_halves(0.0)
         order = np.argsort(sizes, kind="stable")
         for group in order[sizes[order] < MANY_ROWS_OF_GROUP]:
-            left_in = np.count_nonzero(self.steered)
-            if left_in <= 2 or _mean_range(after, self.steered) <= limit:
+            few = np.count_nonzero(self.steered) <= 2
+            if few or _mean_range(after, self.steered) <= limit:
                 break
             self.steered[group] = False
-        too_small = ~self.steered
-        return [self.all.labels[group] for group in np.flatnonzero(too_small | single)]
+        self._found[0.0] = self._measure(after)
 
-    def gap(self, width: float, every: bool = False) -> float:
-        """Mean gap that the repairs of halves, to a band of a width, leave in all rows.
+    def gaps(self, width: float) -> list[float]:
+        """Mean gaps of all rows after the repairs of halves, to a band of a width.
 
-        It is that of the groups that can be steered, or of every one of two rows.
+        They are that of the groups that can be steered, and of all of several rows.
         """
-        groups = self.all.n_rows >= 2 if every else self.steered
-        if groups.sum() < 2:
-            groups = np.ones_like(groups)
-        learnt = self.halves or [self.all]
-        return _mean_range([self._after(half, width) for half in learnt], groups)
+        if width not in self._found:
+            self._found[width] = self._measure(self._after_halves(width))
+        return self._found[width]
+
+    def _measure(self, after: list[Floats]) -> list[float]:
+        return [_mean_range(after, groups) for groups in (self.steered, self.several)]
+
+    def _after_halves(self, width: float) -> list[Floats]:
+        return [self._after(half, width) for half in self.halves or [self.all]]
 
     def gap_of_all(self, width: float) -> float:
         """Gap that the repair of all rows leaves in these rows."""

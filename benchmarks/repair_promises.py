@@ -6,8 +6,8 @@ Sections, all by default:
 
 - confidence and expected: true gaps are those of 10,000 quantiles of the scores of each
   group, which have no noise.
-- population: MCDP(0) that `max_mcdp=0.1` leaves in 10,000 new rows of each group, of
-  ten layouts of 600 to 4,000 rows, 12 fits each. None of them chose a constant.
+- population: MCDP(0) that `max_mcdp=0.1` leaves in 100,000 new rows, of ten layouts
+  of 600 to 4,000 rows, 16 fits each. None of them chose a constant.
 - small_groups: a third group of 1 to 30 rows beside two of 1,000, 12 cases of four
   seeds, with `max_mcdp=0.1`, with the default, and in full; no case chose a constant.
 - sizes: the gap that is left of groups of 10 to 400 rows, beside two of 1,000, by their
@@ -44,8 +44,8 @@ from skfair.postprocessing import (
 )
 
 N_QUANTILES = 10_000
-#: New rows of each group, and fits of each layout.
-N_NEW, N_FITS = 10_000, 12
+#: New rows of all groups, and fits of each layout.
+N_NEW, N_FITS = 100_000, 16
 MAX_MCDP = 0.1
 
 
@@ -170,7 +170,9 @@ def population() -> None:
     """Print what `max_mcdp` leaves in the population, and how often it is warned."""
     every = []
     for name, layout in LAYOUTS.items():
-        new = layout.draw((N_NEW,) * len(layout.sizes), np.random.default_rng(10**6))
+        n_groups = len(layout.sizes)
+        n_rows = (N_NEW // n_groups,) * n_groups
+        new = layout.draw(n_rows, np.random.default_rng(10**6))
         found = pd.DataFrame([left_by(layout, seed, *new) for seed in range(N_FITS)])
         every.append(found)
         quiet = found[found["warned"] == 0]

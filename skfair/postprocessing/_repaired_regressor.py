@@ -36,8 +36,9 @@ class RepairedRegressor(GroupRepairer, RegressorMitigator):
     max_mcdp : float in [0, 1], default=0.0
         Largest distance allowed between the CDFs of any two groups' predictions, as
         `skfair.metrics.mcdp` measures it with ``epsilon=0`` and ``scale="rank"``: the
-        largest difference of the shares of two groups above any threshold. 0 repairs
-        in full.
+        largest difference of the shares of two groups above any threshold. It holds for
+        the population, in expectation, or `fit` warns, as in `MADDPostProcessor`. 0
+        repairs in full.
     repair_level : float in [0, 1] or None, default=None
         Level of repair in place of `max_mcdp`, which then has its default: 0 leaves
         predictions as they are, 1 gives all groups the distribution of everyone.
@@ -75,7 +76,8 @@ class RepairedRegressor(GroupRepairer, RegressorMitigator):
         averaged; a single one if it is frozen or no groups are given.
     repairer_ : ScoreRepairer or None
         The repair learnt on all held-out predictions, on the common scale of the
-        regressors, see the notes; None without groups.
+        regressors, see the notes; None without groups. Its `max_mcdp` is the gap that
+        is aimed at.
     comparison_ : RegressorComparison or None
         Squared error, R2 and MCDP(0) (within strata, if there are any) of the repaired
         and of the plain predictions on held-out rows, with standard errors; None

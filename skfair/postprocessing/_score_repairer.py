@@ -115,8 +115,8 @@ class ScoreRepairer(
     max_mcdp : float in [0, 1] or None, default=None
         Largest distance left between the CDFs of any two groups, as
         `skfair.metrics.mcdp` measures it with ``epsilon=0`` and
-        ``multigroup="pairwise"``. Samples of new rows show more, by their noise, see
-        `expected_mcdp`. Scores of groups that are nowhere further apart stay as they
+        ``multigroup="pairwise"``, in the rows given to `fit`. New rows show more, by
+        the noise of both, see `expected_mcdp`; `MADDPostProcessor` aims lower by that. Scores of groups that are nowhere further apart stay as they
         are; 0 repairs in full, to the mean of the groups' quantile functions. None
         repairs by `repair_level`.
     confidence_level : float in (0, 1) or None, default=None
@@ -163,7 +163,8 @@ class ScoreRepairer(
         CDFs below are theirs then, and empty here.
     cdfs_ : tuple of length n_groups
         CDF of each group, as arrays ``scores``, ``low`` and ``high``: at each distinct
-        score the CDF rises from ``low`` to ``high``, in between it is linear.
+        score the CDF rises from ``low`` to ``high``, in between it is linear. That of a
+        group of less than 200 rows is in part everyone's, see the notes.
     pooled_cdf_ : tuple of arrays or None
         The CDF of everyone, in the same form; None with several strata.
     repaired_scores_ : tuple of length n_groups
@@ -181,6 +182,10 @@ class ScoreRepairer(
     CDF, and CDFs are linear in between. They start at (0, 0) and end at (1, 1), so
     that scores beyond those seen in `fit` keep their order and stay within [0, 1]. With
     ``scale="real"`` they start at the least and end at the largest score of everyone.
+
+    A CDF of few rows is mostly noise: in that of a group of n rows, fewer than 200,
+    everyone's has the weight :math:`1 / (1 + (n / 20)^2)`. A single row is thus
+    repaired as everyone is, and 20 rows half as everyone.
 
     With `max_mcdp` the CDF of a group of n rows is smoothed by a normal kernel in the
     log-odds, whose standard deviation is that of the log-odds times

@@ -684,10 +684,13 @@ class MADDPostProcessor(GroupRepairer, ClassifierMitigator):
     repair of a half is thus that of the population after the repair of all rows. Its
     mean over 20 halves (four, of 25,000 rows or more) is brought to `max_mcdp` by a
     narrower band; where even the narrowest leaves more, the widest is taken that leaves
-    at most 5 % more than that. Groups of less than 200 rows which no band brings below
-    `max_mcdp` do not count in this, so that they do not narrow the band of others. A
-    warning names them, and has the gap to expect with and without them; there is one,
-    too, where the gap to expect is above 1.15 times `max_mcdp`.
+    at most 5 % more than that. Groups of less than 50 rows do not count in this, nor do
+    those of less than 200 which no band brings below `max_mcdp`, so that they do not
+    narrow the band of others. If they keep more of the gap, a warning names them, and
+    has the gap to expect with and without them; there is one, too, where the gap to
+    expect is above 1.15 times `max_mcdp`. Where rows share scores, the gap that the
+    mean of all models leaves in the rows of `fit` beyond that of single models is
+    added.
 
     One map is learnt from the rows that all folds held out. Models of different folds
     may be more or less sure of themselves, so it is learnt and applied on the scale on

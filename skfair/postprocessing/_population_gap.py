@@ -40,6 +40,8 @@ _N_STEPS = 4
 #: Share of the least gap that any band leaves, by which one that leaves more repairs
 #: less for about the same.
 _ABOUT = 1.05
+#: Groups of fewer rows do not narrow the band, which is that of other groups, too.
+_FEWEST_STEERED = 50
 #: Share of the limit within which it is kept.
 _KEPT = 1.15
 #: Largest expected noise of a gap, as a share of the limit, that is left out.
@@ -52,8 +54,9 @@ class Aim(NamedTuple):
     """Width of a band, and the MCDP(0) that it leaves in the population.
 
     `expected` is the mean over strata, and includes all groups of two rows or more;
-    `steered` is that of the groups that are not `too_small` for any band to keep the
-    limit. `learnt` is that of the rows of which the repair is learnt.
+    `steered` is that of the groups by which the band was found. Of the others, those
+    beyond the limit are `too_small`. `learnt` is that of the rows of which the repair
+    is learnt.
     """
 
     max_mcdp: float
@@ -103,7 +106,13 @@ class PopulationGaps:
                 widest, left = _root(gap, target, (0.0, least), (limit, left))
         expected = more + float(self._mean(widest)[1])
         learnt = float(self.shares @ [part.gap_of_all(widest) for part in self.strata])
-        small = (label for part in self.strata for label in part.too_small)
+        most = _KEPT * limit - more
+        small = [
+            label
+            for part in self.strata
+            if limit
+            for label in part.too_small(widest, most)
+        ]
         return Aim(widest, expected, left, learnt, tuple(dict.fromkeys(small)))
 
 
@@ -168,23 +177,35 @@ class _Stratum:
         self.several = sizes >= 2
         if self.several.sum() < 2:
             self.several[:] = True
-        self.steered = self.several.copy()
+        self.steered = self.several & (sizes >= _FEWEST_STEERED)
+        if self.steered.sum() < 2:
+            self.steered[np.argsort(-sizes, kind="stable")[:2]] = True
         self._found: dict[float, list[float]] = {}
         if self.halves and limit:
-            self._leave_out(limit, sizes)
-        small = np.flatnonzero(~self.steered)
-        self.too_small = [self.all.labels[group] for group in small]
+            self._leave_out(limit)
 
-    def _leave_out(self, limit: float, sizes: Any) -> None:
+    def _leave_out(self, limit: float) -> None:
         """Leave small groups out, the smallest first, that no band can steer."""
-        after = self._after_halves(0.0)
+        after, sizes = self._after_halves(0.0), self.all.n_rows
         order = np.argsort(sizes, kind="stable")
-        for group in order[sizes[order] < MANY_ROWS_OF_GROUP]:
+        for group in order[self.steered[order] & (sizes[order] < MANY_ROWS_OF_GROUP)]:
             few = np.count_nonzero(self.steered) <= 2
             if few or _mean_range(after, self.steered) <= limit:
                 break
             self.steered[group] = False
         self._found[0.0] = self._measure(after)
+
+    def too_small(self, width: float, most: float) -> list[Hashable]:
+        """Labels of the groups that are not steered, and beyond a gap at a width."""
+        if self.steered.all() or not self.halves:
+            return []
+        after, kept = self._after_halves(width), self.steered.copy()
+        for group in np.argsort(-self.all.n_rows, kind="stable"):
+            with_group = kept.copy()
+            with_group[group] = True
+            if self.several[group] and _mean_range(after, with_group) <= most:
+                kept = with_group
+        return [self.all.labels[group] for group in np.flatnonzero(~kept)]
 
     def gaps(self, width: float) -> list[float]:
         """Mean gaps of all rows after the repairs of halves, to a band of a width.

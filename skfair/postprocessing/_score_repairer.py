@@ -116,9 +116,10 @@ class ScoreRepairer(
         Largest distance left between the CDFs of any two groups, as
         `skfair.metrics.mcdp` measures it with ``epsilon=0`` and
         ``multigroup="pairwise"``, in the rows given to `fit`. New rows show more, by
-        the noise of both, see `expected_mcdp`; `MADDPostProcessor` aims lower by that. Scores of groups that are nowhere further apart stay as they
-        are; 0 repairs in full, to the mean of the groups' quantile functions. None
-        repairs by `repair_level`.
+        the noise of both, see `expected_mcdp`; `MADDPostProcessor` aims lower by that.
+        Scores of groups that are nowhere further apart stay as they are; 0 repairs in
+        full, to the mean of the groups' quantile functions. None repairs by
+        `repair_level`.
     confidence_level : float in (0, 1) or None, default=None
         Probability with which the true gap, that of infinitely many new rows, is at
         most `max_mcdp`: the gap that is aimed at is smaller by the noise of the rows

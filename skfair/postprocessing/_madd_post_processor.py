@@ -316,7 +316,7 @@ class GroupRepairer(MetaMitigator):
         real = options.get("scale") == "real"
         gaps = PopulationGaps(held_out, limit, "real" if real else "probability", self)
         aim = gaps.aim()
-        if self._scales is None or self.ties != "mid" or not _folds_have_ties(held_out):
+        if self._scales is None or not _folds_have_ties(held_out):
             return aim
         self.repairer_ = self._make_repairer(**options | {"max_mcdp": aim.max_mcdp})
         self.repairer_._learn_rows(held_out, warn=False)

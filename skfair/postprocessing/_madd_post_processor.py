@@ -320,12 +320,18 @@ class GroupRepairer(MetaMitigator):
             return aim
         self.repairer_ = self._make_repairer(**options | {"max_mcdp": aim.max_mcdp})
         self.repairer_._learn_rows(held_out, warn=False)
-        return gaps.aim(max(0.0, self._gap_of_mean(rows, features) - aim.learnt))
+        steered = [label in gaps.steered for label in rows.labels]
+        left = self._gap_of_mean(rows, features, np.flatnonzero(steered))
+        return gaps.aim(max(0.0, left - aim.learnt))
 
-    def _gap_of_mean(self, rows: Rows, features: Any) -> float:
-        """MCDP(0) of the mean of all models, on the rows that they were fitted to."""
+    def _gap_of_mean(self, rows: Rows, features: Any, codes: Integers) -> float:
+        """MCDP(0) of the mean of all models, on the rows that they were fitted to.
+
+        It is that of some groups.
+        """
         labels = self.classes_.tolist() if is_classifier(self) else None
-        rows = rows[(_cells_to_repair(rows) >= 0) & (rows.weights > 0)]
+        compared = np.isin(rows.groups.codes, codes) & (rows.weights > 0)
+        rows = rows[compared & (_cells_to_repair(rows) >= 0)]
         models, features = self.estimators_, take_rows(features, rows.position)
         predicted = [label_probabilities(m, features, labels)[:, -1] for m in models]
         scores = self._mean_repaired(predicted, rows.groups, rows.strata)
@@ -336,15 +342,15 @@ class GroupRepairer(MetaMitigator):
         limit, comparison = self.max_mcdp, self.comparison_
         if aim is None or not limit or not aim.misses(limit):
             return
-        few = ""
+        expected = f"{aim.expected:.3f}"
         if aim.too_small:
-            few = (
-                f" ({aim.steered:.3f} without groups of too few rows, "
-                f"{labels_text(aim.too_small)})"
-            )
+            # Of a single row nothing is to be expected.
+            more = f", and {expected} with them" if aim.expected > aim.steered else ""
+            few = f"groups of too few rows, {labels_text(aim.too_small)}"
+            expected = f"{aim.steered:.3f} without {few}{more}"
         self._warn_of_problem(
             f"max_mcdp={limit:g} is not shown to hold for new rows: MCDP(0) to expect "
-            f"of their population is {aim.expected:.3f}{few}, that of held-out rows is "
+            f"of their population is {expected}; that of held-out rows is "
             f"{comparison.mcdp:.3f}. Give more rows, larger groups, a larger max_mcdp, "
             "or ties='random' where rows share scores"
         )

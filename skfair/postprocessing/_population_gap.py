@@ -56,7 +56,7 @@ class Aim(NamedTuple):
     `expected` is the mean over strata, and includes all groups of two rows or more;
     `steered` is that of the groups by which the band was found. Of the others, those
     beyond the limit are `too_small`. `learnt` is that of the rows of which the repair
-    is learnt.
+    is learnt, of the same groups.
     """
 
     max_mcdp: float
@@ -82,6 +82,15 @@ class PopulationGaps:
         self.strata = [
             _Stratum(statistic, limit, scale, repair.ties) for statistic in statistics
         ]
+
+    @property
+    def steered(self) -> set[Hashable]:
+        """Labels of the groups by which the band is found."""
+        return {
+            part.all.labels[group]
+            for part in self.strata
+            for group in np.flatnonzero(part.steered)
+        }
 
     def _mean(self, width: float) -> Floats:
         """Mean over strata of the gap of steered groups, and of that of every one."""
@@ -223,10 +232,8 @@ class _Stratum:
         return [self._after(half, width) for half in self.halves or [self.all]]
 
     def gap_of_all(self, width: float) -> float:
-        """Gap that the repair of all rows leaves in these rows."""
-        return _mean_range(
-            [self._after(self.all, width, self.all.own)], self.all.n_rows > 0
-        )
+        """Gap that the repair of all rows leaves in the rows of steered groups."""
+        return _mean_range([self._after(self.all, width, self.all.own)], self.steered)
 
     def _after(
         self,

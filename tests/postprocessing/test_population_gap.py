@@ -69,8 +69,8 @@ def test_a_group_that_no_repair_can_steer_is_named_with_both_figures():
     with pytest.warns(MitigationWarning, match="max_mcdp") as caught:
         model = fitted((300, 300, 5))
     text = str(caught[0].message)
-    figures = re.search(r"population is (\S+) \((\S+) without .* \[2\]\)", text)
-    few, without = map(float, figures.groups())
+    figures = re.search(r"is (\S+) without .* \[2\], and (\S+) with them", text)
+    without, few = map(float, figures.groups())
     assert few > without > 0.08
     assert f"held-out rows is {model.comparison_.mcdp:.3f}" in text
     assert len(caught) == 1

@@ -18,7 +18,12 @@ from sklearn.metrics import accuracy_score, log_loss, r2_score
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from skfair._comparison import Comparison, PlainComparison, compare_with_plain
+from skfair._comparison import (
+    Comparison,
+    PlainComparison,
+    compare_with_plain,
+    mean_mcdp,
+)
 from skfair._mitigation import (
     ROUTED,
     ClassifierMitigator,
@@ -27,13 +32,14 @@ from skfair._mitigation import (
     fit_all,
     groups_to_compare,
     label_probabilities,
+    labels_text,
     make_splits,
     predict_folds,
     route_fit_params,
     tenths_of,
     within_strata,
 )
-from skfair._rows import Rows, units_of
+from skfair._rows import Rows, take_rows, units_of
 from skfair._utils._arrays import Bools, Floats, Integers
 from skfair._utils._progress import reports_tasks
 from skfair._utils._response import threshold_of
@@ -49,6 +55,7 @@ from skfair.metrics._madd import locate_madd
 from skfair.metrics._mcdp import MCDP
 from skfair.metrics._quantiles import supremum_quantile
 from skfair.model_selection._folds import assign_folds
+from skfair.postprocessing._population_gap import Aim, PopulationGaps
 from skfair.postprocessing._score_repairer import (
     GroupCDFs,
     LinearCDF,
@@ -91,6 +98,7 @@ class GroupRepairer(MetaMitigator):
     repairer_: ScoreRepairer | None
     comparison_: Any
     n_jobs: int | None
+    max_mcdp: float | None
     repair_level: Any
     ties: Literal["mid", "random"]
     random_state: Any
@@ -161,7 +169,8 @@ class GroupRepairer(MetaMitigator):
         skfair.exceptions.MitigationWarning
             If held-out rows show no gain, or show that the repair is worse than no
             repair, that it misses `max_mcdp` by more than noise, or that shared
-            predictions keep most of the disparity. Of a classifier also if level 0 is
+            predictions keep most of the disparity; if they do not show that `max_mcdp`
+            is kept for new rows. Of a classifier also if level 0 is
             chosen, if the level chosen costs more than a tenth of average precision, or
             if it or `max_mcdp` costs more than half of what average precision exceeds
             the share of positive rows by.
@@ -181,15 +190,15 @@ class GroupRepairer(MetaMitigator):
         if rows.strata is not None and is_classifier(self):
             self._refuse_labels_as_strata(rows, rows.strata)
         held_out = self._score_held_out(X, features, rows, target, routed)
-        self._learn_repair(held_out, len(held_out) / len(rows))
+        self._learn_repair(held_out, rows, features)
         return self
 
     def _check_parameters(self) -> None:
         """Raise unless the parameters are valid."""
         raise NotImplementedError
 
-    def _learn_repair(self, held_out: Rows, n_held_out: float) -> None:
-        """Learn the repair of held-out rows, each held out so many times on average."""
+    def _learn_repair(self, held_out: Rows, rows: Rows, features: Any) -> None:
+        """Learn the repair of held-out rows, of all rows and their features."""
         raise NotImplementedError
 
     def _leave_plain(self) -> None:
@@ -290,6 +299,63 @@ class GroupRepairer(MetaMitigator):
         comparison, asked = self.comparison_, self.comparison_.max_mcdp
         return asked is None or max(comparison.plain_mcdp, comparison.mcdp) > asked
 
+    def _find_aim(
+        self, held_out: Rows, rows: Rows, features: Any, **options: Any
+    ) -> Aim | None:
+        """Find the band that keeps `max_mcdp` for rows of the population.
+
+        Rows that share a score of one model share those of others, which the scores
+        that each model gives to its own fold do not show: the mean of all models leaves
+        more of the gap then, of the rows that they were fitted to as of new ones.
+        """
+        limit = options["max_mcdp"]
+        if limit is None:
+            return None
+        # Rows that repeated splits hold out again are no other rows.
+        first = np.unique(held_out.position, return_index=True)[1]
+        held_out = held_out[np.sort(first)]
+        real = options.get("scale") == "real"
+        gaps = PopulationGaps(held_out, limit, "real" if real else "probability", self)
+        aim = gaps.aim()
+        if self._scales is None or not _folds_have_ties(held_out):
+            return aim
+        self.repairer_ = self._make_repairer(**options | {"max_mcdp": aim.max_mcdp})
+        self.repairer_._learn_rows(held_out, warn=False)
+        steered = [label in gaps.steered for label in rows.labels]
+        left = self._gap_of_mean(rows, features, np.flatnonzero(steered))
+        return gaps.aim(max(0.0, left - aim.learnt))
+
+    def _gap_of_mean(self, rows: Rows, features: Any, codes: Integers) -> float:
+        """MCDP(0) of the mean of all models, on the rows that they were fitted to.
+
+        It is that of some groups.
+        """
+        labels = self.classes_.tolist() if is_classifier(self) else None
+        compared = np.isin(rows.groups.codes, codes) & (rows.weights > 0)
+        rows = rows[compared & (_cells_to_repair(rows) >= 0)]
+        models, features = self.estimators_, take_rows(features, rows.position)
+        predicted = [label_probabilities(m, features, labels)[:, -1] for m in models]
+        scores = self._mean_repaired(predicted, rows.groups, rows.strata)
+        return mean_mcdp(replace(rows, y_pred=scores)).value
+
+    def _warn_of_limit(self, aim: Aim | None) -> None:
+        """Warn if rows do not show that `max_mcdp` is kept for new rows."""
+        limit, comparison = self.max_mcdp, self.comparison_
+        if aim is None or not limit or not aim.misses(limit):
+            return
+        expected = f"{aim.expected:.3f}"
+        if aim.too_small:
+            # Of a single row nothing is to be expected.
+            more = f", and {expected} with them" if aim.expected > aim.steered else ""
+            few = f"groups of too few rows, {labels_text(aim.too_small)}"
+            expected = f"{aim.steered:.3f} without {few}{more}"
+        self._warn_of_problem(
+            f"max_mcdp={limit:g} is not shown to hold for new rows: MCDP(0) to expect "
+            f"of their population is {expected}; that of held-out rows is "
+            f"{comparison.mcdp:.3f}. Give more rows, larger groups, a larger max_mcdp, "
+            "or ties='random' where rows share scores"
+        )
+
     def _tie_problem(self, rows: Rows) -> str | None:
         """Return a warning if rows that share a score keep most of the gap."""
         comparison, repairer = self.comparison_, self.repairer_
@@ -369,11 +435,19 @@ class GroupRepairer(MetaMitigator):
         labels = self._groups_to_repair(X, sensitive_features, control_features)
         if self._scales is None:
             return repairer._repair(predicted[0], *labels)
+        return self._mean_repaired(predicted, *labels)
+
+    def _mean_repaired(
+        self, predicted: list[Floats], groups: Groups, strata: Groups | None
+    ) -> Floats:
+        """Mean of the predictions of several models, each repaired."""
+        assert self._scales is not None
+        assert self.repairer_ is not None
         everyone, by_model = self._scales
         draws, repaired = self._draws(len(predicted[0])), []
         for scores, cdf in zip(predicted, by_model, strict=True):
             before = _rescale(scores, cdf, everyone, draws)
-            after = repairer._repair(before, *labels)
+            after = self.repairer_._repair(before, groups, strata)
             # Scores that stay are not spread.
             own = np.where(after == before, scores, _rescale(after, everyone, cdf))
             repaired.append(own)
@@ -423,6 +497,16 @@ class GroupRepairer(MetaMitigator):
         return self.repairer_._read_groups(
             sensitive_features, strata, count_rows(X), self.unknown_groups
         )
+
+
+def _folds_have_ties(rows: Rows) -> bool:
+    """Whether rows of a group share a score of one model beyond sampling noise."""
+    limits = 1 / np.sqrt(np.maximum(row_counts(distributions(rows)), 1))
+    for fold in range(int(rows.fold.max()) + 1):
+        statistic = distributions(rows[rows.fold == fold])
+        if (tied_shares(statistic) > limits[statistic.codes]).any():
+            return True
+    return False
 
 
 def _cells_to_repair(rows: Rows) -> NDArray[np.integer]:
@@ -483,7 +567,10 @@ class MADDPostProcessor(GroupRepairer, ClassifierMitigator):
         + \theta \, \mathrm{FairnessLoss}(\lambda)
 
     is within one standard error of the minimum. Or the largest gap between groups is
-    given, `max_mcdp`.
+    given, `max_mcdp`: it holds for the population from which the rows were drawn, in
+    expectation over such draws, and `fit` warns where the rows do not show that it
+    does. A gap that holds with a probability is that of `ScoreRepairer` with its
+    `confidence_level`.
 
     With `control_features` all of this is within strata, see `ScoreRepairer`: in each
     department, or among the positives, whose maps then hold for all rows.
@@ -498,9 +585,10 @@ class MADDPostProcessor(GroupRepairer, ClassifierMitigator):
         :class:`~sklearn.frozen.FrozenEstimator` it is not fitted again, and the repair
         is learnt on the rows given to `fit`, on which it must not have been trained.
     max_mcdp : float in [0, 1] or None, default=None
-        Largest MCDP(0) allowed between any two groups, in place of a level: the
-        distributions are moved only where they are further apart, see `ScoreRepairer`.
-        None repairs by `repair_level`.
+        Largest MCDP(0) allowed between any two groups of the population, in place of a
+        level: the distributions are moved only where they are further apart, see
+        `ScoreRepairer`. The repair aims lower by what new rows add, see the notes. 0
+        repairs in full. None repairs by `repair_level`.
     repair_level : float in [0, 1] or "auto", default="auto"
         0 leaves scores as they are, 1 gives all groups the same distribution. Leave it
         at ``"auto"`` if `max_mcdp` is given.
@@ -553,7 +641,7 @@ class MADDPostProcessor(GroupRepairer, ClassifierMitigator):
         one if it is frozen or no groups are given.
     repairer_ : ScoreRepairer or None
         The repair learnt on all held-out scores, on the common scale of the models, see
-        the notes; None without groups.
+        the notes; None without groups. Its `max_mcdp` is the gap that is aimed at.
     threshold_ : float
         The threshold, given or that of the classifier: of a
         :class:`~sklearn.model_selection.FixedThresholdClassifier` or
@@ -603,6 +691,21 @@ class MADDPostProcessor(GroupRepairer, ClassifierMitigator):
     MCDP(0) that is left takes the place of ``1 - level``. Groups count in the fairness
     loss if their CDF is further from that of all other rows than noise is at 95 %, by
     the bound of Dvoretzky, Kiefer, Wolfowitz and Massart.
+
+    New rows show a larger gap than those of which the repair is learnt. How much larger
+    is estimated by halves of each group, drawn at random: the share of n rows below a
+    score varies about that of the population as the share of a half of them does about
+    that of all n. The gap of all rows, smoothed as the repair smooths them, after the
+    repair of a half is thus that of the population after the repair of all rows. Its
+    mean over 20 halves (four, of 25,000 rows or more) is brought to `max_mcdp` by a
+    narrower band; where even the narrowest leaves more, the widest is taken that leaves
+    at most 5 % more than that. Groups of less than 50 rows do not count in this, nor do
+    those of less than 200 which no band brings below `max_mcdp`, so that they do not
+    narrow the band of others. If they keep more of the gap, a warning names them, and
+    has the gap to expect with and without them; there is one, too, where the gap to
+    expect is above 1.15 times `max_mcdp`. Where rows share scores, the gap that the
+    mean of all models leaves in the rows of `fit` beyond that of single models is
+    added.
 
     One map is learnt from the rows that all folds held out. Models of different folds
     may be more or less sure of themselves, so it is learnt and applied on the scale on
@@ -712,17 +815,19 @@ class MADDPostProcessor(GroupRepairer, ClassifierMitigator):
         given = self.threshold
         self.threshold_ = threshold_of(self.estimators_) if given is None else given
 
-    def _learn_repair(self, held_out: Rows, n_held_out: float) -> None:
+    def _learn_repair(self, held_out: Rows, rows: Rows, features: Any) -> None:
         """Choose the level by the losses of held-out rows, and learn the repair."""
         self._set_threshold()
         strata = losses_by_stratum(held_out, self)
-        self._choose_amount(strata, n_held_out)
+        self._choose_amount(strata, len(held_out) / len(rows))
         level = 1.0 if self.repair_level_ is None else self.repair_level_
         cdfs = strata[0].cdfs if held_out.strata is None else None
+        aim = self._find_aim(held_out, rows, features, max_mcdp=self.max_mcdp)
+        width = None if aim is None else aim.max_mcdp
         tested, repaired = self._repair_held_out(
-            held_out, cdfs, repair_level=level, max_mcdp=self.max_mcdp
+            held_out, cdfs, repair_level=level, max_mcdp=width
         )
-        self._compare(strata, tested, repaired)
+        self._compare(strata, tested, repaired, aim)
 
     def _choose_amount(self, strata: list[StratumLosses], n_held_out: float) -> None:
         """Compute the losses of all levels, and choose one unless it is given.
@@ -749,12 +854,17 @@ class MADDPostProcessor(GroupRepairer, ClassifierMitigator):
         self.standard_error_ = float(error)
 
     def _compare(
-        self, strata: list[StratumLosses], rows: Rows, repaired: Floats
+        self,
+        strata: list[StratumLosses],
+        rows: Rows,
+        repaired: Floats,
+        aim: Aim | None,
     ) -> None:
         """Compare repaired with plain scores, and warn of what went wrong."""
         asked, differing = self.max_mcdp, strata[0].differing
         comparison = compare_with_plain(rows, rows.y_pred, repaired, max_mcdp=asked)
         self.comparison_ = judged = comparison
+        self._warn_of_limit(aim)
         ties = self._tie_problem(rows)
         if self.repair_level == "auto" and self.repair_level_ == 0:
             self._warn_of_problem(self._nothing_chosen(strata, ties))

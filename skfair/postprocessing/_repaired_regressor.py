@@ -36,8 +36,9 @@ class RepairedRegressor(GroupRepairer, RegressorMitigator):
     max_mcdp : float in [0, 1], default=0.0
         Largest distance allowed between the CDFs of any two groups' predictions, as
         `skfair.metrics.mcdp` measures it with ``epsilon=0`` and ``scale="rank"``: the
-        largest difference of the shares of two groups above any threshold. 0 repairs
-        in full.
+        largest difference of the shares of two groups above any threshold. It holds for
+        the population, in expectation, or `fit` warns, as in `MADDPostProcessor`. 0
+        repairs in full.
     repair_level : float in [0, 1] or None, default=None
         Level of repair in place of `max_mcdp`, which then has its default: 0 leaves
         predictions as they are, 1 gives all groups the distribution of everyone.
@@ -76,7 +77,8 @@ class RepairedRegressor(GroupRepairer, RegressorMitigator):
         averaged; a single one if it is frozen or no groups are given.
     repairer_ : ScoreRepairer or None
         The repair learnt on all held-out predictions, on the common scale of the
-        regressors, see the notes; None without groups.
+        regressors, see the notes; None without groups. Its `max_mcdp` is the gap that
+        is aimed at.
     comparison_ : RegressorComparison or None
         Squared error, R2 and MCDP(0) (within strata, if there are any) of the repaired
         and of the plain predictions on held-out rows, with standard errors; None
@@ -180,13 +182,18 @@ class RepairedRegressor(GroupRepairer, RegressorMitigator):
             )
         self._make_repairer(**self._repair_options())._check_parameters()
 
-    def _learn_repair(self, held_out: Rows, n_held_out: float) -> None:
+    def _learn_repair(self, held_out: Rows, rows: Rows, features: Any) -> None:
         """Learn the repair of held-out rows, and compare it with no repair."""
         options = self._repair_options()
+        asked = options["max_mcdp"]
+        aim = self._find_aim(held_out, rows, features, **options)
+        if aim is not None:
+            options["max_mcdp"] = aim.max_mcdp
         tested, repaired = self._repair_held_out(held_out, **options)
         comparison = self.comparison_ = compare_regressors(
-            tested, tested.y_pred, repaired, max_mcdp=options["max_mcdp"]
+            tested, tested.y_pred, repaired, max_mcdp=asked
         )
+        self._warn_of_limit(aim)
         if self._changes_the_gap(tested, repaired):
             ties = self._tie_problem(tested)
             if ties is None or not comparison.shows_gain:

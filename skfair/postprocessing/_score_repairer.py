@@ -60,6 +60,11 @@ _LARGEST_CHANGE = 0.7
 #: Points of the grid on which a CDF is smoothed, for each standard deviation of the
 #: kernel, and standard deviations at which the kernel ends.
 _FINENESS, _REACH = 8, 5
+#: In the CDF of a group of so many rows everyone's has the same weight as its own. From
+#: `MANY_ROWS_OF_GROUP` on, where it would be 1 %, it has none.
+_ROWS_OF_EVERYONE, MANY_ROWS_OF_GROUP = 20, 200
+#: Quantiles of everyone at which the CDF of a small group is mixed with theirs.
+_N_QUANTILES = 1000
 #: Changes of heights and scores below this are rounding.
 _ROUNDING = 1e-9
 #: Added to an error about scores outside [0, 1].
@@ -110,10 +115,11 @@ class ScoreRepairer(
     max_mcdp : float in [0, 1] or None, default=None
         Largest distance left between the CDFs of any two groups, as
         `skfair.metrics.mcdp` measures it with ``epsilon=0`` and
-        ``multigroup="pairwise"``. Samples of new rows show more, by their noise, see
-        `expected_mcdp`. Scores of groups that are nowhere further apart stay as they
-        are; 0 repairs in full, to the mean of the groups' quantile functions. None
-        repairs by `repair_level`.
+        ``multigroup="pairwise"``, in the rows given to `fit`. New rows show more, by
+        the noise of both, see `expected_mcdp`; `MADDPostProcessor` aims lower by that.
+        Scores of groups that are nowhere further apart stay as they are; 0 repairs in
+        full, to the mean of the groups' quantile functions. None repairs by
+        `repair_level`.
     confidence_level : float in (0, 1) or None, default=None
         Probability with which the true gap, that of infinitely many new rows, is at
         most `max_mcdp`: the gap that is aimed at is smaller by the noise of the rows
@@ -158,7 +164,8 @@ class ScoreRepairer(
         CDFs below are theirs then, and empty here.
     cdfs_ : tuple of length n_groups
         CDF of each group, as arrays ``scores``, ``low`` and ``high``: at each distinct
-        score the CDF rises from ``low`` to ``high``, in between it is linear.
+        score the CDF rises from ``low`` to ``high``, in between it is linear. That of a
+        group of less than 200 rows is in part everyone's, see the notes.
     pooled_cdf_ : tuple of arrays or None
         The CDF of everyone, in the same form; None with several strata.
     repaired_scores_ : tuple of length n_groups
@@ -176,6 +183,10 @@ class ScoreRepairer(
     CDF, and CDFs are linear in between. They start at (0, 0) and end at (1, 1), so
     that scores beyond those seen in `fit` keep their order and stay within [0, 1]. With
     ``scale="real"`` they start at the least and end at the largest score of everyone.
+
+    A CDF of few rows is mostly noise: in that of a group of n rows, fewer than 200,
+    everyone's has the weight :math:`1 / (1 + (n / 20)^2)`. A single row is thus
+    repaired as everyone is, and 20 rows half as everyone.
 
     With `max_mcdp` the CDF of a group of n rows is smoothed by a normal kernel in the
     log-odds, whose standard deviation is that of the log-odds times
@@ -449,14 +460,21 @@ GroupedScores or GroupedHistogram
 
     def _cdfs_after(self) -> Floats:
         """Heights of the CDFs of the repaired rows, one row a group, at many scores."""
+        own = self._learnt.own
         if self.ties == "random":
-            targets = map(self._path.target, self._learnt.heights())
-            return np.stack([thinned(heights) for heights in targets])
+            each = zip(own, self.cdfs_, self._learnt.heights(), strict=True)
+            return np.stack(
+                [
+                    thinned(rows.heights_at(cdf, self._path.target(heights)))
+                    for rows, cdf, heights in each
+                ]
+            )
         points = thinned(np.unique(np.concatenate(self.repaired_scores_)))
         heights = []
-        for cdf, repaired in zip(self._learnt.own, self.repaired_scores_, strict=True):
+        every = zip(own, self.cdfs_, self.repaired_scores_, strict=True)
+        for rows, cdf, repaired in every:
             places = np.searchsorted(repaired, points, "right")
-            heights.append(np.append(0.0, cdf.high)[places])
+            heights.append(np.append(0.0, rows.at(cdf.scores))[places])
         return np.stack(heights)
 
     def _learn_strata(
@@ -948,6 +966,13 @@ def strata_to_repair(
     return resolve_strata(control_features, n_samples=n_samples)
 
 
+def share_of_own(n_rows: float) -> float:
+    """Share of a group's own rows in its CDF, of which the rest is everyone's."""
+    if n_rows >= MANY_ROWS_OF_GROUP:
+        return 1.0
+    return float(n_rows**2 / (n_rows**2 + _ROWS_OF_EVERYONE**2))
+
+
 class LinearCDF(NamedTuple):
     """CDF that is piecewise linear between two ends, with a knot at each score.
 
@@ -1024,6 +1049,31 @@ class LinearCDF(NamedTuple):
         heights[between] = self.at(scores[between])
         return heights
 
+    def heights_at(self, learnt: LinearCDF, heights: Floats) -> Floats:
+        """Heights of this CDF at the scores where a learnt one has some heights.
+
+        Rows that share a score are spread over the learnt step.
+        """
+        if learnt is self:
+            return heights
+        upper = np.ones(len(self.scores), dtype=bool)
+        ends = [learnt.ends_at(self.scores, end) for end in (~upper, upper)]
+        return np.interp(heights, np.stack(ends, axis=1).ravel(), self.ends)
+
+    def mixed_with(self, pooled: LinearCDF, share: float) -> LinearCDF:
+        """Mean of this CDF, by a share, and of that of everyone at some quantiles."""
+        if share == 1:
+            return self
+        levels = np.linspace(0, 1, _N_QUANTILES + 1)
+        kept = np.searchsorted(pooled.high, levels).clip(max=len(pooled.scores) - 1)
+        scores = np.union1d(self.scores, pooled.scores[kept])
+        low, high = (
+            share * self.ends_at(scores, upper)
+            + (1 - share) * pooled.ends_at(scores, upper)
+            for upper in np.array([[False], [True]])
+        )
+        return LinearCDF(scores, low, high)
+
     def at_knots_of(self, pooled: LinearCDF) -> Floats:
         """Heights at the ends of all steps of the CDF of everyone, in order.
 
@@ -1089,18 +1139,25 @@ class GroupCDFs(NamedTuple):
         ends: tuple[float, float] = (0.0, 1.0),
         *,
         smooth: bool = False,
+        sizes: NDArray[Any] | None = None,
     ) -> Self:
-        """CDFs of the groups, smoothed if that is asked for."""
+        """CDFs of the groups, smoothed if that is asked for.
+
+        A small group's is mixed with everyone's by its number of rows, or that in
+        `sizes`.
+        """
         pooled = LinearCDF.of(statistic, None, ends)
         present = np.flatnonzero(statistic.counts)
         labels, own, cdfs = [], [], []
-        for group in present.tolist():
+        n_rows = row_counts(statistic)[present]
+        sizes = n_rows if sizes is None else sizes
+        for group, size in zip(present.tolist(), sizes.tolist(), strict=True):
             cdf = LinearCDF.of(statistic, group, ends)
             labels.append(statistic.labels[group])
             own.append(cdf)
-            cdfs.append(cdf.smoothed(statistic, group) if smooth else cdf)
+            cdf = cdf.smoothed(statistic, group) if smooth else cdf
+            cdfs.append(cdf.mixed_with(pooled, share_of_own(size)))
         shares = statistic.totals[present] / statistic.totals.sum()
-        n_rows = row_counts(statistic)[present]
         return cls(tuple(labels), tuple(cdfs), tuple(own), pooled, shares, n_rows)
 
     def distances(self) -> Floats:

@@ -1,0 +1,327 @@
+"""Band of a repair that keeps a largest gap for rows that gave nothing to the repair.
+
+The noise of a sample about its population is that of a random half of each group about
+the whole sample: the share of a group's n rows below a score has the variance
+``p (1 - p) / n`` about that of the population, and that of a random half of the rows,
+drawn without replacement, has the same about that of all n. The repair of a half,
+applied to all rows, leaves the gap that the repair of all rows leaves in the
+population.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from skfair._mitigation import within_strata
+from skfair._rows import Rows
+from skfair._utils._arrays import Bools, Floats, Integers
+from skfair.groups import rows_by_code
+from skfair.postprocessing._score_repairer import (
+    MANY_ROWS_OF_GROUP,
+    GroupCDFs,
+    LinearCDF,
+    Path,
+    distributions,
+    ends_of,
+    interpolate,
+    row_counts,
+    thinned,
+)
+from skfair.statistics import GroupedScores
+
+#: Halves that are drawn of few rows, at least, and rows of them all together.
+_MOST_HALVES, _FEWEST_HALVES, _N_ROWS = 20, 4, 100_000
+#: Steps of the search for the width of the band.
+_N_STEPS = 4
+#: Share of the least gap that any band leaves, by which one that leaves more repairs
+#: less for about the same.
+_ABOUT = 1.05
+#: Groups of fewer rows do not narrow the band, which is that of other groups, too.
+_FEWEST_STEERED = 50
+#: Share of the limit within which it is kept.
+_KEPT = 1.15
+#: Largest expected noise of a gap, as a share of the limit, that is left out.
+_NO_NOISE = 0.01
+#: Mean of the largest distance of an empirical CDF of n rows, times the root of n.
+_MEAN_DISTANCE = 0.87
+
+
+class Aim(NamedTuple):
+    """Width of a band, and the MCDP(0) that it leaves in the population.
+
+    `expected` is the mean over strata, and includes all groups of two rows or more;
+    `steered` is that of the groups by which the band was found. Of the others, those
+    beyond the limit are `too_small`. `learnt` is that of the rows of which the repair
+    is learnt, of the same groups.
+    """
+
+    max_mcdp: float
+    expected: float
+    steered: float
+    learnt: float
+    too_small: tuple[Hashable, ...]
+
+    def misses(self, limit: float) -> bool:
+        """Whether the limit is not kept, as far as rows show it."""
+        return bool(self.too_small) or self.expected > _KEPT * limit
+
+
+class PopulationGaps:
+    """Gaps that bands of any width leave in the population of some rows.
+
+    `repair` has the parameter `ties`.
+    """
+
+    def __init__(self, rows: Rows, limit: float, scale: str, repair: Any) -> None:
+        statistics, self.shares = _by_stratum(rows)
+        self.limit = limit
+        self.strata = [
+            _Stratum(statistic, limit, scale, repair.ties) for statistic in statistics
+        ]
+
+    @property
+    def steered(self) -> set[Hashable]:
+        """Labels of the groups by which the band is found."""
+        return {
+            part.all.labels[group]
+            for part in self.strata
+            for group in np.flatnonzero(part.steered)
+        }
+
+    def _mean(self, width: float) -> Floats:
+        """Mean over strata of the gap of steered groups, and of that of every one."""
+        return np.asarray(self.shares @ [part.gaps(width) for part in self.strata])
+
+    def aim(self, more: float = 0.0) -> Aim:
+        """Find the widest band that leaves at most the limit, less a part of it.
+
+        `more` is what is left beyond the gap of the scores of one model. Where no band
+        is narrow enough, take the widest one that leaves about the least gap.
+        """
+
+        def gap(width: float) -> float:
+            return more + float(self._mean(width)[0])
+
+        widest = limit = self.limit
+        left = gap(limit)
+        if left > limit > 0:
+            least = gap(0.0)
+            target = max(limit, _ABOUT * least)
+            if left > target:
+                widest, left = _root(gap, target, (0.0, least), (limit, left))
+        expected = more + float(self._mean(widest)[1])
+        learnt = float(self.shares @ [part.gap_of_all(widest) for part in self.strata])
+        most = _KEPT * limit - more
+        small = [
+            label
+            for part in self.strata
+            if limit
+            for label in part.too_small(widest, most)
+        ]
+        return Aim(widest, expected, left, learnt, tuple(dict.fromkeys(small)))
+
+
+def _root(
+    gap: Callable[[float], float],
+    target: float,
+    low: tuple[float, float],
+    high: tuple[float, float],
+) -> tuple[float, float]:
+    """Find a width whose gap is just at most `target`, between two widths and gaps."""
+    for _ in range(_N_STEPS):
+        share = (target - low[1]) / (high[1] - low[1])
+        # A curve that is flat at one end is halved in part.
+        width = low[0] + (0.2 + 0.6 * share) * (high[0] - low[0])
+        found = width, gap(width)
+        low, high = (found, high) if found[1] <= target else (low, found)
+    return low
+
+
+def _by_stratum(rows: Rows) -> tuple[list[GroupedScores], Floats]:
+    """Return the scores in each stratum that has a map, and its share of the weight."""
+    parts = [rows]
+    if rows.strata is not None:
+        weights = rows.weight
+        groups, strata = within_strata(rows.groups, rows.strata, weights, warn=False)
+        assert strata is not None
+        rows = replace(rows, groups=groups)
+        parts = [rows[own] for own in rows_by_code(strata.codes, len(strata.labels))]
+    totals = np.array([part.weights.sum() for part in parts], dtype=np.float64)
+    return [distributions(part) for part in parts], totals / totals.sum()
+
+
+class _Stratum:
+    """Scores of the groups of a stratum, and halves of them."""
+
+    def __init__(
+        self, statistic: GroupedScores, limit: float, scale: str, ties: str
+    ) -> None:
+        self.ties = ties
+        # Scores are smoothed as the repair smooths them.
+        ends = ends_of(scale, statistic.scores)
+        options: dict[str, Any] = {"ends": ends, "smooth": scale == "probability"}
+        self.all = GroupCDFs.of(statistic, **options)
+        sizes = self.all.n_rows
+        noise = _MEAN_DISTANCE * np.sqrt(np.sort(1 / sizes)[-2:].sum())
+        self.halves: list[GroupCDFs] = []
+        if noise > _NO_NOISE * limit:
+            n_halves = _N_ROWS // max(1, len(statistic.scores))
+            n_halves = min(_MOST_HALVES, max(_FEWEST_HALVES, n_halves))
+            random = np.random.default_rng(0)
+            self.halves = [
+                GroupCDFs.of(half, **options, sizes=sizes)
+                for _ in range(n_halves // 2)
+                for half in _two_halves(statistic, random)
+            ]
+        #: CDFs of the population, as far as rows show them.
+        self.population: list[LinearCDF] = list(self.all.own)
+        if options["smooth"]:
+            groups = np.flatnonzero(statistic.counts).tolist()
+            both = zip(self.all.own, groups, strict=True)
+            self.population = [cdf.smoothed(statistic, group) for cdf, group in both]
+        self.several = sizes >= 2
+        if self.several.sum() < 2:
+            self.several[:] = True
+        self.steered = self.several & (sizes >= _FEWEST_STEERED)
+        if self.steered.sum() < 2:
+            self.steered[np.argsort(-sizes, kind="stable")[:2]] = True
+        self._found: dict[float, list[float]] = {}
+        if self.halves and limit:
+            self._leave_out(limit)
+
+    def _leave_out(self, limit: float) -> None:
+        """Leave small groups out, the smallest first, that no band can steer."""
+        after, sizes = self._after_halves(0.0), self.all.n_rows
+        order = np.argsort(sizes, kind="stable")
+        for group in order[self.steered[order] & (sizes[order] < MANY_ROWS_OF_GROUP)]:
+            few = np.count_nonzero(self.steered) <= 2
+            if few or _mean_range(after, self.steered) <= limit:
+                break
+            self.steered[group] = False
+        self._found[0.0] = self._measure(after)
+
+    def too_small(self, width: float, most: float) -> list[Hashable]:
+        """Labels of the groups that are not steered, and beyond a gap at a width."""
+        if self.steered.all() or not self.halves:
+            return []
+        after, kept = self._after_halves(width), self.steered.copy()
+        for group in np.argsort(-self.all.n_rows, kind="stable"):
+            with_group = kept.copy()
+            with_group[group] = True
+            if self.several[group] and _mean_range(after, with_group) <= most:
+                kept = with_group
+        return [self.all.labels[group] for group in np.flatnonzero(~kept)]
+
+    def gaps(self, width: float) -> list[float]:
+        """Mean gaps of all rows after the repairs of halves, to a band of a width.
+
+        They are that of the groups that can be steered, and of all of several rows.
+        """
+        if width not in self._found:
+            self._found[width] = self._measure(self._after_halves(width))
+        return self._found[width]
+
+    def _measure(self, after: list[Floats]) -> list[float]:
+        return [_mean_range(after, groups) for groups in (self.steered, self.several)]
+
+    def _after_halves(self, width: float) -> list[Floats]:
+        return [self._after(half, width) for half in self.halves or [self.all]]
+
+    def gap_of_all(self, width: float) -> float:
+        """Gap that the repair of all rows leaves in the rows of steered groups."""
+        return _mean_range([self._after(self.all, width, self.all.own)], self.steered)
+
+    def _after(
+        self,
+        learnt: GroupCDFs,
+        width: float,
+        cdfs: Sequence[LinearCDF] | None = None,
+    ) -> Floats:
+        """Heights of groups' CDFs at scores that are repaired as was learnt.
+
+        They are those of the population unless others are given.
+        """
+        cdfs = self.population if cdfs is None else cdfs
+        path = learnt.within_band(width)
+        if self.ties == "random":
+            return np.stack(
+                [
+                    thinned(own.heights_at(cdf, path.target(heights)))
+                    for own, cdf, heights in zip(
+                        cdfs, learnt.cdfs, learnt.heights(), strict=True
+                    )
+                ]
+            )
+        moved = [
+            cdf._replace(scores=_moved(learnt, path, group, cdf.scores))
+            for group, cdf in enumerate(cdfs)
+        ]
+        points = thinned(np.unique(np.concatenate([cdf.scores for cdf in moved])))
+        return np.stack([cdf.at(points) for cdf in moved])
+
+
+def _mean_range(heights: list[Floats], groups: Bools) -> float:
+    """Mean, over repairs, of the largest distance of two groups' CDFs."""
+    return float(np.mean([np.ptp(part[groups], axis=0).max() for part in heights]))
+
+
+def _moved(learnt: GroupCDFs, path: Path, group: int, scores: Floats) -> Floats:
+    """Repaired scores of a group, where rows that share one stay together."""
+    if not path.moves:
+        return scores
+    cdf = learnt.cdfs[group]
+    values = learnt.repaired_at(path, group, cdf.middle)
+    seen = np.clip(scores, cdf.scores[0], cdf.scores[-1])
+    return interpolate(seen, cdf.scores, values) + (scores - seen)
+
+
+def _two_halves(
+    statistic: GroupedScores, random: np.random.Generator
+) -> tuple[GroupedScores, GroupedScores]:
+    """Divide the rows of each group at random; a single row is in both halves.
+
+    A whole weight counts as so many rows.
+    """
+    whole = statistic.weights.dtype.kind == "i"
+    counts: Integers = statistic.weights
+    if not whole:
+        counts = np.ones(len(statistic.codes), dtype=np.int64)
+    first, second = counts.copy(), counts.copy()
+    for group in range(statistic.n_groups):
+        own = np.flatnonzero(statistic.codes == group)
+        n_rows = int(counts[own].sum())
+        if n_rows > 1:
+            half = (n_rows + int(random.integers(2))) // 2
+            first[own] = random.multivariate_hypergeometric(
+                counts[own], half, method="marginals"
+            )
+            second[own] = counts[own] - first[own]
+    return _of_counts(statistic, first, counts), _of_counts(statistic, second, counts)
+
+
+def _of_counts(
+    statistic: GroupedScores, counts: Integers, every: Integers
+) -> GroupedScores:
+    """Keep so many rows of each entry, of the number that it has."""
+    kept = counts > 0
+    whole = statistic.weights.dtype.kind == "i"
+    weights = counts if whole else statistic.weights
+    codes, n_groups = statistic.codes[kept], statistic.n_groups
+    totals = np.bincount(codes, weights[kept], n_groups)
+    rows = np.bincount(codes, counts[kept], n_groups)
+    # Entries of fractional weights may stand for several rows.
+    share = row_counts(statistic) / np.maximum(
+        np.bincount(statistic.codes, every, n_groups), 1
+    )
+    return replace(
+        statistic,
+        scores=statistic.scores[kept],
+        codes=codes,
+        weights=weights[kept],
+        counts=np.maximum(np.rint(rows * share), rows > 0).astype(np.intp),
+        totals=totals.astype(statistic.totals.dtype),
+    )

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, ClassVar, NamedTuple, TypeAlias
+from typing import Any, ClassVar, Literal, NamedTuple, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -35,6 +35,10 @@ _GAIN_ERRORS = 0.5
 _FEWEST_RARE, _FEWEST_ROWS = 10, 100
 #: Probability that groups of one distribution have a larger gap than `noise`.
 _LEVEL = 0.05
+#: Mean square of Kolmogorov's distribution, which noise adds to that of a gap.
+_MEAN_SQUARE = math.pi**2 / 12
+#: What the noise of the rows does to the gaps of a comparison; see `PlainComparison`.
+Noise: TypeAlias = Literal["kept", "of_rows", "of_map"]
 
 
 @dataclass(frozen=True, repr=False, kw_only=True)
@@ -182,6 +186,14 @@ class PlainComparison(_BesidePlain):
     The noise is a quantile of Kolmogorov's distribution, with Bonferroni's correction,
     and over strata the mean of such quantiles.
 
+    Gaps are estimates of those on many new rows, except those of `MADDPostProcessor`,
+    which are the MCDP(0) of the held-out rows. The noise of rows makes any gap larger:
+    it adds :math:`\\pi^2 / 12 \\, (1 / n_g + 1 / n_h)` to its square in the mean, for
+    groups of these sizes (of the pair with the least noise) and one distribution. That
+    is taken out, down to a gap of 0. Of a map that was fitted to all folds but one, and
+    measured on them in turn, it is added instead: the errors of the folds cancel when
+    these are put together, but the map has errors of the same size on new rows.
+
     References
     ----------
     .. [1] Efron. "The Jackknife, the Bootstrap and Other Resampling Plans". SIAM, 1982.
@@ -293,13 +305,18 @@ def compare_with_plain(
     scores: ArrayLike,
     *,
     max_mcdp: float | None = None,
+    noise: Noise = "kept",
 ) -> PlainComparison:
     """Compare the scores of a mitigated classifier with those of the plain one.
 
     Rows were used to fit neither. Those of no group or stratum (code -1) count in the
-    average precision only.
+    average precision only. With the noise "of_rows", which gave nothing to anything, it
+    is taken out of both gaps; with that "of_map", which was fitted to other folds of
+    the rows, it is added to the mitigated gap.
     """
-    y, old, new, weights, gaps = _compare_gaps(rows, plain_scores, scores, max_mcdp)
+    y, old, new, weights, gaps = _compare_gaps(
+        rows, plain_scores, scores, max_mcdp, noise
+    )
     plain_precision, plain_slopes = average_precision(y, old, weights)
     precision, slopes = average_precision(y, new, weights)
     return PlainComparison(
@@ -317,13 +334,16 @@ def compare_regressors(
     scores: ArrayLike,
     *,
     max_mcdp: float | None = None,
+    noise: Noise = "kept",
 ) -> RegressorComparison:
     """Compare the predictions of a mitigated regressor with those of the plain one.
 
     Rows were used to fit neither. Those of no group or stratum (code -1) count in the
-    squared error only.
+    squared error only. `noise` is as in `compare_with_plain`.
     """
-    y, old, new, weights, gaps = _compare_gaps(rows, plain_scores, scores, max_mcdp)
+    y, old, new, weights, gaps = _compare_gaps(
+        rows, plain_scores, scores, max_mcdp, noise
+    )
     errors, plain_errors = (y - new) ** 2, (y - old) ** 2
     error, plain_error = (
         float(np.average(values, weights=weights)) for values in (errors, plain_errors)
@@ -349,7 +369,11 @@ def r2(y: Floats, predicted: Floats, weights: Floats) -> float:
 
 
 def _compare_gaps(
-    rows: Rows, plain_scores: ArrayLike, scores: ArrayLike, max_mcdp: Any
+    rows: Rows,
+    plain_scores: ArrayLike,
+    scores: ArrayLike,
+    max_mcdp: Any,
+    noise: Noise,
 ) -> tuple[Floats, Floats, Floats, Floats, dict[str, Any]]:
     """Return targets, plain and new scores, and weights of rows with weight, and gaps.
 
@@ -369,13 +393,18 @@ def _compare_gaps(
     gap = mean_mcdp(replace(rows, y_pred=new))
     slopes = gap.slopes() - plain_gap.slopes()
     half_rows = {**plain_gap.half_rows, **gap.half_rows}.values()
+    error = math.hypot(_error(gap.value, slopes, weights), *half_rows)
+    if noise != "kept":
+        mapped = noise == "of_map" and not np.array_equal(old, new)
+        gap = gap.with_noise() if mapped else gap.without_noise()
+        plain_gap = plain_gap.without_noise()
     gaps = {
         "mcdp": gap.value,
         "plain_mcdp": plain_gap.value,
         "adjusted_mcdp": gap.adjusted,
         "plain_adjusted_mcdp": plain_gap.adjusted,
-        "mcdp_error": math.hypot(_error(gap.value, slopes, weights), *half_rows),
-        "noise": gap.noise,
+        "mcdp_error": error,
+        "noise": plain_gap.noise,
         "max_mcdp": max_mcdp,
         "n_samples": len(y),
         "group_sizes": {
@@ -391,7 +420,7 @@ class _Gap(NamedTuple):
     `slopes` computes the derivative of the adjusted gap in the weight of each row.
     `half_rows` is half a row as a share of each group that it compares, by stratum and
     group. `noise` is the gap that the pair of groups with the least noise exceeds by
-    chance.
+    chance, and `scale` the root of the sum of the inverse sizes of that pair.
     """
 
     value: float
@@ -399,6 +428,26 @@ class _Gap(NamedTuple):
     slopes: Callable[[], Floats]
     half_rows: dict[tuple[int, int], float]
     noise: float
+    scale: float
+
+    def without_noise(self) -> Self:
+        """Take out what the noise of the rows adds, and from the noise too."""
+        return self._moved(-1)._replace(noise=float(self.beside_noise(self.noise, -1)))
+
+    def with_noise(self) -> Self:
+        """Add what a map that was fitted to these rows leaves on others."""
+        return self._moved(1)
+
+    def _moved(self, sign: int) -> Self:
+        value, adjusted = (
+            float(self.beside_noise(gap, sign)) for gap in (self.value, self.adjusted)
+        )
+        return self._replace(value=value, adjusted=adjusted)
+
+    def beside_noise(self, gaps: ArrayLike, signs: ArrayLike) -> Floats:
+        """Add the mean square of noise to that of gaps, or take it out."""
+        noise = np.asarray(signs) * _MEAN_SQUARE * self.scale**2
+        return np.asarray(np.sqrt(np.clip(np.square(gaps) + noise, 0, 1)))
 
 
 def _error(value: float, slopes: Floats, weights: Floats) -> float:
@@ -449,7 +498,9 @@ def mean_mcdp(rows: Rows) -> _Gap:
     sizes = sizes.reshape(n_strata, n_groups)
     compared = (sizes > 0).sum(axis=1) > 1
     if not compared.any():
-        return _Gap(math.nan, math.nan, partial(np.zeros, len(rows)), {}, math.nan)
+        undefined = math.nan
+        no_slopes = partial(np.zeros, len(rows))
+        return _Gap(undefined, undefined, no_slopes, {}, undefined, undefined)
     n_tests = math.comb(int(sizes.any(axis=0).sum()), 2) * int(compared.sum())
     critical = float(kolmogi(_LEVEL / n_tests))
     weights = rows.weights
@@ -459,13 +510,13 @@ def mean_mcdp(rows: Rows) -> _Gap:
         if several
     ]
     total = sum(weights[own].sum() for own in parts)
-    value, adjusted, noise, half_rows, gaps = 0.0, 0.0, 0.0, {}, []
+    value, adjusted, scale, half_rows, gaps = 0.0, 0.0, 0.0, {}, []
     for stratum, own in zip(np.flatnonzero(compared).tolist(), parts, strict=True):
         gap = _largest_gap(rows if len(own) == len(rows) else rows[own], critical)
         share = float(weights[own].sum() / total)
         value += share * gap.value
         adjusted += share * gap.adjusted
-        noise += share * gap.noise
+        scale += share * gap.scale
         for (_, group), half in gap.half_rows.items():
             half_rows[stratum, group] = share * half
         gaps.append((own, share, gap))
@@ -476,7 +527,8 @@ def mean_mcdp(rows: Rows) -> _Gap:
             by_row[own] = share * gap.slopes() + (gap.adjusted - adjusted) / total
         return by_row
 
-    return _Gap(value, adjusted, slopes, half_rows, min(1.0, noise))
+    noise = min(1.0, critical * scale)
+    return _Gap(value, adjusted, slopes, half_rows, noise, scale)
 
 
 def _largest_gap(rows: Rows, critical: float = 0.0) -> _Gap:
@@ -494,7 +546,8 @@ def _largest_gap(rows: Rows, critical: float = 0.0) -> _Gap:
     inverse_sizes = np.bincount(codes, weights**2) / totals**2
     pairs = EveryPair(range(len(present)))
     firsts, seconds = pairs.at(np.arange(len(pairs)))
-    noises = critical * np.sqrt(inverse_sizes[firsts] + inverse_sizes[seconds])
+    scales = np.sqrt(inverse_sizes[firsts] + inverse_sizes[seconds])
+    noises = critical * scales
     lower_by = noises - noises.min()
     bounds = np.full(len(pairs), np.inf)
     if len(pairs) > 1:
@@ -518,4 +571,5 @@ def _largest_gap(rows: Rows, critical: float = 0.0) -> _Gap:
 
     halves = {(0, int(present[g])): float(inverse_sizes[g]) / 2 for g in largest.pair}
     value = largest.value if len(pairs) == 1 else locate_mcdp(statistic).value
-    return _Gap(value, largest.value, slopes, halves, float(noises.min()))
+    least = float(scales.min())
+    return _Gap(value, largest.value, slopes, halves, critical * least, least)

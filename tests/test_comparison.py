@@ -42,6 +42,39 @@ def warned(comparison):
 # --- the numbers
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("true_gap", [0.1, 0.3])
+def test_noise_of_the_rows_is_taken_out(true_gap):
+    gaps, measured = [], []
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        codes = np.arange(200) % 2
+        y, scores = rng.integers(0, 2, 200), rng.random(200)
+        shifted = scores + true_gap * codes  # uniform: CDFs differ by the shift
+        groups = Groups(codes, ("a", "b"))
+        found = compare(y, shifted, shifted, groups, noise="of_rows")
+        raw = compare(y, shifted, shifted, groups)
+        gaps.append((found.mcdp, raw.mcdp))
+        measured.append(found.beyond_noise == raw.beyond_noise)
+    corrected, raw = np.mean(gaps, axis=0)
+    assert corrected == pytest.approx(true_gap, abs=0.02)
+    assert raw > true_gap + 0.04
+    assert all(measured)
+
+
+def test_noise_of_a_map_is_added():
+    y, plain, fair, groups = draw(300)
+    sizes = groups.sizes()
+    noise = np.pi**2 / 12 * (1 / sizes).sum()
+    raw = compare(y, plain, fair, groups)
+    found = compare(y, plain, fair, groups, noise="of_map")
+    assert found.mcdp == pytest.approx(np.sqrt(raw.mcdp**2 + noise))
+    assert found.plain_mcdp == pytest.approx(np.sqrt(raw.plain_mcdp**2 - noise))
+    same = compare(y, plain, plain, groups, noise="of_map")
+    assert same.mcdp == same.plain_mcdp == found.plain_mcdp
+    assert not warned(same)
+
+
 @pytest.mark.parametrize("decimals", [1, 12])
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.promise("`comparison_` has the metrics of held-out rows")

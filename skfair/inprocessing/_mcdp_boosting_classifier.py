@@ -559,6 +559,7 @@ class MCDPBoostingClassifier(ClassifierMitigator):
                     rows[held_out],
                     plain.predict_proba(X_held_out)[:, 1],
                     self.estimator_.predict_proba(X_held_out)[:, 1],
+                    noise="of_rows",
                 )
                 self.comparison_.warn(self, _REMEDY)
         return self

@@ -486,6 +486,21 @@ def path_table(
     )
 
 
+def path_on_new_rows(table: pd.DataFrame, rows: Rows) -> pd.DataFrame:
+    """State the gaps of a path as a comparison does, which knows of noise.
+
+    A strength that changes nothing has the gap of the plain model.
+    """
+    by_fold = table.filter(regex=r"^split").to_numpy(dtype=np.float64)
+    changes = [not np.array_equal(row, by_fold[0], equal_nan=True) for row in by_fold]
+    stated, gap = table.copy(), mean_mcdp(rows)
+    for name in ("mean_test_neg_mcdp", "mean_test_neg_adjusted_mcdp"):
+        if name in table:
+            gaps = gap.beside_noise(table[name].to_numpy(), np.where(changes, 1, -1))
+            stated[name] = -gaps
+    return stated
+
+
 def _merge_equal(rows: Rows, q: Floats) -> tuple[Rows, Floats]:
     """Sort rows, and merge equal ones, adding their weights.
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field, replace
+from enum import IntEnum
 from functools import partial
-from typing import Any, ClassVar, Literal, NamedTuple, Self, TypeAlias
+from typing import Any, ClassVar, NamedTuple, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -35,10 +36,21 @@ _GAIN_ERRORS = 0.5
 _FEWEST_RARE, _FEWEST_ROWS = 10, 100
 #: Probability that groups of one distribution have a larger gap than `noise`.
 _LEVEL = 0.05
-#: Mean square of Kolmogorov's distribution, which noise adds to that of a gap.
-_MEAN_SQUARE = math.pi**2 / 12
-#: What the noise of the rows does to the gaps of a comparison; see `PlainComparison`.
-Noise: TypeAlias = Literal["kept", "of_rows", "of_map"]
+#: Square of the mean of Kolmogorov's distribution.
+_MEAN_SQUARED = math.pi / 2 * math.log(2) ** 2
+#: Most by which taking noise out makes the error of a gap larger: that of a gap next to
+#: none grows by a third, those of others by as much as the gap falls.
+_MOST_STRETCH = 1.5
+
+
+class Noise(IntEnum):
+    """What a comparison does about the noise of its rows in the squares of gaps.
+
+    It is taken out where the rows gave nothing to anything, and added where a map was
+    fitted to all folds of the rows but that of each row.
+    """
+
+    TAKEN_OUT, KEPT, ADDED = -1, 0, 1
 
 
 @dataclass(frozen=True, repr=False, kw_only=True)
@@ -187,12 +199,13 @@ class PlainComparison(_BesidePlain):
     and over strata the mean of such quantiles.
 
     Gaps are estimates of those on many new rows, except those of `MADDPostProcessor`,
-    which are the MCDP(0) of the held-out rows. The noise of rows makes any gap larger:
-    it adds :math:`\\pi^2 / 12 \\, (1 / n_g + 1 / n_h)` to its square in the mean, for
-    groups of these sizes (of the pair with the least noise) and one distribution. That
-    is taken out, down to a gap of 0. Of a map that was fitted to all folds but one, and
-    measured on them in turn, it is added instead: the errors of the folds cancel when
-    these are put together, but the map has errors of the same size on new rows.
+    which are the MCDP(0) of the held-out rows. The noise of rows makes any gap larger.
+    Of groups of one distribution with the sizes :math:`n_g` and :math:`n_h` the gap is
+    :math:`\\sqrt{\\pi / 2} \\, \\log 2 \\, \\sqrt{1 / n_g + 1 / n_h}` in the mean. The
+    square of that, for the pair with the least noise, is taken out of the square of a
+    gap, down to 0. It is added instead to that of a map that was fitted to all folds
+    but one, and measured on them in turn: what the map has learnt from noise cancels
+    when the folds are put together, but not on new rows.
 
     References
     ----------
@@ -305,14 +318,13 @@ def compare_with_plain(
     scores: ArrayLike,
     *,
     max_mcdp: float | None = None,
-    noise: Noise = "kept",
+    noise: Noise = Noise.KEPT,
 ) -> PlainComparison:
     """Compare the scores of a mitigated classifier with those of the plain one.
 
     Rows were used to fit neither. Those of no group or stratum (code -1) count in the
-    average precision only. With the noise "of_rows", which gave nothing to anything, it
-    is taken out of both gaps; with that "of_map", which was fitted to other folds of
-    the rows, it is added to the mitigated gap.
+    average precision only. `noise` is that of the mitigated gap. Unless it is kept, it
+    is taken out of the plain one.
     """
     y, old, new, weights, gaps = _compare_gaps(
         rows, plain_scores, scores, max_mcdp, noise
@@ -334,7 +346,7 @@ def compare_regressors(
     scores: ArrayLike,
     *,
     max_mcdp: float | None = None,
-    noise: Noise = "kept",
+    noise: Noise = Noise.KEPT,
 ) -> RegressorComparison:
     """Compare the predictions of a mitigated regressor with those of the plain one.
 
@@ -391,19 +403,18 @@ def _compare_gaps(
         sizes = count_codes(rows.groups.codes[rows.strata.codes >= 0], rows.n_groups)
     plain_gap = mean_mcdp(replace(rows, y_pred=old))
     gap = mean_mcdp(replace(rows, y_pred=new))
+    if noise is not Noise.KEPT:
+        same = np.array_equal(old, new)
+        gap = gap.on_new_rows(Noise.TAKEN_OUT if same else noise)
+        plain_gap = plain_gap.on_new_rows(Noise.TAKEN_OUT)
     slopes = gap.slopes() - plain_gap.slopes()
     half_rows = {**plain_gap.half_rows, **gap.half_rows}.values()
-    error = math.hypot(_error(gap.value, slopes, weights), *half_rows)
-    if noise != "kept":
-        mapped = noise == "of_map" and not np.array_equal(old, new)
-        gap = gap.with_noise() if mapped else gap.without_noise()
-        plain_gap = plain_gap.without_noise()
     gaps = {
         "mcdp": gap.value,
         "plain_mcdp": plain_gap.value,
         "adjusted_mcdp": gap.adjusted,
         "plain_adjusted_mcdp": plain_gap.adjusted,
-        "mcdp_error": error,
+        "mcdp_error": math.hypot(_error(gap.value, slopes, weights), *half_rows),
         "noise": plain_gap.noise,
         "max_mcdp": max_mcdp,
         "n_samples": len(y),
@@ -430,24 +441,27 @@ class _Gap(NamedTuple):
     noise: float
     scale: float
 
-    def without_noise(self) -> Self:
-        """Take out what the noise of the rows adds, and from the noise too."""
-        return self._moved(-1)._replace(noise=float(self.beside_noise(self.noise, -1)))
+    def on_new_rows(self, noise: Noise) -> Self:
+        """Take the noise of the rows out, or add it.
 
-    def with_noise(self) -> Self:
-        """Add what a map that was fitted to these rows leaves on others."""
-        return self._moved(1)
-
-    def _moved(self, sign: int) -> Self:
-        value, adjusted = (
-            float(self.beside_noise(gap, sign)) for gap in (self.value, self.adjusted)
+        A gap that falls by that changes by more with each row than before.
+        """
+        moved = self.beside_noise([self.value, self.adjusted], noise)
+        value, adjusted = moved.tolist()
+        stretch = _MOST_STRETCH
+        if adjusted:
+            stretch = min(max(self.adjusted / adjusted, 1.0), _MOST_STRETCH)
+        return self._replace(
+            value=value,
+            adjusted=adjusted,
+            slopes=lambda: stretch * self.slopes(),
+            noise=float(self.beside_noise(self.noise, Noise.TAKEN_OUT)),
         )
-        return self._replace(value=value, adjusted=adjusted)
 
     def beside_noise(self, gaps: ArrayLike, signs: ArrayLike) -> Floats:
-        """Add the mean square of noise to that of gaps, or take it out."""
-        noise = np.asarray(signs) * _MEAN_SQUARE * self.scale**2
-        return np.asarray(np.sqrt(np.clip(np.square(gaps) + noise, 0, 1)))
+        """Move the squares of gaps by the square of what noise is in the mean."""
+        moved = np.asarray(signs) * _MEAN_SQUARED * self.scale**2
+        return np.asarray(np.sqrt(np.clip(np.square(gaps) + moved, 0, 1)))
 
 
 def _error(value: float, slopes: Floats, weights: Floats) -> float:

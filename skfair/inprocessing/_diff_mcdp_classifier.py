@@ -15,7 +15,7 @@ from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags, check_array, check_random_state
 
-from skfair._comparison import PlainComparison, compare_with_plain
+from skfair._comparison import Noise, PlainComparison, compare_with_plain
 from skfair._mitigation import (
     FittedTable,
     Mitigator,
@@ -334,7 +334,7 @@ class DiffMCDPClassifier(
                 rows[held_out],
                 expit(predict_logits(features[held_out], plain)),
                 expit(predict_logits(features[held_out], parameters)),
-                noise="of_rows",
+                noise=Noise.TAKEN_OUT,
             )
             self.comparison_.warn(self, _REMEDY)
         self.coefs_, self.intercepts_ = parameters[::2], parameters[1::2]

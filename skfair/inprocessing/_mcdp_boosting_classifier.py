@@ -17,7 +17,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from skfair._comparison import PlainComparison, compare_with_plain
+from skfair._comparison import Noise, PlainComparison, compare_with_plain
 from skfair._mitigation import (
     ClassifierMitigator,
     check_validation_fraction,
@@ -559,7 +559,7 @@ class MCDPBoostingClassifier(ClassifierMitigator):
                     rows[held_out],
                     plain.predict_proba(X_held_out)[:, 1],
                     self.estimator_.predict_proba(X_held_out)[:, 1],
-                    noise="of_rows",
+                    noise=Noise.TAKEN_OUT,
                 )
                 self.comparison_.warn(self, _REMEDY)
         return self

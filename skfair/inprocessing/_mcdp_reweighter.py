@@ -11,7 +11,7 @@ from sklearn.base import clone
 from sklearn.utils import Bunch, check_random_state
 from sklearn.utils.metaestimators import available_if
 
-from skfair._comparison import PlainComparison, compare_with_plain
+from skfair._comparison import Noise, PlainComparison, compare_with_plain
 from skfair._mitigation import (
     MIN_ROWS,
     ClassifierMitigator,
@@ -478,7 +478,7 @@ class MCDPReweighter(GroupPredictor, ClassifierMitigator):
         self.comparison_ = None
         if len(tested):
             self.comparison_ = compare_with_plain(
-                tested, tested.y_pred, scores, noise="of_rows"
+                tested, tested.y_pred, scores, noise=Noise.TAKEN_OUT
             )
             self.comparison_.warn(
                 self,

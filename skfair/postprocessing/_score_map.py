@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import expit, logit
 
-from skfair._comparison import average_precision, mean_mcdp, r2
+from skfair._comparison import Noise, average_precision, mean_mcdp, r2
 from skfair._penalty import clip_scores
 from skfair._rows import Rows, units_of
 from skfair._utils._arrays import Floats, Integers, quotients
@@ -128,6 +128,10 @@ class ScoreMap:
             yield np.concatenate(
                 [self._map(scores[b], relatives[b] @ factors) for b in blocks]
             )
+
+    def changes_scores(self, strength: float) -> bool:
+        """Whether new scores differ from the old ones at a strength."""
+        return bool(self._factors_at(strength).any())
 
     def _factors_at(self, strength: float) -> Floats:
         """Return the factors at a strength."""
@@ -486,18 +490,23 @@ def path_table(
     )
 
 
-def path_on_new_rows(table: pd.DataFrame, rows: Rows) -> pd.DataFrame:
+def path_on_new_rows(
+    table: pd.DataFrame, rows: Rows, maps: list[ScoreMap]
+) -> pd.DataFrame:
     """State the gaps of a path as a comparison does, which knows of noise.
 
     A strength that changes nothing has the gap of the plain model.
     """
-    by_fold = table.filter(regex=r"^split").to_numpy(dtype=np.float64)
-    changes = [not np.array_equal(row, by_fold[0], equal_nan=True) for row in by_fold]
+    noise = [
+        Noise.ADDED
+        if any(m.changes_scores(strength) for m in maps)
+        else Noise.TAKEN_OUT
+        for strength in table["strength"]
+    ]
     stated, gap = table.copy(), mean_mcdp(rows)
     for name in ("mean_test_neg_mcdp", "mean_test_neg_adjusted_mcdp"):
         if name in table:
-            gaps = gap.beside_noise(table[name].to_numpy(), np.where(changes, 1, -1))
-            stated[name] = -gaps
+            stated[name] = -gap.beside_noise(table[name].to_numpy(), noise)
     return stated
 
 

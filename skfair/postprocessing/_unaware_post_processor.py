@@ -21,6 +21,7 @@ from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
 from skfair._comparison import (
+    Noise,
     PlainComparison,
     RegressorComparison,
     compare_regressors,
@@ -237,7 +238,7 @@ class GroupPredictor(MetaMitigator):
     def _compare(self, scores: ArrayLike) -> Any:
         """Compare new scores of the held-out rows with the plain ones."""
         rows = self._rows
-        return compare_with_plain(rows, rows.y_pred, scores, noise="of_map")
+        return compare_with_plain(rows, rows.y_pred, scores, noise=Noise.ADDED)
 
     def _copy_with(self, **parameters: Any) -> Self:
         """Copy of the fitted model with other parameters of its map."""
@@ -264,7 +265,7 @@ class GroupPredictor(MetaMitigator):
         table = path_table(
             self._maps_of_others, self._rows, self._q, strengths, self._performance
         )
-        stated = self.path_ = path_on_new_rows(table, self._rows)
+        stated = self.path_ = path_on_new_rows(table, self._rows, self._maps_of_others)
         if self.strength != "auto":
             return
         # Noise makes gaps more alike, of which the fairest is sought; not the limit.
@@ -922,7 +923,7 @@ class UnawareRegressor(GroupPredictor, RegressorMitigator):
         """Compare new predictions of the held-out rows with the plain ones."""
         rows = self._rows
         return compare_regressors(
-            rows, rows.y_pred, scores, max_mcdp=self.max_mcdp, noise="of_map"
+            rows, rows.y_pred, scores, max_mcdp=self.max_mcdp, noise=Noise.ADDED
         )
 
 

@@ -278,7 +278,7 @@ def test_it_is_compared_with_the_plain_classifier_on_rows_set_aside(people, opti
         sample_weight=fitted.sample_weight_[~held_out].T.ravel(),
     )
     sizes = np.array(list(comparison.group_sizes.values()))
-    added = np.pi**2 / 12 * (1 / sizes).sum()
+    added = np.pi / 2 * np.log(2) ** 2 * (1 / sizes).sum()
     for prefix, classifier in (("plain_", plain), ("", twice)):
         scores = classifier.predict_proba(X[held_out])[:, 1]
         quality = average_precision_score(y[held_out] == "yes", scores)
@@ -319,24 +319,20 @@ def test_rows_of_the_comparison_give_nothing_to_anything(people, strength):
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::skfair.exceptions.MitigationWarning")
 def test_labels_are_not_read_back():
-    rng = np.random.default_rng(0)
-    sex = rng.integers(0, 2, 3000)
-    X = rng.normal(size=(3000, 8)) + 0.5 * sex[:, None] * (np.arange(8) < 3)
-    y = rng.random(3000) < 1 / (1 + np.exp(1 - X[:, 0]))
-    train, new = np.arange(1500), np.arange(1500, 3000)
     trees = HistGradientBoostingClassifier(early_stopping=False, max_iter=40)
-    model = MCDPReweighter(trees, strength=0.2)
-    model.fit(X[train], y[train], sensitive_features=sex[train])
-    plain = clone(trees).fit(X[train], y[train])
-    kept = [
-        average_precision_score(y[new], m.predict_proba(X[new])[:, 1])
-        for m in (model, plain)
-    ]
-    found = model.comparison_
-    claimed = found.average_precision - found.plain_average_precision
-    assert claimed < kept[0] - kept[1] + 2.5 * found.average_precision_error
-    assert claimed < 0.1  # it was .19 where labels were read back
+    claimed = []
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        sex = rng.integers(0, 2, 1500)
+        X = rng.normal(size=(1500, 8)) + 0.5 * sex[:, None] * (np.arange(8) < 3)
+        y = rng.random(1500) < 1 / (1 + np.exp(1 - X[:, 0]))
+        model = MCDPReweighter(trees, strength=0.2)
+        found = model.fit(X, y, sensitive_features=sex).comparison_
+        claimed.append(found.average_precision - found.plain_average_precision)
+    # New rows lose .01 of .55; where labels were read back .09 to .16 seemed gained.
+    assert np.mean(claimed) < 0.05
 
 
 def test_no_rows_can_be_set_aside(people):

@@ -404,10 +404,10 @@ class MCDPReweighter(GroupPredictor, ClassifierMitigator):
             except ValueError:
                 self._warn_of_no_comparison("a class has a single row")
         others = np.setdiff1d(others, aside)
-        columns = None, target[others], rows.groups.codes[others], {}
+        y, codes = target[others], rows.groups.codes[others]
         both = []
         for most_folds in (None, _MOST_GROUP_FOLDS):
-            splits = make_splits(self, *columns, most_folds)
+            splits = make_splits(self, None, y, codes, {}, most_folds)
             both.append([(others[train], others[test]) for train, test in splits])
         return both[0], both[1], aside
 

@@ -89,9 +89,7 @@ def test_path_and_choice_of_strength(salaries, automatic):
 def test_no_map_is_fitted_to_noise(salaries):
     X, y, _ = salaries
     coins = np.random.default_rng(0).integers(0, 2, 600)
-    model = UnawareRegressor(
-        LinearRegression(), group_estimator=LogisticRegression(), max_mcdp=0.0
-    )
+    model = UnawareRegressor(LinearRegression(), group_estimator=LogisticRegression())
     with pytest.warns(MitigationWarning, match="groups of one distribution exceed"):
         model.fit(X[:600], y[:600], sensitive_features=coins)
     assert choose_strength(model.path_, "r2", 0.0) == 0  # a map leaves more

@@ -17,6 +17,7 @@ from skfair._mitigation import (
     ClassifierMitigator,
     fit_all,
     make_splits,
+    most_groups,
     route_fit_params,
     weight_keyword,
 )
@@ -44,6 +45,12 @@ def _estimator_has(method: str) -> Any:
         return True
 
     return check
+
+
+def _can_compare(rows: Rows) -> bool:
+    """Whether rows have weights in both classes, and two groups to compare."""
+    rows = rows[rows.weights > 0]
+    return len(np.unique(rows.y_true)) == 2 and most_groups(rows) >= 2
 
 
 class MCDPReweighter(GroupPredictor, ClassifierMitigator):
@@ -188,10 +195,10 @@ class MCDPReweighter(GroupPredictor, ClassifierMitigator):
     >>> from skfair.inprocessing import MCDPReweighter
     >>> from skfair.metrics import mcdp
     >>> rng = np.random.default_rng(0)
-    >>> sex = rng.integers(0, 2, 1000)
-    >>> X = rng.normal(size=(1000, 2))
+    >>> sex = rng.integers(0, 2, 3000)
+    >>> X = rng.normal(size=(3000, 2))
     >>> X[:, 1] += 1.5 * sex  # a proxy of sex
-    >>> y = X.sum(axis=1) + rng.normal(size=1000) > 1
+    >>> y = X.sum(axis=1) + rng.normal(size=3000) > 1
     >>> model = MCDPReweighter(LogisticRegression(), strength=2.0)
     >>> model = model.fit(X, y, sensitive_features=sex)
     >>> def gap(model):
@@ -208,6 +215,7 @@ class MCDPReweighter(GroupPredictor, ClassifierMitigator):
 
     >>> from skfair.groups import encode_groups
     >>> positives = encode_groups(np.where(y, "positive", None), missing="drop")
+    >>> model = model.set_params(strength=0.5)
     >>> model = model.fit(X, y, sensitive_features=sex, control_features=positives)
     >>> model.strata_
     ('positive',)
@@ -399,11 +407,19 @@ class MCDPReweighter(GroupPredictor, ClassifierMitigator):
         others, aside = np.arange(len(rows)), np.arange(0)
         if np.count_nonzero(rows.weights) >= MIN_ROWS:
             try:
-                rng = check_random_state(seed)
-                aside = hold_out(rows, _SHARE_SET_ASIDE, rng)[1]
-            except ValueError:
-                self._warn_of_no_comparison("a class has a single row")
-        others = np.setdiff1d(others, aside)
+                drawn = hold_out(rows, _SHARE_SET_ASIDE, check_random_state(seed))[1]
+            except ValueError:  # a class has a single row, of which folds will say more
+                drawn = aside
+            others = np.setdiff1d(others, drawn)
+            if not _can_compare(rows[drawn]) or (
+                np.bincount(rows.y_true[others], minlength=2).min() < self.cv
+            ):
+                others, drawn = np.arange(len(rows)), aside
+                self._warn_of_no_comparison(
+                    "a tenth of the rows would have a single class or group, or leave "
+                    "too few of a class"
+                )
+            aside = drawn
         y, codes = target[others], rows.groups.codes[others]
         both = []
         for most_folds in (None, _MOST_GROUP_FOLDS):
@@ -430,10 +446,10 @@ class MCDPReweighter(GroupPredictor, ClassifierMitigator):
             for train, _ in others
             for values in (y, codes)
         ]
-        if others and all(several):
+        if others and all(several) and _can_compare(rows[aside]):
             return others, aside
         self._warn_of_no_comparison(
-            "without the first test part of cv, the other training parts have a single "
+            "the first test part of cv, or training parts without it, have a single "
             "class or group"
         )
         return splits, aside[:0]

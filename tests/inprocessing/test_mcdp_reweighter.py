@@ -343,10 +343,15 @@ def test_no_rows_can_be_set_aside(people):
     assert model.comparison_ is None
     assert_array_equal(model.sample_weight_.sum(axis=1), np.ones(150))
     model.set_params(cv=first_fold(y, 2))
-    with pytest.warns(UserWarning, match=r"comparison_ is None: without the first"):
+    with pytest.warns(UserWarning, match=r"comparison_ is None: the first test part"):
         model.fit(X, y, sensitive_features=sex)
     assert model.comparison_ is None
     assert model.predict(X[:3]).shape == (3,)
+    rare = np.arange(len(y)) < 5  # as many as folds
+    model.set_params(cv=5)
+    with pytest.warns(UserWarning, match=r"comparison_ is None: a tenth of the rows"):
+        model.fit(X, rare, sensitive_features=sex)
+    assert model.comparison_ is None
 
 
 def test_no_gain_is_warned_of(people):

@@ -208,7 +208,7 @@ class MCDPReweighter(GroupPredictor, ClassifierMitigator):
 
     Another strength costs one fit:
 
-    >>> gap(model.with_strength(0, X)) > 0.4
+    >>> gap(model.with_strength(0, X)) > 0.3
     True
 
     Equal opportunity at every threshold is a small gap among the positives:

@@ -265,7 +265,9 @@ class RegressorComparison(_BesidePlain):
         constant.
     mcdp, plain_mcdp : float
         MCDP(0) of the predictions of both, the largest over pairs of groups; with
-        `control_features` the mean over strata, as in `PlainComparison`.
+        `control_features` the mean over strata, as in `PlainComparison`. Those of
+        `UnawareRegressor` are the gaps to expect on new rows, as there; those of
+        `RepairedRegressor` are the MCDP(0) of the held-out rows.
     adjusted_mcdp, plain_adjusted_mcdp : float
         The same, where the gap of a pair of groups is lowered by what its noise exceeds
         that of the pair with the least noise. So a group of a few rows, whose gap is

@@ -482,8 +482,9 @@ class UnawarePostProcessor(GroupPredictor, ClassifierMitigator):
         ``neg_adjusted_mcdp``, see `comparison_`), and can be given to
         `skfair.inspection.TradeOffDisplay.from_cv_results` and to the rules of
         `skfair.model_selection`. ``mean_test_`` is the value on all held-out rows
-        together, ``std_test_`` its standard deviation over folds. Empty if no groups
-        are given.
+        together, of MCDP(0) that to expect on new rows, as in `comparison_`;
+        ``std_test_`` is its standard deviation over folds. Empty if no groups are
+        given.
     comparison_ : PlainComparison or None
         Average precision and MCDP(0) (within strata, if there are any) of the new and
         of the plain scores on held-out rows; None if no groups are given.

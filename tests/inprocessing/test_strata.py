@@ -205,7 +205,9 @@ def test_rows_without_a_stratum_are_rows_without_a_group(quick, proxy_people):
     model = quick(max_iter=30, validation_fraction=None)
     model.fit(X, y, sensitive_features=sex, control_features=strata)
     same = Groups(np.where(strata.codes < 0, -1, groups.codes), groups.labels)
-    other = quick(max_iter=30, validation_fraction=None).fit(X, y, sensitive_features=same)
+    other = quick(max_iter=30, validation_fraction=None).fit(
+        X, y, sensitive_features=same
+    )
     assert_allclose(model.predict_proba(X), other.predict_proba(X), atol=1e-6)
 
 

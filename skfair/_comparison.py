@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field, replace
+from enum import IntEnum
 from functools import partial
-from typing import Any, ClassVar, NamedTuple, TypeAlias
+from typing import Any, ClassVar, NamedTuple, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -35,6 +36,21 @@ _GAIN_ERRORS = 0.5
 _FEWEST_RARE, _FEWEST_ROWS = 10, 100
 #: Probability that groups of one distribution have a larger gap than `noise`.
 _LEVEL = 0.05
+#: Square of the mean of Kolmogorov's distribution.
+_MEAN_SQUARED = math.pi / 2 * math.log(2) ** 2
+#: Most by which taking noise out makes the error of a gap larger: that of a gap next to
+#: none grows by a third, those of others by as much as the gap falls.
+_MOST_STRETCH = 1.5
+
+
+class Noise(IntEnum):
+    """What a comparison does about the noise of its rows in the squares of gaps.
+
+    It is taken out where the rows gave nothing to anything, and added where a map was
+    fitted to all folds of the rows but that of each row.
+    """
+
+    TAKEN_OUT, KEPT, ADDED = -1, 0, 1
 
 
 @dataclass(frozen=True, repr=False, kw_only=True)
@@ -182,6 +198,15 @@ class PlainComparison(_BesidePlain):
     The noise is a quantile of Kolmogorov's distribution, with Bonferroni's correction,
     and over strata the mean of such quantiles.
 
+    Gaps are estimates of those on many new rows, except those of `MADDPostProcessor`,
+    which are the MCDP(0) of the held-out rows. The noise of rows makes any gap larger.
+    Of groups of one distribution with the sizes :math:`n_g` and :math:`n_h` the gap is
+    :math:`\\sqrt{\\pi / 2} \\, \\log 2 \\, \\sqrt{1 / n_g + 1 / n_h}` in the mean. The
+    square of that, for the pair with the least noise, is taken out of the square of a
+    gap, down to 0. It is added instead to that of a map that was fitted to all folds
+    but one, and measured on them in turn: what the map has learnt from noise cancels
+    when the folds are put together, but not on new rows.
+
     References
     ----------
     .. [1] Efron. "The Jackknife, the Bootstrap and Other Resampling Plans". SIAM, 1982.
@@ -240,7 +265,9 @@ class RegressorComparison(_BesidePlain):
         constant.
     mcdp, plain_mcdp : float
         MCDP(0) of the predictions of both, the largest over pairs of groups; with
-        `control_features` the mean over strata, as in `PlainComparison`.
+        `control_features` the mean over strata, as in `PlainComparison`. Those of
+        `UnawareRegressor` are the gaps to expect on new rows, as there; those of
+        `RepairedRegressor` are the MCDP(0) of the held-out rows.
     adjusted_mcdp, plain_adjusted_mcdp : float
         The same, where the gap of a pair of groups is lowered by what its noise exceeds
         that of the pair with the least noise. So a group of a few rows, whose gap is
@@ -293,13 +320,17 @@ def compare_with_plain(
     scores: ArrayLike,
     *,
     max_mcdp: float | None = None,
+    noise: Noise = Noise.KEPT,
 ) -> PlainComparison:
     """Compare the scores of a mitigated classifier with those of the plain one.
 
     Rows were used to fit neither. Those of no group or stratum (code -1) count in the
-    average precision only.
+    average precision only. `noise` is that of the mitigated gap. Unless it is kept, it
+    is taken out of the plain one.
     """
-    y, old, new, weights, gaps = _compare_gaps(rows, plain_scores, scores, max_mcdp)
+    y, old, new, weights, gaps = _compare_gaps(
+        rows, plain_scores, scores, max_mcdp, noise
+    )
     plain_precision, plain_slopes = average_precision(y, old, weights)
     precision, slopes = average_precision(y, new, weights)
     return PlainComparison(
@@ -317,13 +348,16 @@ def compare_regressors(
     scores: ArrayLike,
     *,
     max_mcdp: float | None = None,
+    noise: Noise = Noise.KEPT,
 ) -> RegressorComparison:
     """Compare the predictions of a mitigated regressor with those of the plain one.
 
     Rows were used to fit neither. Those of no group or stratum (code -1) count in the
-    squared error only.
+    squared error only. `noise` is as in `compare_with_plain`.
     """
-    y, old, new, weights, gaps = _compare_gaps(rows, plain_scores, scores, max_mcdp)
+    y, old, new, weights, gaps = _compare_gaps(
+        rows, plain_scores, scores, max_mcdp, noise
+    )
     errors, plain_errors = (y - new) ** 2, (y - old) ** 2
     error, plain_error = (
         float(np.average(values, weights=weights)) for values in (errors, plain_errors)
@@ -349,7 +383,11 @@ def r2(y: Floats, predicted: Floats, weights: Floats) -> float:
 
 
 def _compare_gaps(
-    rows: Rows, plain_scores: ArrayLike, scores: ArrayLike, max_mcdp: Any
+    rows: Rows,
+    plain_scores: ArrayLike,
+    scores: ArrayLike,
+    max_mcdp: Any,
+    noise: Noise,
 ) -> tuple[Floats, Floats, Floats, Floats, dict[str, Any]]:
     """Return targets, plain and new scores, and weights of rows with weight, and gaps.
 
@@ -367,6 +405,10 @@ def _compare_gaps(
         sizes = count_codes(rows.groups.codes[rows.strata.codes >= 0], rows.n_groups)
     plain_gap = mean_mcdp(replace(rows, y_pred=old))
     gap = mean_mcdp(replace(rows, y_pred=new))
+    if noise is not Noise.KEPT:
+        same = np.array_equal(old, new)
+        gap = gap.on_new_rows(Noise.TAKEN_OUT if same else noise)
+        plain_gap = plain_gap.on_new_rows(Noise.TAKEN_OUT)
     slopes = gap.slopes() - plain_gap.slopes()
     half_rows = {**plain_gap.half_rows, **gap.half_rows}.values()
     gaps = {
@@ -375,7 +417,7 @@ def _compare_gaps(
         "adjusted_mcdp": gap.adjusted,
         "plain_adjusted_mcdp": plain_gap.adjusted,
         "mcdp_error": math.hypot(_error(gap.value, slopes, weights), *half_rows),
-        "noise": gap.noise,
+        "noise": plain_gap.noise,
         "max_mcdp": max_mcdp,
         "n_samples": len(y),
         "group_sizes": {
@@ -391,7 +433,7 @@ class _Gap(NamedTuple):
     `slopes` computes the derivative of the adjusted gap in the weight of each row.
     `half_rows` is half a row as a share of each group that it compares, by stratum and
     group. `noise` is the gap that the pair of groups with the least noise exceeds by
-    chance.
+    chance, and `scale` the root of the sum of the inverse sizes of that pair.
     """
 
     value: float
@@ -399,6 +441,29 @@ class _Gap(NamedTuple):
     slopes: Callable[[], Floats]
     half_rows: dict[tuple[int, int], float]
     noise: float
+    scale: float
+
+    def on_new_rows(self, noise: Noise) -> Self:
+        """Take the noise of the rows out, or add it.
+
+        A gap that falls by that changes by more with each row than before.
+        """
+        moved = self.beside_noise([self.value, self.adjusted], noise)
+        value, adjusted = moved.tolist()
+        stretch = _MOST_STRETCH
+        if adjusted:
+            stretch = min(max(self.adjusted / adjusted, 1.0), _MOST_STRETCH)
+        return self._replace(
+            value=value,
+            adjusted=adjusted,
+            slopes=lambda: stretch * self.slopes(),
+            noise=float(self.beside_noise(self.noise, Noise.TAKEN_OUT)),
+        )
+
+    def beside_noise(self, gaps: ArrayLike, signs: ArrayLike) -> Floats:
+        """Move the squares of gaps by the square of what noise is in the mean."""
+        moved = np.asarray(signs) * _MEAN_SQUARED * self.scale**2
+        return np.asarray(np.sqrt(np.clip(np.square(gaps) + moved, 0, 1)))
 
 
 def _error(value: float, slopes: Floats, weights: Floats) -> float:
@@ -449,7 +514,9 @@ def mean_mcdp(rows: Rows) -> _Gap:
     sizes = sizes.reshape(n_strata, n_groups)
     compared = (sizes > 0).sum(axis=1) > 1
     if not compared.any():
-        return _Gap(math.nan, math.nan, partial(np.zeros, len(rows)), {}, math.nan)
+        undefined = math.nan
+        no_slopes = partial(np.zeros, len(rows))
+        return _Gap(undefined, undefined, no_slopes, {}, undefined, undefined)
     n_tests = math.comb(int(sizes.any(axis=0).sum()), 2) * int(compared.sum())
     critical = float(kolmogi(_LEVEL / n_tests))
     weights = rows.weights
@@ -459,13 +526,13 @@ def mean_mcdp(rows: Rows) -> _Gap:
         if several
     ]
     total = sum(weights[own].sum() for own in parts)
-    value, adjusted, noise, half_rows, gaps = 0.0, 0.0, 0.0, {}, []
+    value, adjusted, scale, half_rows, gaps = 0.0, 0.0, 0.0, {}, []
     for stratum, own in zip(np.flatnonzero(compared).tolist(), parts, strict=True):
         gap = _largest_gap(rows if len(own) == len(rows) else rows[own], critical)
         share = float(weights[own].sum() / total)
         value += share * gap.value
         adjusted += share * gap.adjusted
-        noise += share * gap.noise
+        scale += share * gap.scale
         for (_, group), half in gap.half_rows.items():
             half_rows[stratum, group] = share * half
         gaps.append((own, share, gap))
@@ -476,7 +543,8 @@ def mean_mcdp(rows: Rows) -> _Gap:
             by_row[own] = share * gap.slopes() + (gap.adjusted - adjusted) / total
         return by_row
 
-    return _Gap(value, adjusted, slopes, half_rows, min(1.0, noise))
+    noise = min(1.0, critical * scale)
+    return _Gap(value, adjusted, slopes, half_rows, noise, scale)
 
 
 def _largest_gap(rows: Rows, critical: float = 0.0) -> _Gap:
@@ -494,7 +562,8 @@ def _largest_gap(rows: Rows, critical: float = 0.0) -> _Gap:
     inverse_sizes = np.bincount(codes, weights**2) / totals**2
     pairs = EveryPair(range(len(present)))
     firsts, seconds = pairs.at(np.arange(len(pairs)))
-    noises = critical * np.sqrt(inverse_sizes[firsts] + inverse_sizes[seconds])
+    scales = np.sqrt(inverse_sizes[firsts] + inverse_sizes[seconds])
+    noises = critical * scales
     lower_by = noises - noises.min()
     bounds = np.full(len(pairs), np.inf)
     if len(pairs) > 1:
@@ -518,4 +587,5 @@ def _largest_gap(rows: Rows, critical: float = 0.0) -> _Gap:
 
     halves = {(0, int(present[g])): float(inverse_sizes[g]) / 2 for g in largest.pair}
     value = largest.value if len(pairs) == 1 else MCDP().value(statistic)
-    return _Gap(value, largest.value, slopes, halves, float(noises.min()))
+    least = float(scales.min())
+    return _Gap(value, largest.value, slopes, halves, critical * least, least)

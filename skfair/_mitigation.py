@@ -810,7 +810,7 @@ def hold_out_if_possible(
     except ValueError as error:
         problem = str(error).partition(",")[0]
     else:
-        n_groups = min(_most_groups(rows[part]) for part in parts)
+        n_groups = min(most_groups(rows[part]) for part in parts)
         if n_groups >= 2 or (rows.groups.codes < 0).all():
             return parts
         problem = (
@@ -824,7 +824,7 @@ def hold_out_if_possible(
     return None
 
 
-def _most_groups(rows: Rows) -> int:
+def most_groups(rows: Rows) -> int:
     """Count the groups, in the stratum that has the most."""
     cells = np.unique(rows.cells)
     strata = cells[cells >= 0] // max(1, rows.n_groups)

@@ -5,11 +5,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from scipy.special import expit, kolmogi
+from scipy.special import expit, kolmogi, ndtri
 from scipy.stats import ks_2samp
 from sklearn.metrics import average_precision_score
 
-from skfair._comparison import _largest_gap, average_precision, compare_with_plain
+from skfair._comparison import (
+    Noise,
+    _largest_gap,
+    average_precision,
+    compare_with_plain,
+)
 from skfair._rows import Rows
 from skfair.exceptions import MitigationWarning
 from skfair.groups import Groups, encode_groups
@@ -40,6 +45,39 @@ def warned(comparison):
 
 
 # --- the numbers
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("true_gap", [0.1, 0.3])
+def test_noise_of_the_rows_is_taken_out(true_gap):
+    gaps, measured = [], []
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        codes = np.arange(200) % 2
+        y, scores = rng.integers(0, 2, 200), rng.normal(size=200)
+        shifted = expit(scores + 2 * ndtri((1 + true_gap) / 2) * codes)
+        groups = Groups(codes, ("a", "b"))
+        found = compare(y, shifted, shifted, groups, noise=Noise.TAKEN_OUT)
+        raw = compare(y, shifted, shifted, groups)
+        gaps.append((found.mcdp, raw.mcdp))
+        measured.append(found.beyond_noise == raw.beyond_noise)
+    corrected, raw = np.mean(gaps, axis=0)
+    assert corrected == pytest.approx(true_gap, abs=0.03)
+    assert raw > true_gap + 0.04
+    assert all(measured)
+
+
+def test_noise_of_a_map_is_added():
+    y, plain, fair, groups = draw(300)
+    sizes = groups.sizes()
+    noise = np.pi / 2 * np.log(2) ** 2 * (1 / sizes).sum()
+    raw = compare(y, plain, fair, groups)
+    found = compare(y, plain, fair, groups, noise=Noise.ADDED)
+    assert found.mcdp == pytest.approx(np.sqrt(raw.mcdp**2 + noise))
+    assert found.plain_mcdp == pytest.approx(np.sqrt(raw.plain_mcdp**2 - noise))
+    same = compare(y, plain, plain, groups, noise=Noise.ADDED)
+    assert same.mcdp == same.plain_mcdp == found.plain_mcdp
+    assert not warned(same)
 
 
 @pytest.mark.parametrize("decimals", [1, 12])

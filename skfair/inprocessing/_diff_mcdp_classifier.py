@@ -15,7 +15,7 @@ from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags, check_array, check_random_state
 
-from skfair._comparison import PlainComparison, compare_with_plain
+from skfair._comparison import Noise, PlainComparison, compare_with_plain
 from skfair._mitigation import (
     FittedTable,
     Mitigator,
@@ -113,9 +113,10 @@ class DiffMCDPClassifier(
         to stop after 10 evaluations without a smaller one, and to keep the parameters
         with the smallest one.
     validation_fraction : float in (0, 1) or None, default=0.1
-        Share of the rows that is held out, for the comparison with a plain network and
-        for early stopping. With None nothing is compared and no plain network is
-        trained, which halves the time; so it is with fewer than 200 rows.
+        Share of the rows that is held out for the comparison with a plain network, and
+        of the others that for early stopping. With None nothing is compared and no
+        plain network is trained, which halves the time; so it is with fewer than 200
+        rows.
     temperature : float, default=50.0
         Steepness of the sigmoids, above 0. The larger it is, the closer the smoothed
         CDFs are to the true ones, and the fewer scores have a gradient.
@@ -319,24 +320,23 @@ class DiffMCDPClassifier(
         first = initial_parameters(sizes, features.dtype, rng)
         loss = loss.for_labels(rows.y_true, rows.weights)
         compares = bool(loss.strength and self.groups_)
-        training, held_out = self._hold_out(rows, compares, rng)
+        training, stopping, held_out = self._hold_out(rows, compares, rng)
         train_on = features[training], rows[training]
-        watched = None
-        if held_out is not None and self.early_stopping:
-            watched = features[held_out], rows[held_out]
-        n_networks = 1 + (held_out is not None and compares)
+        watched = None if stopping is None else (features[stopping], rows[stopping])
+        n_networks = 1 + (held_out is not None)
         self._tasks.begin(n_networks * self.max_iter)
         parameters, self.history_ = train(
             [values.copy() for values in first], train_on, watched, loss, self, rng
         )
         self.comparison_: PlainComparison | None = None
-        if held_out is not None and compares:
+        if held_out is not None:
             unpenalised = replace(loss, strength=0.0)
             plain, _ = train(first, train_on, watched, unpenalised, self, rng)
             self.comparison_ = compare_with_plain(
                 rows[held_out],
                 expit(predict_logits(features[held_out], plain)),
                 expit(predict_logits(features[held_out], parameters)),
+                noise=Noise.TAKEN_OUT,
             )
             self.comparison_.warn(self, _REMEDY)
         self.coefs_, self.intercepts_ = parameters[::2], parameters[1::2]
@@ -346,15 +346,21 @@ class DiffMCDPClassifier(
 
     def _hold_out(
         self, rows: Rows, compares: bool, rng: np.random.RandomState
-    ) -> tuple[Integers, Integers | None]:
-        """Return positions of rows to train on, and of those to hold out, if any."""
-        parts = None
-        if self.validation_fraction is not None:
-            if self.early_stopping:
-                parts = hold_out(rows, self.validation_fraction, rng)
-            elif compares:
-                parts = hold_out_if_possible(rows, self.validation_fraction, rng)
-        return parts or (np.arange(len(rows)), None)
+    ) -> tuple[Integers, Integers | None, Integers | None]:
+        """Return positions of rows to train on, to stop by, and to compare on.
+
+        Rows that choose the step say too much of both networks.
+        """
+        training, stopping, held_out = np.arange(len(rows)), None, None
+        share = self.validation_fraction
+        if compares and share is not None:
+            parts = hold_out_if_possible(rows, share, rng)
+            training, held_out = parts or (training, None)
+        if self.early_stopping:
+            assert share is not None
+            parts = hold_out(rows[training], share, rng)
+            training, stopping = training[parts[0]], training[parts[1]]
+        return training, stopping, held_out
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Predict the log-odds of the second class.

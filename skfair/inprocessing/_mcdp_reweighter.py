@@ -2,27 +2,39 @@
 
 from __future__ import annotations
 
+from numbers import Integral
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.utils import Bunch
+from sklearn.utils import Bunch, check_random_state
 from sklearn.utils.metaestimators import available_if
 
-from skfair._comparison import PlainComparison, compare_with_plain
+from skfair._comparison import Noise, PlainComparison, compare_with_plain
 from skfair._mitigation import (
+    MIN_ROWS,
     ClassifierMitigator,
     fit_all,
+    make_splits,
+    most_groups,
     route_fit_params,
     weight_keyword,
 )
 from skfair._rows import Rows, take_rows
 from skfair._utils._arrays import Floats, Integers
 from skfair._utils._validation import count_rows
-from skfair.model_selection._folds import params_of_rows
+from skfair._utils._warnings import warn_user
+from skfair.model_selection._folds import Split, hold_out, params_of_rows
 from skfair.postprocessing._score_map import Performance
 from skfair.postprocessing._unaware_post_processor import GroupPredictor
+
+#: Share of the rows that is set aside for the comparison. With a sixth, the scores of
+#: the others came from fewer rows, and the model kept less of the average precision.
+_SHARE_SET_ASIDE = 0.1
+#: Most folds of the classifier of the group, if `cv` is a number. With three the area
+#: in `any_tables.py` is larger by .004 (standard error .005).
+_MOST_GROUP_FOLDS = 2
 
 
 def _estimator_has(method: str) -> Any:
@@ -33,6 +45,12 @@ def _estimator_has(method: str) -> Any:
         return True
 
     return check
+
+
+def _can_compare(rows: Rows) -> bool:
+    """Whether rows have weights in both classes, and two groups to compare."""
+    rows = rows[rows.weights > 0]
+    return len(np.unique(rows.y_true)) == 2 and most_groups(rows) >= 2
 
 
 class MCDPReweighter(GroupPredictor, ClassifierMitigator):
@@ -81,15 +99,18 @@ class MCDPReweighter(GroupPredictor, ClassifierMitigator):
         to `fit` take precedence. None compares groups among all rows. A column stays a
         feature.
     random_state : int, RandomState instance or None, default=None
-        Shuffles rows before they are assigned to folds. None keeps their order.
+        Draws the rows set aside, and shuffles the others before they are assigned to
+        folds. None draws the same rows each time, and keeps the order of the others.
     group_estimator : classifier, default=None
         Classifier with `predict_proba` that predicts the group from the same features.
         It is fitted to the positions of the groups in `groups_`. In a
         :class:`~sklearn.frozen.FrozenEstimator` its classes must be the groups. None is
         a clone of `estimator`.
     cv : int, cross-validation generator or iterable, default=5
-        How rows are held out. An int makes that many folds, stratified by class and
-        group; `group_estimator` gets no more than two.
+        How rows are held out. Of an int, a tenth of the rows is set aside for the
+        comparison, and the others make that many folds, stratified by class and group;
+        `group_estimator` gets no more than two. Otherwise the first test part is set
+        aside, and left out of the others.
     n_jobs : int, default=None
         Number of folds fitted in parallel.
     verbose : int, default=0
@@ -106,15 +127,17 @@ class MCDPReweighter(GroupPredictor, ClassifierMitigator):
     strength_ : float
         The strength, given or chosen.
     path_ : DataFrame
-        What the fair scores of each strength reach on held-out rows: for ``"auto"`` all
-        strengths tried, else 0 and `strength`. It has the columns of the
+        What the fair scores of each strength reach on held-out rows, apart from those
+        set aside: for ``"auto"`` all strengths tried, else 0 and `strength`. It has the
+        columns of the
         ``cv_results_`` of a search, with the metrics ``average_precision`` and
         ``neg_mcdp``, as in `UnawarePostProcessor`. Empty if no groups are given.
     comparison_ : PlainComparison or None
         Average precision and MCDP(0) (within strata, if there are any) of a classifier
-        that was fitted to the fair scores of all folds but one, and of the plain
-        classifier, on the fold left out, with standard errors. None if no groups are
-        given.
+        that was fitted to the fair scores of the other rows, and of the plain
+        classifier of the same rows, on those set aside, with standard errors. None if
+        no groups are given, if there are fewer than 200 rows, and, with a warning, if
+        no rows can be set aside.
     groups_ : tuple of length n_groups
         Labels of the groups; empty if no groups are given.
     strata_ : tuple of length n_strata
@@ -130,7 +153,7 @@ class MCDPReweighter(GroupPredictor, ClassifierMitigator):
     Warns
     -----
     skfair.exceptions.MitigationWarning
-        In `fit`, if the fold left out shows no gain, and if ``strength="auto"`` changes
+        In `fit`, if the rows set aside show no gain, and if ``strength="auto"`` changes
         nothing.
 
     See Also
@@ -153,13 +176,14 @@ class MCDPReweighter(GroupPredictor, ClassifierMitigator):
     ``set_fit_request(sample_weight=True)`` on the last step. All steps see every row
     twice, which matters for parameters that count rows, such as `min_samples_leaf`.
 
-    Costs: with ``cv=5`` five fits of `estimator` and two of `group_estimator`, one
-    fit for the comparison, and one for each strength. The last two see every row twice.
+    Costs: with ``cv=5`` five fits of `estimator` and two of `group_estimator`, the
+    plain fit and one for the comparison, and one for each strength. The last two see
+    every row twice.
 
-    The plain classifier in `comparison_` has not seen the rows of the fold left out.
-    The other one has not either, but fair scores of other rows were made by classifiers
-    that have: of estimators that reproduce their training labels, such as trees of
-    unlimited depth, `comparison_` is too favourable.
+    The rows set aside give nothing to the classifiers of the others, their fair scores,
+    the map or the choice of a strength: a booster would read their labels back from
+    fair scores of similar rows. They are in the fit of `estimator_` alone, with fair
+    scores by that map.
 
     References
     ----------
@@ -173,10 +197,10 @@ class MCDPReweighter(GroupPredictor, ClassifierMitigator):
     >>> from skfair.inprocessing import MCDPReweighter
     >>> from skfair.metrics import mcdp
     >>> rng = np.random.default_rng(0)
-    >>> sex = rng.integers(0, 2, 1000)
-    >>> X = rng.normal(size=(1000, 2))
+    >>> sex = rng.integers(0, 2, 3000)
+    >>> X = rng.normal(size=(3000, 2))
     >>> X[:, 1] += 1.5 * sex  # a proxy of sex
-    >>> y = X.sum(axis=1) + rng.normal(size=1000) > 1
+    >>> y = X.sum(axis=1) + rng.normal(size=3000) > 1
     >>> model = MCDPReweighter(LogisticRegression(), strength=2.0)
     >>> model = model.fit(X, y, sensitive_features=sex)
     >>> def gap(model):
@@ -186,30 +210,33 @@ class MCDPReweighter(GroupPredictor, ClassifierMitigator):
 
     Another strength costs one fit:
 
-    >>> gap(model.with_strength(0, X)) > 0.4
+    >>> gap(model.with_strength(0, X)) > 0.3
     True
 
     Equal opportunity at every threshold is a small gap among the positives:
 
     >>> from skfair.groups import encode_groups
     >>> positives = encode_groups(np.where(y, "positive", None), missing="drop")
+    >>> model = model.set_params(strength=0.5)
     >>> model = model.fit(X, y, sensitive_features=sex, control_features=positives)
     >>> model.strata_
     ('positive',)
     """
 
     _performance: ClassVar[Performance] = "average_precision"
-    #: With three the area in `any_tables.py` is larger by .004 (standard error .005).
-    _most_group_folds = 2
-    _n_last_fits = 2
     comparison_: PlainComparison | None
+    #: All rows that were held out, with probabilities of groups, and whether each row
+    #: was set aside.
+    _held_out: Rows
+    _q_held_out: Floats
+    _set_aside: NDArray[np.bool_]
 
     def with_strength(
         self, strength: float | Literal["auto"], X: Any, **fit_params: Any
     ) -> Self:
         """Copy of the fitted model with another strength.
 
-        `estimator` is fitted once more, and nothing else.
+        `estimator` is fitted once more, and once without the rows set aside.
 
         Parameters
         ----------
@@ -351,30 +378,130 @@ class MCDPReweighter(GroupPredictor, ClassifierMitigator):
         self._all_rows = rows
         self._fit_to_fair_scores(X, params)
 
+    def _make_splits(
+        self, X: Any, rows: Rows, target: NDArray[Any], routed: Any
+    ) -> tuple[list[Split], list[Split]]:
+        """Set rows aside, to which no model of the others is fitted; split the others.
+
+        The first model is fitted to all others. It predicts the rows set aside, and is
+        the plain one that the result is compared with.
+        """
+        if isinstance(self.cv, Integral):
+            splits, group_splits, aside = self._split_others(rows, target)
+        else:
+            columns = X, target, rows.groups.codes, routed.splitter.split
+            splits, aside = self._split_by_cv(rows, make_splits(self, *columns))
+            group_splits = splits
+        self._n_last_fits = 1
+        if len(aside):
+            self._n_last_fits = 2
+            others = np.setdiff1d(np.arange(len(rows)), aside)
+            splits = [(others, aside), *splits]
+            (train, test), *rest = group_splits
+            group_splits = [(train, np.append(test, aside)), *rest]
+        return splits, group_splits
+
+    def _split_others(
+        self, rows: Rows, target: NDArray[Any]
+    ) -> tuple[list[Split], list[Split], Integers]:
+        """Draw rows to set aside, and make folds of the others for both models."""
+        seed = 0 if self.random_state is None else self.random_state
+        others, aside = np.arange(len(rows)), np.arange(0)
+        if np.count_nonzero(rows.weights) >= MIN_ROWS:
+            try:
+                drawn = hold_out(rows, _SHARE_SET_ASIDE, check_random_state(seed))[1]
+            except ValueError:  # a class has a single row, of which folds will say more
+                drawn = aside
+            others = np.setdiff1d(others, drawn)
+            if not _can_compare(rows[drawn]) or (
+                np.bincount(rows.y_true[others], minlength=2).min() < self.cv
+            ):
+                others, drawn = np.arange(len(rows)), aside
+                self._warn_of_no_comparison(
+                    "a tenth of the rows would have a single class or group, or leave "
+                    "too few of a class"
+                )
+            aside = drawn
+        y, codes = target[others], rows.groups.codes[others]
+        both = []
+        for most_folds in (None, _MOST_GROUP_FOLDS):
+            splits = make_splits(self, None, y, codes, {}, most_folds)
+            both.append([(others[train], others[test]) for train, test in splits])
+        return both[0], both[1], aside
+
+    def _split_by_cv(
+        self, rows: Rows, splits: list[Split]
+    ) -> tuple[list[Split], Integers]:
+        """Set the first test part of `cv` aside, and leave it out of the others."""
+        everyone = np.arange(len(rows))  # parts may be masks
+        splits = [(everyone[train], everyone[test]) for train, test in splits]
+        aside = splits[0][1]
+        others = [
+            (np.setdiff1d(train, aside), np.setdiff1d(test, aside))
+            for train, test in splits[1:]
+        ]
+        if np.count_nonzero(rows.weights) < MIN_ROWS:
+            return splits, aside[:0]
+        y, codes = rows.y_true, rows.groups.codes
+        several = [
+            len(np.unique(values[train])) > 1
+            for train, _ in others
+            for values in (y, codes)
+        ]
+        if others and all(several) and _can_compare(rows[aside]):
+            return others, aside
+        self._warn_of_no_comparison(
+            "the first test part of cv, or training parts without it, have a single "
+            "class or group"
+        )
+        return splits, aside[:0]
+
+    def _warn_of_no_comparison(self, reason: str) -> None:
+        """Tell the user that nothing is compared, and why."""
+        warn_user(
+            f"{type(self).__name__} sets no rows aside, and comparison_ is None: "
+            f"{reason}."
+        )
+
+    def _keep_held_out(self, rows: Rows, q: Floats) -> None:
+        """Keep the rows set aside apart from those to which the map is fitted."""
+        self._held_out, self._q_held_out = rows, q
+        self._set_aside = (rows.fold == 0) & (self._n_last_fits > 1)
+        others = ~self._set_aside
+        super()._keep_held_out(rows[others], q[others])
+
     def _fit_to_fair_scores(self, X: Any, params: dict[str, Any]) -> None:
-        """Fit to fair scores of held-out rows; compare a fit without one fold."""
-        rows, plain, positions = self._rows, self._rows.y_pred, self._rows.position
+        """Fit to fair scores of held-out rows; compare a fit without those set aside.
+
+        Their fair scores come from the map of the others.
+        """
+        rows, aside = self._held_out, self._set_aside
+        plain, positions, tested = rows.y_pred, rows.position, rows[aside]
+        assert self._map is not None
+        assert positions is not None
+        scores = tested.y_pred
         if not self.strength_:
             target = self.classes_[self._all_rows.y_true]
             self._keep_plain(fit_all(self.estimator, X, target, params), self._all_rows)
-            self.comparison_ = compare_with_plain(rows, plain, plain)
-            return
-        assert self._map is not None
-        assert positions is not None
-        # One map for all rows: those fitted without a fold differ by noise.
-        fair = self._map(plain, self._q, self.strength_).clip(0, 1)
-        weights = np.column_stack([1 - fair, fair]) * rows.weights[:, None]
-        self.sample_weight_ = np.zeros((len(self._all_rows), 2))
-        self.sample_weight_[positions] = weights
-        self.estimator_ = self._fit_twice(X, positions, params)
-        left_out = rows.fold == 0
-        tested, others = rows[left_out], positions[~left_out]
-        model = self._fit_twice(X, others, params)
-        scores = model.predict_proba(take_rows(X, positions[left_out]))[:, 1]
-        self.comparison_ = compare_with_plain(tested, tested.y_pred, scores)
-        self.comparison_.warn(
-            self, "Choose a smaller strength, or an estimator that follows fair scores"
-        )
+        else:
+            fair = self._map(plain, self._q_held_out, self.strength_).clip(0, 1)
+            weights = np.column_stack([1 - fair, fair]) * rows.weights[:, None]
+            self.sample_weight_ = np.zeros((len(self._all_rows), 2))
+            self.sample_weight_[positions] = weights
+            self.estimator_ = self._fit_twice(X, positions, params)
+            if len(tested):
+                model = self._fit_twice(X, positions[~aside], params)
+                of_tested = take_rows(X, positions[aside])
+                scores = model.predict_proba(of_tested)[:, 1]
+        self.comparison_ = None
+        if len(tested):
+            self.comparison_ = compare_with_plain(
+                tested, tested.y_pred, scores, noise=Noise.TAKEN_OUT
+            )
+            self.comparison_.warn(
+                self,
+                "Choose a smaller strength, or an estimator that follows fair scores",
+            )
 
     def _fit_twice(self, X: Any, chosen: Integers, params: dict[str, Any]) -> Any:
         """Fit a clone to some rows twice, with each label and its weights."""

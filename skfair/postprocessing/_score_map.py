@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import expit, logit
 
-from skfair._comparison import average_precision, mean_mcdp, r2
+from skfair._comparison import Noise, average_precision, mean_mcdp, r2
 from skfair._penalty import clip_scores
 from skfair._rows import Rows, units_of
 from skfair._utils._arrays import Floats, Integers, quotients
@@ -128,6 +128,10 @@ class ScoreMap:
             yield np.concatenate(
                 [self._map(scores[b], relatives[b] @ factors) for b in blocks]
             )
+
+    def changes_scores(self, strength: float) -> bool:
+        """Whether new scores differ from the old ones at a strength."""
+        return bool(self._factors_at(strength).any())
 
     def _factors_at(self, strength: float) -> Floats:
         """Return the factors at a strength."""
@@ -484,6 +488,26 @@ def path_table(
     return pd.DataFrame(
         [_record(rows, scores, strength, performance) for strength, scores in each]
     )
+
+
+def path_on_new_rows(
+    table: pd.DataFrame, rows: Rows, maps: list[ScoreMap]
+) -> pd.DataFrame:
+    """State the gaps of a path as a comparison does, which knows of noise.
+
+    A strength that changes nothing has the gap of the plain model.
+    """
+    noise = [
+        Noise.ADDED
+        if any(m.changes_scores(strength) for m in maps)
+        else Noise.TAKEN_OUT
+        for strength in table["strength"]
+    ]
+    stated, gap = table.copy(), mean_mcdp(rows)
+    for name in ("mean_test_neg_mcdp", "mean_test_neg_adjusted_mcdp"):
+        if name in table:
+            stated[name] = -gap.beside_noise(table[name].to_numpy(), noise)
+    return stated
 
 
 def _merge_equal(rows: Rows, q: Floats) -> tuple[Rows, Floats]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import math
 from dataclasses import replace
-from numbers import Integral
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -22,6 +21,7 @@ from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
 from skfair._comparison import (
+    Noise,
     PlainComparison,
     RegressorComparison,
     compare_regressors,
@@ -58,6 +58,7 @@ from skfair.postprocessing._score_map import (
     fit_maps,
     folds_of_maps,
     held_out_scores,
+    path_on_new_rows,
     path_table,
 )
 
@@ -76,10 +77,8 @@ class GroupPredictor(MetaMitigator):
     comparison_: Any
     path_ = FittedTable()
     _performance: ClassVar[Performance]
-    #: Most folds of the classifier of the group, if `cv` is a number.
-    _most_group_folds: ClassVar[int | None] = None
     #: Number of fits after those of the folds.
-    _n_last_fits: ClassVar = 0
+    _n_last_fits = 0
     #: Rows held out, with their predictions, and the probabilities of their groups.
     _rows: Rows
     _q: Floats
@@ -240,7 +239,8 @@ class GroupPredictor(MetaMitigator):
 
     def _compare(self, scores: ArrayLike) -> Any:
         """Compare new scores of the held-out rows with the plain ones."""
-        return compare_with_plain(self._rows, self._rows.y_pred, scores)
+        rows = self._rows
+        return compare_with_plain(rows, rows.y_pred, scores, noise=Noise.ADDED)
 
     def _copy_with(self, **parameters: Any) -> Self:
         """Copy of the fitted model with other parameters of its map."""
@@ -264,12 +264,18 @@ class GroupPredictor(MetaMitigator):
         if self.strength != "auto":
             self.strength_ = float(self.strength)
             strengths = (0.0, self.strength_)
-        table = self.path_ = path_table(
+        table = path_table(
             self._maps_of_others, self._rows, self._q, strengths, self._performance
         )
+        stated = self.path_ = path_on_new_rows(table, self._rows, self._maps_of_others)
         if self.strength != "auto":
             return
-        chosen = choose_strength(table, self._performance, self.max_mcdp)
+        # Noise makes gaps more alike, of which the fairest is sought; not the limit.
+        chosen = (
+            choose_strength(table, self._performance)
+            if self.max_mcdp is None
+            else choose_strength(stated, self._performance, self.max_mcdp)
+        )
         plain = self._compare(self._rows.y_pred)
         # A map fitted to noise makes no gap of new rows smaller.
         fits = plain.beyond_noise
@@ -308,10 +314,7 @@ class GroupPredictor(MetaMitigator):
 
         A row that several folds hold out has its mean predictions, and the first fold.
         """
-        columns = features, target, rows.groups.codes, routed.splitter.split
-        splits = group_splits = make_splits(self, *columns)
-        if self._most_group_folds is not None and isinstance(self.cv, Integral):
-            group_splits = make_splits(self, *columns, self._most_group_folds)
+        splits, group_splits = self._make_splits(features, rows, target, routed)
         classes = self.classes_.tolist() if is_classifier(self) else None
         both = (self.estimator, splits), (self.group_estimator, group_splits)
         n_fits = [len(s) for model, s in both if not isinstance(model, FrozenEstimator)]
@@ -331,9 +334,19 @@ class GroupPredictor(MetaMitigator):
         used = np.flatnonzero((fold >= 0) & (rows.weights > 0))
         predicted = mean_of_folds(held_out, len(rows))[:, -1]
         rows = replace(rows, y_pred=predicted, fold=fold)[used]
-        self._rows = replace(rows, fold=folds_of_maps(rows))
-        self._q = mean_of_folds(of_groups, len(predicted))[used]
+        self._keep_held_out(rows, mean_of_folds(of_groups, len(predicted))[used])
         return models, group_models
+
+    def _make_splits(
+        self, X: Any, rows: Rows, target: NDArray[Any], routed: Any
+    ) -> tuple[list[Split], list[Split]]:
+        """Training and test rows, of the estimator and of that of the group."""
+        splits = make_splits(self, X, target, rows.groups.codes, routed.splitter.split)
+        return splits, splits
+
+    def _keep_held_out(self, rows: Rows, q: Floats) -> None:
+        """Keep the rows to which the map is fitted, with its folds."""
+        self._rows, self._q = replace(rows, fold=folds_of_maps(rows)), q
 
     def _predict_groups(
         self, X: Any, rows: Rows, splits: list[Split], routed: Any
@@ -468,8 +481,9 @@ class UnawarePostProcessor(GroupPredictor, ClassifierMitigator):
         ``neg_adjusted_mcdp``, see `comparison_`), and can be given to
         `skfair.inspection.TradeOffDisplay.from_cv_results` and to the rules of
         `skfair.model_selection`. ``mean_test_`` is the value on all held-out rows
-        together, ``std_test_`` its standard deviation over folds. Empty if no groups
-        are given.
+        together, of MCDP(0) that to expect on new rows, as in `comparison_`;
+        ``std_test_`` is its standard deviation over folds. Empty if no groups are
+        given.
     comparison_ : PlainComparison or None
         Average precision and MCDP(0) (within strata, if there are any) of the new and
         of the plain scores on held-out rows; None if no groups are given.
@@ -960,7 +974,9 @@ class UnawareRegressor(GroupPredictor, RegressorMitigator):
     def _compare(self, scores: ArrayLike) -> RegressorComparison:
         """Compare new predictions of the held-out rows with the plain ones."""
         rows = self._rows
-        return compare_regressors(rows, rows.y_pred, scores, max_mcdp=self.max_mcdp)
+        return compare_regressors(
+            rows, rows.y_pred, scores, max_mcdp=self.max_mcdp, noise=Noise.ADDED
+        )
 
 
 def default_group_estimator(estimator: Any, X: Any) -> Any:

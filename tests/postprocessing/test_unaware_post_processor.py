@@ -346,6 +346,24 @@ def test_automatic_strength(fitted):
 
 
 @pytest.mark.slow
+def test_stated_gap_is_that_of_new_rows(make_people):
+    new, _, new_sex = make_people(20_000, seed=1000)
+    names, gaps = ["skill", "proxy"], []
+    for seed in range(10):
+        X, y, sex = make_people(3000, seed=seed)
+        model = UnawarePostProcessor(LogisticRegression(), strength=5.0)
+        model.fit(X[names], y, sensitive_features=sex)
+        found = model.comparison_
+        sizes = np.array(list(found.group_sizes.values()))
+        added = np.pi / 2 * np.log(2) ** 2 * (1 / sizes).sum()
+        together = np.sqrt(max(0, found.mcdp**2 - added))
+        gaps.append((found.mcdp, gap_in(model, new[names], new_sex), together))
+    stated, true, together = np.mean(gaps, axis=0)
+    assert stated == pytest.approx(true, abs=0.015)
+    assert together < 0.7 * true  # errors of the folds' maps cancel
+
+
+@pytest.mark.slow
 def test_automatic_strength_leaves_noise_alone(people):
     X, y, _ = people
     X, sex = X[["skill", "proxy"]], np.random.default_rng(0).integers(0, 2, len(y))

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import math
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal, Self, get_args
+from typing import Any, ClassVar, Literal, NamedTuple, Self, get_args
 
 import numpy as np
 import pandas as pd
@@ -14,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.interpolate import make_interp_spline
 from scipy.optimize import minimize
 from sklearn import get_config
+from sklearn.base import clone
 from sklearn.dummy import DummyClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
@@ -24,13 +26,13 @@ from skfair._mitigation import (
     ClassifierMitigator,
     FittedTable,
     fit_all,
+    label_probabilities,
     make_splits,
     mean_of_folds,
-    mean_probabilities,
     predict_folds,
     route_fit_params,
 )
-from skfair._rows import Rows
+from skfair._rows import Rows, units_of
 from skfair._utils._arrays import Floats, Integers, quotients
 from skfair._utils._progress import reports_tasks
 from skfair._utils._results import Result
@@ -40,6 +42,7 @@ from skfair._utils._warnings import warn_user
 from skfair.exceptions import MitigationWarning
 from skfair.groups import Selector, encode_groups, resolve_groups
 from skfair.metrics import dcp
+from skfair.model_selection._folds import assign_folds, fit_to_rows
 from skfair.postprocessing._unaware_post_processor import weights_for
 
 Constraint = Literal["demographic_parity", "true_positive_rate", "equalized_odds"]
@@ -63,19 +66,25 @@ _FIRST_DECIMAL = 1e4
 _MANY_COEFFICIENTS = 200
 #: A group of fewer rows for each coefficient keeps its probabilities of classes.
 _ROWS_BY_COEFFICIENT = 20
-#: Share of the difference asked for that held-out rows may have; new rows have more.
-_AIM = 0.95
 #: Probabilities below this count as this in logarithms.
 _LEAST_PROBABILITY = 1e-6
-#: A group with fewer rows of a class says little about its rates there.
-_FEW_ROWS = 20
-#: Differences of more standard errors than this are no noise.
-_N_ERRORS = 2.0
+#: Groups with fewer rows, or fewer of a class whose errors are compared, are left out.
+_FEWEST_ROWS = 50
+#: Multipliers that judge a part of the rows are fitted to the other parts.
+_N_PARTS = 5
+#: A difference is shown to be kept if it is below by so many standard errors.
+_N_ERRORS = 1.0
+#: Level of the test of the plain difference.
+_LEVEL = 0.05
+#: Simulated errors of the rates, of the same numbers in each fit.
+_N_DRAWS = 300
 
 
 @dataclass(frozen=True, repr=False)
 class DecisionComparison(Result):
-    """Decisions beside the plain ones, on rows that no classifier was fitted to.
+    """Decisions beside the plain ones, on rows that gave nothing to either.
+
+    Classifiers, calibration and multipliers of a row's decision were fitted to others.
 
     Attributes
     ----------
@@ -83,11 +92,15 @@ class DecisionComparison(Result):
         Share of rows, by weight, whose decision is their class; with `cost` minus the
         mean cost of the decisions.
     difference, plain_difference : float
-        Largest difference between two groups of the rates that `constraint` names.
+        Largest difference between two groups of the rates that `constraint` names, as
+        expected for new rows; nan if no two groups have enough rows.
     difference_error : float
-        Standard error of the difference, for the sizes of the two groups.
+        Standard error of the difference.
     max_difference : float
         The difference that was asked for.
+    beyond_noise : bool
+        Whether the plain rates of two groups differ by more than noise. If they do not,
+        no decision is changed.
     dcp, plain_dcp : float
         `skfair.metrics.dcp` of the decisions with ``method="local"``, the least share
         of people whose exclusion makes the errors of all groups alike; nan unless the
@@ -104,27 +117,42 @@ class DecisionComparison(Result):
     plain_difference: float
     difference_error: float
     max_difference: float
+    beyond_noise: bool
     dcp: float
     plain_dcp: float
     n_samples: int
     group_sizes: dict[Hashable, int]
 
     def warn(self, mitigator: object) -> None:
-        """Warn where the difference is missed by more than noise, or is not lower."""
-        if self.difference > self.max_difference + _N_ERRORS * self.difference_error:
-            problem = f"it is above max_difference={self.max_difference:g}"
-        elif self.difference >= self.plain_difference > self.max_difference:
-            problem = "no gain is shown"
-        else:
+        """Warn where these rows do not show that the difference is small enough."""
+        if _is_shown(self.difference, self.difference_error, self.max_difference):
             return
+        unchanged = (
+            ""
+            if self.beyond_noise
+            else " The plain difference is within its noise: no decision is changed."
+        )
         warn_user(
-            f"{type(mitigator).__name__}, on {self.n_samples} held-out rows: the "
-            f"difference is {self.difference:.3f} (standard error "
-            f"{self.difference_error:.3f}), that of the plain decisions "
-            f"{self.plain_difference:.3f}; {problem}. Look at path_, give more rows, "
-            "or use a classifier whose probabilities differ more from row to row.",
+            f"{type(mitigator).__name__}: {self.n_samples} held-out rows do not show "
+            f"that max_difference={self.max_difference:g} is kept. The difference is "
+            f"{self.difference:.3f} (standard error {self.difference_error:.3f}), that "
+            f"of the plain decisions {self.plain_difference:.3f}.{unchanged} Look at "
+            "path_, give more rows, or use a classifier whose probabilities differ "
+            "more from row to row.",
             MitigationWarning,
         )
+
+
+class _Rules(NamedTuple):
+    """Rules of a path, and what they are applied with.
+
+    `calibrations` are by set of rows or by group, `shares` are those of the cells, and
+    `multipliers` have the shape (n_rules, n_cells, n_classes).
+    """
+
+    calibrations: dict[int, Any]
+    shares: Floats
+    multipliers: Floats
 
 
 class DecisionPostProcessor(ClassifierMitigator):
@@ -182,10 +210,10 @@ default="demographic_parity"
 
     Attributes
     ----------
-    estimators_ : list
-        The fitted classifiers, one a fold, whose probabilities are averaged.
-    group_estimators_ : list
-        The fitted classifiers of the group, one a fold; empty with
+    estimator_ : classifier
+        The classifier, fitted to all rows.
+    group_estimator_ : classifier or None
+        The classifier of the group, fitted to all rows that have one; None with
         ``uses_group=True``.
     path_ : DataFrame
         Decisions from the plain ones to the most similar rates, by the limit of the
@@ -289,7 +317,8 @@ default="demographic_parity"
     control_features = None
     path_ = FittedTable()
     comparison_: DecisionComparison | None
-    group_estimators_: list[Any]
+    estimator_: Any
+    group_estimator_: Any
 
     def __init__(
         self,
@@ -374,11 +403,10 @@ default="demographic_parity"
         target = self.classes_[rows.y_true]
         if not self.groups_:
             plain = fit_all(self.estimator, features, target, routed.estimator.fit)
-            self.estimators_, self.group_estimators_ = [plain], []
+            self.estimator_, self.group_estimator_ = plain, None
             self.path_, self.comparison_ = pd.DataFrame(), None
             return self
-        self._predict_held_out(X, features, rows, target, routed)
-        self._warn_of_few_rows()
+        self._fit_classifiers(X, features, rows, target, routed)
         self._fit_path()
         return self._choose()
 
@@ -410,7 +438,7 @@ default="demographic_parity"
         skfair.exceptions.MitigationWarning
             If the difference is missed on held-out rows by more than noise.
         """
-        check_is_fitted(self, "estimators_")
+        check_is_fitted(self, "estimator_")
         if not self.groups_:
             raise ValueError(f"max_difference={max_difference!r} needs groups in fit.")
         model = copy.copy(self)
@@ -522,10 +550,10 @@ default="demographic_parity"
         self._unit = float(np.ptp(cost)) or 1.0
         self._cost = cost / self._unit
 
-    def _predict_held_out(
+    def _fit_classifiers(
         self, X: Any, features: Any, rows: Rows, target: NDArray[Any], routed: Any
     ) -> None:
-        """Fit the classifiers on folds, and predict the rows that are held out.
+        """Fit the classifiers to all rows, and on folds to predict those held out.
 
         Set the held-out rows that are compared, with the probability of each class,
         and without the group of each group.
@@ -534,31 +562,68 @@ default="demographic_parity"
         frozen, params = isinstance(estimator, FrozenEstimator), routed.estimator.fit
         if not (frozen and self.uses_group):
             splits = make_splits(self, features, target, codes, routed.splitter.split)
+        self._find_kept(rows, [test for _, test in splits])
         fits = [(estimator, target, self.classes_.tolist(), params)]
-        if not self.uses_group:
+        if not self.uses_group and self._kept.any():
             if frozen or not get_config()["enable_metadata_routing"]:
                 estimator = estimator.estimator if frozen else estimator
                 params = weights_for(estimator, rows.weight)
-            labels = list(range(len(self.groups_)))
-            fits.append((estimator, codes, labels, params))
-        self._tasks.begin((len(fits) - frozen) * len(splits))
+            # Nothing is asked of a group that is left out: it is not predicted.
+            codes = np.where(self._kept.any(axis=1)[codes] & (codes >= 0), codes, -1)
+            fits.append((estimator, codes, list(range(len(self.groups_))), params))
+        self._tasks.begin((len(fits) - frozen) * (len(splits) + 1))
         fitted, predicted, settings = [], [], (self.n_jobs, self._tasks.done)
         with self._tip_to_drop(X):
             for model, values, labels, params in fits:
-                models, held_out = predict_folds(
+                held_out = predict_folds(
                     model, features, rows, values, labels, splits, params, *settings
-                )
-                fitted.append(models)
+                )[1]
                 predicted.append(mean_of_folds(held_out, len(rows)))
-        self.estimators_, self.group_estimators_ = (*fitted, [])[:2]
+                if not isinstance(model, FrozenEstimator):
+                    known = np.flatnonzero(np.isin(values, labels))
+                    model = fit_to_rows(clone(model), features, values, known, params)
+                    self._tasks.done("all rows")
+                fitted.append(model)
+        self.estimator_, self.group_estimator_ = (*fitted, None)[:2]
         rows = replace(rows, y_pred=np.hstack(predicted))
         used = (rows.groups.codes >= 0) & (rows.weights > 0)
-        self._rows = rows = rows[used & np.isfinite(rows.y_pred).all(axis=1)]
+        self._rows = rows[used & np.isfinite(rows.y_pred).all(axis=1)]
+        self._cells = self._cells_of(self._rows)
+        self._parts = assign_folds(
+            self._rows.y_true, self._rows.groups.codes, _N_PARTS, None
+        )
+
+    def _find_kept(self, rows: Rows, tests: list[NDArray[Any]]) -> None:
+        """Set which groups are compared in each set of rows, and name the others.
+
+        Those are left out that have too few rows that are held out.
+        """
+        used = (rows.groups.codes >= 0) & (rows.weights > 0)
+        held_out = np.zeros(len(rows), dtype=bool)
+        for test in tests:
+            held_out[test] = True
+        used &= held_out | (not tests)
         self._shape = len(self.groups_), len(self._compared)
-        conditions = rows.y_true * (len(self._compared) > 1)
-        self._cells = np.ravel_multi_index((rows.groups.codes, conditions), self._shape)
-        self._totals = self._per_cell(rows.weights)
-        self._units = quotients(self._per_cell(rows.weights**2), self._totals**2)
+        counts = self._effective_rows(rows[used])
+        few = (counts < _FEWEST_ROWS) & self._compared.any(axis=1)
+        self._kept = ~few & self._compared.any(axis=1)
+        self._kept &= self._kept.sum(axis=0) > 1
+        if not few.any():
+            return
+        several = len(self._compared) > 1
+        named = [
+            f"{self.groups_[group]!r}"
+            + f" with {counts[group, label]:.0f} rows"
+            + (f" of class {self.classes_[label]}" if several else "")
+            for group, label in np.argwhere(few)
+        ]
+        nothing = "" if self._kept.any() else " So no decision is changed."
+        warn_user(
+            f"{type(self).__name__}: groups with fewer than {_FEWEST_ROWS} held-out "
+            f"rows{' of a class' * several} are left out of the difference, as their "
+            f"rates are not known well enough: {listed(named)}.{nothing}",
+            MitigationWarning,
+        )
 
     def _decisions_compared(self) -> NDArray[np.bool_]:
         """Which decisions (columns) are compared in each set of rows.
@@ -575,74 +640,137 @@ default="demographic_parity"
             compared[:, 0] = False
         return compared
 
-    def _per_cell(
-        self, values: Floats, decisions: Integers | int = 0, n_decisions: int = 1
-    ) -> Floats:
-        """Sum values of held-out rows by group, set of rows, and decision."""
-        shape = *self._shape, n_decisions
-        cells = n_decisions * self._cells + decisions
-        return np.asarray(np.bincount(cells, values, math.prod(shape)).reshape(shape))
+    def _cells_of(self, rows: Rows) -> Integers:
+        """Return the number of the group and set of rows of each row together."""
+        conditions = rows.y_true * (len(self._compared) > 1)
+        codes = rows.groups.codes.astype(np.intp)
+        return np.asarray(np.ravel_multi_index((codes, conditions), self._shape))
 
-    def _warn_of_few_rows(self) -> None:
-        """Name the groups with few rows of a class whose errors are compared."""
-        counts = self._per_cell(np.ones(len(self._rows)))[:, :, 0]
-        few = [
-            f"{self.groups_[group]!r} has {counts[group, label]:.0f} of class "
-            f"{self.classes_[label]}"
-            for group, label in np.argwhere(counts < _FEW_ROWS)
-            if self._compared[label].any()
-        ]
-        if few and self.constraint != "demographic_parity":
-            warn_user(
-                f"{type(self).__name__}: the errors of a group are uncertain with "
-                f"fewer than {_FEW_ROWS} held-out rows of a class: {listed(few)}.",
-                MitigationWarning,
-            )
+    def _effective_rows(self, rows: Rows) -> Floats:
+        """Return how many rows of equal weight know as much, by group and set."""
+        cells, weights = self._cells_of(rows), rows.weights
+        totals, squares = (
+            np.bincount(cells, values, math.prod(self._shape))
+            for values in (weights, weights * units_of(weights))
+        )
+        return quotients(totals**2, squares).reshape(self._shape)
+
+    def _rates(self, decisions: Integers, used: Any = slice(None)) -> Floats:
+        """Rates of decisions in each cell, of all held-out rows or of some."""
+        shape = *self._shape, len(self.classes_)
+        cells = shape[2] * self._cells[used] + decisions[used]
+        sums = np.bincount(cells, self._rows.weights[used], math.prod(shape))
+        sums = sums.reshape(shape)
+        return quotients(sums, sums.sum(axis=2, keepdims=True))
 
     def _fit_path(self) -> None:
-        """Solve for limits from the plain difference down to 0, and measure each."""
-        rows, p = self._rows, self._rows.y_pred[:, : len(self.classes_)]
-        self._calibrate()
-        self._shares = np.ones(self._shape)
-        values, ratios = self._values_and_ratios(rows.y_pred, rows.groups.codes)
-        shares = (rows.weights / rows.weights.sum()) @ ratios
-        self._shares = shares.reshape(self._shape)
-        ratios = quotients(ratios, shares)
+        """Solve for limits from the plain difference down to 0, and measure each.
+
+        What is measured of a part of the rows are rules fitted to the other parts.
+        """
+        rows = self._rows
+        p = rows.y_pred[:, : len(self.classes_)]
         plain = (-p @ self._cost).argmax(axis=1)
-        largest = self._difference(plain)[0]
-        limits = np.maximum(np.multiply(_SHARES, largest), _LEAST_LIMIT)
-        solved = self._solve(values, ratios, limits)
-        solved_at = np.linspace(0, 1, len(limits))
-        solved = make_interp_spline(solved_at, solved, k=1)(_STEPS)
-        limits = np.interp(_STEPS, solved_at, limits)
-        values = values + _noise(p)
-        adjusted = [(values - ratios @ each).argmax(axis=1) for each in solved]
-        self._path, self._decisions = [None, *solved], [plain, *adjusted]
+        units = quotients(1, self._effective_rows(rows), 1.0)[:, :, np.newaxis]
+        noise = _RateNoise(self._kept[:, :, np.newaxis] & self._compared, units)
+        rates = self._rates(plain)
+        self._beyond_noise = self._kept.any() and noise.is_exceeded(rates)
+        self._held_out = plain[np.newaxis]
+        limits, measured = np.ones(1), [noise.measure(rates)]
+        if self._kept.any():
+            of_path = np.multiply(_SHARES, noise.largest(rates))
+            of_path = np.maximum(of_path, _LEAST_LIMIT)
+            self._rules = self._fit_rules(rows, of_path)
+            parts = [self._measure_part(part, of_path) for part in range(_N_PARTS)]
+            held_out = np.empty((len(_STEPS), len(rows)), dtype=np.intp)
+            for part, (decisions, _) in enumerate(parts):
+                held_out[:, self._parts == part] = decisions
+            changes = np.array([rates for _, rates in parts])
+            for decisions, on_both in zip(
+                held_out, changes.swapaxes(0, 2), strict=True
+            ):
+                measured.append(noise.measure(self._rates(decisions), *on_both))
+            self._held_out = np.concatenate([self._held_out, held_out])
+            # No difference is above 1, the limit of the plain decisions.
+            between = np.interp(_STEPS, np.linspace(0, 1, len(of_path)), of_path)
+            limits = np.concatenate([limits, between])
         self.path_ = pd.DataFrame(
             {
-                "params": {"limit": limit},
-                "limit": limit,
-                f"mean_test_{self._performance}": self._gain(decisions),
-                "mean_test_neg_difference": -self._difference(decisions)[0],
+                "params": [{"limit": limit} for limit in limits.tolist()],
+                "limit": limits,
+                f"mean_test_{self._performance}": [
+                    self._gain(decisions) for decisions in self._held_out
+                ],
+                "mean_test_neg_difference": [-difference for difference, _ in measured],
+                "difference_error": [error for _, error in measured],
             }
-            # No difference is above 1, the limit of the plain decisions.
-            for limit, decisions in zip((1.0, *limits), self._decisions, strict=True)
         )
 
-    def _calibrate(self) -> None:
+    def _measure_part(self, part: int, limits: Floats) -> tuple[Integers, Floats]:
+        """Decide for a part of the rows by rules that are fitted to the other parts.
+
+        Return also the rates of these rules on all rows, and on those other parts.
+        """
+        rows, others = self._rows, self._parts != part
+        rules = self._fit_rules(rows[others], limits)
+        decisions = self._decide(rules, rows.y_pred, rows.groups.codes)
+        rates = [
+            [self._rates(each, used) for each in decisions]
+            for used in (slice(None), others)
+        ]
+        return decisions[:, ~others], np.array(rates)
+
+    def _fit_rules(self, rows: Rows, limits: Floats) -> _Rules:
+        """Calibrate, and solve for limits; interpolate multipliers between them."""
+        calibrations, kept = self._calibrate(rows), np.where(self._kept, 1.0, 0.0)
+        rules = _Rules(calibrations, kept, np.zeros(0))
+        values, ratios = self._values_and_ratios(rules, rows.y_pred, rows.groups.codes)
+        shares = (rows.weights / rows.weights.sum()) @ ratios
+        rules = rules._replace(shares=shares.reshape(self._shape))
+        ratios = quotients(ratios, shares)
+        solved = self._solve(rows, rules.shares, values, ratios, limits)
+        path = make_interp_spline(np.linspace(0, 1, len(limits)), solved, k=1)(_STEPS)
+        return rules._replace(multipliers=path)
+
+    def _decide(self, rules: _Rules, predicted: Floats, codes: Any) -> Integers:
+        """Decisions of each rule of a path."""
+        plain, values, ratios = self._scores_and_ratios(rules, predicted, codes)
+        counted = ratios.any(axis=1)
+        return np.array(
+            [
+                np.where(
+                    counted,
+                    (values - ratios @ multipliers).argmax(axis=1),
+                    plain.argmax(axis=1),
+                )
+                for multipliers in rules.multipliers
+            ]
+        )
+
+    def _scores_and_ratios(
+        self, rules: _Rules, predicted: Floats, codes: Any
+    ) -> tuple[Floats, Floats, Floats]:
+        """Plain scores, those that multipliers adjust, and ratios of the cells."""
+        p = predicted[:, : len(self.classes_)]
+        values, ratios = self._values_and_ratios(rules, predicted, codes)
+        return np.asarray(1 - p @ self._cost), 1 + values + _noise(p), ratios
+
+    def _calibrate(self, rows: Rows) -> dict[int, Any]:
         """Fit logistic regressions to logarithms of the predicted probabilities.
 
         With the group they predict the class in each group, without it the group in
         each set of rows.
         """
-        rows, conditions = self._rows, self._cells % len(self._compared)
+        used = self._kept.any(axis=1)[rows.groups.codes]
+        rows = rows[used]
+        conditions = self._cells_of(rows) % len(self._compared)
         labels: Integers = rows.groups.codes.astype(np.intp)
         if self.uses_group:
             conditions, labels = labels, rows.y_true
         logs = _logs(rows.y_pred)
         n_coefficients = (logs.shape[1] + 1) * (labels.max() + 1)
         solver = "newton-cholesky" if n_coefficients < _MANY_COEFFICIENTS else "lbfgs"
-        self._calibrations = {}
+        calibrations = {}
         for condition in np.unique(conditions).tolist():
             own = conditions == condition
             if self.uses_group and own.sum() < _ROWS_BY_COEFFICIENT * n_coefficients:
@@ -652,9 +780,17 @@ default="demographic_parity"
             model = LogisticRegression(solver=solver, max_iter=500)
             model = model if np.ptp(labels[own]) else DummyClassifier()
             model.fit(logs[own], labels[own], sample_weight=weights)
-            self._calibrations[condition] = model
+            calibrations[condition] = model
+        return calibrations
 
-    def _solve(self, values: Floats, ratios: Floats, limits: Floats) -> list[Floats]:
+    def _solve(
+        self,
+        rows: Rows,
+        of_cells: Floats,
+        values: Floats,
+        ratios: Floats,
+        limits: Floats,
+    ) -> list[Floats]:
         """Multipliers of the least expected loss under each limit, one after the other.
 
         There is a multiplier for each cell (row) and decision (column). They join those
@@ -667,14 +803,14 @@ default="demographic_parity"
         ratios = np.ascontiguousarray(ratios.T, dtype=np.float32)
         shape = *self._shape, len(values)
         conditions, decisions = np.nonzero(self._compared)
-        comparisons, price = _comparisons(self._shares)
+        comparisons, price = _comparisons(of_cells)
         comparisons = comparisons[conditions]
         corrected = not self.uses_group and self.constraint != "demographic_parity"
         corrected &= self._compared.sum() * len(self.groups_) <= _MOST_CORRECTED
         # Corrected rates may allow no solution: a miss of d then costs 2 d at most.
         bounds = (0, 2 if corrected else None)
-        weights = self._rows.weights / self._rows.weights.sum()
-        own = np.arange(len(ratios))[:, np.newaxis] == self._cells
+        weights = rows.weights / rows.weights.sum()
+        own = np.arange(len(ratios))[:, np.newaxis] == self._cells_of(rows)
         missed = quotients(own, own @ weights[:, np.newaxis]) - ratios
 
         def join(parts: Floats) -> Floats:
@@ -727,65 +863,61 @@ default="demographic_parity"
         cost = np.average(costs, weights=self._rows.weights)
         return float(1 - cost if self.cost is None else -cost * self._unit)
 
-    def _difference(self, decisions: Integers) -> tuple[float, float]:
-        """Largest difference of the rates compared, and its standard error."""
-        sums = self._per_cell(self._rows.weights, decisions, len(self.classes_))
-        rates = quotients(sums, self._totals, math.nan)
-        highest = np.nan_to_num(rates, nan=-math.inf)
-        lowest = np.nan_to_num(rates, nan=math.inf)
-        spread = np.where(self._compared, highest.max(axis=0) - lowest.min(axis=0), 0)
-        condition, k = np.unravel_index(spread.argmax(), spread.shape)
-        pair = [highest[:, condition, k].argmax(), lowest[:, condition, k].argmin()]
-        rate = rates[pair, condition, k]
-        variances = rate * (1 - rate) * self._units[pair, condition, 0]
-        return float(spread.max()), math.sqrt(variances.sum())
-
     def _choose(self) -> Self:
-        """Take the best point of the path whose measured difference is small enough."""
-        gains = self.path_[f"mean_test_{self._performance}"].to_numpy()
-        differences = -self.path_["mean_test_neg_difference"].to_numpy()
+        """Take the best rule of the path whose difference is shown to be kept.
+
+        Where none is, that with the smallest difference is taken.
+        """
+        path, largest = self.path_, self.max_difference
+        gains = path[f"mean_test_{self._performance}"].to_numpy()
+        differences = -path["mean_test_neg_difference"].to_numpy()
+        errors = path["difference_error"].to_numpy()
         # A difference that is expected to be larger was measured by luck.
-        largest = np.maximum(differences, self.path_["limit"])
-        allowed = largest <= _AIM * self.max_difference
-        allowed[0] = differences[0] <= self.max_difference
-        chosen = 0 if allowed[0] else int(np.where(allowed, gains, -math.inf).argmax())
-        if not allowed.any():
-            chosen = int(largest.argmin())
-        self._multipliers = self._path[chosen]
-        difference, error = self._difference(self._decisions[chosen])
+        shown = _is_shown(differences, errors, largest) & (path["limit"] <= largest)
+        plain_is_shown = _is_shown(differences[0], errors[0], largest)
+        if plain_is_shown or not self._beyond_noise:
+            chosen = 0
+        elif shown.any():
+            chosen = int(np.where(shown, gains, -math.inf).argmax())
+        else:
+            chosen = int(differences.argmin())
+        self._chosen = chosen
+        decisions, plain = self._held_out[chosen], self._held_out[0]
         rows, groups, shares = self._rows, self._rows.groups, [math.nan, math.nan]
         if self.constraint == "equalized_odds":
             people: Any = {"sensitive_features": groups, "sample_weight": rows.weights}
-            both = self._decisions[chosen], self._decisions[0]
+            both = decisions, plain
             shares = [dcp(rows.y_true, each, **people, method="local") for each in both]
         self.comparison_ = DecisionComparison(
             float(gains[chosen]),
             float(gains[0]),
-            difference,
+            float(differences[chosen]),
             float(differences[0]),
-            error,
-            float(self.max_difference),
+            float(errors[chosen]),
+            float(largest),
+            bool(self._beyond_noise),
             shares[0],
             shares[1],
             len(groups),
             dict(zip(self.groups_, groups.sizes().tolist(), strict=True)),
         )
-        self.comparison_.warn(self)
+        if self._kept.any():
+            self.comparison_.warn(self)
         return self
 
     def _values_and_ratios(
-        self, predicted: Floats, codes: NDArray[np.integer]
+        self, rules: _Rules, predicted: Floats, codes: NDArray[np.integer]
     ) -> tuple[Floats, Floats]:
         """Value of each decision, and how much each row counts in the rates of a cell.
 
         A row without a group counts in none.
         """
-        n_groups, n_conditions = self._shares.shape
+        n_groups, n_conditions = self._shape
         of_groups = np.zeros((len(codes), n_groups, n_conditions))
         if self.uses_group:
             of_groups += (codes[:, np.newaxis] == np.arange(n_groups))[:, :, np.newaxis]
         of_classes, logs = predicted[:, : len(self.classes_)].copy(), _logs(predicted)
-        for condition, model in self._calibrations.items():
+        for condition, model in rules.calibrations.items():
             fitted = model.predict_proba(logs)
             if self.uses_group:
                 own = codes == condition
@@ -795,14 +927,15 @@ default="demographic_parity"
                 of_groups[:, model.classes_, condition] = fitted
         if n_conditions > 1:
             of_groups *= of_classes[:, np.newaxis]
-        ratios = quotients(of_groups.reshape(len(codes), -1), self._shares.ravel())
+        ratios = quotients(of_groups.reshape(len(codes), -1), rules.shares.ravel())
         return -of_classes @ self._cost, ratios
 
     def _adjusted_scores(self, X: Any, sensitive_features: Any) -> Floats:
         """Score of each class, 1 minus expected cost moved by the multipliers."""
-        table, X = X, self._check_predict_input(X, "estimators_")
-        probabilities = mean_probabilities(self.estimators_, X, self.classes_.tolist())
-        plain, predicted = np.asarray(1 - probabilities @ self._cost), probabilities
+        table, X = X, self._check_predict_input(X, "estimator_")
+        classes = self.classes_.tolist()
+        predicted = label_probabilities(self.estimator_, X, classes)
+        plain = np.asarray(1 - predicted @ self._cost)
         if not self.groups_:
             return plain
         codes: NDArray[np.integer] = np.zeros(len(plain), dtype=np.intp)
@@ -811,14 +944,109 @@ default="demographic_parity"
             groups = resolve_groups(column, n_samples=len(plain))
             if self.uses_group:
                 codes = encode_groups(groups, labels=self.groups_).codes
-        if self._multipliers is None:
+        if not self._chosen:
             return plain
         if not self.uses_group:
-            labels, models = list(range(len(self.groups_))), self.group_estimators_
-            predicted = np.hstack([predicted, mean_probabilities(models, X, labels)])
-        values, ratios = self._values_and_ratios(predicted, codes)
-        scores = 1 + values - ratios @ self._multipliers + _noise(probabilities)
-        return np.where(codes[:, np.newaxis] < 0, plain, scores)
+            labels, model = list(range(len(self.groups_))), self.group_estimator_
+            predicted = np.hstack([predicted, label_probabilities(model, X, labels)])
+        rules = self._rules
+        plain, values, ratios = self._scores_and_ratios(rules, predicted, codes)
+        scores = values - ratios @ rules.multipliers[self._chosen - 1]
+        return np.where(ratios.any(axis=1, keepdims=True), scores, plain)
+
+
+class _RateNoise:
+    """Noise of the rates of cells, and of the largest difference of two groups.
+
+    `compared` says which rates are, of shape (n_groups, n_conditions, n_classes), and
+    `units` has the inverse number of rows of each cell.
+    """
+
+    def __init__(self, compared: NDArray[np.bool_], units: Floats) -> None:
+        self.compared, self.units = compared, units
+        generator = np.random.default_rng(0)
+        self._draws = generator.standard_normal((_N_DRAWS, *compared.shape))
+
+    def largest(self, rates: Floats) -> Any:
+        """Largest difference between two groups; nan where none are compared."""
+        if not self.compared.any():
+            return math.nan
+        highest = np.where(self.compared, rates, -math.inf).max(axis=-3)
+        lowest = np.where(self.compared, rates, math.inf).min(axis=-3)
+        return (highest - lowest).max(axis=(-2, -1))
+
+    def measure(
+        self,
+        rates: Floats,
+        on_all: Floats | None = None,
+        on_others: Floats | None = None,
+    ) -> tuple[float, float]:
+        """Largest difference expected for new rows, and its standard error.
+
+        `rates` are those of rules that were not fitted to the rows. Noise adds to their
+        largest difference, and that of fixed rules is subtracted. Multipliers, however,
+        are fitted to noise in part, which new rows do not have: it hides in these
+        rates. Both are told by the rates, one for each part left out of a fit, on all
+        rows and on those fitted to: the former vary by what is fitted, the latter by
+        what is not. Where rates on all rows vary by more than the noise of a part can
+        explain, solutions jump, of which the mean over parts has little, too.
+        """
+        largest, sizes = float(self.largest(rates)), self.compared / self.units
+        # With a row of each decision more, a rate of 0 has an error.
+        shrunk = (rates + self.units) / (1 + 2 * self.units)
+        variances = np.where(self.compared, shrunk * (1 - shrunk) * self.units, 0)
+        hidden, jumps = -variances, np.zeros(rates.shape)
+        if on_all is not None and on_others is not None:
+            n_parts, shares = len(on_all), quotients(sizes, sizes.sum(axis=0))
+            of_fit, of_rest = _variances(on_all, shares), _variances(on_others, shares)
+            # The variance without one part is a share of that by the jackknife.
+            scale = (n_parts - 1) ** 2 / n_parts
+            excess = scale * ((of_fit - of_rest) * sizes).sum()
+            total = (variances * sizes * (1 - shares)).sum()
+            fitted = np.clip(quotients(excess, total), -1, 1)
+            jumps = np.maximum(of_fit - variances / scale, 0) * self.compared
+            hidden = fitted * variances + (1 - 1 / n_parts) * jumps
+        noisy = [
+            self.largest(rates + self._draws * np.sqrt(each))
+            for each in (
+                np.maximum(hidden, 0),
+                np.maximum(-hidden, 0),
+                variances + jumps,
+            )
+        ]
+        expected = largest + noisy[0].mean() - noisy[1].mean()
+        return max(0.0, expected), float(noisy[2].std())
+
+    def is_exceeded(self, rates: Floats) -> bool:
+        """Test whether any two groups differ, each pair by its standard error."""
+        sizes = self.compared / self.units
+        mean = quotients((sizes * rates).sum(axis=0), sizes.sum(axis=0))
+        errors = np.sqrt(mean * (1 - mean) * self.units)
+        noisy = self._largest_ratio(errors * self._draws, errors)
+        critical = np.quantile(noisy, 1 - _LEVEL)
+        return bool(self._largest_ratio(rates, errors) > critical)
+
+    def _largest_ratio(self, rates: Floats, errors: Floats) -> Floats:
+        """Largest difference of two groups beside its standard error."""
+        largest = np.zeros(rates.shape[:-3])
+        for first, second in itertools.combinations(range(len(errors)), 2):
+            both = self.compared[first] & self.compared[second]
+            error = np.hypot(errors[first], errors[second])
+            difference = np.abs(rates[..., first, :, :] - rates[..., second, :, :])
+            ratios = quotients(difference, error)[..., both]
+            largest = np.maximum(largest, ratios.max(axis=-1, initial=0))
+        return largest
+
+
+def _variances(rates: Floats, shares: Floats) -> Floats:
+    """Variances between parts of rates less their mean over groups."""
+    relative = rates - (rates * shares).sum(axis=1, keepdims=True)
+    return np.asarray(relative.var(axis=0, ddof=1))
+
+
+def _is_shown(difference: Any, error: Any, largest: float) -> Any:
+    """Whether a difference is small enough by its standard error; none is above 1."""
+    return np.minimum(difference + _N_ERRORS * error, 1) <= largest
 
 
 def _comparisons(shares: Floats) -> tuple[Floats, float]:

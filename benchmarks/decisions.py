@@ -276,7 +276,7 @@ def compare_with_truth(
 
 
 def populations() -> list[tuple[int, Any, float, Any]]:
-    """Number, groups and rows, shift, and constraint of each population."""
+    """Return number, groups and rows, shift, and constraint of each population."""
     return [
         (10 * k + i, sizes, SHIFTS[(i + k) % 10], kind)
         for i, sizes in enumerate(SIZES)

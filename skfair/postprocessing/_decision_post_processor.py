@@ -32,7 +32,7 @@ from skfair._mitigation import (
     predict_folds,
     route_fit_params,
 )
-from skfair._rows import Rows, units_of
+from skfair._rows import Rows
 from skfair._utils._arrays import Floats, Integers, quotients
 from skfair._utils._progress import reports_tasks
 from skfair._utils._results import Result
@@ -651,7 +651,7 @@ default="demographic_parity"
         cells, weights = self._cells_of(rows), rows.weights
         totals, squares = (
             np.bincount(cells, values, math.prod(self._shape))
-            for values in (weights, weights * units_of(weights))
+            for values in (weights, weights**2)
         )
         return quotients(totals**2, squares).reshape(self._shape)
 
@@ -967,13 +967,11 @@ class _RateNoise:
         generator = np.random.default_rng(0)
         self._draws = generator.standard_normal((_N_DRAWS, *compared.shape))
 
-    def largest(self, rates: Floats) -> Any:
-        """Largest difference between two groups; nan where none are compared."""
-        if not self.compared.any():
-            return math.nan
+    def largest(self, rates: Floats) -> Floats:
+        """Largest difference between two groups."""
         highest = np.where(self.compared, rates, -math.inf).max(axis=-3)
         lowest = np.where(self.compared, rates, math.inf).min(axis=-3)
-        return (highest - lowest).max(axis=(-2, -1))
+        return np.asarray((highest - lowest).max(axis=(-2, -1)))
 
     def measure(
         self,
@@ -991,6 +989,8 @@ class _RateNoise:
         what is not. Where rates on all rows vary by more than the noise of a part can
         explain, solutions jump, of which the mean over parts has little, too.
         """
+        if not self.compared.any():
+            return math.nan, math.nan
         largest, sizes = float(self.largest(rates)), self.compared / self.units
         # With a row of each decision more, a rate of 0 has an error.
         shrunk = (rates + self.units) / (1 + 2 * self.units)

@@ -214,7 +214,7 @@ LIMIT = 0.05
 
 def draw(n: int, n_groups: int, shift: float, layout: int, seed: int) -> Any:
     """Draw rows of a population: groups differ in features, in noise and in labels."""
-    fixed, rng = np.random.default_rng(layout), np.random.default_rng([layout, seed])
+    fixed, rng = (np.random.default_rng([layout, *each]) for each in ((9,), (9, seed)))
     shares = fixed.dirichlet(np.full(n_groups, 6.0)) + 0.3 / n_groups
     means = shift * fixed.normal(size=(n_groups, 4)) * [1, 0.7, 0.5, 0]
     slopes = [1.2, 0.8, -0.6, 0] + 0.5 * shift * fixed.normal(size=(n_groups, 4))

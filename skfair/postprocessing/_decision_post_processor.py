@@ -159,9 +159,9 @@ class DecisionPostProcessor(ClassifierMitigator):
     """Classifier whose decisions have similar rates, or similar errors, in all groups.
 
     It takes any number of classes: approve, refer or decline; a diagnosis; a grade. A
-    classifier is fitted on folds, and predicts the probability :math:`p_k` of each
-    class for rows that it was not fitted to. The decision is then the class with the
-    largest
+    classifier is fitted to all rows, and on folds, where it predicts the probability
+    :math:`p_k` of each class for the rows that are held out. The decision is the class
+    with the largest
 
     .. math::
         p_k(x) - \\sum_c \\lambda_{ck} \\, r_c(x),
@@ -185,7 +185,9 @@ default="demographic_parity"
         classes, of each class where there are more); or the share of each decision
         among the rows of each class.
     max_difference : float in [0, 1], default=0.05
-        Largest difference of these shares between two groups, on held-out rows.
+        Largest difference of these shares between two groups, in new rows. Held-out
+        rows show it to be kept where the difference that they state, and one standard
+        error, are no larger; else there is a warning.
     uses_group : bool, default=False
         Whether decisions may depend on the group of the row. True needs the group in
         prediction, and loses less accuracy: people with the same features get different
@@ -220,7 +222,9 @@ default="demographic_parity"
         convex problem. It has the columns of the ``cv_results_`` of a search, with the
         metrics ``accuracy`` (``neg_cost`` with `cost`) and ``neg_difference`` on the
         held-out rows, so that `skfair.inspection.TradeOffDisplay.from_cv_results` and
-        the rules of `skfair.model_selection` read it. Empty if no groups are given.
+        the rules of `skfair.model_selection` read it, and ``difference_error``. Empty
+        if no groups are given; only the plain decisions if no two groups have enough
+        rows.
     comparison_ : DecisionComparison or None
         Accuracy and difference of the decisions and of the plain ones on held-out rows;
         None if no groups are given.
@@ -236,9 +240,10 @@ default="demographic_parity"
     Warns
     -----
     skfair.exceptions.MitigationWarning
-        In `fit`, if the difference is above `max_difference` on held-out rows by more
-        than noise, if it is no smaller than that of the plain decisions, and if a group
-        has few rows of a class whose errors are compared.
+        In `fit`, if held-out rows do not show that `max_difference` is kept, and if a
+        group with fewer than 50 of them (of a class, if errors are compared) is left
+        out of the difference. With ``uses_group=True``, people of a group that is left
+        out altogether get the plain decision.
 
     See Also
     --------
@@ -271,11 +276,20 @@ default="demographic_parity"
     for up to eight rates of errors (two in each group for equalized odds of two
     classes), each of the six corrects what the solution before misses on held-out rows:
     a miss e with the standard error s by :math:`e^3 / (e^2 + s^2)`, as predicted groups
-    are off and rows have noise. Of the limits up to 95 % of `max_difference` whose
-    *measured* difference on held-out rows, with true groups and classes, is no larger
-    either, the one with the highest accuracy is taken: new rows have more. If there is
-    none, that is taken whose limit and difference are smallest. More than 20 groups are
-    each compared with everyone, at half the limit.
+    are off and rows have noise. More than 20 groups are each compared with everyone, at
+    half the limit.
+
+    Decisions are measured in five parts of the held-out rows, by calibrations and
+    multipliers that are fitted to the other four. Their largest difference is not that
+    in new rows. Noise adds to the largest of several differences; but multipliers are
+    also fitted to noise, which cancels that of the rows left out. How much is told by a
+    jackknife over the parts, and taken out or added by normal errors of the rates; the
+    standard error is that of the largest difference with errors of all rates. Of the
+    rules whose limit is at most `max_difference`, and which are shown to keep it, the
+    one with the highest accuracy is taken; if there is none, that with the smallest
+    difference. Where the plain rates of no two groups differ by more than noise
+    (studentized differences of all pairs, at a level of 5 %), and where the plain
+    decisions are shown to keep it, no decision is changed.
 
     Equal errors often need that some of the people with nearly the same score get one
     decision, and some another. Late decimals of a row's probabilities decide which:
@@ -355,7 +369,7 @@ default="demographic_parity"
         sample_weight: ArrayLike | None = None,
         **fit_params: Any,
     ) -> Self:
-        """Fit classifiers on folds, and the multipliers to the rows held out.
+        """Fit classifiers, on folds too, and the multipliers to the rows held out.
 
         Parameters
         ----------
@@ -436,7 +450,7 @@ default="demographic_parity"
         Warns
         -----
         skfair.exceptions.MitigationWarning
-            If the difference is missed on held-out rows by more than noise.
+            If held-out rows do not show that the difference is kept.
         """
         check_is_fitted(self, "estimator_")
         if not self.groups_:
@@ -685,11 +699,9 @@ default="demographic_parity"
             held_out = np.empty((len(_STEPS), len(rows)), dtype=np.intp)
             for part, (decisions, _) in enumerate(parts):
                 held_out[:, self._parts == part] = decisions
-            changes = np.array([rates for _, rates in parts])
-            for decisions, on_both in zip(
-                held_out, changes.swapaxes(0, 2), strict=True
-            ):
-                measured.append(noise.measure(self._rates(decisions), *on_both))
+            of_parts = np.array([rates for _, rates in parts]).swapaxes(0, 2)
+            rates = np.array([self._rates(decisions) for decisions in held_out])
+            measured += noise.measure_path(rates, of_parts[:, 0], of_parts[:, 1])
             self._held_out = np.concatenate([self._held_out, held_out])
             # No difference is above 1, the limit of the plain decisions.
             between = np.interp(_STEPS, np.linspace(0, 1, len(of_path)), of_path)
@@ -974,48 +986,59 @@ class _RateNoise:
         return np.asarray((highest - lowest).max(axis=(-2, -1)))
 
     def measure(
-        self,
-        rates: Floats,
-        on_all: Floats | None = None,
-        on_others: Floats | None = None,
+        self, rates: Floats, fitted: float = -1.0, jumps: Any = 0.0
     ) -> tuple[float, float]:
         """Largest difference expected for new rows, and its standard error.
 
-        `rates` are those of rules that were not fitted to the rows. Noise adds to their
-        largest difference, and that of fixed rules is subtracted. Multipliers, however,
-        are fitted to noise in part, which new rows do not have: it hides in these
-        rates. Both are told by the rates, one for each part left out of a fit, on all
-        rows and on those fitted to: the former vary by what is fitted, the latter by
-        what is not. Where rates on all rows vary by more than the noise of a part can
-        explain, solutions jump, of which the mean over parts has little, too.
+        Noise adds to the largest difference of rates, and that of a rule that is given
+        is subtracted. What is `fitted` is the share of the variance of this noise that
+        new rows have more than these, and `jumps` a variance between fits, of which
+        these rates have a mean.
         """
         if not self.compared.any():
             return math.nan, math.nan
-        largest, sizes = float(self.largest(rates)), self.compared / self.units
-        # With a row of each decision more, a rate of 0 has an error.
+        variances = self._noise_of(rates)
+        hidden = fitted * variances + (1 - 1 / _N_PARTS) * jumps
+        more, less, all_noise = (
+            self.largest(rates + self._draws * np.sqrt(np.maximum(each, 0)))
+            for each in (hidden, -hidden, variances + jumps)
+        )
+        expected = float(self.largest(rates) + more.mean() - less.mean())
+        return max(0.0, expected), float(all_noise.std())
+
+    def measure_path(
+        self, rates: Floats, on_all: Floats, on_others: Floats
+    ) -> list[tuple[float, float]]:
+        """Measure the rules of a path, which were fitted to other rows than these.
+
+        Multipliers are fitted to noise in part. New rows do not have it, and in these
+        rates it is hidden: it cancels the noise of the rows left out. It is told by the
+        rates without each part, `on_all` rows and on those fitted to: the former vary
+        by what is fitted, and the latter by what is not. A line along the path smooths
+        this share. Where the former vary by more than the noise of a part explains,
+        solutions jump.
+        """
+        sizes, shares, jumps = self.compared / self.units, [], []
+        weights = quotients(sizes, sizes.sum(axis=0))
+        # By the jackknife, the variance without one part is less by this factor.
+        factor = (_N_PARTS - 1) ** 2 / _N_PARTS
+        for rule, *both in zip(rates, on_all, on_others, strict=True):
+            relative = [
+                each - (each * weights).sum(axis=1, keepdims=True) for each in both
+            ]
+            of_fit, of_rest = (each.var(axis=0, ddof=1) for each in relative)
+            variances = self._noise_of(rule)
+            excess = factor * ((of_fit - of_rest) * sizes).sum()
+            shares.append(excess / (variances * sizes * (1 - weights)).sum())
+            jumps.append(np.maximum(of_fit * self.compared - variances / factor, 0))
+        line = np.polynomial.Polynomial.fit(_STEPS, shares, 1)(_STEPS)
+        fitted = np.clip(line, -1, 1).tolist()
+        return [self.measure(*each) for each in zip(rates, fitted, jumps, strict=True)]
+
+    def _noise_of(self, rates: Floats) -> Floats:
+        """Variances of rates, with a row of each decision more: 0 has an error."""
         shrunk = (rates + self.units) / (1 + 2 * self.units)
-        variances = np.where(self.compared, shrunk * (1 - shrunk) * self.units, 0)
-        hidden, jumps = -variances, np.zeros(rates.shape)
-        if on_all is not None and on_others is not None:
-            n_parts, shares = len(on_all), quotients(sizes, sizes.sum(axis=0))
-            of_fit, of_rest = _variances(on_all, shares), _variances(on_others, shares)
-            # The variance without one part is a share of that by the jackknife.
-            scale = (n_parts - 1) ** 2 / n_parts
-            excess = scale * ((of_fit - of_rest) * sizes).sum()
-            total = (variances * sizes * (1 - shares)).sum()
-            fitted = np.clip(quotients(excess, total), -1, 1)
-            jumps = np.maximum(of_fit - variances / scale, 0) * self.compared
-            hidden = fitted * variances + (1 - 1 / n_parts) * jumps
-        noisy = [
-            self.largest(rates + self._draws * np.sqrt(each))
-            for each in (
-                np.maximum(hidden, 0),
-                np.maximum(-hidden, 0),
-                variances + jumps,
-            )
-        ]
-        expected = largest + noisy[0].mean() - noisy[1].mean()
-        return max(0.0, expected), float(noisy[2].std())
+        return np.where(self.compared, shrunk * (1 - shrunk) * self.units, 0)
 
     def is_exceeded(self, rates: Floats) -> bool:
         """Test whether any two groups differ, each pair by its standard error."""
@@ -1036,12 +1059,6 @@ class _RateNoise:
             ratios = quotients(difference, error)[..., both]
             largest = np.maximum(largest, ratios.max(axis=-1, initial=0))
         return largest
-
-
-def _variances(rates: Floats, shares: Floats) -> Floats:
-    """Variances between parts of rates less their mean over groups."""
-    relative = rates - (rates * shares).sum(axis=1, keepdims=True)
-    return np.asarray(relative.var(axis=0, ddof=1))
 
 
 def _is_shown(difference: Any, error: Any, largest: float) -> Any:

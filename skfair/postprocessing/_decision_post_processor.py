@@ -583,7 +583,8 @@ default="demographic_parity"
                 estimator = estimator.estimator if frozen else estimator
                 params = weights_for(estimator, rows.weight)
             # Nothing is asked of a group that is left out: it is not predicted.
-            codes = np.where(self._kept.any(axis=1)[codes] & (codes >= 0), codes, -1)
+            known = np.asarray(self._kept.any(axis=1))
+            codes = np.where(known[codes] & (codes >= 0), codes, -1)
             fits.append((estimator, codes, list(range(len(self.groups_))), params))
         self._tasks.begin((len(fits) - frozen) * (len(splits) + 1))
         fitted, predicted, settings = [], [], (self.n_jobs, self._tasks.done)
@@ -594,8 +595,8 @@ default="demographic_parity"
                 )[1]
                 predicted.append(mean_of_folds(held_out, len(rows)))
                 if not isinstance(model, FrozenEstimator):
-                    known = np.flatnonzero(np.isin(values, labels))
-                    model = fit_to_rows(clone(model), features, values, known, params)
+                    own = np.flatnonzero(np.isin(values, labels))
+                    model = fit_to_rows(clone(model), features, values, own, params)
                     self._tasks.done("all rows")
                 fitted.append(model)
         self.estimator_, self.group_estimator_ = (*fitted, None)[:2]
@@ -610,7 +611,7 @@ default="demographic_parity"
     def _find_kept(self, rows: Rows, tests: list[NDArray[Any]]) -> None:
         """Set which groups are compared in each set of rows, and name the others.
 
-        Those are left out that have too few rows that are held out.
+        Groups with too few held-out rows are left out.
         """
         used = (rows.groups.codes >= 0) & (rows.weights > 0)
         held_out = np.zeros(len(rows), dtype=bool)
@@ -773,8 +774,7 @@ default="demographic_parity"
         With the group they predict the class in each group, without it the group in
         each set of rows.
         """
-        used = self._kept.any(axis=1)[rows.groups.codes]
-        rows = rows[used]
+        rows = rows[np.asarray(self._kept.any(axis=1))[rows.groups.codes]]
         conditions = self._cells_of(rows) % len(self._compared)
         labels: Integers = rows.groups.codes.astype(np.intp)
         if self.uses_group:
@@ -1080,7 +1080,7 @@ def _comparisons(shares: Floats) -> tuple[Floats, float]:
         joined = np.tile(unit[first].T - unit[second].T, (shares.shape[1], 1, 1))
         joined *= (present[:, first] & present[:, second])[:, np.newaxis]
         return joined, 1.0
-    everyone = (shares / shares.sum(axis=0)).T[:, :, np.newaxis]
+    everyone = quotients(shares, shares.sum(axis=0)).T[:, :, np.newaxis]
     joined = (unit - everyone) * present[:, np.newaxis]
     return np.concatenate([joined, -joined], axis=2), 0.5
 

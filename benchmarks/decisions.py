@@ -38,7 +38,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from skfair.metrics import dcp
 from skfair.postprocessing import DecisionPostProcessor
-from skfair.postprocessing._decision_post_processor import _FEWEST_ROWS as FEWEST_ROWS
+from skfair.postprocessing._decision_post_processor import _FEW_ROWS
 
 MODELS = {
     "trees": LGBMClassifier(n_estimators=60, num_leaves=15, n_jobs=1, verbose=-1),
@@ -214,7 +214,9 @@ LIMIT = 0.05
 
 def draw(n: int, n_groups: int, shift: float, layout: int, seed: int) -> Any:
     """Draw rows of a population: groups differ in features, in noise and in labels."""
-    fixed, rng = (np.random.default_rng([layout, *each]) for each in ((9,), (9, seed)))
+    fixed, rng = (
+        np.random.default_rng([layout, *each]) for each in ((11,), (11, seed))
+    )
     shares = fixed.dirichlet(np.full(n_groups, 6.0)) + 0.3 / n_groups
     means = shift * fixed.normal(size=(n_groups, 4)) * [1, 0.7, 0.5, 0]
     slopes = [1.2, 0.8, -0.6, 0] + 0.5 * shift * fixed.normal(size=(n_groups, 4))
@@ -253,7 +255,7 @@ def compare_with_truth(
         np.add.at(counts, (groups, y), 1)
         if constraint == "demographic_parity":
             counts[:] = counts.sum(axis=1, keepdims=True)
-        enough = counts[new, y_new] >= FEWEST_ROWS
+        enough = counts[new, y_new] > _FEW_ROWS
         true = measure(
             decided[enough], y_new[enough], new[enough], constraint != KINDS[0][0]
         )[0]

@@ -53,7 +53,7 @@ _SHARES = (1.0, 0.7, 0.4, 0.2, 0.08, 0.02)
 _STEPS = np.linspace(0, 1, 3 * len(_SHARES) - 2)
 #: Widths by which the largest score is smoothed, one after the other. The solution for
 #: the limit before is near enough to start with the last one.
-_WIDTHS = (0.05, 0.01, 0.002)
+_WIDTHS = (0.05, 0.01)
 #: A limit of 0 would leave multipliers without a bound.
 _LEAST_LIMIT = 1e-4
 #: Each pair of groups is compared, or with more groups each with everyone.
@@ -68,12 +68,14 @@ _MANY_COEFFICIENTS = 200
 _ROWS_BY_COEFFICIENT = 20
 #: Probabilities below this count as this in logarithms.
 _LEAST_PROBABILITY = 1e-6
-#: Groups with fewer rows, or fewer of a class whose errors are compared, are left out.
-_FEWEST_ROWS = 50
+#: Groups of no more rows, or of a class whose errors are compared, are left out.
+_FEW_ROWS = 30
 #: Multipliers that judge a part of the rows are fitted to the other parts.
 _N_PARTS = 5
-#: A difference is shown to be kept if it is below by so many standard errors.
-_N_ERRORS = 1.0
+#: A rule is chosen if its difference is below the limit by so many standard errors.
+_N_ERRORS_CHOSEN = 1.0
+#: There is a warning unless it is below by so many.
+_N_ERRORS_SHOWN = 0.75
 #: Level of the test of the plain difference.
 _LEVEL = 0.05
 #: Simulated errors of the rates, of the same numbers in each fit.
@@ -125,7 +127,8 @@ class DecisionComparison(Result):
 
     def warn(self, mitigator: object) -> None:
         """Warn where these rows do not show that the difference is small enough."""
-        if _is_shown(self.difference, self.difference_error, self.max_difference):
+        limits = self.max_difference, _N_ERRORS_SHOWN
+        if _is_below(self.difference, self.difference_error, *limits):
             return
         unchanged = (
             ""
@@ -185,9 +188,9 @@ default="demographic_parity"
         classes, of each class where there are more); or the share of each decision
         among the rows of each class.
     max_difference : float in [0, 1], default=0.05
-        Largest difference of these shares between two groups, in new rows. Held-out
-        rows show it to be kept where the difference that they state, and one standard
-        error, are no larger; else there is a warning.
+        Largest difference of these shares between two groups, in new rows. Decisions
+        are chosen whose difference and its standard error add up to no more on held-out
+        rows. There is a warning where no such decisions are found.
     uses_group : bool, default=False
         Whether decisions may depend on the group of the row. True needs the group in
         prediction, and loses less accuracy: people with the same features get different
@@ -241,8 +244,8 @@ default="demographic_parity"
     -----
     skfair.exceptions.MitigationWarning
         In `fit`, if held-out rows do not show that `max_difference` is kept, and if a
-        group with fewer than 50 of them (of a class, if errors are compared) is left
-        out of the difference. With ``uses_group=True``, people of a group that is left
+        group of at most 30 of them (of a class, if errors are compared) is left out of
+        the difference. With ``uses_group=True``, people of a group that is left
         out altogether get the plain decision.
 
     See Also
@@ -285,15 +288,16 @@ default="demographic_parity"
     also fitted to noise, which cancels that of the rows left out. How much is told by a
     jackknife over the parts, and taken out or added by normal errors of the rates; the
     standard error is that of the largest difference with errors of all rates. Of the
-    rules whose limit is at most `max_difference`, and which are shown to keep it, the
-    one with the highest accuracy is taken; if there is none, that with the smallest
-    difference. Where the plain rates of no two groups differ by more than noise
-    (studentized differences of all pairs, at a level of 5 %), and where the plain
-    decisions are shown to keep it, no decision is changed.
+    rules whose limit is at most `max_difference`, and whose difference is below it by
+    its standard error, the one with the highest accuracy is taken; if there is none,
+    that with the smallest difference, and a warning unless it is below by three
+    quarters of its error. Where the plain rates of no two groups differ by more than
+    noise (studentized differences of all pairs, at a level of 5 %), and where the plain
+    difference is below by its error, no decision is changed.
 
     Equal errors often need that some of the people with nearly the same score get one
     decision, and some another. Late decimals of a row's probabilities decide which:
-    they move its scores by some thousandths.
+    they move its scores by a hundredth or two.
 
     There are no probabilities of the new decisions: scores that a rule by group has
     moved are no estimates of a class. `decision_function` has the scores.
@@ -620,7 +624,7 @@ default="demographic_parity"
         used &= held_out | (not tests)
         self._shape = len(self.groups_), len(self._compared)
         counts = self._effective_rows(rows[used])
-        few = (counts < _FEWEST_ROWS) & self._compared.any(axis=1)
+        few = (counts <= _FEW_ROWS) & self._compared.any(axis=1)
         self._kept = ~few & self._compared.any(axis=1)
         self._kept &= self._kept.sum(axis=0) > 1
         if not few.any():
@@ -634,7 +638,7 @@ default="demographic_parity"
         ]
         nothing = "" if self._kept.any() else " So no decision is changed."
         warn_user(
-            f"{type(self).__name__}: groups with fewer than {_FEWEST_ROWS} held-out "
+            f"{type(self).__name__}: groups of at most {_FEW_ROWS} held-out "
             f"rows{' of a class' * several} are left out of the difference, as their "
             f"rates are not known well enough: {listed(named)}.{nothing}",
             MitigationWarning,
@@ -885,12 +889,12 @@ default="demographic_parity"
         differences = -path["mean_test_neg_difference"].to_numpy()
         errors = path["difference_error"].to_numpy()
         # A difference that is expected to be larger was measured by luck.
-        shown = _is_shown(differences, errors, largest) & (path["limit"] <= largest)
-        plain_is_shown = _is_shown(differences[0], errors[0], largest)
-        if plain_is_shown or not self._beyond_noise:
+        below = _is_below(differences, errors, largest, _N_ERRORS_CHOSEN)
+        allowed = below & (path["limit"].to_numpy() <= largest)
+        if below[0] or not self._beyond_noise:
             chosen = 0
-        elif shown.any():
-            chosen = int(np.where(shown, gains, -math.inf).argmax())
+        elif allowed.any():
+            chosen = int(np.where(allowed, gains, -math.inf).argmax())
         else:
             chosen = int(differences.argmin())
         self._chosen = chosen
@@ -1061,9 +1065,9 @@ class _RateNoise:
         return largest
 
 
-def _is_shown(difference: Any, error: Any, largest: float) -> Any:
-    """Whether a difference is small enough by its standard error; none is above 1."""
-    return np.minimum(difference + _N_ERRORS * error, 1) <= largest
+def _is_below(difference: Any, error: Any, limit: float, n_errors: float) -> Any:
+    """Whether differences are below a limit by standard errors; none is above 1."""
+    return np.minimum(difference + n_errors * error, 1) <= limit
 
 
 def _comparisons(shares: Floats) -> tuple[Floats, float]:

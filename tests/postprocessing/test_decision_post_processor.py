@@ -160,7 +160,7 @@ def test_stated_differences_are_those_of_new_rows_on_average(constraint, n_group
     fits = [stated_and_true(constraint, 300 * n_groups, n_groups, i) for i in range(12)]
     bias = [stated.difference - true for stated, true in fits]
     error = np.mean([stated.difference_error for stated, _ in fits])
-    assert abs(np.mean(bias)) < error < 2 * np.std(bias)
+    assert abs(np.mean(bias)) < 1.5 * error < 3 * np.std(bias)
     above = [
         stated.difference + 2 * stated.difference_error < true for stated, true in fits
     ]
@@ -343,8 +343,10 @@ def test_the_path_is_read_as_that_of_a_search():
     X, y, groups = people(1_000)
     model = DecisionPostProcessor(LogisticRegression(), max_difference=0.1, cv=2)
     model.fit(X, y, sensitive_features=groups)
-    rule = BestUnder("accuracy", "neg_difference", limit=0.095)
-    expected = model.path_[model.path_["limit"] <= 0.095]
+    path = model.path_
+    below = path["difference_error"] - path["mean_test_neg_difference"] <= 0.1
+    rule = BestUnder("accuracy", "neg_difference", limit=0.1)
+    expected = path[below & (path["limit"] <= 0.1)]
     chosen = expected.iloc[rule(expected)]
     assert chosen["mean_test_accuracy"] == model.comparison_.accuracy
     assert -chosen["mean_test_neg_difference"] == model.comparison_.difference
@@ -399,10 +401,10 @@ def test_rare_labels_are_named_and_an_absent_one_is_left_out():
     model = DecisionPostProcessor(
         LogisticRegression(), constraint="equalized_odds", cv=2
     )
-    with pytest.warns(MitigationWarning, match="1 has 7 of class 2"):
+    with pytest.warns(MitigationWarning, match="1 with 7 rows of class 2"):
         model.fit(X, y, sensitive_features=groups)
     y[(groups == 1) & (y == 2)] = 1
-    with pytest.warns(MitigationWarning, match="1 has 0 of class 2"):
+    with pytest.warns(MitigationWarning, match="1 with 0 rows of class 2"):
         model.fit(X, y, sensitive_features=groups)
     assert np.isfinite(model.decision_function(X)).all()
 

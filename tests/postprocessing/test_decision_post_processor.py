@@ -141,14 +141,14 @@ def stated_and_true(constraint, n, n_groups, seed):
     model = DecisionPostProcessor(
         FrozenEstimator(Known()), constraint=constraint, uses_group=True
     ).fit(X, y, sensitive_features=groups)
-    X, y, groups = probabilities(30_000, n_groups, 1_000)
+    X, y, groups = probabilities(20_000, n_groups, 1_000)
     decisions = model.predict(X, sensitive_features=groups)
     return model.comparison_, largest_difference(constraint, y, decisions, groups)
 
 
 def test_stated_difference_is_that_of_new_rows():
     """Multipliers of ten groups fit the noise of the rows that they are fitted to."""
-    stated, true = stated_and_true("demographic_parity", 1_500, 10, 0)
+    stated, true = stated_and_true("demographic_parity", 1_000, 10, 0)
     assert true > 0.1
     assert abs(stated.difference - true) < 2 * stated.difference_error < 0.1
 
@@ -454,12 +454,12 @@ def test_groups_at_prediction():
 
 @pytest.mark.filterwarnings("ignore:FrozenEstimator.fit takes no sample_weight")
 def test_weights_count_rows():
-    X, y, groups = people(800)
-    weights = np.random.default_rng(0).integers(0, 3, 800)
+    X, y, groups = people(600)
+    weights = np.random.default_rng(0).integers(0, 3, 600)
     frozen = FrozenEstimator(LogisticRegression().fit(X, y))
     model = DecisionPostProcessor(frozen, uses_group=True, max_difference=0.1)
     weighted = clone(model).fit(X, y, sensitive_features=groups, sample_weight=weights)
-    at = np.repeat(np.arange(800), weights)
+    at = np.repeat(np.arange(600), weights)
     repeated = clone(model).fit(X[at], y[at], sensitive_features=groups[at])
     plain = weighted.path_.loc[0], repeated.path_.loc[0]
     # Rows of different weights know less than so many rows of the same one.

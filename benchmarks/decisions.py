@@ -1,12 +1,17 @@
-"""Decisions beside the linear program, and beside fairlearn's thresholds and reduction.
+"""Decisions: what they say of themselves, and beside peers.
 
-    SKFAIR_DATA=<folder of the tables> python benchmarks/decisions.py [SEEDS]
+    python benchmarks/decisions.py promises [FITS] [EVERY] [FIRST]
+    SKFAIR_DATA=<folder of the tables> python benchmarks/decisions.py peers [SEEDS]
 
-60/40 splits. With the group each method gets the same plain model, fitted to half of
-the training rows, and the other half; without it, all training rows. Accuracies are
+`promises` simulates 40 populations, and compares what `comparison_` states with the
+truth in 100,000 new rows; EVERY and FIRST take a part of them. No number of the
+mitigator was chosen on these populations.
+
+`peers` are the linear program, and fairlearn's thresholds and reduction, on 60/40
+splits. With the group each method gets the same plain model, fitted to half of the
+training rows, and the other half; without it, all training rows. Accuracies are
 compared at the same difference on test rows; between two rules it is that of a mixture
-of both. The linear program is that
-of LinearPost (arXiv 2405.04025), solved by HiGHS.
+of both. The linear program is that of LinearPost (arXiv 2405.04025), solved by HiGHS.
 """
 
 from __future__ import annotations
@@ -29,9 +34,11 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeClassifier
 
 from skfair.metrics import dcp
 from skfair.postprocessing import DecisionPostProcessor
+from skfair.postprocessing._decision_post_processor import _FEW_ROWS
 
 MODELS = {
     "trees": LGBMClassifier(n_estimators=60, num_leaves=15, n_jobs=1, verbose=-1),
@@ -114,9 +121,10 @@ def rules(model: Any, X: Any, y: Any, groups: Any, errors: bool, aware: bool) ->
     """Measure each rule of the path on test rows."""
     given = {"sensitive_features": groups} if aware else {}
     path = model.path_.iloc[1:]
-    reached = np.maximum(path["limit"], -path["mean_test_neg_difference"])
-    # A rule is chosen where both are at most 95 % of the difference asked for.
-    limits = sorted({1.0, *np.minimum(reached / 0.95 + 1e-9, 1)}, reverse=True)
+    stated = path["difference_error"] - path["mean_test_neg_difference"]
+    # A rule is chosen where its limit, and this sum, are at most the difference asked.
+    reached = np.minimum(np.maximum(path["limit"], stated) + 1e-9, 1)
+    limits = sorted({1.0, *reached}, reverse=True)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         decided = [model.with_difference(each).predict(X, **given) for each in limits]
@@ -191,7 +199,124 @@ def compare(name: str, kind: str, seed: int) -> dict[str, Any]:
     return result
 
 
-def main(seeds: int) -> None:
+#: Numbers of groups and rows, and how far groups differ in the populations of each.
+SIZES = [(2, 1_000), (2, 4_000), (2, 20_000), (3, 2_000), (3, 10_000)]
+SIZES += [(4, 6_000), (5, 3_000), (6, 15_000), (8, 20_000), (10, 4_000)]
+SHIFTS = [0.3, 0.6, 0.15, 0.5, 0.0, 0.4, 0.6, 0.3, 0.5, 0.3]
+KINDS = [
+    (constraint, aware)
+    for constraint in ("demographic_parity", "equalized_odds")
+    for aware in (True, False)
+]
+#: Difference asked for.
+LIMIT = 0.05
+
+
+def draw(n: int, n_groups: int, shift: float, layout: int, seed: int) -> Any:
+    """Draw rows of a population: groups differ in features, in noise and in labels."""
+    fixed, rng = (
+        np.random.default_rng([layout, *each]) for each in ((11,), (11, seed))
+    )
+    shares = fixed.dirichlet(np.full(n_groups, 6.0)) + 0.3 / n_groups
+    means = shift * fixed.normal(size=(n_groups, 4)) * [1, 0.7, 0.5, 0]
+    slopes = [1.2, 0.8, -0.6, 0] + 0.5 * shift * fixed.normal(size=(n_groups, 4))
+    base = 0.5 * shift * fixed.normal(size=n_groups) - 0.3
+    noise = fixed.uniform(0.7, 1.3, n_groups)
+    groups = rng.choice(n_groups, n, p=shares / shares.sum())
+    X = rng.normal(size=(n, 4)) * np.sqrt(noise[groups])[:, None] + means[groups]
+    logits = (X * slopes[groups]).sum(axis=1) + base[groups]
+    return X, (rng.random(n) < 1 / (1 + np.exp(-logits))).astype(int), groups
+
+
+def compare_with_truth(
+    layout: int, sizes: Any, shift: float, kind: Any, fits: int
+) -> list[dict[str, Any]]:
+    """Stated and true differences, errors and warnings of fits to one population."""
+    (n_groups, n), (constraint, aware), results = sizes, kind, []
+    X_new, y_new, new = draw(100_000, n_groups, shift, layout, 10**6)
+    every_tenth = layout % 10 == 7  # trees cost more
+    model = (
+        DecisionTreeClassifier(min_samples_leaf=20, random_state=0)
+        if every_tenth
+        else LogisticRegression()
+    )
+    for seed in range(fits):
+        X, y, groups = draw(n, n_groups, shift, layout, seed)
+        fair = DecisionPostProcessor(
+            model, constraint=constraint, uses_group=aware, max_difference=LIMIT
+        )
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            fair.fit(X, y, sensitive_features=groups)
+        said = fair.comparison_
+        decided = fair.predict(X_new, sensitive_features=new)
+        # What is left out, as it has too few rows, is no part of the statement.
+        counts = np.zeros((n_groups, 2), int)
+        np.add.at(counts, (groups, y), 1)
+        if constraint == "demographic_parity":
+            counts[:] = counts.sum(axis=1, keepdims=True)
+        enough = counts[new, y_new] > _FEW_ROWS
+        true = measure(
+            decided[enough], y_new[enough], new[enough], constraint != KINDS[0][0]
+        )[0]
+        results.append(
+            {
+                "layout": layout,
+                "groups": n_groups,
+                "rows": n,
+                "constraint": constraint,
+                "aware": aware,
+                "shift": shift,
+                "stated": said.difference,
+                "error": said.difference_error,
+                "true": true,
+                "warned": any("do not show" in str(each.message) for each in caught),
+                "optimism": said.accuracy - np.mean(decided == y_new),
+            }
+        )
+    return results
+
+
+def populations() -> list[tuple[int, Any, float, Any]]:
+    """Return number, groups and rows, shift, and constraint of each population."""
+    return [
+        (10 * k + i, sizes, SHIFTS[(i + k) % 10], kind)
+        for i, sizes in enumerate(SIZES)
+        for k, kind in enumerate(KINDS)
+    ]
+
+
+def promises(fits: int = 20, every: int = 1, first: int = 0) -> None:
+    """Print what `comparison_` states beside the truth, for each population and all."""
+    rows = []
+    for population in populations()[first::every]:
+        rows += compare_with_truth(*population, fits)
+        own = pd.DataFrame(rows[-fits:])
+        print(*population, own[["stated", "true", "error", "warned"]].mean().round(3))
+    summarize(pd.DataFrame(rows))
+
+
+def summarize(table: pd.DataFrame) -> None:
+    """Print how well the stated differences and the warnings say what is true."""
+    table["bias"] = table["stated"] - table["true"]
+    by = table.groupby("layout")
+    bias, error, spread = by["bias"].mean(), by["error"].mean(), by["bias"].std()
+    missed, kept = table["true"] > 1.2 * LIMIT, table["true"] <= LIMIT
+    above = table["true"] > table["stated"] + 2 * table["error"]
+    print(f"populations {len(bias)}, fits {len(table)}")
+    print(f"stated less true {bias.mean():+.4f}, se {bias.sem():.4f}")
+    print(f"within one error in {(bias.abs() <= error).mean():.2f} of populations")
+    pooled = np.sqrt((error**2).mean() / (spread**2).mean())
+    print(f"error / sd of stated less true: {pooled:.2f}")
+    print(f"true above stated + 2 errors: {above.mean():.3f}")
+    print(f"warned of {missed.sum()} that miss: {table['warned'][missed].mean():.2f}")
+    print(f"warned of {kept.sum()} that keep: {table['warned'][kept].mean():.2f}")
+    print(f"true difference / limit: {(table['true'] / LIMIT).mean():.2f}")
+    print(f"stated accuracy less true: {table['optimism'].mean():+.4f}")
+
+
+def peers(seeds: int = 5) -> None:
+    """Print gains of accuracy over the peers, and times."""
     warnings.simplefilter("ignore")
     names = ("adult", "bank", "nist race", "nist sex", "oulad", "diabetes")
     every = [(n, kind, s) for s in range(seeds) for n in names for kind in MODELS]
@@ -202,4 +327,5 @@ def main(seeds: int) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 5)
+    command = {"promises": promises, "peers": peers}[sys.argv[1]]
+    command(*map(int, sys.argv[2:]))

@@ -46,12 +46,12 @@ X, X_test, y, y_test, age, age_test = train_test_split(
 model = DecisionPostProcessor(
     HistGradientBoostingClassifier(max_iter=60, max_depth=3, random_state=0),
     constraint="equalized_odds",
-    max_difference=0.06,
+    max_difference=0.05,
 ).fit(X, y, sensitive_features=age)
 print(model.comparison_.to_frame().T)
 
 # %%
-# What a smaller difference costs, on rows that no classifier was fitted to:
+# What a smaller difference costs, on rows that fitted neither classifier nor rule:
 
 TradeOffDisplay.from_cv_results(
     model.path_, performance="accuracy", fairness="neg_difference"
@@ -81,7 +81,7 @@ table = pd.DataFrame(rows).T
 table.round(3)
 
 # %%
-# DCP falls by more than a third, for one and a half points of accuracy.
+# DCP falls by more than a quarter, for two points of accuracy.
 
-assert table.loc["fair", "DCP"] < 2 / 3 * table.loc["plain", "DCP"]
-assert table.loc["fair", "accuracy"] > table.loc["plain", "accuracy"] - 0.02
+assert table.loc["fair", "DCP"] < 3 / 4 * table.loc["plain", "DCP"]
+assert table.loc["fair", "accuracy"] > table.loc["plain", "accuracy"] - 0.025

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import math
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal, Self, get_args
+from typing import Any, ClassVar, Literal, NamedTuple, Self, get_args
 
 import numpy as np
 import pandas as pd
@@ -14,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.interpolate import make_interp_spline
 from scipy.optimize import minimize
 from sklearn import get_config
+from sklearn.base import clone
 from sklearn.dummy import DummyClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
@@ -24,9 +26,9 @@ from skfair._mitigation import (
     ClassifierMitigator,
     FittedTable,
     fit_all,
+    label_probabilities,
     make_splits,
     mean_of_folds,
-    mean_probabilities,
     predict_folds,
     route_fit_params,
     weights_for,
@@ -41,6 +43,7 @@ from skfair._utils._warnings import warn_user
 from skfair.exceptions import MitigationWarning
 from skfair.groups import Selector, encode_groups, resolve_groups
 from skfair.metrics import dcp
+from skfair.model_selection._folds import assign_folds, fit_to_rows
 
 Constraint = Literal["demographic_parity", "true_positive_rate", "equalized_odds"]
 
@@ -50,7 +53,7 @@ _SHARES = (1.0, 0.7, 0.4, 0.2, 0.08, 0.02)
 _STEPS = np.linspace(0, 1, 3 * len(_SHARES) - 2)
 #: Widths by which the largest score is smoothed, one after the other. The solution for
 #: the limit before is near enough to start with the last one.
-_WIDTHS = (0.05, 0.01, 0.002)
+_WIDTHS = (0.05, 0.01)
 #: A limit of 0 would leave multipliers without a bound.
 _LEAST_LIMIT = 1e-4
 #: Each pair of groups is compared, or with more groups each with everyone.
@@ -63,19 +66,27 @@ _FIRST_DECIMAL = 1e4
 _MANY_COEFFICIENTS = 200
 #: A group of fewer rows for each coefficient keeps its probabilities of classes.
 _ROWS_BY_COEFFICIENT = 20
-#: Share of the difference asked for that held-out rows may have; new rows have more.
-_AIM = 0.95
 #: Probabilities below this count as this in logarithms.
 _LEAST_PROBABILITY = 1e-6
-#: A group with fewer rows of a class says little about its rates there.
-_FEW_ROWS = 20
-#: Differences of more standard errors than this are no noise.
-_N_ERRORS = 2.0
+#: Groups of no more rows, or of a class whose errors are compared, are left out.
+_FEW_ROWS = 30
+#: Multipliers that judge a part of the rows are fitted to the other parts.
+_N_PARTS = 5
+#: A rule is chosen if its difference is below the limit by so many standard errors.
+_N_ERRORS_CHOSEN = 1.0
+#: There is a warning unless it is below by so many.
+_N_ERRORS_SHOWN = 0.75
+#: Level of the test of the plain difference.
+_LEVEL = 0.05
+#: Simulated errors of the rates, of the same numbers in each fit.
+_N_DRAWS = 300
 
 
 @dataclass(frozen=True, repr=False)
 class DecisionComparison(Result):
-    """Decisions beside the plain ones, on rows that no classifier was fitted to.
+    """Decisions beside the plain ones, on rows that gave nothing to either.
+
+    Classifiers, calibration and multipliers of a row's decision were fitted to others.
 
     Attributes
     ----------
@@ -83,11 +94,15 @@ class DecisionComparison(Result):
         Share of rows, by weight, whose decision is their class; with `cost` minus the
         mean cost of the decisions.
     difference, plain_difference : float
-        Largest difference between two groups of the rates that `constraint` names.
+        Largest difference between two groups of the rates that `constraint` names, as
+        expected for new rows; nan if no two groups have enough rows.
     difference_error : float
-        Standard error of the difference, for the sizes of the two groups.
+        Standard error of the difference.
     max_difference : float
         The difference that was asked for.
+    beyond_noise : bool
+        Whether the plain rates of two groups differ by more than noise. If they do not,
+        no decision is changed.
     dcp, plain_dcp : float
         `skfair.metrics.dcp` of the decisions with ``method="local"``, the least share
         of people whose exclusion makes the errors of all groups alike; nan unless the
@@ -104,36 +119,52 @@ class DecisionComparison(Result):
     plain_difference: float
     difference_error: float
     max_difference: float
+    beyond_noise: bool
     dcp: float
     plain_dcp: float
     n_samples: int
     group_sizes: dict[Hashable, int]
 
     def warn(self, mitigator: object) -> None:
-        """Warn where the difference is missed by more than noise, or is not lower."""
-        if self.difference > self.max_difference + _N_ERRORS * self.difference_error:
-            problem = f"it is above max_difference={self.max_difference:g}"
-        elif self.difference >= self.plain_difference > self.max_difference:
-            problem = "no gain is shown"
-        else:
+        """Warn where these rows do not show that the difference is small enough."""
+        limits = self.max_difference, _N_ERRORS_SHOWN
+        if _is_below(self.difference, self.difference_error, *limits):
             return
+        unchanged = (
+            ""
+            if self.beyond_noise
+            else " The plain difference is within its noise: no decision is changed."
+        )
         warn_user(
-            f"{type(mitigator).__name__}, on {self.n_samples} held-out rows: the "
-            f"difference is {self.difference:.3f} (standard error "
-            f"{self.difference_error:.3f}), that of the plain decisions "
-            f"{self.plain_difference:.3f}; {problem}. Look at path_, give more rows, "
-            "or use a classifier whose probabilities differ more from row to row.",
+            f"{type(mitigator).__name__}: {self.n_samples} held-out rows do not show "
+            f"that max_difference={self.max_difference:g} is kept. The difference is "
+            f"{self.difference:.3f} (standard error {self.difference_error:.3f}), that "
+            f"of the plain decisions {self.plain_difference:.3f}.{unchanged} Look at "
+            "path_, give more rows, or use a classifier whose probabilities differ "
+            "more from row to row.",
             MitigationWarning,
         )
+
+
+class _Rules(NamedTuple):
+    """Rules of a path, and what they are applied with.
+
+    `calibrations` are by set of rows or by group, `shares` are those of the cells, and
+    `multipliers` have the shape (n_rules, n_cells, n_classes).
+    """
+
+    calibrations: dict[int, Any]
+    shares: Floats
+    multipliers: Floats
 
 
 class DecisionPostProcessor(ClassifierMitigator):
     """Classifier whose decisions have similar rates, or similar errors, in all groups.
 
     It takes any number of classes: approve, refer or decline; a diagnosis; a grade. A
-    classifier is fitted on folds, and predicts the probability :math:`p_k` of each
-    class for rows that it was not fitted to. The decision is then the class with the
-    largest
+    classifier is fitted to all rows, and on folds, where it predicts the probability
+    :math:`p_k` of each class for the rows that are held out. The decision is the class
+    with the largest
 
     .. math::
         p_k(x) - \\sum_c \\lambda_{ck} \\, r_c(x),
@@ -157,7 +188,9 @@ default="demographic_parity"
         classes, of each class where there are more); or the share of each decision
         among the rows of each class.
     max_difference : float in [0, 1], default=0.05
-        Largest difference of these shares between two groups, on held-out rows.
+        Largest difference of these shares between two groups, in new rows. Decisions
+        are chosen whose difference and its standard error add up to no more on held-out
+        rows. There is a warning where no such decisions are found.
     uses_group : bool, default=False
         Whether decisions may depend on the group of the row. True needs the group in
         prediction, and loses less accuracy: people with the same features get different
@@ -184,17 +217,19 @@ default="demographic_parity"
 
     Attributes
     ----------
-    estimators_ : list
-        The fitted classifiers, one a fold, whose probabilities are averaged.
-    group_estimators_ : list
-        The fitted classifiers of the group, one a fold; empty with
+    estimator_ : classifier
+        The classifier, fitted to all rows.
+    group_estimator_ : classifier or None
+        The classifier of the group, fitted to all rows that have one; None with
         ``uses_group=True``.
     path_ : DataFrame
         Decisions from the plain ones to the most similar rates, by the limit of the
         convex problem. It has the columns of the ``cv_results_`` of a search, with the
         metrics ``accuracy`` (``neg_cost`` with `cost`) and ``neg_difference`` on the
         held-out rows, so that `skfair.inspection.TradeOffDisplay.from_cv_results` and
-        the rules of `skfair.model_selection` read it. Empty if no groups are given.
+        the rules of `skfair.model_selection` read it, and ``difference_error``. Empty
+        if no groups are given; only the plain decisions if no two groups have enough
+        rows.
     comparison_ : DecisionComparison or None
         Accuracy and difference of the decisions and of the plain ones on held-out rows;
         None if no groups are given.
@@ -210,9 +245,10 @@ default="demographic_parity"
     Warns
     -----
     skfair.exceptions.MitigationWarning
-        In `fit`, if the difference is above `max_difference` on held-out rows by more
-        than noise, if it is no smaller than that of the plain decisions, and if a group
-        has few rows of a class whose errors are compared.
+        In `fit`, if held-out rows do not show that `max_difference` is kept, and if a
+        group of at most 30 of them (of a class, if errors are compared) is left out of
+        the difference. With ``uses_group=True``, people of a group that is left
+        out altogether get the plain decision.
 
     See Also
     --------
@@ -245,15 +281,25 @@ default="demographic_parity"
     for up to eight rates of errors (two in each group for equalized odds of two
     classes), each of the six corrects what the solution before misses on held-out rows:
     a miss e with the standard error s by :math:`e^3 / (e^2 + s^2)`, as predicted groups
-    are off and rows have noise. Of the limits up to 95 % of `max_difference` whose
-    *measured* difference on held-out rows, with true groups and classes, is no larger
-    either, the one with the highest accuracy is taken: new rows have more. If there is
-    none, that is taken whose limit and difference are smallest. More than 20 groups are
-    each compared with everyone, at half the limit.
+    are off and rows have noise. More than 20 groups are each compared with everyone, at
+    half the limit.
+
+    Decisions are measured in five parts of the held-out rows, by calibrations and
+    multipliers that are fitted to the other four. Their largest difference is not that
+    in new rows. Noise adds to the largest of several differences; but multipliers are
+    also fitted to noise, which cancels that of the rows left out. How much is told by a
+    jackknife over the parts, and taken out or added by normal errors of the rates; the
+    standard error is that of the largest difference with errors of all rates. Of the
+    rules whose limit is at most `max_difference`, and whose difference is below it by
+    its standard error, the one with the highest accuracy is taken; if there is none,
+    that with the smallest difference, and a warning unless it is below by three
+    quarters of its error. Where the plain rates of no two groups differ by more than
+    noise (studentized differences of all pairs, at a level of 5 %), and where the plain
+    difference is below by its error, no decision is changed.
 
     Equal errors often need that some of the people with nearly the same score get one
     decision, and some another. Late decimals of a row's probabilities decide which:
-    they move its scores by some thousandths.
+    they move its scores by a hundredth or two.
 
     There are no probabilities of the new decisions: scores that a rule by group has
     moved are no estimates of a class. `decision_function` has the scores.
@@ -291,7 +337,8 @@ default="demographic_parity"
     control_features = None
     path_ = FittedTable()
     comparison_: DecisionComparison | None
-    group_estimators_: list[Any]
+    estimator_: Any
+    group_estimator_: Any
 
     def __init__(
         self,
@@ -328,7 +375,7 @@ default="demographic_parity"
         sample_weight: ArrayLike | None = None,
         **fit_params: Any,
     ) -> Self:
-        """Fit classifiers on folds, and the multipliers to the rows held out.
+        """Fit classifiers, on folds too, and the multipliers to the rows held out.
 
         Parameters
         ----------
@@ -377,11 +424,10 @@ default="demographic_parity"
         target = self.classes_[rows.y_true]
         if not self.groups_:
             plain = fit_all(self.estimator, features, target, routed.estimator.fit)
-            self.estimators_, self.group_estimators_ = [plain], []
+            self.estimator_, self.group_estimator_ = plain, None
             self.path_, self.comparison_ = pd.DataFrame(), None
             return self
-        self._predict_held_out(X, features, rows, target, routed)
-        self._warn_of_few_rows()
+        self._fit_classifiers(X, features, rows, target, routed)
         self._fit_path()
         return self._choose()
 
@@ -411,9 +457,9 @@ default="demographic_parity"
         Warns
         -----
         skfair.exceptions.MitigationWarning
-            If the difference is missed on held-out rows by more than noise.
+            If held-out rows do not show that the difference is kept.
         """
-        check_is_fitted(self, "estimators_")
+        check_is_fitted(self, "estimator_")
         if not self.groups_:
             raise ValueError(f"max_difference={max_difference!r} needs groups in fit.")
         model = copy.copy(self)
@@ -525,10 +571,10 @@ default="demographic_parity"
         self._unit = float(np.ptp(cost)) or 1.0
         self._cost = cost / self._unit
 
-    def _predict_held_out(
+    def _fit_classifiers(
         self, X: Any, features: Any, rows: Rows, target: NDArray[Any], routed: Any
     ) -> None:
-        """Fit the classifiers on folds, and predict the rows that are held out.
+        """Fit the classifiers to all rows, and on folds to predict those held out.
 
         Set the held-out rows that are compared, with the probability of each class,
         and without the group of each group.
@@ -537,31 +583,69 @@ default="demographic_parity"
         frozen, params = isinstance(estimator, FrozenEstimator), routed.estimator.fit
         if not (frozen and self.uses_group):
             splits = make_splits(self, features, target, codes, routed.splitter.split)
+        self._find_kept(rows, [test for _, test in splits])
         fits = [(estimator, target, self.classes_.tolist(), params)]
-        if not self.uses_group:
+        if not self.uses_group and self._kept.any():
             if frozen or not get_config()["enable_metadata_routing"]:
                 estimator = estimator.estimator if frozen else estimator
                 params = weights_for(estimator, rows.weight)
-            labels = list(range(len(self.groups_)))
-            fits.append((estimator, codes, labels, params))
-        self._tasks.begin((len(fits) - frozen) * len(splits))
+            # Nothing is asked of a group that is left out: it is not predicted.
+            known = np.asarray(self._kept.any(axis=1))
+            codes = np.where(known[codes] & (codes >= 0), codes, -1)
+            fits.append((estimator, codes, list(range(len(self.groups_))), params))
+        self._tasks.begin((len(fits) - frozen) * (len(splits) + 1))
         fitted, predicted, settings = [], [], (self.n_jobs, self._tasks.done)
         with self._tip_to_drop(X):
             for model, values, labels, params in fits:
-                models, held_out = predict_folds(
+                held_out = predict_folds(
                     model, features, rows, values, labels, splits, params, *settings
-                )
-                fitted.append(models)
+                )[1]
                 predicted.append(mean_of_folds(held_out, len(rows)))
-        self.estimators_, self.group_estimators_ = (*fitted, [])[:2]
+                if not isinstance(model, FrozenEstimator):
+                    own = np.flatnonzero(np.isin(values, labels))
+                    model = fit_to_rows(clone(model), features, values, own, params)
+                    self._tasks.done("all rows")
+                fitted.append(model)
+        self.estimator_, self.group_estimator_ = (*fitted, None)[:2]
         rows = replace(rows, y_pred=np.hstack(predicted))
         used = (rows.groups.codes >= 0) & (rows.weights > 0)
-        self._rows = rows = rows[used & np.isfinite(rows.y_pred).all(axis=1)]
+        self._rows = rows[used & np.isfinite(rows.y_pred).all(axis=1)]
+        self._cells = self._cells_of(self._rows)
+        self._parts = assign_folds(
+            self._rows.y_true, self._rows.groups.codes, _N_PARTS, None
+        )
+
+    def _find_kept(self, rows: Rows, tests: list[NDArray[Any]]) -> None:
+        """Set which groups are compared in each set of rows, and name the others.
+
+        Groups with too few held-out rows are left out.
+        """
+        used = (rows.groups.codes >= 0) & (rows.weights > 0)
+        held_out = np.zeros(len(rows), dtype=bool)
+        for test in tests:
+            held_out[test] = True
+        used &= held_out | (not tests)
         self._shape = len(self.groups_), len(self._compared)
-        conditions = rows.y_true * (len(self._compared) > 1)
-        self._cells = np.ravel_multi_index((rows.groups.codes, conditions), self._shape)
-        self._totals = self._per_cell(rows.weights)
-        self._units = quotients(self._per_cell(rows.weights**2), self._totals**2)
+        counts = self._effective_rows(rows[used])
+        few = (counts <= _FEW_ROWS) & self._compared.any(axis=1)
+        self._kept = ~few & self._compared.any(axis=1)
+        self._kept &= self._kept.sum(axis=0) > 1
+        if not few.any():
+            return
+        several = len(self._compared) > 1
+        named = [
+            f"{self.groups_[group]!r}"
+            + f" with {counts[group, label]:.0f} rows"
+            + (f" of class {self.classes_[label]}" if several else "")
+            for group, label in np.argwhere(few)
+        ]
+        nothing = "" if self._kept.any() else " So no decision is changed."
+        warn_user(
+            f"{type(self).__name__}: groups of at most {_FEW_ROWS} held-out "
+            f"rows{' of a class' * several} are left out of the difference, as their "
+            f"rates are not known well enough: {listed(named)}.{nothing}",
+            MitigationWarning,
+        )
 
     def _decisions_compared(self) -> NDArray[np.bool_]:
         """Which decisions (columns) are compared in each set of rows.
@@ -578,74 +662,134 @@ default="demographic_parity"
             compared[:, 0] = False
         return compared
 
-    def _per_cell(
-        self, values: Floats, decisions: Integers | int = 0, n_decisions: int = 1
-    ) -> Floats:
-        """Sum values of held-out rows by group, set of rows, and decision."""
-        shape = *self._shape, n_decisions
-        cells = n_decisions * self._cells + decisions
-        return np.asarray(np.bincount(cells, values, math.prod(shape)).reshape(shape))
+    def _cells_of(self, rows: Rows) -> Integers:
+        """Return the number of the group and set of rows of each row together."""
+        conditions = rows.y_true * (len(self._compared) > 1)
+        codes = rows.groups.codes.astype(np.intp)
+        return np.asarray(np.ravel_multi_index((codes, conditions), self._shape))
 
-    def _warn_of_few_rows(self) -> None:
-        """Name the groups with few rows of a class whose errors are compared."""
-        counts = self._per_cell(np.ones(len(self._rows)))[:, :, 0]
-        few = [
-            f"{self.groups_[group]!r} has {counts[group, label]:.0f} of class "
-            f"{self.classes_[label]}"
-            for group, label in np.argwhere(counts < _FEW_ROWS)
-            if self._compared[label].any()
-        ]
-        if few and self.constraint != "demographic_parity":
-            warn_user(
-                f"{type(self).__name__}: the errors of a group are uncertain with "
-                f"fewer than {_FEW_ROWS} held-out rows of a class: {listed(few)}.",
-                MitigationWarning,
-            )
+    def _effective_rows(self, rows: Rows) -> Floats:
+        """Return how many rows of equal weight know as much, by group and set."""
+        cells, weights = self._cells_of(rows), rows.weights
+        totals, squares = (
+            np.bincount(cells, values, math.prod(self._shape))
+            for values in (weights, weights**2)
+        )
+        return quotients(totals**2, squares).reshape(self._shape)
+
+    def _rates(self, decisions: Integers, used: Any = slice(None)) -> Floats:
+        """Rates of decisions in each cell, of all held-out rows or of some."""
+        shape = *self._shape, len(self.classes_)
+        cells = shape[2] * self._cells[used] + decisions[used]
+        sums = np.bincount(cells, self._rows.weights[used], math.prod(shape))
+        sums = sums.reshape(shape)
+        return quotients(sums, sums.sum(axis=2, keepdims=True))
 
     def _fit_path(self) -> None:
-        """Solve for limits from the plain difference down to 0, and measure each."""
-        rows, p = self._rows, self._rows.y_pred[:, : len(self.classes_)]
-        self._calibrate()
-        self._shares = np.ones(self._shape)
-        values, ratios = self._values_and_ratios(rows.y_pred, rows.groups.codes)
-        shares = (rows.weights / rows.weights.sum()) @ ratios
-        self._shares = shares.reshape(self._shape)
-        ratios = quotients(ratios, shares)
+        """Solve for limits from the plain difference down to 0, and measure each.
+
+        What is measured of a part of the rows are rules fitted to the other parts.
+        """
+        rows = self._rows
+        p = rows.y_pred[:, : len(self.classes_)]
         plain = (-p @ self._cost).argmax(axis=1)
-        largest = self._difference(plain)[0]
-        limits = np.maximum(np.multiply(_SHARES, largest), _LEAST_LIMIT)
-        solved = self._solve(values, ratios, limits)
-        solved_at = np.linspace(0, 1, len(limits))
-        solved = make_interp_spline(solved_at, solved, k=1)(_STEPS)
-        limits = np.interp(_STEPS, solved_at, limits)
-        values = values + _noise(p)
-        adjusted = [(values - ratios @ each).argmax(axis=1) for each in solved]
-        self._path, self._decisions = [None, *solved], [plain, *adjusted]
+        units = quotients(1, self._effective_rows(rows), 1.0)[:, :, np.newaxis]
+        noise = _RateNoise(self._kept[:, :, np.newaxis] & self._compared, units)
+        rates = self._rates(plain)
+        self._beyond_noise = self._kept.any() and noise.is_exceeded(rates)
+        self._held_out = plain[np.newaxis]
+        limits, measured = np.ones(1), [noise.measure(rates)]
+        if self._kept.any():
+            of_path = np.multiply(_SHARES, noise.largest(rates))
+            of_path = np.maximum(of_path, _LEAST_LIMIT)
+            self._rules = self._fit_rules(rows, of_path)
+            parts = [self._measure_part(part, of_path) for part in range(_N_PARTS)]
+            held_out = np.empty((len(_STEPS), len(rows)), dtype=np.intp)
+            for part, (decisions, _) in enumerate(parts):
+                held_out[:, self._parts == part] = decisions
+            of_parts = np.array([rates for _, rates in parts]).swapaxes(0, 2)
+            rates = np.array([self._rates(decisions) for decisions in held_out])
+            measured += noise.measure_path(rates, of_parts[:, 0], of_parts[:, 1])
+            self._held_out = np.concatenate([self._held_out, held_out])
+            # No difference is above 1, the limit of the plain decisions.
+            between = np.interp(_STEPS, np.linspace(0, 1, len(of_path)), of_path)
+            limits = np.concatenate([limits, between])
         self.path_ = pd.DataFrame(
             {
-                "params": {"limit": limit},
-                "limit": limit,
-                f"mean_test_{self._performance}": self._gain(decisions),
-                "mean_test_neg_difference": -self._difference(decisions)[0],
+                "params": [{"limit": limit} for limit in limits.tolist()],
+                "limit": limits,
+                f"mean_test_{self._performance}": [
+                    self._gain(decisions) for decisions in self._held_out
+                ],
+                "mean_test_neg_difference": [-difference for difference, _ in measured],
+                "difference_error": [error for _, error in measured],
             }
-            # No difference is above 1, the limit of the plain decisions.
-            for limit, decisions in zip((1.0, *limits), self._decisions, strict=True)
         )
 
-    def _calibrate(self) -> None:
+    def _measure_part(self, part: int, limits: Floats) -> tuple[Integers, Floats]:
+        """Decide for a part of the rows by rules that are fitted to the other parts.
+
+        Return also the rates of these rules on all rows, and on those other parts.
+        """
+        rows, others = self._rows, self._parts != part
+        rules = self._fit_rules(rows[others], limits)
+        decisions = self._decide(rules, rows.y_pred, rows.groups.codes)
+        rates = [
+            [self._rates(each, used) for each in decisions]
+            for used in (slice(None), others)
+        ]
+        return decisions[:, ~others], np.array(rates)
+
+    def _fit_rules(self, rows: Rows, limits: Floats) -> _Rules:
+        """Calibrate, and solve for limits; interpolate multipliers between them."""
+        calibrations, kept = self._calibrate(rows), np.where(self._kept, 1.0, 0.0)
+        rules = _Rules(calibrations, kept, np.zeros(0))
+        values, ratios = self._values_and_ratios(rules, rows.y_pred, rows.groups.codes)
+        shares = (rows.weights / rows.weights.sum()) @ ratios
+        rules = rules._replace(shares=shares.reshape(self._shape))
+        ratios = quotients(ratios, shares)
+        solved = self._solve(rows, rules.shares, values, ratios, limits)
+        path = make_interp_spline(np.linspace(0, 1, len(limits)), solved, k=1)(_STEPS)
+        return rules._replace(multipliers=path)
+
+    def _decide(self, rules: _Rules, predicted: Floats, codes: Any) -> Integers:
+        """Decisions of each rule of a path."""
+        plain, values, ratios = self._scores_and_ratios(rules, predicted, codes)
+        counted = ratios.any(axis=1)
+        return np.array(
+            [
+                np.where(
+                    counted,
+                    (values - ratios @ multipliers).argmax(axis=1),
+                    plain.argmax(axis=1),
+                )
+                for multipliers in rules.multipliers
+            ]
+        )
+
+    def _scores_and_ratios(
+        self, rules: _Rules, predicted: Floats, codes: Any
+    ) -> tuple[Floats, Floats, Floats]:
+        """Plain scores, those that multipliers adjust, and ratios of the cells."""
+        p = predicted[:, : len(self.classes_)]
+        values, ratios = self._values_and_ratios(rules, predicted, codes)
+        return np.asarray(1 - p @ self._cost), 1 + values + _noise(p), ratios
+
+    def _calibrate(self, rows: Rows) -> dict[int, Any]:
         """Fit logistic regressions to logarithms of the predicted probabilities.
 
         With the group they predict the class in each group, without it the group in
         each set of rows.
         """
-        rows, conditions = self._rows, self._cells % len(self._compared)
+        rows = rows[np.asarray(self._kept.any(axis=1))[rows.groups.codes]]
+        conditions = self._cells_of(rows) % len(self._compared)
         labels: Integers = rows.groups.codes.astype(np.intp)
         if self.uses_group:
             conditions, labels = labels, rows.y_true
         logs = _logs(rows.y_pred)
         n_coefficients = (logs.shape[1] + 1) * (labels.max() + 1)
         solver = "newton-cholesky" if n_coefficients < _MANY_COEFFICIENTS else "lbfgs"
-        self._calibrations = {}
+        calibrations = {}
         for condition in np.unique(conditions).tolist():
             own = conditions == condition
             if self.uses_group and own.sum() < _ROWS_BY_COEFFICIENT * n_coefficients:
@@ -655,9 +799,17 @@ default="demographic_parity"
             model = LogisticRegression(solver=solver, max_iter=500)
             model = model if np.ptp(labels[own]) else DummyClassifier()
             model.fit(logs[own], labels[own], sample_weight=weights)
-            self._calibrations[condition] = model
+            calibrations[condition] = model
+        return calibrations
 
-    def _solve(self, values: Floats, ratios: Floats, limits: Floats) -> list[Floats]:
+    def _solve(
+        self,
+        rows: Rows,
+        of_cells: Floats,
+        values: Floats,
+        ratios: Floats,
+        limits: Floats,
+    ) -> list[Floats]:
         """Multipliers of the least expected loss under each limit, one after the other.
 
         There is a multiplier for each cell (row) and decision (column). They join those
@@ -670,14 +822,14 @@ default="demographic_parity"
         ratios = np.ascontiguousarray(ratios.T, dtype=np.float32)
         shape = *self._shape, len(values)
         conditions, decisions = np.nonzero(self._compared)
-        comparisons, price = _comparisons(self._shares)
+        comparisons, price = _comparisons(of_cells)
         comparisons = comparisons[conditions]
         corrected = not self.uses_group and self.constraint != "demographic_parity"
         corrected &= self._compared.sum() * len(self.groups_) <= _MOST_CORRECTED
         # Corrected rates may allow no solution: a miss of d then costs 2 d at most.
         bounds = (0, 2 if corrected else None)
-        weights = self._rows.weights / self._rows.weights.sum()
-        own = np.arange(len(ratios))[:, np.newaxis] == self._cells
+        weights = rows.weights / rows.weights.sum()
+        own = np.arange(len(ratios))[:, np.newaxis] == self._cells_of(rows)
         missed = quotients(own, own @ weights[:, np.newaxis]) - ratios
 
         def join(parts: Floats) -> Floats:
@@ -730,65 +882,61 @@ default="demographic_parity"
         cost = np.average(costs, weights=self._rows.weights)
         return float(1 - cost if self.cost is None else -cost * self._unit)
 
-    def _difference(self, decisions: Integers) -> tuple[float, float]:
-        """Largest difference of the rates compared, and its standard error."""
-        sums = self._per_cell(self._rows.weights, decisions, len(self.classes_))
-        rates = quotients(sums, self._totals, math.nan)
-        highest = np.nan_to_num(rates, nan=-math.inf)
-        lowest = np.nan_to_num(rates, nan=math.inf)
-        spread = np.where(self._compared, highest.max(axis=0) - lowest.min(axis=0), 0)
-        condition, k = np.unravel_index(spread.argmax(), spread.shape)
-        pair = [highest[:, condition, k].argmax(), lowest[:, condition, k].argmin()]
-        rate = rates[pair, condition, k]
-        variances = rate * (1 - rate) * self._units[pair, condition, 0]
-        return float(spread.max()), math.sqrt(variances.sum())
-
     def _choose(self) -> Self:
-        """Take the best point of the path whose measured difference is small enough."""
-        gains = self.path_[f"mean_test_{self._performance}"].to_numpy()
-        differences = -self.path_["mean_test_neg_difference"].to_numpy()
+        """Take the best rule of the path whose difference is shown to be kept.
+
+        Where none is, that with the smallest difference is taken.
+        """
+        path, largest = self.path_, self.max_difference
+        gains = path[f"mean_test_{self._performance}"].to_numpy()
+        differences = -path["mean_test_neg_difference"].to_numpy()
+        errors = path["difference_error"].to_numpy()
         # A difference that is expected to be larger was measured by luck.
-        largest = np.maximum(differences, self.path_["limit"])
-        allowed = largest <= _AIM * self.max_difference
-        allowed[0] = differences[0] <= self.max_difference
-        chosen = 0 if allowed[0] else int(np.where(allowed, gains, -math.inf).argmax())
-        if not allowed.any():
-            chosen = int(largest.argmin())
-        self._multipliers = self._path[chosen]
-        difference, error = self._difference(self._decisions[chosen])
+        below = _is_below(differences, errors, largest, _N_ERRORS_CHOSEN)
+        allowed = below & (path["limit"].to_numpy() <= largest)
+        if below[0] or not self._beyond_noise:
+            chosen = 0
+        elif allowed.any():
+            chosen = int(np.where(allowed, gains, -math.inf).argmax())
+        else:
+            chosen = int(differences.argmin())
+        self._chosen = chosen
+        decisions, plain = self._held_out[chosen], self._held_out[0]
         rows, groups, shares = self._rows, self._rows.groups, [math.nan, math.nan]
         if self.constraint == "equalized_odds":
             people: Any = {"sensitive_features": groups, "sample_weight": rows.weights}
-            both = self._decisions[chosen], self._decisions[0]
+            both = decisions, plain
             shares = [dcp(rows.y_true, each, **people, method="local") for each in both]
         self.comparison_ = DecisionComparison(
             float(gains[chosen]),
             float(gains[0]),
-            difference,
+            float(differences[chosen]),
             float(differences[0]),
-            error,
-            float(self.max_difference),
+            float(errors[chosen]),
+            float(largest),
+            bool(self._beyond_noise),
             shares[0],
             shares[1],
             len(groups),
             dict(zip(self.groups_, groups.sizes().tolist(), strict=True)),
         )
-        self.comparison_.warn(self)
+        if self._kept.any():
+            self.comparison_.warn(self)
         return self
 
     def _values_and_ratios(
-        self, predicted: Floats, codes: NDArray[np.integer]
+        self, rules: _Rules, predicted: Floats, codes: NDArray[np.integer]
     ) -> tuple[Floats, Floats]:
         """Value of each decision, and how much each row counts in the rates of a cell.
 
         A row without a group counts in none.
         """
-        n_groups, n_conditions = self._shares.shape
+        n_groups, n_conditions = self._shape
         of_groups = np.zeros((len(codes), n_groups, n_conditions))
         if self.uses_group:
             of_groups += (codes[:, np.newaxis] == np.arange(n_groups))[:, :, np.newaxis]
         of_classes, logs = predicted[:, : len(self.classes_)].copy(), _logs(predicted)
-        for condition, model in self._calibrations.items():
+        for condition, model in rules.calibrations.items():
             fitted = model.predict_proba(logs)
             if self.uses_group:
                 own = codes == condition
@@ -798,14 +946,15 @@ default="demographic_parity"
                 of_groups[:, model.classes_, condition] = fitted
         if n_conditions > 1:
             of_groups *= of_classes[:, np.newaxis]
-        ratios = quotients(of_groups.reshape(len(codes), -1), self._shares.ravel())
+        ratios = quotients(of_groups.reshape(len(codes), -1), rules.shares.ravel())
         return -of_classes @ self._cost, ratios
 
     def _adjusted_scores(self, X: Any, sensitive_features: Any) -> Floats:
         """Score of each class, 1 minus expected cost moved by the multipliers."""
-        table, X = X, self._check_predict_input(X, "estimators_")
-        probabilities = mean_probabilities(self.estimators_, X, self.classes_.tolist())
-        plain, predicted = np.asarray(1 - probabilities @ self._cost), probabilities
+        table, X = X, self._check_predict_input(X, "estimator_")
+        classes = self.classes_.tolist()
+        predicted = label_probabilities(self.estimator_, X, classes)
+        plain = np.asarray(1 - predicted @ self._cost)
         if not self.groups_:
             return plain
         codes: NDArray[np.integer] = np.zeros(len(plain), dtype=np.intp)
@@ -814,14 +963,114 @@ default="demographic_parity"
             groups = resolve_groups(column, n_samples=len(plain))
             if self.uses_group:
                 codes = encode_groups(groups, labels=self.groups_).codes
-        if self._multipliers is None:
+        if not self._chosen:
             return plain
         if not self.uses_group:
-            labels, models = list(range(len(self.groups_))), self.group_estimators_
-            predicted = np.hstack([predicted, mean_probabilities(models, X, labels)])
-        values, ratios = self._values_and_ratios(predicted, codes)
-        scores = 1 + values - ratios @ self._multipliers + _noise(probabilities)
-        return np.where(codes[:, np.newaxis] < 0, plain, scores)
+            labels, model = list(range(len(self.groups_))), self.group_estimator_
+            predicted = np.hstack([predicted, label_probabilities(model, X, labels)])
+        rules = self._rules
+        plain, values, ratios = self._scores_and_ratios(rules, predicted, codes)
+        scores = values - ratios @ rules.multipliers[self._chosen - 1]
+        return np.where(ratios.any(axis=1, keepdims=True), scores, plain)
+
+
+class _RateNoise:
+    """Noise of the rates of cells, and of the largest difference of two groups.
+
+    `compared` says which rates are, of shape (n_groups, n_conditions, n_classes), and
+    `units` has the inverse number of rows of each cell.
+    """
+
+    def __init__(self, compared: NDArray[np.bool_], units: Floats) -> None:
+        self.compared, self.units = compared, units
+        generator = np.random.default_rng(0)
+        self._draws = generator.standard_normal((_N_DRAWS, *compared.shape))
+
+    def largest(self, rates: Floats) -> Floats:
+        """Largest difference between two groups."""
+        highest = np.where(self.compared, rates, -math.inf).max(axis=-3)
+        lowest = np.where(self.compared, rates, math.inf).min(axis=-3)
+        return np.asarray((highest - lowest).max(axis=(-2, -1)))
+
+    def measure(
+        self, rates: Floats, fitted: float = -1.0, jumps: Any = 0.0
+    ) -> tuple[float, float]:
+        """Largest difference expected for new rows, and its standard error.
+
+        Noise adds to the largest difference of rates, and that of a rule that is given
+        is subtracted. What is `fitted` is the share of the variance of this noise that
+        new rows have more than these, and `jumps` a variance between fits, of which
+        these rates have a mean.
+        """
+        if not self.compared.any():
+            return math.nan, math.nan
+        variances = self._noise_of(rates)
+        hidden = fitted * variances + (1 - 1 / _N_PARTS) * jumps
+        more, less, all_noise = (
+            self.largest(rates + self._draws * np.sqrt(np.maximum(each, 0)))
+            for each in (hidden, -hidden, variances + jumps)
+        )
+        expected = float(self.largest(rates) + more.mean() - less.mean())
+        return max(0.0, expected), float(all_noise.std())
+
+    def measure_path(
+        self, rates: Floats, on_all: Floats, on_others: Floats
+    ) -> list[tuple[float, float]]:
+        """Measure the rules of a path, which were fitted to other rows than these.
+
+        Multipliers are fitted to noise in part. New rows do not have it, and in these
+        rates it is hidden: it cancels the noise of the rows left out. It is told by the
+        rates without each part, `on_all` rows and on those fitted to: the former vary
+        by what is fitted, and the latter by what is not. A line along the path smooths
+        this share. Where the former vary by more than the noise of a part explains,
+        solutions jump.
+        """
+        sizes, shares, jumps = self.compared / self.units, [], []
+        weights = quotients(sizes, sizes.sum(axis=0))
+        # By the jackknife, the variance without one part is less by this factor.
+        factor = (_N_PARTS - 1) ** 2 / _N_PARTS
+        for rule, *both in zip(rates, on_all, on_others, strict=True):
+            relative = [
+                each - (each * weights).sum(axis=1, keepdims=True) for each in both
+            ]
+            of_fit, of_rest = (each.var(axis=0, ddof=1) for each in relative)
+            variances = self._noise_of(rule)
+            excess = factor * ((of_fit - of_rest) * sizes).sum()
+            shares.append(excess / (variances * sizes * (1 - weights)).sum())
+            jumps.append(np.maximum(of_fit * self.compared - variances / factor, 0))
+        line = np.polynomial.Polynomial.fit(_STEPS, shares, 1)(_STEPS)
+        fitted = np.clip(line, -1, 1).tolist()
+        return [self.measure(*each) for each in zip(rates, fitted, jumps, strict=True)]
+
+    def _noise_of(self, rates: Floats) -> Floats:
+        """Variances of rates, with a row of each decision more: 0 has an error."""
+        shrunk = (rates + self.units) / (1 + 2 * self.units)
+        return np.where(self.compared, shrunk * (1 - shrunk) * self.units, 0)
+
+    def is_exceeded(self, rates: Floats) -> bool:
+        """Test whether any two groups differ, each pair by its standard error."""
+        sizes = self.compared / self.units
+        mean = quotients((sizes * rates).sum(axis=0), sizes.sum(axis=0))
+        errors = np.sqrt(mean * (1 - mean) * self.units)
+        noisy = self._largest_ratio(errors * self._draws, errors)
+        critical = np.quantile(noisy, 1 - _LEVEL)
+        return bool(self._largest_ratio(rates, errors) > critical)
+
+    def _largest_ratio(self, rates: Floats, errors: Floats) -> Floats:
+        """Largest difference of two groups beside its standard error."""
+        largest = np.zeros(rates.shape[:-3])
+        for first, second in itertools.combinations(range(len(errors)), 2):
+            both = self.compared[first] & self.compared[second]
+            error = np.hypot(errors[first], errors[second])
+            difference = np.abs(rates[..., first, :, :] - rates[..., second, :, :])
+            ratios = quotients(difference, error)[..., both]
+            largest = np.maximum(largest, ratios.max(axis=-1, initial=0))
+        return largest
+
+
+def _is_below(difference: Any, error: Any, limit: float, n_errors: float) -> Any:
+    """Whether differences are below a limit by standard errors; none is above 1."""
+    return np.minimum(difference + n_errors * error, 1) <= limit
 
 
 def _comparisons(shares: Floats) -> tuple[Floats, float]:
@@ -838,7 +1087,7 @@ def _comparisons(shares: Floats) -> tuple[Floats, float]:
         joined = np.tile(unit[first].T - unit[second].T, (shares.shape[1], 1, 1))
         joined *= (present[:, first] & present[:, second])[:, np.newaxis]
         return joined, 1.0
-    everyone = (shares / shares.sum(axis=0)).T[:, :, np.newaxis]
+    everyone = quotients(shares, shares.sum(axis=0)).T[:, :, np.newaxis]
     joined = (unit - everyone) * present[:, np.newaxis]
     return np.concatenate([joined, -joined], axis=2), 0.5
 

@@ -11,20 +11,13 @@ sys.path.insert(0, str(Path(__file__).parent / "golden"))
 from golden_calls import CALLS
 from record import compare, outcome, read
 
-#: Tests of a quarter of a second and more.
-SLOW = Path(__file__).parent / "golden" / "slow.txt"
-
 
 def in_tests():
     """Put the calls of one metric and one consumer together."""
     tests = {}
     for call in CALLS.values():
         tests.setdefault(call.test, []).append(call)
-    slow = set(SLOW.read_text().splitlines())
-    return [
-        pytest.param(calls, id=name, marks=[pytest.mark.slow] if name in slow else [])
-        for name, calls in tests.items()
-    ]
+    return [pytest.param(calls, id=name) for name, calls in tests.items()]
 
 
 @cache
@@ -32,6 +25,7 @@ def recorded():
     return read()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("calls", in_tests())
 def test_golden(calls):
     possible = [call for call in calls if call.is_possible]

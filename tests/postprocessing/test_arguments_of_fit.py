@@ -174,7 +174,7 @@ def test_the_tip_to_drop_text_is_given_where_text_is_the_problem(people):
         fails.fit(table, y > 1)
 
 
-@pytest.mark.parametrize("name", ["decisions", "unaware", "reweighter"])
+@pytest.mark.parametrize("name", ["unaware", "reweighter"])
 def test_a_group_that_a_fold_holds_out_is_named(name, people):
     X, y, _ = people
     make, options, _, y = prepared(name, y)

@@ -24,7 +24,42 @@ from skfair.statistics._grouped_scores import Gap, check_probabilities, pooled_r
 
 
 @dataclass(frozen=True, kw_only=True)
-class GapOfDistributions(Metric):
+class MetricOfScores(Metric):
+    """Base of metrics of the score distributions of groups."""
+
+    inputs = ("y_true", "y_score")
+    statistic: ClassVar[Any] = GroupedScores
+    stands_for_rows = GroupedScores
+    takes_classes = True
+    #: Scales of scores that the metric takes.
+    scales: ClassVar[Any] = Scale
+
+    scale: AnyScale = "probability"
+
+    def __post_init__(self) -> None:
+        """Check the options, which are checked nowhere else."""
+        super().__post_init__()
+        check_choice("scale", self.scale, get_args(self.scales))
+
+    def check(self, rows: Rows) -> Rows:
+        """Check scores, and labels if there are any, which are not read."""
+        check_y_true(rows.y_true, rows.y_pred, self.scale)
+        return replace(rows, y_true=None, y_pred=scores_on(self.scale, rows.y_pred))
+
+    def take(self, y_true: Any, statistic: Any, *rows: Any, **more: Any) -> Any:
+        """Return a statistic that takes the place of all rows, if it is of the kind."""
+        taken = super().take(y_true, statistic, *rows, **more)
+        if self.scale == "probability":
+            check_probabilities(taken, "y_score", TAKES_ANY)
+        return taken
+
+    def find(self, statistic: GroupedScores) -> Estimate:
+        """Find the value of a statistic, or of its ranks, or why it has none."""
+        ranked = self.scale == "rank"
+        return super().find(pooled_ranks(statistic) if ranked else statistic)
+
+
+class GapOfDistributions(MetricOfScores):
     """Base of metrics: the largest measure of the gap between two groups' CDFs.
 
     A subclass says by `measure` how large a gap is; with options of its own it is a
@@ -66,19 +101,8 @@ class GapOfDistributions(Metric):
     0.094
     """
 
-    inputs = ("y_true", "y_score")
-    statistic: ClassVar[Any] = GroupedScores
-    stands_for_rows = GroupedScores
-    takes_classes = True
-    #: Scales of scores that the metric takes.
-    scales: ClassVar[Any] = Scale
-
-    scale: AnyScale = "probability"
-
-    def __post_init__(self) -> None:
-        """Check the options, which are checked nowhere else."""
-        super().__post_init__()
-        check_choice("scale", self.scale, get_args(self.scales))
+    #: Bounds the measures of many pairs, where that is faster.
+    bounds_of: ClassVar[Any] = None
 
     @abstractmethod
     def measure(self, gap: Gap) -> float:
@@ -100,30 +124,10 @@ class GapOfDistributions(Metric):
         """Largest value on the scale of the scores."""
         return math.inf if self.scale == "real" else self.maximum
 
-    def check(self, rows: Rows) -> Rows:
-        """Check scores, and labels if there are any, which are not read."""
-        check_y_true(rows.y_true, rows.y_pred, self.scale)
-        return replace(rows, y_true=None, y_pred=scores_on(self.scale, rows.y_pred))
-
-    def take(self, y_true: Any, statistic: Any, *rows: Any, **more: Any) -> Any:
-        """Return a statistic that takes the place of all rows, if it is of the kind."""
-        taken = super().take(y_true, statistic, *rows, **more)
-        if self.scale == "probability":
-            check_probabilities(taken, "y_score", TAKES_ANY)
-        return taken
-
-    def find(self, statistic: GroupedScores) -> Estimate:
-        """Find the value of a statistic, or of its ranks, or why it has none."""
-        ranked = self.scale == "rank"
-        return super().find(pooled_ranks(statistic) if ranked else statistic)
-
     def value(self, statistic: GroupedScores) -> float:
         """Find the value of a statistic whose groups can be compared."""
         options: Any = {"multigroup": self.multigroup, "bounds_of": self.bounds_of}
         return largest_gap(statistic, measure=self.measure, **options).value
-
-    #: Bounds the measures of many pairs, where that is faster.
-    bounds_of: ClassVar[Any] = None
 
     def gaps(
         self, statistic: GroupedScores, *, among: Integers | None = None

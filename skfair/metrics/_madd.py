@@ -13,18 +13,16 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
+from skfair._rows import Rows
 from skfair._utils._arrays import Floats, Integers, quotients
 from skfair._utils._results import Result
 from skfair._utils._validation import (
-    TAKES_ANY,
     Scale,
     check_integer,
     check_real,
-    check_scores,
-    check_y_true,
 )
 from skfair._utils._warnings import warns_if_reordered
-from skfair.groups import resolve_groups
+from skfair.metrics._distributions import MetricOfScores
 from skfair.metrics._evaluate import (
     Multistratum,
     combine_numbers,
@@ -35,9 +33,9 @@ from skfair.metrics._evaluate import (
 from skfair.metrics._inputs import (
     Multigroup,
     check_multigroup,
-    value_or_nan,
     warn_if_undefined,
 )
+from skfair.metrics._metric import evaluates
 from skfair.metrics._pairs import (
     Located,
     Pair,
@@ -46,12 +44,10 @@ from skfair.metrics._pairs import (
     compared_pairs,
     grouped_scores,
     largest_gap,
-    rows_of_scores,
     sums_of_distances,
 )
 from skfair.statistics import GroupedScores
 from skfair.statistics._grouped_scores import MAX_EXACT, Gap, gap_between
-from skfair.statistics._statistic import GroupedStatistic
 
 #: Variances below this are rounding noise of the running sums, and count as zero.
 _NO_VARIANCE = 1e-14
@@ -70,68 +66,6 @@ def is_automatic(bandwidth: Any) -> bool:
     return isinstance(bandwidth, str) and bandwidth == "auto"
 
 
-def check_bins(n_known: int, *, bandwidth: Any = "auto") -> None:
-    """Raise unless the bins of a width are unions of `n_known` equal ones."""
-    if is_automatic(bandwidth) or n_known % number_of_bins(bandwidth):
-        raise ValueError(
-            f"bandwidth must be 1 / m for a power of two m <= {n_known}, got "
-            f"{bandwidth!r}."
-        )
-
-
-def locate_madd(
-    statistic: GroupedScores,
-    *,
-    multigroup: Multigroup = "pairwise",
-    bandwidth: float | Literal["auto"] = "auto",
-) -> Located:
-    """Locate the largest distance between the histograms of two groups."""
-    if is_automatic(bandwidth):
-        best, (_, _, mean) = most_stable(
-            statistic, multigroup, N_BANDWIDTHS, stable_interval
-        )
-        return Located(mean, best[0])
-    measure = partial(histogram_distance, n_bins=number_of_bins(bandwidth))
-    return largest_gap(
-        statistic,
-        measure=measure,
-        multigroup=multigroup,
-        bounds_of=sums_of_distances(measure, 2.0),
-    )
-
-
-def pairs_of_madd(
-    statistic: GroupedScores,
-    *,
-    multigroup: Multigroup = "pairwise",
-    among: Integers | None = None,
-    bandwidth: float | Literal["auto"] = "auto",
-) -> PairGaps:
-    """MADD of all pairs of groups."""
-    n_groups, sizes = statistic.n_groups, statistic.counts
-    first, second = compared_groups(n_groups, multigroup, among)
-    enough = sizes >= max(statistic.min_group_size, 1)
-    defined = enough[first] if second is None else enough[first] & enough[second]
-    values, metric = np.full(len(first), np.nan), None
-    others = [None] * len(first) if second is None else second.tolist()
-    pairs = [*zip(first.tolist(), others, strict=True)]
-    if is_automatic(bandwidth):
-        curves = gap_curves(statistic, [*compress(pairs, defined)], N_BANDWIDTHS)
-        values[defined] = [stable_interval(curve, rows)[2] for _, rows, curve in curves]
-    else:
-        shares = _shares_in_bins(statistic, number_of_bins(bandwidth))
-        for i in np.flatnonzero(defined).tolist():
-            other = shares[-1 if second is None else second[i]]
-            values[i] = np.abs(shares[first[i]] - other).sum()
-    if among is not None:
-        metric = math.nan
-        if enough.all():
-            metric = locate_madd(
-                statistic, multigroup=multigroup, bandwidth=bandwidth
-            ).value
-    return PairGaps(first, second, values[np.newaxis], sizes[np.newaxis], metric=metric)
-
-
 def _shares_in_bins(statistic: GroupedScores, n_bins: int) -> Floats:
     """Share of each group, and at last of everyone, in each bin that is not empty."""
     bins = bins_of(statistic.scores, n_bins)
@@ -144,56 +78,104 @@ def _shares_in_bins(statistic: GroupedScores, n_bins: int) -> Floats:
     return quotients(weights, weights.sum(axis=1, keepdims=True))
 
 
-def read_binned(
-    y_true: ArrayLike | None,
-    y_score: ArrayLike | GroupedScores,
-    sensitive_features: Any,
-    sample_weight: ArrayLike | None,
-    *,
-    bandwidth: float | Literal["auto"] = "auto",
-    scale: Scale = "probability",
-    ranked: bool = True,
-) -> GroupedScores:
-    """Scores of each group, moved to the lower edges of their bins if that is faster.
+@dataclass(frozen=True, kw_only=True)
+class MADD(MetricOfScores):
+    """Largest distance between two score histograms."""
 
-    Counting rows by bin takes a third of the time of sorting them. Weights are not
-    counted: floats that are added in another order would change the last digit.
-    """
-    n_bins = 0 if is_automatic(bandwidth) else number_of_bins(bandwidth)
-    sorts = not n_bins or sample_weight is not None or scale == "rank"
-    if sorts or isinstance(y_score, GroupedStatistic):
-        rows = y_true, y_score, sensitive_features, sample_weight
-        return grouped_scores(*rows, scale=scale, ranked=ranked)
-    scores = check_scores(y_score, tip=TAKES_ANY)
-    check_y_true(y_true, scores)
-    groups = resolve_groups(sensitive_features, n_samples=len(scores))
-    n_cells = len(groups.labels) * n_bins
-    if n_cells > len(scores) or not (groups.codes >= 0).any():
-        return grouped_scores(y_true, scores, groups, None, scale=scale)
-    cells = groups.codes.astype(np.intp) * n_bins
-    cells += bins_of(scores, n_bins).astype(np.intp)
-    rows_of_cells = np.bincount(cells[cells >= 0], minlength=n_cells)
-    cells = np.flatnonzero(rows_of_cells)
-    codes, bins = np.divmod(cells, n_bins)
-    return GroupedScores.from_counts(
-        bins / n_bins,
-        sensitive_features=replace(groups, codes=codes),
-        n_rows=rows_of_cells[cells],
-    )
+    name = "madd"
+    maximum = 2.0
+
+    bandwidth: float | Literal["auto"] = "auto"
+
+    def __post_init__(self) -> None:
+        """Check the options, which are checked nowhere else."""
+        super().__post_init__()
+        if not self.is_automatic:
+            number_of_bins(self.bandwidth)
+
+    @property
+    def is_automatic(self) -> bool:
+        """Whether the bandwidth is chosen by the data."""
+        return is_automatic(self.bandwidth)
+
+    @property
+    def n_bins(self) -> int:
+        """Number of bins of the bandwidth, which is given."""
+        return number_of_bins(self.bandwidth)
+
+    def count_once(self, part: Rows) -> Any:
+        """Count checked rows; by bin, at its lower edge, if that is faster.
+
+        Counting rows by bin takes a third of the time of sorting them. Weights are not
+        counted: floats that are added in another order would change the last digit.
+        """
+        if self.is_automatic or part.totals is not None or self.scale == "rank":
+            return self.count(part)
+        part, n_bins = part.grouped(), self.n_bins
+        n_cells = part.n_groups * n_bins
+        if n_cells > len(part) or not len(part):
+            return self.count(part)
+        cells = part.groups.codes.astype(np.intp) * n_bins
+        cells += bins_of(part.y_pred, n_bins).astype(np.intp)
+        rows_of_cells = np.bincount(cells, minlength=n_cells)
+        cells = np.flatnonzero(rows_of_cells)
+        codes, bins = np.divmod(cells, n_bins)
+        return GroupedScores.from_counts(
+            bins / n_bins,
+            sensitive_features=replace(part.groups, codes=codes),
+            n_rows=rows_of_cells[cells],
+        )
+
+    def check_bins(self, n_known: int) -> None:
+        """Raise unless the bins are unions of `n_known` equal ones."""
+        if self.is_automatic or n_known % self.n_bins:
+            raise ValueError(
+                f"bandwidth must be 1 / m for a power of two m <= {n_known}, got "
+                f"{self.bandwidth!r}."
+            )
+
+    def locate(self, statistic: GroupedScores) -> Located:
+        """Find the largest distance between two histograms, and of which groups."""
+        if self.is_automatic:
+            best, (_, _, mean) = most_stable(
+                statistic, self.multigroup, N_BANDWIDTHS, stable_interval
+            )
+            return Located(mean, best[0])
+        measure = partial(histogram_distance, n_bins=self.n_bins)
+        return largest_gap(
+            statistic,
+            measure=measure,
+            multigroup=self.multigroup,
+            bounds_of=sums_of_distances(measure, 2.0),
+        )
+
+    def gaps(
+        self, statistic: GroupedScores, *, among: Integers | None = None
+    ) -> PairGaps:
+        """Find the distances of all pairs of groups, or of those `among` some."""
+        n_groups, sizes = statistic.n_groups, statistic.counts
+        first, second = compared_groups(n_groups, self.multigroup, among)
+        enough = sizes >= max(statistic.min_group_size, 1)
+        defined = enough[first] if second is None else enough[first] & enough[second]
+        values, metric = np.full(len(first), np.nan), None
+        others = [None] * len(first) if second is None else second.tolist()
+        pairs = [*zip(first.tolist(), others, strict=True)]
+        if self.is_automatic:
+            curves = gap_curves(statistic, [*compress(pairs, defined)], N_BANDWIDTHS)
+            means = [stable_interval(curve, rows)[2] for _, rows, curve in curves]
+            values[defined] = means
+        else:
+            shares = _shares_in_bins(statistic, self.n_bins)
+            for i in np.flatnonzero(defined).tolist():
+                other = shares[-1 if second is None else second[i]]
+                values[i] = np.abs(shares[first[i]] - other).sum()
+        if among is not None:
+            metric = self.locate(statistic).value if enough.all() else math.nan
+        values = values[np.newaxis]
+        return PairGaps(first, second, values, sizes[np.newaxis], metric=metric)
 
 
-@specify(
-    statistic=GroupedScores,
-    maximum=2.0,
-    takes_classes=True,
-    compares_errors=never,
-    check_bins=check_bins,
-    read=partial(grouped_scores, ranked=False),
-    read_once=partial(read_binned, ranked=False),
-    countable=rows_of_scores,
-    pairs=pairs_of_madd,
-    locate=locate_madd,
-)
+@evaluates(MADD)
 def madd(
     y_true: ArrayLike | None,
     y_score: ArrayLike | GroupedScores,
@@ -297,10 +279,18 @@ default=None
     >>> round(madd(None, y_score, sensitive_features=sex, bandwidth=0.5), 3)
     0.667
     """
-    rows = y_true, y_score, sensitive_features, sample_weight
-    statistic = read_binned(*rows, bandwidth=bandwidth, scale=scale)
-    return value_or_nan(
-        "madd", statistic, locate_madd, multigroup=multigroup, bandwidth=bandwidth
+    metric = MADD(
+        bandwidth=bandwidth,
+        scale=scale,
+        multigroup=multigroup,
+        multistratum=multistratum,
+    )
+    return metric(
+        y_true,
+        y_score,
+        sensitive_features=sensitive_features,
+        control_features=control_features,
+        sample_weight=sample_weight,
     )
 
 

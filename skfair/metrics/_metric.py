@@ -295,7 +295,7 @@ class Metric(ABC):
         """Find the largest value over classes of checked rows of one stratum."""
         largest = Estimate(-math.inf)
         for part in parts:
-            estimate = self.find(self.count(part))
+            estimate = self.find(self.count_once(part))
             if estimate.reason:
                 return estimate
             largest = max(largest, estimate)
@@ -319,6 +319,10 @@ class Metric(ABC):
     def count(self, part: Rows) -> Any:
         """Count checked rows of one stratum and class."""
         return self.select(part).statistic(self.statistic)
+
+    def count_once(self, part: Rows) -> Any:
+        """Count checked rows, whose statistic this metric alone needs."""
+        return self.count(part)
 
     def find(self, statistic: Any) -> Estimate:
         """Find the value of a statistic, or why it has none."""
@@ -382,6 +386,10 @@ def describe(kind: type[Metric]) -> Specification:
         bounds["on_band"] = _with_options(kind, lambda m: m.on_band())
     if kind.bound_by_bins is not Metric.bound_by_bins:
         bounds["bounds_by_label"] = _with_options(kind, lambda m, s: m.bound_by_bins(s))
+    if kind.count_once is not Metric.count_once:
+        bounds["read_once"] = _with_options(kind, _read_once)
+    if hasattr(kind, "check_bins"):
+        bounds["check_bins"] = _with_options(kind, lambda m, n: m.check_bins(n))
     if hasattr(kind, "measure"):
         bounds["measure"] = _with_options(kind, lambda m: m.measure)
         bounds["distance"] = kind.distance
@@ -454,21 +462,23 @@ def _gaps(metric: Metric, statistic: Any, among: Any = None) -> PairGaps:
     return metric.gaps(statistic, among=among)
 
 
-def _read(
-    metric: Metric,
-    y_true: Any,
-    y_pred: Any,
-    sensitive_features: Any,
-    sample_weight: Any,
-) -> Any:
+def _read(metric: Metric, y_true: Any, y_pred: Any, *rows: Any) -> Any:
     """Count rows, or return the statistic that takes their place."""
     if isinstance(y_pred, GroupedStatistic):
-        return metric.take(y_true, y_pred, sensitive_features, sample_weight)
-    rows = read(
-        y_true,
-        y_pred,
-        sensitive_features,
-        sample_weight=sample_weight,
-        name=metric.inputs[1],
-    )
-    return metric.count(metric.check(rows))
+        return metric.take(y_true, y_pred, *rows)
+    return metric.count(_checked(metric, y_true, y_pred, *rows))
+
+
+def _read_once(metric: Metric, y_true: Any, y_pred: Any, *rows: Any) -> Any:
+    """Count rows for this metric alone."""
+    if isinstance(y_pred, GroupedStatistic):
+        return metric.take(y_true, y_pred, *rows)
+    return metric.count_once(_checked(metric, y_true, y_pred, *rows))
+
+
+def _checked(
+    metric: Metric, y_true: Any, y_pred: Any, groups: Any, weight: Any
+) -> Rows:
+    """Read and check rows of one stratum and class."""
+    rows = read(y_true, y_pred, groups, sample_weight=weight, name=metric.inputs[1])
+    return metric.check(rows)

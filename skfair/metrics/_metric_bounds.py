@@ -154,6 +154,11 @@ def metric_bounds(
         )
     multigroup = settings.get("multigroup", "pairwise")
     check_multigroup(multigroup)
+    if settings.get("scale", "probability") != "probability":
+        raise ValueError(
+            f"scale must be left at its default: bounds of {specification.name} do not "
+            f"know this option, got {settings['scale']!r}."
+        )
     if by_label is not None:
         check_known(specification, settings, by_label, what="bounds")
         if warn_if_undefined(specification.name, histogram):
@@ -202,11 +207,6 @@ def _bounds_of_gap(
             f"{specification.function!r}."
         )
     own = check_known(specification, options, make, what="bounds")
-    if own.get("scale", "probability") != "probability":
-        raise ValueError(
-            f"scale must be left at its default: bounds of {specification.name} do not "
-            f"know this option, got {own['scale']!r}."
-        )
     if specification.on_band is not None:
         on_band = specification.on_band(**own)
         return on_band, on_band

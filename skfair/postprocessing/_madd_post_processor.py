@@ -51,7 +51,7 @@ from skfair._utils._validation import (
 from skfair._utils._warnings import warn_user
 from skfair.exceptions import MitigationWarning
 from skfair.groups import Groups, Selector, rows_by_code
-from skfair.metrics._madd import locate_madd
+from skfair.metrics._madd import MADD
 from skfair.metrics._mcdp import MCDP
 from skfair.metrics._quantiles import supremum_quantile
 from skfair.model_selection._folds import assign_folds
@@ -1121,7 +1121,7 @@ class StratumLosses:
             return 0.0
         if loss == "mcdp":
             return self._gap(rows)
-        return locate_madd(self._of_compared(rows)).value / 2
+        return MADD().value(self._of_compared(rows)) / 2
 
     def _gap(self, rows: Rows) -> float:
         """MCDP(0) of the groups that are compared."""

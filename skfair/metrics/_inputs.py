@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import UndefinedMetricWarning
 
 from skfair._utils._arrays import Bools, Floats, Integers
-from skfair._utils._text import counted, listed, shown
+from skfair._utils._text import shown
 from skfair._utils._validation import (
     ParameterError,
     as_array,
@@ -412,15 +412,6 @@ def warn_if_undefined(name: str, statistic: AnyStatistic) -> bool:
     return reason is not None
 
 
-def value_or_nan(
-    name: str, statistic: Any, locate: Callable[..., Any], **options: Any
-) -> float:
-    """Value that a metric has where it is located, or nan with the reason."""
-    if warn_if_undefined(name, statistic):
-        return math.nan
-    return float(locate(statistic, **options).value)
-
-
 def check_groups_of_numbers(
     name: str, labels: Sequence[Hashable], counts: Integers
 ) -> None:
@@ -476,32 +467,6 @@ def tip_for_numbers(labels: Sequence[Hashable], counts: Integers) -> str:
         f"skfair.groups.encode_groups(..., bins={suggest_edges(labels, counts)}) makes "
         "ranges of them."
     )
-
-
-def warn_if_labels_are_few(
-    name: str,
-    labels: Sequence[Hashable],
-    classes: Sequence[Hashable],
-    label_counts: Integers,
-    min_group_size: int,
-) -> bool:
-    """Whether a group has too few rows of a true label; the reason names both.
-
-    `label_counts` has shape (n_groups, n_classes).
-    """
-    smallest = max(min_group_size, 1)
-    few = [
-        f"{labels[i]!r} has {counted(label_counts[i, j], 'row')} of {classes[j]!r}"
-        for i, j in np.argwhere(label_counts < smallest)
-    ]
-    if few:
-        warn_undefined(
-            name,
-            f"each group needs at least {counted(smallest, 'row')} of each true "
-            f"label, but {listed(few)}",
-            ADVICE,
-        )
-    return bool(few)
 
 
 def warn_undefined(name: str, reason: str, advice: str = "") -> float:

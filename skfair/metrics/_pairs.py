@@ -5,14 +5,12 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import cache, lru_cache
 from typing import Any, NamedTuple, TypeAlias, get_args, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from skfair._rows import Countable, Rows
 from skfair._utils._arrays import Floats, Integers, quotients
 from skfair._utils._validation import (
     TAKES_ANY,
@@ -20,7 +18,6 @@ from skfair._utils._validation import (
     Scale,
     check_choice,
     check_y_true,
-    scores_on,
 )
 from skfair.metrics._inputs import (
     Multigroup,
@@ -34,7 +31,6 @@ from skfair.statistics._grouped_scores import (
     check_probabilities,
     gap_between,
     pooled_ranks,
-    ranked_scores,
 )
 from skfair.statistics._statistic import GroupedStatistic
 
@@ -264,13 +260,6 @@ def grouped_scores(
             y_score, sensitive_features, sample_weight, scale
         )
     return pooled_ranks(statistic) if ranked and scale == "rank" else statistic
-
-
-def rows_of_scores(rows: Rows, *, scale: AnyScale = "probability") -> Countable:
-    """Sort the scores of rows once, to be counted by group many times."""
-    scores = scores_on(scale, rows.y_pred)
-    count = ranked_scores if scale == "rank" else GroupedScores._from_rows
-    return replace(rows, y_true=None, y_pred=scores).ordered(), count
 
 
 class EveryPair(Sequence[Pair]):

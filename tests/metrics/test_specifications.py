@@ -7,34 +7,20 @@ from functools import partial, wraps
 import numpy as np
 import pytest
 from scipy import stats
-from sklearn.exceptions import UndefinedMetricWarning
 
 import skfair.metrics
 from skfair.metrics import (
-    _spec,
     abcc,
-    certify,
-    confidence_interval,
     equalized_odds_difference,
-    get_fairness_scorer,
     max_gap,
     mcdp,
-    metric_bounds,
     permutation_test,
-    values_by_class,
 )
 from skfair.metrics._abcc import area
 from skfair.metrics._confidence_interval import lower_bound, observe, upper_bound
 from skfair.metrics._evaluate import specify
-from skfair.metrics._inputs import value_or_nan
 from skfair.metrics._noise import compare_seminorm
-from skfair.metrics._pairs import (
-    grouped_scores,
-    largest_gap,
-)
 from skfair.metrics._spec import known_metrics, numbers_by_name, specification_of
-from skfair.monitoring import FairnessMonitor
-from skfair.statistics import GroupedHistogram, GroupedScores
 
 
 def test_every_metric_with_a_scorer_is_public():
@@ -108,68 +94,6 @@ def test_the_maximum_is_reached_and_never_exceeded(metric):
         assert value == known.maximum / 2
     elif metric.__name__ != "dcp":  # of a baseline between both
         assert math.isclose(value, known.maximum)
-
-
-def test_a_new_metric_has_all_that_its_measure_gives(monkeypatch):
-    """A seminorm of the gap has a test, intervals, bounds and a monitor by one row."""
-
-    def root_mean_square(gap):
-        heights = gap.signed[:-1] / gap.scale
-        return min(1.0, math.sqrt(heights**2 @ np.diff(gap.scores)))
-
-    monkeypatch.setattr(_spec, "_KNOWN", dict(_spec._KNOWN))
-
-    @specify(
-        statistic=GroupedScores,
-        takes_classes=True,
-        compares_errors=lambda: False,
-        measure=lambda: root_mean_square,
-    )
-    def rms_gap(
-        y_true,
-        y_score,
-        *,
-        sensitive_features=None,
-        control_features=None,
-        scale="probability",
-        multigroup="pairwise",
-        multistratum="max",
-        sample_weight=None,
-    ):
-        rows = y_true, y_score, sensitive_features, sample_weight
-        statistic = grouped_scores(*rows, scale=scale)
-        options = {"multigroup": multigroup, "measure": root_mean_square}
-        return value_or_nan("rms_gap", statistic, largest_gap, **options)
-
-    rng = np.random.default_rng(0)
-    groups, strata = rng.integers(0, 3, 300), rng.integers(0, 2, 300)
-    scores = rng.beta(2 + groups, 3)
-    rows = {"sensitive_features": groups}
-    value = rms_gap(None, scores, **rows)
-    assert abcc(None, scores, **rows) < value < mcdp(None, scores, **rows)
-    test = permutation_test(rms_gap, None, scores, n_permutations=19, **rows)
-    assert test.pvalue == 0.05
-    for method in "band", "finite_sample", "anytime":
-        for one in (rms_gap, partial(rms_gap, scale="rank", multigroup="pooled")):
-            found = confidence_interval(one, None, scores, method=method, **rows)
-            assert found.lower < found.value < found.upper
-    found = confidence_interval(rms_gap, None, scores, control_features=strata, **rows)
-    assert found.value == rms_gap(None, scores, control_features=strata, **rows)
-    assert certify(rms_gap, None, scores, at_most=0.9, **rows).certified
-    histogram = GroupedHistogram.from_scores(scores, n_bins=64, **rows)
-    bounds = metric_bounds(rms_gap, histogram)
-    assert bounds.lower <= value <= bounds.upper < bounds.lower + 0.05
-    found = confidence_interval(rms_gap, None, histogram)
-    assert found.lower <= found.value <= found.upper
-    monitor = FairnessMonitor(rms_gap)
-    monitor.update(None, scores, **rows)
-    assert FairnessMonitor.from_dict(monitor.to_dict()).interval_.value == value
-    assert repr(get_fairness_scorer("neg_rms_gap")).startswith("make_fairness_scorer")
-    three = rng.dirichlet([1, 2, 3], 300)
-    by_class = values_by_class(rms_gap, None, three, **rows)
-    assert rms_gap(None, three, **rows) == by_class.max()
-    with pytest.warns(UndefinedMetricWarning, match="rms_gap is undefined"):
-        rms_gap(None, [0.1, 0.2], sensitive_features=["a", "a"])
 
 
 @pytest.mark.slow

@@ -433,6 +433,26 @@ def test_small_groups_are_undefined(rows):
         assert result.by_group[metric].isna().tolist() == [True, False]
 
 
+@pytest.mark.parametrize("metric", ["f1_score", "mean_absolute_error", "roc_auc"])
+def test_a_group_without_rows_is_nan_and_leaves_the_others_as_they_are(rows, metric):
+    asked = {"confidence_level": 0.9, "n_resamples": 3, "random_state": 0}
+    asked["y_score"] = rows["y_score"]
+    categories = pd.Categorical(rows["group"], ["0", "a", "b", "c", "d"])
+    for groups in (categories, encode_groups(categories)):
+        with pytest.warns(UndefinedMetricWarning, match="'0' has 0 rows"):
+            found = of(rows, metric, sensitive_features=groups, **asked)
+        expected = of(rows, metric, **asked)
+        assert found.by_group[metric].isna().tolist() == [True, *[False] * 3, True]
+        assert found.difference()["value"].isna().all()
+        frame = found.to_frame().droplevel("metric")
+        pd.testing.assert_frame_equal(
+            frame.loc[["a", "b", "c"]],
+            expected.to_frame().droplevel("metric"),
+            check_index_type=False,
+        )
+        assert frame.loc["d", ["value", "lower", "upper"]].isna().all()
+
+
 @pytest.mark.slow
 def test_a_bootstrap_of_few_rows_is_not_made(rows):
     groups = ["x"] * 9 + ["y"] * 291

@@ -392,17 +392,16 @@ def enumerate_row(rates: Floats, weights: Floats, clock: Clock) -> RowResult | N
 
 
 def best_of_two(rates: Floats, weights: Floats) -> RowResult:
-    """Find the best vertex of two classes, the one that `best_vertex` finds.
+    """Find the best vertex of two classes.
 
     The vertices are the classes alone, and the rates of each group that uses both.
     """
-    generic = rates * (1 + _TIE_BREAK * _noise(rates.shape))
-    first, second = generic.T
+    first, second = rates.T
     both = (first > 0) & (second > 0)
     ratios = np.divide(second, first, out=np.ones_like(first), where=both)
     shares = np.minimum(first, second / ratios[:, np.newaxis])
     explained = np.where(both, (shares @ weights) * (1 + ratios), -np.inf)
-    best = int(np.concatenate([weights @ generic, explained]).argmax())
+    best = int(np.concatenate([weights @ rates, explained]).argmax())
     if best < 2:
         baseline = np.eye(2)[best]
     else:

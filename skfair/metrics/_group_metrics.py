@@ -754,10 +754,11 @@ def _measure_any(
     n = _and_all(groups.sizes())
     values = _evaluate_by_group(measure, columns, groups)
     values[(n < groups.min_group_size) | np.isinf(values)] = np.nan
-    few, ends_of = n[:-1] < _LEAST_ROWS, None
+    defined, ends_of = ~np.isnan(values), None
+    few = defined[:-1] & (n[:-1] < _LEAST_ROWS)
     lower, upper = np.full((2, len(n)), np.nan)
     if draws is not None:
-        for i in np.flatnonzero(np.append(~few, True) & ~np.isnan(values)):
+        for i in np.flatnonzero(defined & np.append(~few, True)):
             lower[i], upper[i] = _percentiles(draws[:, i], level)
         if not few.any():
             ends_of = partial(_basic_interval, draws, level)
@@ -804,9 +805,10 @@ def _draw_counts(
 ) -> tuple[Columns, Groups, Integers]:
     """Draw how often each distinct row occurs in a resample, sorted by group."""
     of_cells, drawn = groups[first], np.zeros(len(counts), dtype=np.int64)
-    for code, size in enumerate(groups.sizes().tolist()):
+    sizes = groups.sizes()
+    for code in np.flatnonzero(sizes):  # a group without rows has none to draw
         own = of_cells.codes == code
-        drawn[own] = generator.multinomial(size, counts[own] / max(size, 1))
+        drawn[own] = generator.multinomial(sizes[code], counts[own] / sizes[code])
     positions = np.flatnonzero(drawn)
     alike = {name: columns[name][first[positions]] for name in _LABELS}
     return (

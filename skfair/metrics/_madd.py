@@ -69,7 +69,7 @@ def is_automatic(bandwidth: Any) -> bool:
 def _shares_in_bins(statistic: GroupedScores, n_bins: int) -> Floats:
     """Share of each group, and at last of everyone, in each bin that is not empty."""
     bins = bins_of(statistic.scores, n_bins)
-    columns = np.cumsum(np.diff(bins, prepend=-1) > 0) - 1
+    columns = np.cumsum(np.diff(bins, prepend=bins[0]) > 0)
     n_groups, n_columns = statistic.n_groups, int(columns[-1]) + 1
     cells = statistic.codes * np.intp(n_columns) + columns
     sums = np.bincount(cells, statistic.weights, n_groups * n_columns)

@@ -499,14 +499,10 @@ def _least_inside(gaps: Floats, n_inside: int) -> Floats:
 
     Of the gaps at the left edge half as many count, since a window may be cut at 0.
     """
-    n_first = n_inside // 2
-    least = gaps[:, :n_first].min(axis=1)
-    if gaps.shape[1] >= n_inside:
-        inside = minimum_filter1d(gaps, n_inside, axis=1)
-        # Ranges that hang over an end, where the filter mirrors gaps, are left out.
-        inside = inside[:, n_inside // 2 : gaps.shape[1] - (n_inside - 1) // 2]
-        np.maximum(least, inside.max(axis=1), out=least)
-    return np.asarray(least)
+    first = gaps[:, : n_inside // 2].min(axis=1)
+    # Ranges that hang over an end see 0 there, and do not count.
+    inside = minimum_filter1d(gaps, n_inside, axis=1, mode="constant")
+    return np.asarray(np.maximum(first, inside.max(axis=1)))
 
 
 def _approximate(gap: Gap, epsilon: float, n_subdivisions: int) -> float:

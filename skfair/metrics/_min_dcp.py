@@ -171,8 +171,6 @@ class ChannelSearch:
                 radius /= 4
                 continue
             best = moved
-            if gain < 1e-3 * best[0]:
-                radius /= 2
         return best
 
     def carry(self, channel: Floats) -> Carried | None:

@@ -272,3 +272,16 @@ def test_pooled_bounds_are_the_gap_where_scores_are_edges_of_bins():
     bounds = metric_bounds(calibration_gap, statistic, multigroup="pooled")
     value = calibration_gap(y_true, scores, multigroup="pooled", **rows)
     assert (bounds.lower, bounds.upper) == pytest.approx((value, value), rel=1e-12)
+
+
+def test_pooled_upper_bound_is_reached_where_one_bin_holds_everyone():
+    """One group at the lower end of the bin and the other at the upper one."""
+    y_true, groups = np.ones(8, dtype=int), np.repeat([0, 1], [2, 6])
+    scores = [0, 1, 0, 0.2, 0.4, 0.6, 0.8, 1]  # both groups from 0 to 1
+    statistic = GroupedCalibration.from_scores(
+        y_true, scores, n_bins=1, sensitive_features=groups
+    )
+    bounds = metric_bounds(calibration_gap, statistic, multigroup="pooled")
+    pooled = {"sensitive_features": groups, "multigroup": "pooled"}
+    for ends in (groups, 1 - groups):
+        assert bounds.upper == calibration_gap(y_true, ends, **pooled) == 0.75

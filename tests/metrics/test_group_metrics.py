@@ -433,6 +433,26 @@ def test_small_groups_are_undefined(rows):
         assert result.by_group[metric].isna().tolist() == [True, False]
 
 
+@pytest.mark.parametrize(
+    ("metric", "encoded"),
+    [("f1_score", False), ("mean_absolute_error", True), ("roc_auc", False)],
+)
+def test_a_group_without_rows_is_nan_and_leaves_the_others(rows, metric, encoded):
+    asked = {"confidence_level": 0.9, "n_resamples": 2, "random_state": 0}
+    asked["y_score"] = rows["y_score"]
+    groups = pd.Categorical(rows["group"], ["0", "a", "b", "c", "d"])
+    groups = encode_groups(groups) if encoded else groups
+    with pytest.warns(UndefinedMetricWarning, match="'0' has 0 rows"):
+        found = of(rows, metric, sensitive_features=groups, **asked)
+    assert found.by_group[metric].isna().tolist() == [True, *[False] * 3, True]
+    assert found.difference()["value"].isna().all()
+    frame = found.to_frame().droplevel("metric")
+    expected = of(rows, metric, **asked).to_frame().droplevel("metric")
+    three = frame.loc[["a", "b", "c"]]
+    pd.testing.assert_frame_equal(three, expected, check_index_type=False)
+    assert frame.loc["d", ["value", "lower", "upper"]].isna().all()
+
+
 @pytest.mark.slow
 def test_a_bootstrap_of_few_rows_is_not_made(rows):
     groups = ["x"] * 9 + ["y"] * 291

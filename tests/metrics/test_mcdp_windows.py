@@ -237,11 +237,15 @@ def test_windows_of_draws_end_just_below_a_score():
     assert sustained_at(scores, 0.1)(np.array([[1.0, 0.0]])) == 1
 
 
-def test_the_last_window_of_many_groups_counts():
-    """One of many groups differs from the others in the last window alone."""
-    groups = np.repeat(np.arange(40), 20)
-    scores = np.tile(np.linspace(0, 0.85, 20), 40)
-    scores[-10:] = 1.0
+@pytest.mark.parametrize(
+    ("usual", "others"),
+    [(np.linspace(0, 0.85, 20), 1.0), (np.full(20, 0.06), 0.0)],
+    ids=["last", "first"],
+)
+def test_a_window_at_an_end_counts_among_many_groups(usual, others):
+    """One of many groups differs from the others in that window alone."""
+    groups, scores = np.repeat(np.arange(40), 20), np.tile(usual, 40)
+    scores[-10:] = others
     rows = {"sensitive_features": groups}
     value = mcdp(None, scores, epsilon=0.05, **rows)
     two = np.isin(groups, [0, 39])

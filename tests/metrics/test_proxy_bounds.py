@@ -701,3 +701,17 @@ def test_confidence_bounds_cover_the_identified_set():
         below = result.lower_confidence <= population.lower
         covered += below & (result.upper_confidence >= population.upper)
     assert (covered / 100 >= 0.91).all()
+
+
+@pytest.mark.parametrize("odds_ratio", [1.0, 2.0, np.inf])
+def test_equal_scores_of_several_cells_are_one_step(odds_ratio):
+    """Nobody differs from anybody, whichever cells the groups are in."""
+    shares = np.repeat([0.1, 0.5, 0.9], 2)
+    result = proxy_bounds(
+        mcdp,
+        None,
+        np.full(6, 0.5),
+        group_probabilities=pd.DataFrame({"a": shares, "b": 1 - shares}),
+        odds_ratio=odds_ratio,
+    )
+    assert (result.lower, result.upper) == pytest.approx((0, 0), abs=1e-10)

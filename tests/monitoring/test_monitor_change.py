@@ -246,9 +246,21 @@ def test_the_first_possible_look_of_a_change_pays_for_all_pairs_of_starts():
     Were it split over starts alone, the evidence would exclude the first two looks.
     """
     monitor = FairnessMonitor(demographic_parity_difference, at_most=0.9)
-    groups = np.repeat([0, 1], 24)
+    groups = np.repeat([0, 1], 28)
     for look in range(12):
-        selected = [12, 12 if look < 6 else 24]
-        y_pred = np.concatenate([np.arange(24) < n for n in selected])
+        selected = [14, 14 if look < 6 else 28]
+        y_pred = np.concatenate([np.arange(28) < n for n in selected])
         monitor.update(None, y_pred.astype(int), sensitive_features=groups)
     assert (monitor.change_time_.lower, monitor.change_time_.value) == (1, 6)
+
+
+def test_recent_rows_are_those_of_the_last_quarter_of_the_looks():
+    """Here only they have a difference, too small a one for an alarm."""
+    monitor = FairnessMonitor(demographic_parity_difference, at_most=0.9)
+    groups = np.repeat([0, 1], 20)
+    for look in range(12):
+        selected = [10, 10 if look < 9 else 11]
+        y_pred = np.concatenate([np.arange(20) < n for n in selected])
+        monitor.update(None, y_pred.astype(int), sensitive_features=groups)
+    assert not monitor.change_alarm_
+    assert monitor.value_recent_ == pytest.approx(0.05)

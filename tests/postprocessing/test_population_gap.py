@@ -115,6 +115,7 @@ def test_repeated_splits_add_no_rows():
     assert repeated == pytest.approx(once, abs=0.015)
 
 
+@pytest.mark.slow
 def test_strata_random_ties_and_numbers_have_the_same_limit():
     X, y, groups = draw((400, 400))
     strata = np.arange(len(y)) % 2
@@ -185,6 +186,7 @@ def test_large_groups_hardly_notice_a_tiny_one(n_third, largest):
         assert_allclose(with_third, without, rtol=0, atol=largest)
 
 
+@pytest.mark.slow
 def test_a_tiny_group_does_not_narrow_the_band_of_large_ones():
     with pytest.warns(MitigationWarning, match=r"too few rows, \[2\]"):
         beside = fitted((400, 400, 3)).repairer_.max_mcdp

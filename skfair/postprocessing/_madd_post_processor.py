@@ -899,6 +899,8 @@ class MADDPostProcessor(GroupRepairer, ClassifierMitigator):
             part = rows_compared(rows, differing)
             scores = rows_compared(replace(rows, y_pred=repaired), differing).y_pred
             judged = compare_with_plain(part, part.y_pred, scores, **options)
+            steered = None if aim is None else aim._replace(expected=aim.steered)
+            judged = expected_of(judged, steered)
         if not any(part.differing.any() for part in strata):
             problem = f"no gain is shown: {_no_difference(comparison)}"
             self._warn_of_problem(problem)

@@ -116,6 +116,17 @@ def test_rows_that_share_scores_of_one_model_are_no_proof():
     assert abs(model.comparison_.mcdp - gap_of_new_rows(model, 2)) < 0.04
 
 
+def test_all_warnings_of_a_fit_state_one_gap():
+    X, y, groups = draw((5000, 7), seed=2)
+    X[groups == 1, 0] -= 2
+    model = MADDPostProcessor(PLAIN, max_mcdp=0.1)
+    with pytest.warns(MitigationWarning) as found:
+        model.fit(X, y, sensitive_features=groups)
+    pattern = r"MCDP\(0\) (?:to expect of their population )?is (\S+?)[,.](?: |$)"
+    stated = {float(re.search(pattern, str(each.message))[1]) for each in found}
+    assert stated == {round(model.comparison_.mcdp, 3)}
+
+
 def test_a_limit_of_zero_is_a_repair_in_full():
     X, y, groups = draw((300, 300))
     model = MADDPostProcessor(PLAIN, max_mcdp=0.0).fit(X, y, sensitive_features=groups)

@@ -17,9 +17,10 @@ the mean of models is better than each, repaired or not.
 For each mitigator and model it prints the means over tables of claimed and true shares,
 and of claimed less true ones, with standard errors between tables. A share of a table
 is the ratio of means over its fits, since single gaps may be next to nothing. `z` is
-the root mean square of claimed less true changes over the stated standard errors, 1 if
-these are right, and `beyond` the share of fits in which it is above 2. Fits that change
-nothing count with shares of 1, and not in the last two.
+the root mean square of claimed less true changes (`DecisionPostProcessor`: differences)
+over the stated standard errors, 1 if these are right, and `beyond` the share of fits in
+which it is above 2. Fits that change nothing count with shares of 1, and not in the
+last two.
 """
 
 from __future__ import annotations
@@ -161,20 +162,24 @@ def measure(name: str, table: str, model: str, n_train: int, seed: int) -> Any:
     elif name == "DiffMCDPClassifier":
         plain = clone(mitigator).set_params(strength=0.0, validation_fraction=None)
         plain.fit(*training[:2])
+    elif name == "DecisionPostProcessor":
+        plain = fitted.estimator_
     else:
         plain = MODELS[model]().fit(*training[:2])
     fair, unfair = true_figures(fitted, plain, new)
     if name == "DecisionPostProcessor":
         claimed = found.accuracy, found.difference
         claimed_plain = found.plain_accuracy, found.plain_difference
+        # The error is that of the difference itself, and accuracy has none.
         errors = np.nan, found.difference_error
+        off = np.subtract(claimed, fair)
     else:
         claimed = found.average_precision, found.adjusted_mcdp
         claimed_plain = found.plain_average_precision, found.plain_adjusted_mcdp
         errors = found.average_precision_error, found.mcdp_error
-    changes = np.subtract(claimed, claimed_plain)
-    off = changes - np.subtract(fair, unfair)
-    z = off / errors if changes.any() else np.full(2, np.nan)
+        off = np.subtract(claimed, claimed_plain) - np.subtract(fair, unfair)
+    changes = claimed != claimed_plain
+    z = off / errors if changes else np.full(2, np.nan)
     record = {"mitigator": name, "table": table, "model": model, "seed": seed}
     for i, what in enumerate(("share kept", "gap left")):
         record |= {

@@ -198,14 +198,15 @@ class PlainComparison(_BesidePlain):
     The noise is a quantile of Kolmogorov's distribution, with Bonferroni's correction,
     and over strata the mean of such quantiles.
 
-    Gaps are estimates of those on many new rows, except those of `MADDPostProcessor`,
-    which are the MCDP(0) of the held-out rows. The noise of rows makes any gap larger.
-    Of groups of one distribution with the sizes :math:`n_g` and :math:`n_h` the gap is
-    :math:`\\sqrt{\\pi / 2} \\, \\log 2 \\, \\sqrt{1 / n_g + 1 / n_h}` in the mean. The
-    square of that, for the pair with the least noise, is taken out of the square of a
-    gap, down to 0. It is added instead to that of a map that was fitted to all folds
-    but one, and measured on them in turn: what the map has learnt from noise cancels
-    when the folds are put together, but not on new rows.
+    Gaps are estimates of those on many new rows. The noise of rows makes any gap
+    larger. Of groups of one distribution with the sizes :math:`n_g` and :math:`n_h` the
+    gap is :math:`\\sqrt{\\pi / 2} \\, \\log 2 \\, \\sqrt{1 / n_g + 1 / n_h}` in the
+    mean. The square of that, for the pair with the least noise, is taken out of the
+    square of a gap, down to 0. It is added instead to that of a map that was fitted to
+    all folds but one, and measured on them in turn: what the map has learnt from noise
+    cancels when the folds are put together, but not on new rows. Where
+    `MADDPostProcessor` or `RepairedRegressor` find a band for `max_mcdp`, the gap is
+    the one that they expect.
 
     References
     ----------

@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from itertools import compress
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -20,7 +20,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from skfair._comparison import (
     Comparison,
+    Noise,
     PlainComparison,
+    RegressorComparison,
     compare_with_plain,
     mean_mcdp,
 )
@@ -71,6 +73,8 @@ from skfair.postprocessing._score_repairer import (
     tied_shares,
 )
 from skfair.statistics import GroupedScores
+
+AnyComparison = TypeVar("AnyComparison", PlainComparison, RegressorComparison)
 
 #: Levels, or largest gaps, whose losses are computed.
 _N_LEVELS = 101
@@ -264,13 +268,14 @@ class GroupRepairer(MetaMitigator):
 
     def _repair_held_out(
         self, rows: Rows, cdfs: GroupCDFs | None = None, **options: Any
-    ) -> tuple[Rows, Floats]:
+    ) -> tuple[Rows, Floats, Noise]:
         """Learn the repair of all rows, and repair each by maps learnt from others.
 
         The CDFs of all rows are given if they are computed already.
         Each fold is repaired as learnt from the rows outside of it. If there are more
         than 100,000 rows, a sample of at most as many is held out in place of the
-        folds. Return the rows that were held out, and their repaired scores.
+        folds. Return the rows that were held out, their repaired scores, and what is to
+        be done about the noise of their gap: folds show none of what maps learn of it.
         """
         repairer = self._make_repairer(**options)
         fold, scores = rows.fold, rows.y_pred
@@ -290,7 +295,9 @@ class GroupRepairer(MetaMitigator):
         repairer._left_rows_out = self._leaves_rows_out
         self.repairer_ = repairer
         chosen = fold >= 0
-        return (rows, repaired) if chosen.all() else (rows[chosen], repaired[chosen])
+        if chosen.all():
+            return rows, repaired, Noise.ADDED
+        return rows[chosen], repaired[chosen], Noise.TAKEN_OUT
 
     def _changes_the_gap(self, rows: Rows, repaired: Floats) -> bool:
         """Whether scores change, to a gap that the plain model exceeds."""
@@ -340,7 +347,7 @@ class GroupRepairer(MetaMitigator):
 
     def _warn_of_limit(self, aim: Aim | None) -> None:
         """Warn if rows do not show that `max_mcdp` is kept for new rows."""
-        limit, comparison = self.max_mcdp, self.comparison_
+        limit = self.max_mcdp
         if aim is None or not limit or not aim.misses(limit):
             return
         expected = f"{aim.expected:.3f}"
@@ -351,9 +358,8 @@ class GroupRepairer(MetaMitigator):
             expected = f"{aim.steered:.3f} without {few}{more}"
         self._warn_of_problem(
             f"max_mcdp={limit:g} is not shown to hold for new rows: MCDP(0) to expect "
-            f"of their population is {expected}; that of held-out rows is "
-            f"{comparison.mcdp:.3f}. Give more rows, larger groups, a larger max_mcdp, "
-            "or ties='random' where rows share scores"
+            f"of their population is {expected}. Give more rows, larger groups, a "
+            "larger max_mcdp, or ties='random' where rows share scores"
         )
 
     def _tie_problem(self, rows: Rows) -> str | None:
@@ -370,7 +376,8 @@ class GroupRepairer(MetaMitigator):
         else:
             share = 1 - repairer.repair_level + _SHARE_ADDED
         statistic = distributions(rows)
-        if comparison.mcdp <= share * comparison.plain_mcdp or not has_ties(statistic):
+        left = max(share * comparison.plain_mcdp, comparison.noise)
+        if comparison.mcdp <= left or not has_ties(statistic):
             return None
         return (
             f"MCDP(0) is {comparison.mcdp:.3f}, the plain model's is "
@@ -385,7 +392,9 @@ class GroupRepairer(MetaMitigator):
         remedy = "Take a lower repair_level, a larger max_mcdp or larger groups"
         if ties is not None:
             remedy = "Set ties='random', or take an estimator with more distinct scores"
-        comparison.warn(self, remedy)
+        # 0 is a repair in full, which leaves the noise of its maps.
+        limit = comparison.max_mcdp or None
+        replace(comparison, max_mcdp=limit).warn(self, remedy)
 
     def _warn_of_problem(self, problem: str | None) -> None:
         """Warn of what went wrong on held-out rows, if anything did."""
@@ -497,6 +506,18 @@ class GroupRepairer(MetaMitigator):
         return self.repairer_._read_groups(
             sensitive_features, strata, count_rows(X), self.unknown_groups
         )
+
+
+def expected_of(comparison: AnyComparison, aim: Aim | None) -> AnyComparison:
+    """State the gap that repairs of halves leave, where a band was found by it.
+
+    It knows of shared scores and of groups of few rows. A repair in full has no band.
+    """
+    gap = comparison.mcdp
+    if aim is None or not comparison.max_mcdp or gap == comparison.plain_mcdp:
+        return comparison
+    adjusted = comparison.adjusted_mcdp * aim.expected / gap
+    return replace(comparison, mcdp=aim.expected, adjusted_mcdp=adjusted)
 
 
 def _folds_have_ties(rows: Rows) -> bool:
@@ -661,7 +682,8 @@ class MADDPostProcessor(GroupRepairer, ClassifierMitigator):
         Average precision and MCDP(0) (within strata, if there are any) of repaired and
         of plain scores on held-out rows, with standard errors; None without groups.
         Each row is repaired by a map that is learnt from the other folds, or the other
-        fifths of the rows that a frozen model scored.
+        fifths of the rows that a frozen model scored. Gaps are those to expect of many
+        new rows; with `max_mcdp` that of the repaired scores is the one it is found by.
     groups_ : tuple of length n_groups
         Labels of the groups.
     strata_ : tuple of length n_strata
@@ -824,10 +846,10 @@ class MADDPostProcessor(GroupRepairer, ClassifierMitigator):
         cdfs = strata[0].cdfs if held_out.strata is None else None
         aim = self._find_aim(held_out, rows, features, max_mcdp=self.max_mcdp)
         width = None if aim is None else aim.max_mcdp
-        tested, repaired = self._repair_held_out(
+        tested, repaired, noise = self._repair_held_out(
             held_out, cdfs, repair_level=level, max_mcdp=width
         )
-        self._compare(strata, tested, repaired, aim)
+        self._compare(strata, tested, repaired, noise, aim)
 
     def _choose_amount(self, strata: list[StratumLosses], n_held_out: float) -> None:
         """Compute the losses of all levels, and choose one unless it is given.
@@ -858,12 +880,14 @@ class MADDPostProcessor(GroupRepairer, ClassifierMitigator):
         strata: list[StratumLosses],
         rows: Rows,
         repaired: Floats,
+        noise: Noise,
         aim: Aim | None,
     ) -> None:
         """Compare repaired with plain scores, and warn of what went wrong."""
-        asked, differing = self.max_mcdp, strata[0].differing
-        comparison = compare_with_plain(rows, rows.y_pred, repaired, max_mcdp=asked)
-        self.comparison_ = judged = comparison
+        differing = strata[0].differing
+        options: dict[str, Any] = {"max_mcdp": self.max_mcdp, "noise": noise}
+        found = compare_with_plain(rows, rows.y_pred, repaired, **options)
+        self.comparison_ = judged = comparison = expected_of(found, aim)
         self._warn_of_limit(aim)
         ties = self._tie_problem(rows)
         if self.repair_level == "auto" and self.repair_level_ == 0:
@@ -874,7 +898,9 @@ class MADDPostProcessor(GroupRepairer, ClassifierMitigator):
             # A group of a few rows has a large gap, whatever is done to it.
             part = rows_compared(rows, differing)
             scores = rows_compared(replace(rows, y_pred=repaired), differing).y_pred
-            judged = compare_with_plain(part, part.y_pred, scores, max_mcdp=asked)
+            judged = compare_with_plain(part, part.y_pred, scores, **options)
+            steered = None if aim is None else aim._replace(expected=aim.steered)
+            judged = expected_of(judged, steered)
         if not any(part.differing.any() for part in strata):
             problem = f"no gain is shown: {_no_difference(comparison)}"
             self._warn_of_problem(problem)

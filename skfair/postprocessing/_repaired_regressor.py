@@ -12,7 +12,7 @@ from skfair._rows import Rows
 from skfair._utils._arrays import Floats
 from skfair._utils._validation import ParameterError
 from skfair.groups import Selector
-from skfair.postprocessing._madd_post_processor import GroupRepairer
+from skfair.postprocessing._madd_post_processor import GroupRepairer, expected_of
 
 
 class RepairedRegressor(GroupRepairer, RegressorMitigator):
@@ -83,7 +83,7 @@ class RepairedRegressor(GroupRepairer, RegressorMitigator):
         Squared error, R2 and MCDP(0) (within strata, if there are any) of the repaired
         and of the plain predictions on held-out rows, with standard errors; None
         without groups. Each row is repaired by a map that is learnt from the other
-        folds.
+        folds. Gaps are as in `MADDPostProcessor`.
     groups_ : tuple of length n_groups
         Labels of the groups.
     strata_ : tuple of length n_strata
@@ -189,10 +189,11 @@ class RepairedRegressor(GroupRepairer, RegressorMitigator):
         aim = self._find_aim(held_out, rows, features, **options)
         if aim is not None:
             options["max_mcdp"] = aim.max_mcdp
-        tested, repaired = self._repair_held_out(held_out, **options)
-        comparison = self.comparison_ = compare_regressors(
-            tested, tested.y_pred, repaired, max_mcdp=asked
+        tested, repaired, noise = self._repair_held_out(held_out, **options)
+        found = compare_regressors(
+            tested, tested.y_pred, repaired, max_mcdp=asked, noise=noise
         )
+        comparison = self.comparison_ = expected_of(found, aim)
         self._warn_of_limit(aim)
         if self._changes_the_gap(tested, repaired):
             ties = self._tie_problem(tested)

@@ -35,11 +35,11 @@ from skfair.metrics._evaluate import Multistratum, specify
 from skfair.metrics._inputs import (
     Quality,
     check_group_weights,
+    collected_reasons,
     compares_rates_of_errors,
     count_hits,
     grouped_quality,
     outcomes_of,
-    quietly,
     warn_or_collect,
     warn_undefined,
 )
@@ -48,6 +48,7 @@ from skfair.metrics._permutation import (
     permutation_test,
 )
 from skfair.metrics._rate_intervals import wilson_interval
+from skfair.metrics._spec import Specification
 from skfair.statistics import GroupedOutcomes
 
 GroupWeights: TypeAlias = (
@@ -148,6 +149,25 @@ def weigh_groups(
     return statistic, check_group_weights(group_weights, statistic.labels)
 
 
+@dataclass(frozen=True)
+class OfOutcomes:
+    """Evaluates a metric of outcomes again, of which an earlier call has warned.
+
+    As a metric of skfair it gets `Groups`, whose least size it knows.
+    """
+
+    metric: Callable[..., float]
+
+    @property
+    def specification(self) -> Specification:
+        """What tests ask of the metric."""
+        return Specification(self)
+
+    def __call__(self, *args: Any, **rows: Any) -> float:
+        with collected_reasons():
+            return self.metric(*args, **rows)
+
+
 def permute_outcomes(
     metric: Callable[..., float],
     statistic: GroupedOutcomes,
@@ -171,7 +191,8 @@ def permute_outcomes(
         columns["sensitive_features"] = groups[counts]
         columns["sample_weight"] = weights[counts]
         outcomes = outcomes[counts].astype(np.intp)
-    return permutation_test(metric, None, outcomes, **columns, within=None, **options)
+    again = OfOutcomes(metric)
+    return permutation_test(again, None, outcomes, **columns, within=None, **options)
 
 
 def describe_left_out(
@@ -377,9 +398,8 @@ def max_gap_test(
     options = {"quality": quality, "pos_label": pos_label}
     statistic = grouped_quality(*rows, **options)
     groups = group_gaps("max_gap_test", statistic, group_weights)
-    metric = partial(quietly, partial(max_gap, group_weights=group_weights))
     return permute_outcomes(
-        metric,
+        partial(max_gap, group_weights=group_weights),
         groups.statistic,
         rows,
         options,

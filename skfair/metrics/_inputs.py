@@ -500,9 +500,3 @@ def ignore_undefined() -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UndefinedMetricWarning)
         yield
-
-
-def quietly(metric: Callable[..., Any], *args: Any, **rows: Any) -> Any:
-    """Evaluate a metric again, of which an earlier evaluation has warned."""
-    with collected_reasons():
-        return metric(*args, **rows)

@@ -135,6 +135,7 @@ def test_requests_decide_with_metadata_routing(people):
 
 
 @pytest.mark.parametrize("name", NAMES)
+@pytest.mark.filterwarnings("ignore:MCDPReweighter sets no rows aside")
 def test_groups_of_rows_reach_the_splitter(name, people):
     X, y, sex = people
     make, options, estimator, y = prepared(name, y)

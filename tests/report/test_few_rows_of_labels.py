@@ -1,5 +1,6 @@
 """Groups with few rows of a true label have no error rates to compare."""
 
+import math
 import warnings
 
 import numpy as np
@@ -86,12 +87,12 @@ def test_errors_are_those_of_the_metric(seed, smallest, weighted, pos_label):
         return
     assert found["value"] == pytest.approx(value, abs=1e-12)
     low, high = min(interval.lower, value), max(interval.upper, value)
-    chance = test.pairs["by_chance"].iloc[0]
-    expected = [low, high, result.least, chance, test.pvalue]
-    numbers = [
-        found[name] for name in ("lower", "upper", "certified", "null_mean", "pvalue")
-    ]
-    assert numbers == pytest.approx(expected, abs=1e-9)
+    numbers = [found[name] for name in ("lower", "upper", "certified")]
+    assert numbers == pytest.approx([low, high, result.least], abs=1e-9)
+    # People are permuted by number, and in strata one by one: other permutations.
+    assert found["pvalue"] == pytest.approx(test.pvalue, abs=4 * math.sqrt(0.5 / 60))
+    by_chance = (test.pairs["by_chance"] - found["null_mean"]).abs()
+    assert by_chance.min() < 0.06
     sizes = pd.crosstab(groups[kept], y_true[kept])
     few = {
         (group, str(label), int(sizes.loc[group, label]))

@@ -6,44 +6,48 @@ import numpy as np
 import pytest
 
 from skfair.metrics import _spec
-from skfair.metrics._evaluate import never, specify
-from skfair.metrics._inputs import value_or_nan
-from skfair.metrics._pairs import Located, grouped_scores, largest_gap
+from skfair.metrics._distributions import GapOfDistributions
+from skfair.metrics._metric import evaluates
+from skfair.metrics._pairs import Located
 from skfair.report import _metrics
 from skfair.report._metrics import MEASURES, Measure
-from skfair.statistics import GroupedScores
+
+
+class EnergyDistance(GapOfDistributions):
+    """Energy distance, whose largest value is the square root of 2."""
+
+    maximum = math.sqrt(2)
+
+    def measure(self, gap):
+        return math.sqrt(2 * gap.difference[:-1] ** 2 @ np.diff(gap.scores))
 
 
 @pytest.fixture
 def energy(monkeypatch):
-    """Energy distance, whose largest value is the square root of 2."""
-
-    def distance(gap):
-        heights = gap.signed[:-1] / gap.scale
-        return math.sqrt(2 * heights**2 @ np.diff(gap.scores))
-
+    """Energy distance as a row of reports."""
     monkeypatch.setattr(_spec, "_KNOWN", dict(_spec._KNOWN))
 
-    @specify(
-        statistic=GroupedScores,
-        maximum=math.sqrt(2),
-        compares_errors=never,
-        measure=lambda: distance,
-    )
+    @evaluates(EnergyDistance)
     def energy_distance(
         y_true,
         y_score,
         *,
         sensitive_features=None,
+        control_features=None,
         scale="probability",
         multigroup="pairwise",
+        multistratum="max",
         sample_weight=None,
     ):
         """Root of twice the squared gap, added up over all scores."""
-        rows = y_true, y_score, sensitive_features, sample_weight
-        statistic = grouped_scores(*rows, scale=scale)
-        options = {"multigroup": multigroup, "measure": distance}
-        return value_or_nan("energy_distance", statistic, largest_gap, **options)
+        options = {"multigroup": multigroup, "multistratum": multistratum}
+        return EnergyDistance(scale=scale, **options)(
+            y_true,
+            y_score,
+            sensitive_features=sensitive_features,
+            control_features=control_features,
+            sample_weight=sample_weight,
+        )
 
     def find(sample):
         return Located(energy_distance(None, sample.statistic("scores")), (0, 1))

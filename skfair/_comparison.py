@@ -44,7 +44,7 @@ _MOST_STRETCH = 1.5
 
 
 class Noise(IntEnum):
-    """What a comparison does about the noise of its rows in the squares of gaps.
+    """Ways to treat the noise of rows in the squares of gaps of a comparison.
 
     It is taken out where the rows gave nothing to anything, and added where a map was
     fitted to all folds of the rows but that of each row.
@@ -408,8 +408,8 @@ def _compare_gaps(
     gap = mean_mcdp(replace(rows, y_pred=new))
     if noise is not Noise.KEPT:
         same = np.array_equal(old, new)
-        gap = gap.on_new_rows(Noise.TAKEN_OUT if same else noise)
-        plain_gap = plain_gap.on_new_rows(Noise.TAKEN_OUT)
+        gap = gap.move_to_new_rows(Noise.TAKEN_OUT if same else noise)
+        plain_gap = plain_gap.move_to_new_rows(Noise.TAKEN_OUT)
     slopes = gap.slopes() - plain_gap.slopes()
     half_rows = {**plain_gap.half_rows, **gap.half_rows}.values()
     gaps = {
@@ -444,12 +444,12 @@ class _Gap(NamedTuple):
     noise: float
     scale: float
 
-    def on_new_rows(self, noise: Noise) -> Self:
+    def move_to_new_rows(self, noise: Noise) -> Self:
         """Take the noise of the rows out, or add it.
 
         A gap that falls by that changes by more with each row than before.
         """
-        moved = self.beside_noise([self.value, self.adjusted], noise)
+        moved = self.add_noise([self.value, self.adjusted], noise)
         value, adjusted = moved.tolist()
         stretch = _MOST_STRETCH
         if adjusted:
@@ -458,10 +458,10 @@ class _Gap(NamedTuple):
             value=value,
             adjusted=adjusted,
             slopes=lambda: stretch * self.slopes(),
-            noise=float(self.beside_noise(self.noise, Noise.TAKEN_OUT)),
+            noise=float(self.add_noise(self.noise, Noise.TAKEN_OUT)),
         )
 
-    def beside_noise(self, gaps: ArrayLike, signs: ArrayLike) -> Floats:
+    def add_noise(self, gaps: ArrayLike, signs: ArrayLike) -> Floats:
         """Move the squares of gaps by the square of what noise is in the mean."""
         moved = np.asarray(signs) * _MEAN_SQUARED * self.scale**2
         return np.asarray(np.sqrt(np.clip(np.square(gaps) + moved, 0, 1)))

@@ -160,7 +160,7 @@ class OfOutcomes:
 
     @property
     def specification(self) -> Specification:
-        """What tests ask of the metric."""
+        """Describe the metric to tests."""
         return Specification(self)
 
     def __call__(self, *args: Any, **rows: Any) -> float:
@@ -673,7 +673,7 @@ class RateVarianceEstimator:
         f2 = counts @ quotients(self.weights, self.one_row * self.sizes)
         return f1, f2
 
-    def of_statistic(
+    def estimate(
         self, _: None, statistic: GroupedOutcomes, *, sensitive_features: Any = None
     ) -> float:
         """Return F of a statistic of the same groups (equation 36)."""
@@ -1062,7 +1062,7 @@ def cvar_fairness_test(
         sampling,
         weighted=sample_weight is not None,
     )
-    metric: Callable[..., float] = estimator.of_statistic
+    metric: Callable[..., float] = estimator.estimate
     if sample_weight is not None:
         metric = partial(weighted_rate_variance, group_weights=group_weights)
     test = permute_outcomes(
@@ -1134,7 +1134,7 @@ def best_subset(ratios: Floats, weights: Floats, capacity: float) -> Bools:
     items = items[ratios[items] > 0]
     if len(items):
         weights = weights[items] / capacity
-        with _without_prints():
+        with silenced_output():
             found = milp(
                 -weights * ratios[items],
                 constraints=LinearConstraint(weights, ub=1.0 + _ROUNDING / capacity),
@@ -1147,7 +1147,7 @@ def best_subset(ratios: Floats, weights: Floats, capacity: float) -> Bools:
 
 
 @contextmanager
-def _without_prints() -> Iterator[None]:
+def silenced_output() -> Iterator[None]:
     """Send what C code prints nowhere: the solver writes notes to standard output."""
     try:
         sys.stdout.flush()

@@ -145,7 +145,7 @@ class Metric(ABC):
 
     @property
     def specification(self) -> Specification:
-        """What tests, intervals and scorers ask of the class."""
+        """Describe the metric to tests, intervals and scorers."""
         kind = type(self)
         if kind.function is None:
             return describe(kind)
@@ -176,7 +176,7 @@ class Metric(ABC):
         """Bound the noise of each gap."""
         raise NotImplementedError(f"{self.name} has no bounds of its noise.")
 
-    def on_band(self) -> Callable[[Gap, Gap], tuple[float, float]]:
+    def band_bounds(self) -> Callable[[Gap, Gap], tuple[float, float]]:
         """Return what bounds the metric of a gap between a least and a largest one."""
         raise NotImplementedError(f"{self.name} has no bounds from histograms.")
 
@@ -229,7 +229,7 @@ class Metric(ABC):
         if rows.strata is None:
             value = self.value_of(self.estimate(self.parts(rows)))
         else:
-            value = self.value_of_strata(*self.by_stratum(rows))
+            value = self.value_of_strata(*self.estimate_strata(rows))
         if not math.isnan(value):
             self.advise(rows)
         return value
@@ -301,7 +301,7 @@ class Metric(ABC):
             largest = max(largest, estimate)
         return largest
 
-    def by_stratum(self, rows: Rows) -> tuple[list[Stratum], str | None]:
+    def estimate_strata(self, rows: Rows) -> tuple[list[Stratum], str | None]:
         """Evaluate rows within strata, and say why no groups compare, if so."""
         parts = self.parts(rows)
         strata, reason = split_strata(rows, leaves_groups_out=self.leaves_groups_out)
@@ -382,8 +382,8 @@ def describe(kind: type[Metric]) -> Specification:
         bounds["combine"] = largest_defined
     if kind.bounded:
         bounds["compare"] = _with_options(kind, lambda m, *args: m.noise(*args))
-    if kind.on_band is not Metric.on_band:
-        bounds["on_band"] = _with_options(kind, lambda m: m.on_band())
+    if kind.band_bounds is not Metric.band_bounds:
+        bounds["band_bounds"] = _with_options(kind, lambda m: m.band_bounds())
     if kind.bound_by_bins is not Metric.bound_by_bins:
         bounds["bounds_by_label"] = _with_options(kind, lambda m, s: m.bound_by_bins(s))
     if kind.count_once is not Metric.count_once:

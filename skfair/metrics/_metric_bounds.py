@@ -173,31 +173,31 @@ def metric_bounds(
         check_bins(histogram.n_bins, **own)
         value = metric(None, histogram.at_edges(), **options)
         return MetricBounds(value, value)
-    on_band, limit = _bounds_of_gap(specification, settings)
+    band_bounds, limit = _bounds_of_gap(specification, settings)
     if warn_if_undefined(specification.name, histogram):
         return MetricBounds(math.nan, math.nan)
     pairs: Sequence[Pair] = compared_pairs(histogram.n_groups, multigroup)
     lower = upper = 0.0
     # Few bins show which pairs may have the largest value.
     for cells in histogram.coarsen(min(_FEW_BINS, histogram.n_bins)), histogram:
-        lower, upper, pairs = _largest_bounds(cells, pairs, on_band, limit, lower)
+        lower, upper, pairs = _largest_bounds(cells, pairs, band_bounds, limit, lower)
     return MetricBounds(lower, upper)
 
 
 #: Bounds of a metric of a difference of CDFs, from its least and its largest values.
-OnBand: TypeAlias = Callable[[Gap, Gap], tuple[float, float]]
+BandBounds: TypeAlias = Callable[[Gap, Gap], tuple[float, float]]
 
 
 def _bounds_of_gap(
     specification: Specification, options: dict[str, Any]
-) -> tuple[OnBand, OnBand]:
+) -> tuple[BandBounds, BandBounds]:
     """Find what bounds a metric of the gap of two CDFs, and a seminorm above it."""
-    make = specification.on_band or specification.measure
+    make = specification.band_bounds or specification.measure
     if make is None:
         bounded = [
             other.name
             for other in known_metrics().values()
-            if other.on_band
+            if other.band_bounds
             or other.measure
             or other.check_bins
             or other.bounds_by_label
@@ -207,9 +207,9 @@ def _bounds_of_gap(
             f"{specification.function!r}."
         )
     own = check_known(specification, options, make, what="bounds")
-    if specification.on_band is not None:
-        on_band = specification.on_band(**own)
-        return on_band, on_band
+    if specification.band_bounds is not None:
+        band_bounds = specification.band_bounds(**own)
+        return band_bounds, band_bounds
     measure: Any = make(**own)
     distance = specification.distance or measure
     return partial(_bound_measure, measure), partial(_bound_measure, distance)
@@ -259,8 +259,8 @@ def band(
 def _largest_bounds(
     histogram: GroupedHistogram,
     pairs: Sequence[Pair],
-    on_band: OnBand,
-    limit: OnBand,
+    band_bounds: BandBounds,
+    limit: BandBounds,
     lower: float,
 ) -> tuple[float, float, list[Pair]]:
     """Bound the largest value of a metric, and return the pairs that may attain it.
@@ -274,7 +274,7 @@ def _largest_bounds(
     ends: list[tuple[float, Pair]] = []
     if len(pairs) <= n_groups:
         limits = np.full(len(pairs), np.inf)
-        lower, ends = _visit(histogram, pairs, limits, on_band, lower)
+        lower, ends = _visit(histogram, pairs, limits, band_bounds, lower)
     else:
         from_everyone = np.array(
             [limit(*band(histogram, group, None))[1] for group in range(n_groups)]
@@ -283,7 +283,7 @@ def _largest_bounds(
             limits = from_everyone[first] + from_everyone[second]
             at = np.flatnonzero(limits + _ROUNDING >= lower)
             some = list(zip(first[at].tolist(), second[at].tolist(), strict=True))
-            lower, more = _visit(histogram, some, limits[at], on_band, lower)
+            lower, more = _visit(histogram, some, limits[at], band_bounds, lower)
             ends = [end for end in ends + more if end[0] > lower]
     # By rounding an upper bound may be below.
     upper = max([lower, *(high for high, _ in ends)])
@@ -294,7 +294,7 @@ def _visit(
     histogram: GroupedHistogram,
     pairs: Sequence[Pair],
     limits: Floats,
-    on_band: OnBand,
+    band_bounds: BandBounds,
     lower: float,
 ) -> tuple[float, list[tuple[float, Pair]]]:
     """Largest lower bound of pairs, and the upper bounds of those that were visited."""
@@ -302,7 +302,7 @@ def _visit(
     for i in np.argsort(-limits, kind="stable"):
         if limits[i] + _ROUNDING < lower:
             break
-        low, high = on_band(*band(histogram, *pairs[i]))
+        low, high = band_bounds(*band(histogram, *pairs[i]))
         lower = max(lower, low)
         ends.append((high, pairs[i]))
     return lower, ends

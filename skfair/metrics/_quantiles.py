@@ -99,7 +99,7 @@ def move_to_unit(statistic: GroupedScores) -> tuple[GroupedScores, float]:
 
 
 class Comparisons(NamedTuple):
-    """What a metric is the largest of, and how far noise may move each value."""
+    """Comparisons that a metric is the largest of, and the noise of each."""
 
     value: float
     n_comparisons: int
@@ -256,19 +256,19 @@ def noise_of_means(
     welch = student(*moments, sizes, shares, multigroup)
     are_rates = np.array_equal(*moments)
 
-    def by_exact_bounds(level: float) -> Any:
+    def exact_bounds(level: float) -> Any:
         up, down = (exact_distance(p, rows, level) ** 2 for p in (means, 1 - means))
         rising = np.sqrt(contrast(up, shares, multigroup, others=down))
         falling = np.sqrt(contrast(down, shares, multigroup, others=up))
         return np.where(signed >= 0, (rising, falling), (falling, rising))
 
     def nearer(level: float) -> Any:
-        same_sign, other_sign = by_exact_bounds(level)
+        same_sign, other_sign = exact_bounds(level)
         exact = np.maximum(same_sign, other_sign - 2 * np.abs(signed))
         return np.maximum(welch(level), exact)
 
     def further(level: float) -> Any:
-        _, exact = by_exact_bounds(level)
+        _, exact = exact_bounds(level)
         return exact if are_rates else np.maximum(welch(level), exact)
 
     return nearer, further

@@ -53,7 +53,7 @@ from skfair.statistics._grouped_confusion import encode_label_pairs
 from skfair.statistics._grouped_scores import Gap
 
 
-def difference_on_band(least: Gap, largest: Gap) -> tuple[float, float]:
+def bound_difference(least: Gap, largest: Gap) -> tuple[float, float]:
     """Bound the difference of mean scores, which is the integral of that of CDFs."""
     lengths = np.diff(least.scores)
     low, high = (
@@ -205,7 +205,7 @@ class DemographicParity(DifferenceOfMeans):
         if not np.isin(values, (-1, 0, 1)).all():
             warn_of_means(self.name)
 
-    def on_band(self) -> Any:
+    def band_bounds(self) -> Any:
         """Return what bounds the difference of means from that of CDFs."""
         for option in "threshold", "pos_label":
             if getattr(self, option) is not None:
@@ -213,7 +213,7 @@ class DemographicParity(DifferenceOfMeans):
                     f"{option} must be left at its default: bounds of {self.name} do "
                     f"not know this option, got {getattr(self, option)!r}."
                 )
-        return difference_on_band
+        return bound_difference
 
 
 @evaluates(DemographicParity)

@@ -65,7 +65,7 @@ class Specification:
     #: Makes, of the options, the function that bounds the metric of a difference of
     #: CDFs between a least and a largest one; by default the measure of the least and
     #: of the largest absolute difference.
-    on_band: Callable[..., Callable[..., tuple[float, float]]] | None = None
+    band_bounds: Callable[..., Callable[..., tuple[float, float]]] | None = None
     #: Raises where the metric is not known exactly from a number of bins and options.
     check_bins: Callable[..., None] | None = None
     #: Bounds the metric of a `GroupedCalibration`, of scores and labels by bins.

@@ -490,9 +490,7 @@ def path_table(
     )
 
 
-def path_on_new_rows(
-    table: pd.DataFrame, rows: Rows, maps: list[ScoreMap]
-) -> pd.DataFrame:
+def state_path(table: pd.DataFrame, rows: Rows, maps: list[ScoreMap]) -> pd.DataFrame:
     """State the gaps of a path as a comparison does, which knows of noise.
 
     A strength that changes nothing has the gap of the plain model.
@@ -506,7 +504,7 @@ def path_on_new_rows(
     stated, gap = table.copy(), mean_mcdp(rows)
     for name in ("mean_test_neg_mcdp", "mean_test_neg_adjusted_mcdp"):
         if name in table:
-            stated[name] = -gap.beside_noise(table[name].to_numpy(), noise)
+            stated[name] = -gap.add_noise(table[name].to_numpy(), noise)
     return stated
 
 

@@ -58,8 +58,8 @@ from skfair.postprocessing._score_map import (
     fit_maps,
     folds_of_maps,
     held_out_scores,
-    path_on_new_rows,
     path_table,
+    state_path,
 )
 
 
@@ -267,7 +267,7 @@ class GroupPredictor(MetaMitigator):
         table = path_table(
             self._maps_of_others, self._rows, self._q, strengths, self._performance
         )
-        stated = self.path_ = path_on_new_rows(table, self._rows, self._maps_of_others)
+        stated = self.path_ = state_path(table, self._rows, self._maps_of_others)
         if self.strength != "auto":
             return
         # Noise makes gaps more alike, of which the fairest is sought; not the limit.

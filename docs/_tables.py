@@ -60,7 +60,7 @@ def what_a_metric_takes(name: str, function: object) -> list[str]:
     has_scorer = f"neg_{name}" in get_fairness_scorer_names()
     strata = "multistratum" in parameters and "largest or mean"
     strata = strata or ("control_features" in parameters and "largest")
-    bounded = known.measure or known.on_band or known.check_bins
+    bounded = known.measure or known.band_bounds or known.check_bins
     bounded = bounded or known.bounds_by_label
     errors = known.compares_errors and known.compares_errors()
     cells = [

@@ -34,6 +34,7 @@ from skfair.groups import (
     Codes,
     Groups,
     count_codes,
+    refuse_weightless,
     resolve_groups,
     resolve_strata,
     rows_by_code,
@@ -376,12 +377,7 @@ def _check_weight_of_groups(
     counts, positive = (
         count_codes(some, len(groups.labels)) for some in (codes, codes[weight > 0])
     )
-    empty = [groups.labels[i] for i in np.flatnonzero((counts > 0) & (positive == 0))]
-    if empty:
-        raise ValueError(
-            f"sample_weight is zero for every row of the groups {empty}, expected a "
-            "positive weight in each group."
-        )
+    refuse_weightless(groups.labels, counts, positive)
 
 
 #: Rows as a metric reads them, and what counts its statistic of these.

@@ -1060,6 +1060,19 @@ def positions_in(labels: Labels, sought: Labels) -> Integers:
     return np.array([position[label] for label in sought], dtype=np.intp)
 
 
+def refuse_weightless(
+    labels: Sequence[Hashable], counts: Integers, n_positive: Integers
+) -> None:
+    """Raise where a group has rows, but none of a positive weight."""
+    weightless = np.flatnonzero((counts > 0) & (n_positive == 0))
+    empty = [labels[i] for i in weightless.tolist()]
+    if empty:
+        raise ValueError(
+            f"sample_weight is zero for every row of the groups {empty}, expected a "
+            "positive weight in each group."
+        )
+
+
 def drop_weightless(
     values: NDArray[Any],
     groups: Groups,
@@ -1079,12 +1092,7 @@ def drop_weightless(
     if inside is None and mask is None:
         return values, codes, weights, counts
     n_kept = counts if inside is None else count_codes(codes[inside], len(counts))
-    empty = [groups.labels[i] for i in np.flatnonzero((counts > 0) & (n_kept == 0))]
-    if empty:
-        raise ValueError(
-            f"sample_weight is zero for every row of the groups {empty}, expected a "
-            "positive weight in each group."
-        )
+    refuse_weightless(groups.labels, counts, n_kept)
     if mask is not None:
         inside = mask & (codes >= 0 if inside is None else inside)
         n_kept = count_codes(codes[inside], len(counts))

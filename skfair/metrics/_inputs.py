@@ -386,7 +386,7 @@ def _agree(y_true: NDArray[Any], y_pred: NDArray[Any]) -> Bools:
 #: Reasons of the evaluation that collects them, None where users are warned.
 _COLLECTED: ContextVar[list[str] | None] = ContextVar("collected", default=None)
 #: From so many groups of numbers on, ranges are suggested where a group has fewer rows.
-_MANY_NUMBERS, _FEW_ROWS = 30, 10
+MANY_NUMBERS, _FEW_ROWS = 30, 10
 #: So many groups of numbers with fewer rows on average are values, not groups.
 _TOO_MANY_NUMBERS, _FEWEST_ROWS = 1000, 2
 #: What to do about groups that are too small.
@@ -407,7 +407,7 @@ def warn_if_undefined(name: str, statistic: AnyStatistic) -> bool:
     if reason is not None:
         rare = (counts < max(smallest, 1)).any()
         warn_undefined(name, reason, ADVICE if rare else "")
-    elif len(labels) >= _MANY_NUMBERS:
+    elif len(labels) >= MANY_NUMBERS:
         check_groups_of_numbers(name, labels, counts)
     return reason is not None
 
@@ -420,7 +420,7 @@ def check_groups_of_numbers(
     The largest difference between so small groups is noise: between groups of one row
     MCDP is 1. Each column of an intersection is judged by itself.
     """
-    if len(labels) < _MANY_NUMBERS or counts.min() >= _FEW_ROWS:
+    if len(labels) < MANY_NUMBERS or counts.min() >= _FEW_ROWS:
         return
     columns = [*zip(*labels, strict=True)] if type(labels[0]) is tuple else [labels]
     for position, column in enumerate(columns):
@@ -459,7 +459,7 @@ def tip_for_numbers(labels: Sequence[Hashable], counts: Integers) -> str:
 
     Names are not concerned.
     """
-    if len(labels) < _MANY_NUMBERS or counts.min() >= _FEW_ROWS:
+    if len(labels) < MANY_NUMBERS or counts.min() >= _FEW_ROWS:
         return ""
     if not all(type(label) in (int, float) for label in labels):
         return ""

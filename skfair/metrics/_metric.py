@@ -20,7 +20,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, fields, replace
-from functools import cache
+from functools import cache, partial
 from inspect import Parameter, Signature
 from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias, TypeVar, get_args
 
@@ -44,6 +44,7 @@ from skfair.metrics._evaluate import (
 )
 from skfair.metrics._inputs import (
     ADVICE,
+    MANY_NUMBERS,
     Multigroup,
     check_groups_of_numbers,
     in_place_of_rows,
@@ -52,7 +53,12 @@ from skfair.metrics._inputs import (
 )
 from skfair.metrics._pairs import Located, PairGaps
 from skfair.metrics._quantiles import Comparisons, Method, Observed
-from skfair.metrics._spec import Specification, register, specification_of
+from skfair.metrics._spec import (
+    OF_ROWS,
+    Specification,
+    register,
+    specification_of,
+)
 from skfair.statistics import GroupedScores
 from skfair.statistics._grouped_scores import Gap, ranked_scores
 from skfair.statistics._statistic import GroupedStatistic
@@ -223,9 +229,10 @@ class Metric(ABC):
             )
         arguments = y_true, y_pred, sensitive_features, control_features, sample_weight
         rows = read(*arguments, name=self.inputs[1])
-        sizes = rows.groups.sizes()
-        if len(sizes) and sizes.min() >= max(rows.groups.min_group_size, 1):
-            check_groups_of_numbers(self.name, rows.labels, sizes)
+        if rows.n_groups >= MANY_NUMBERS:
+            sizes = rows.groups.sizes()
+            if sizes.min() >= max(rows.groups.min_group_size, 1):
+                check_groups_of_numbers(self.name, rows.labels, sizes)
         if rows.strata is None:
             value = self.value_of(self.estimate(self.parts(rows)))
         else:
@@ -387,7 +394,7 @@ def describe(kind: type[Metric]) -> Specification:
     if kind.bound_by_bins is not Metric.bound_by_bins:
         bounds["bounds_by_label"] = _with_options(kind, lambda m, s: m.bound_by_bins(s))
     if kind.count_once is not Metric.count_once:
-        bounds["read_once"] = _with_options(kind, _read_once)
+        bounds["read_once"] = _with_options(kind, partial(_read, kind.count_once))
     if hasattr(kind, "check_bins"):
         bounds["check_bins"] = _with_options(kind, lambda m, n: m.check_bins(n))
     if hasattr(kind, "measure"):
@@ -406,24 +413,20 @@ def describe(kind: type[Metric]) -> Specification:
         countable=_with_options(kind, _countable),
         pairs=_with_options(kind, _gaps, "among"),
         locate=_with_options(kind, lambda m, statistic: m.locate(statistic)),
-        read=_with_options(kind, _read),
+        read=_with_options(kind, partial(_read, kind.count)),
         **bounds,
     )
-
-
-#: Names of the arguments of a metric that have a value for each row.
-_OF_ROWS = ("sensitive_features", "control_features", "sample_weight")
 
 
 def _function_of(kind: type[Metric]) -> Callable[..., float]:
     """Make the function that evaluates a class of metrics of the user's own."""
 
     def function(y_true: Any, y_pred: Any, **keywords: Any) -> float:
-        rows = {name: keywords.pop(name, None) for name in _OF_ROWS}
+        rows = {name: keywords.pop(name, None) for name in OF_ROWS}
         return kind(**keywords)(y_true, y_pred, **rows)
 
     inputs = [Parameter(n, Parameter.POSITIONAL_OR_KEYWORD) for n in kind.inputs]
-    names = [*_OF_ROWS, *(field.name for field in fields(kind))]
+    names = [*OF_ROWS, *(field.name for field in fields(kind))]
     keywords = [Parameter(n, Parameter.KEYWORD_ONLY, default=None) for n in names]
     function.__signature__ = Signature(  # type: ignore[attr-defined]
         [*inputs, *keywords]
@@ -462,23 +465,16 @@ def _gaps(metric: Metric, statistic: Any, among: Any = None) -> PairGaps:
     return metric.gaps(statistic, among=among)
 
 
-def _read(metric: Metric, y_true: Any, y_pred: Any, *rows: Any) -> Any:
-    """Count rows, or return the statistic that takes their place."""
+def _read(
+    count: Callable[[Any, Rows], Any],
+    metric: Metric,
+    y_true: Any,
+    y_pred: Any,
+    groups: Any,
+    weight: Any,
+) -> Any:
+    """Count rows by a method, or return the statistic that takes their place."""
     if isinstance(y_pred, GroupedStatistic):
-        return metric.take(y_true, y_pred, *rows)
-    return metric.count(_checked(metric, y_true, y_pred, *rows))
-
-
-def _read_once(metric: Metric, y_true: Any, y_pred: Any, *rows: Any) -> Any:
-    """Count rows for this metric alone."""
-    if isinstance(y_pred, GroupedStatistic):
-        return metric.take(y_true, y_pred, *rows)
-    return metric.count_once(_checked(metric, y_true, y_pred, *rows))
-
-
-def _checked(
-    metric: Metric, y_true: Any, y_pred: Any, groups: Any, weight: Any
-) -> Rows:
-    """Read and check rows of one stratum and class."""
+        return metric.take(y_true, y_pred, groups, weight)
     rows = read(y_true, y_pred, groups, sample_weight=weight, name=metric.inputs[1])
-    return metric.check(rows)
+    return count(metric, metric.check(rows))

@@ -878,8 +878,7 @@ method='band')
 
     def select(self, rows: Rows) -> Rows:
         """Return the checked rows that count."""
-        rows = replace(rows[rows.y_true], y_true=None)
-        return rows
+        return replace(rows[rows.y_true], y_true=None)
 
 
 class TruePositiveRateDifference(DifferenceOfRates):

@@ -207,7 +207,7 @@ def check_takes_groups(metric: Any) -> None:
 
 
 #: Arguments that have a value for each row, and are no options.
-_OF_ROWS = ("sensitive_features", "control_features", "sample_weight")
+OF_ROWS = ("sensitive_features", "control_features", "sample_weight")
 
 
 def check_option_names(
@@ -220,7 +220,7 @@ def check_option_names(
     names = [
         name
         for name, p in list(parameters.items())[2:]
-        if p.kind is not p.VAR_POSITIONAL and (of_rows or name not in _OF_ROWS)
+        if p.kind is not p.VAR_POSITIONAL and (of_rows or name not in OF_ROWS)
     ]
     for unknown in (p for p in options if p not in names):
         hint = ""

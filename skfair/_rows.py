@@ -82,6 +82,9 @@ class Rows:
         Weight of each of the people of an entry, of cells that are drawn.
     fold : ndarray of int
         Fold that held out each entry.
+    cluster : ndarray of int
+        Person that each entry belongs to, with all entries of whom groups are permuted
+        and people are drawn; by default each is a person of its own.
     classes : tuple
         Labels that `y_true` and `y_pred` are positions of.
     position : ndarray of int
@@ -97,6 +100,7 @@ class Rows:
     squares: NDArray[Any] | None = None
     each: NDArray[Any] | None = None
     fold: Any = None
+    cluster: NDArray[Any] | None = None
     classes: tuple[Hashable, ...] = ()
     position: Any = None
 
@@ -222,6 +226,27 @@ class Rows:
         """Return the same entries in other groups."""
         return self._changed(groups=groups)
 
+    def effective_sizes(self) -> Floats:
+        """Kish's effective number of people of each group."""
+        codes, weights = self.groups.codes, self.weights
+        squares = weights**2 if self.squares is None else self.squares
+        if self.n is not None and self.squares is None:
+            squares = quotients(squares, self.n)
+        own = codes >= 0
+        totals, squares = (
+            np.bincount(codes[own], values[own], self.n_groups)
+            for values in (weights, squares)
+        )
+        return quotients(totals**2, squares)
+
+    def singly(self) -> Self:
+        """Return an entry for each of the people."""
+        if self.n is None:
+            return self
+        weight = None if self.weight is None else quotients(self.weight, self.n)
+        rows = replace(self, n=None, weight=weight, squares=None)
+        return rows[np.repeat(np.arange(len(self)), self.n)]
+
     def times(self, n: NDArray[Any]) -> Self:
         """Return each entry so many times."""
         weight = None if self.weight is None else self.weight * n
@@ -233,7 +258,8 @@ class Rows:
         changed = object.__new__(type(self))
         changed.__dict__.update(self.__dict__)
         if "groups" in columns:
-            changed.__dict__.pop("_of_each_cell", None)
+            for name in "_of_each_cell", "people":
+                changed.__dict__.pop(name, None)
         for name, values in columns.items():
             object.__setattr__(changed, name, values)
         return changed
@@ -246,7 +272,11 @@ class Rows:
         By default these are all people that count. Entries that stand for several
         people must be those of `counted`: their numbers are dealt, not single people.
         """
-        within = [self.that_count()] if within is None else within
+        within = [self.people.that_count()] if within is None else within
+        if self.cluster is not None:
+            codes = shuffled_codes(self.people.groups.codes, within, generator)
+            codes = codes[self.person]
+            return self.with_groups(replace(self.groups, codes=codes))
         if self.n is None:
             codes = shuffled_codes(self.groups.codes, within, generator)
             return self.with_groups(replace(self.groups, codes=codes))
@@ -262,6 +292,31 @@ class Rows:
             return self.times(np.bincount(self.draw(generator), minlength=len(self)))
         drawn = [redraw(numbers, generator) for numbers in self._by_group]
         return self.with_numbers(np.array(drawn))
+
+    @cached_property
+    def people(self) -> Self:
+        """First entry of each person."""
+        if self.cluster is None:
+            return self
+        return replace(self[self.first_of_people], cluster=None, position=None)
+
+    @property
+    def first_of_people(self) -> Integers:
+        """Position of the first entry of each person."""
+        return self._clusters[0]
+
+    @property
+    def person(self) -> Any:
+        """Position among people of the person of each entry."""
+        return slice(None) if self.cluster is None else self._clusters[1]
+
+    @cached_property
+    def _clusters(self) -> tuple[Integers, Integers]:
+        """Position of the first entry of each person, and the person of each entry."""
+        _, first, person = np.unique(
+            self.cluster, return_index=True, return_inverse=True
+        )
+        return first, person
 
     def draw(self, generator: np.random.Generator) -> Integers:
         """Positions of people that are drawn in each group, and within each stratum."""

@@ -15,7 +15,7 @@ from skfair._rows import Rows
 from skfair._utils._arrays import Floats, Integers
 from skfair.metrics._evaluate import Multistratum, largest_defined, never
 from skfair.metrics._inputs import Multigroup, labelled_scores
-from skfair.metrics._metric import Metric, evaluates, score_cells
+from skfair.metrics._metric import MetricOfPairs, evaluates, score_cells
 from skfair.metrics._pairs import (
     Located,
     PairGaps,
@@ -136,7 +136,7 @@ def bound_curve_gap(
 
 
 @dataclass(frozen=True, kw_only=True)
-class CalibrationGap(Metric):
+class CalibrationGap(MetricOfPairs):
     """Largest difference of the curves C of groups."""
 
     name = "calibration_gap"

@@ -8,11 +8,12 @@ from __future__ import annotations
 import math
 import os
 import sys
+from abc import abstractmethod
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, Literal, TypeAlias
+from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -21,6 +22,7 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.stats import binom, false_discovery_control, hypergeom
 from sklearn.exceptions import UndefinedMetricWarning
 
+from skfair._rows import Rows
 from skfair._utils._arrays import Bools, Floats, Integers, quotients
 from skfair._utils._results import Result
 from skfair._utils._text import listed, shown
@@ -29,19 +31,23 @@ from skfair._utils._validation import (
     check_real,
     check_weights,
 )
-from skfair._utils._warnings import warn_user, warns_if_reordered
+from skfair._utils._warnings import warn_user
 from skfair.groups import Groups, by_plain_label, group_index, resolve_groups
-from skfair.metrics._evaluate import Multistratum, specify
+from skfair.metrics._evaluate import Multistratum
 from skfair.metrics._inputs import (
     Quality,
     check_group_weights,
     collected_reasons,
-    compares_rates_of_errors,
     count_hits,
-    grouped_quality,
+    in_place_of_rows,
     outcomes_of,
-    warn_or_collect,
-    warn_undefined,
+)
+from skfair.metrics._metric import (
+    Estimate,
+    Exchangeable,
+    Metric,
+    evaluates,
+    warn_of_estimate,
 )
 from skfair.metrics._permutation import (
     PermutationTestResult,
@@ -70,25 +76,44 @@ class GroupGaps:
     average: float
     # nan for groups that are not compared.
     gaps: Floats
+    # Why fewer than two groups are compared; "" if there are two.
+    reason: str
+    # Which groups have too few rows; "" if none has.
+    left_out: str
 
     @property
     def defined(self) -> bool:
         """Whether at least two groups are compared."""
-        return not math.isnan(self.average)
+        return not self.reason
+
+    def estimate(self, value: float) -> Estimate:
+        """Say why no groups are compared, or who is left out of a value."""
+        if self.reason:
+            reasons = [text for text in (self.reason, self.left_out) if text]
+            return Estimate(math.nan, "; ".join(reasons))
+        scaled = " The weights of the others are scaled to sum to one."
+        return Estimate(value, advice=scaled, left_out=self.left_out)
 
 
 def group_gaps(
     name: str, statistic: GroupedOutcomes, group_weights: GroupWeights
 ) -> GroupGaps:
+    """Find the gap of each group; a warning names those that are not compared."""
+    groups = find_gaps(statistic, group_weights)
+    warn_of_estimate(name, groups.estimate(0.0))
+    return groups
+
+
+def find_gaps(statistic: GroupedOutcomes, group_weights: GroupWeights) -> GroupGaps:
     """Compare each group with the weighted average of the groups (equations 6 and 7).
 
-    A warning names the groups with too few rows, which are not compared.
+    Groups with too few rows are left out.
     """
     statistic, weights = weigh_groups(statistic, group_weights)
     smallest = max(statistic.min_group_size, 1)
     compared = statistic.counts >= smallest
     weights = np.where(compared, weights, 0.0)
-    reason = None
+    reason = ""
     if len(statistic.labels) < 2:
         reason = f"there must be at least two groups, got {list(statistic.labels)}"
     elif compared.sum() < 2:
@@ -97,22 +122,15 @@ def group_gaps(
         reason = "all groups with rows have weight 0"
     small = [statistic.labels[i] for i in np.flatnonzero(~compared)]
     left_out = describe_left_out(small, statistic.n_groups, smallest)
-    if reason is not None:
-        parts = "; ".join(part for part in (reason, left_out) if part)
-        warn_undefined(name, parts)
+    if reason:
         undefined = np.full(len(weights), np.nan)
-        return GroupGaps(statistic, weights, compared, math.nan, undefined)
-    if left_out:
-        warn_or_collect(
-            f"without {left_out}",
-            f"{name} leaves groups out: {left_out}. The weights of the others are "
-            "scaled to sum to one.",
-        )
+        rest = math.nan, undefined, reason, left_out
+        return GroupGaps(statistic, weights, compared, *rest)
     weights = weights / weights.sum()
     means = statistic.means
     average = float(weights[compared] @ means[compared])
     gaps = np.where(compared, np.abs(means - average), np.nan)
-    return GroupGaps(statistic, weights, compared, average, gaps)
+    return GroupGaps(statistic, weights, compared, average, gaps, reason, left_out)
 
 
 def weigh_groups(
@@ -209,12 +227,81 @@ def describe_left_out(
     return f"{len(labels)} of {n_groups} groups have {rows}{which} ({named})"
 
 
-@specify(
-    statistic=GroupedOutcomes,
-    leaves_groups_out=True,
-    compares_errors=compares_rates_of_errors,
-    read=grouped_quality,
-)
+@dataclass(frozen=True, kw_only=True)
+class DistanceFromAverage(Metric):
+    """Base of metrics of the distances of groups' rates from their average."""
+
+    statistic: ClassVar[Any] = GroupedOutcomes
+    stands_for_rows = GroupedOutcomes
+    leaves_groups_out = True
+
+    quality: Quality = "selection_rate"
+    group_weights: GroupWeights = "uniform"
+    pos_label: Any = None
+
+    @property
+    def exchangeable(self) -> Exchangeable:  # type: ignore[override]
+        """Rows among which a test permutes groups."""
+        rates = ("true_positive_rate", "false_positive_rate")
+        of_errors = isinstance(self.quality, str) and self.quality in rates
+        return "same true label" if of_errors else "all"
+
+    def take(self, y_true: Any, statistic: Any, *columns: Any) -> Any:
+        """Return a statistic that takes the place of all rows, if it is of the kind."""
+        statistic = super().take(y_true, statistic, *columns)
+        quality = None if self.quality == "selection_rate" else self.quality
+        return in_place_of_rows(statistic, pos_label=self.pos_label, quality=quality)
+
+    def check(self, rows: Rows) -> Rows:
+        """Check labels; return outcomes, and in `y_true` which rows count, or None."""
+        labels = rows.y_true, rows.y_pred
+        outcomes, mask = outcomes_of(*labels, self.quality, self.pos_label)
+        return replace(rows, y_true=mask, y_pred=outcomes)
+
+    def select(self, rows: Rows) -> Rows:
+        """Return the checked rows that count."""
+        return rows if rows.y_true is None else replace(rows[rows.y_true], y_true=None)
+
+    @abstractmethod
+    def summarise(self, groups: GroupGaps) -> float:
+        """Summarise the gaps of groups, of which at least two are compared."""
+
+    def find(self, statistic: GroupedOutcomes) -> Estimate:
+        """Find the value of a statistic, or why it has none, and who is left out."""
+        groups = find_gaps(statistic, self.group_weights)
+        return groups.estimate(self.summarise(groups) if groups.defined else math.nan)
+
+    def value(self, statistic: GroupedOutcomes) -> float:
+        """Find the value of a statistic whose groups can be compared."""
+        return self.summarise(find_gaps(statistic, self.group_weights))
+
+
+class MaxGap(DistanceFromAverage):
+    """Largest distance of a group's rate from the average."""
+
+    name = "max_gap"
+
+    def summarise(self, groups: GroupGaps) -> float:
+        """Find the largest gap."""
+        return float(np.nanmax(groups.gaps))
+
+
+def count_outcomes(
+    y_true: ArrayLike | None,
+    y_pred: ArrayLike | GroupedOutcomes,
+    sensitive_features: Any,
+    sample_weight: ArrayLike | None,
+    quality: Quality,
+    pos_label: Any,
+) -> GroupedOutcomes:
+    """Count the outcomes of each group, or return the statistic in place of rows."""
+    metric = MaxGap(quality=quality, pos_label=pos_label)
+    columns = sensitive_features, sample_weight
+    statistic: GroupedOutcomes = metric.count_table(y_true, y_pred, *columns)
+    return statistic
+
+
+@evaluates(MaxGap)
 def max_gap(
     y_true: ArrayLike | None,
     y_pred: ArrayLike | GroupedOutcomes,
@@ -303,13 +390,21 @@ default=None
     >>> max_gap(None, y_pred, sensitive_features=group)
     0.5
     """
-    rows = y_true, y_pred, sensitive_features, sample_weight
-    statistic = grouped_quality(*rows, quality=quality, pos_label=pos_label)
-    compared = group_gaps("max_gap", statistic, group_weights)
-    return float(np.nanmax(compared.gaps)) if compared.defined else math.nan
+    metric = MaxGap(
+        quality=quality,
+        group_weights=group_weights,
+        pos_label=pos_label,
+        multistratum=multistratum,
+    )
+    return metric(
+        y_true,
+        y_pred,
+        sensitive_features=sensitive_features,
+        control_features=control_features,
+        sample_weight=sample_weight,
+    )
 
 
-@warns_if_reordered
 def max_gap_test(
     y_true: ArrayLike | None,
     y_pred: ArrayLike | GroupedOutcomes,
@@ -396,7 +491,7 @@ def max_gap_test(
     """
     rows = y_true, y_pred, sensitive_features, sample_weight
     options = {"quality": quality, "pos_label": pos_label}
-    statistic = grouped_quality(*rows, **options)
+    statistic = count_outcomes(*rows, quality, pos_label)
     groups = group_gaps("max_gap_test", statistic, group_weights)
     return permute_outcomes(
         partial(max_gap, group_weights=group_weights),
@@ -451,7 +546,6 @@ class RateVarianceResult(Result):
     n_small_groups: int
 
 
-@warns_if_reordered
 def rate_variance(
     y_true: ArrayLike | None,
     y_pred: ArrayLike | GroupedOutcomes,
@@ -542,7 +636,7 @@ def rate_variance(
     """
     check_flag("bias_correction", bias_correction)
     rows = y_true, y_pred, sensitive_features, None
-    statistic = grouped_quality(*rows, quality=quality, pos_label=pos_label)
+    statistic = count_outcomes(*rows, quality, pos_label)
     estimator = RateVarianceEstimator(
         "rate_variance", statistic, group_weights, sampling
     )
@@ -731,12 +825,37 @@ def weighted_rate_variance(
 _ROUNDING = 1e-12
 
 
-@specify(
-    statistic=GroupedOutcomes,
-    leaves_groups_out=True,
-    compares_errors=compares_rates_of_errors,
-    read=grouped_quality,
-)
+@dataclass(frozen=True, kw_only=True)
+class CVaRFairness(DistanceFromAverage):
+    """Mean gap of the groups that are furthest from the average."""
+
+    name = "cvar_fairness"
+
+    alpha: float = 0.9
+    fractional: bool = True
+
+    def __post_init__(self) -> None:
+        """Check the options, which are checked nowhere else."""
+        super().__post_init__()
+        check_real("alpha", self.alpha, 0, 1, closed="left")
+        check_flag("fractional", self.fractional)
+
+    def summarise(self, groups: GroupGaps) -> float:
+        """Find the mean gap of the tail, and warn where no group fits into it."""
+        alpha, compared = float(self.alpha), groups.compared
+        gaps, weights = groups.gaps[compared], groups.weights[compared]
+        shares = tail_shares(gaps, weights, alpha, fractional=self.fractional)
+        if gaps.any() and not shares.any():
+            warn_user(
+                "cvar_fairness is 0 only because its tail is empty: every group weighs "
+                f"more than 1 - alpha = {1 - alpha:.4g}. Use fractional=True or a "
+                "smaller alpha.",
+                UserWarning,
+            )
+        return tail_mean(gaps, weights, shares, alpha)
+
+
+@evaluates(CVaRFairness)
 def cvar_fairness(
     y_true: ArrayLike | None,
     y_pred: ArrayLike | GroupedOutcomes,
@@ -850,22 +969,21 @@ default=None
     >>> cvar_fairness(None, y_pred, sensitive_features=group, alpha=0.25)
     0.333...
     """
-    alpha = check_real("alpha", alpha, 0, 1, closed="left")
-    rows = y_true, y_pred, sensitive_features, sample_weight
-    statistic = grouped_quality(*rows, quality=quality, pos_label=pos_label)
-    groups = group_gaps("cvar_fairness", statistic, group_weights)
-    if not groups.defined:
-        return math.nan
-    gaps, weights = groups.gaps[groups.compared], groups.weights[groups.compared]
-    shares = tail_shares(gaps, weights, alpha, fractional=fractional)
-    if gaps.any() and not shares.any():
-        warn_user(
-            "cvar_fairness is 0 only because its tail is empty: every group weighs "
-            f"more than 1 - alpha = {1 - alpha:.4g}. Use fractional=True or a smaller "
-            "alpha.",
-            UserWarning,
-        )
-    return tail_mean(gaps, weights, shares, alpha)
+    metric = CVaRFairness(
+        alpha=alpha,
+        quality=quality,
+        group_weights=group_weights,
+        fractional=fractional,
+        pos_label=pos_label,
+        multistratum=multistratum,
+    )
+    return metric(
+        y_true,
+        y_pred,
+        sensitive_features=sensitive_features,
+        control_features=control_features,
+        sample_weight=sample_weight,
+    )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -927,7 +1045,6 @@ class CVaRTestResult(Result):
         )
 
 
-@warns_if_reordered
 def cvar_fairness_test(
     y_true: ArrayLike | None,
     y_pred: ArrayLike | GroupedOutcomes,
@@ -1057,7 +1174,7 @@ def cvar_fairness_test(
     options = {"quality": quality, "pos_label": pos_label}
     estimator = RateVarianceEstimator(
         "cvar_fairness_test",
-        grouped_quality(*rows, **options),
+        count_outcomes(*rows, quality, pos_label),
         group_weights,
         sampling,
         weighted=sample_weight is not None,
@@ -1165,7 +1282,6 @@ def silenced_output() -> Iterator[None]:
         os.close(nowhere)
 
 
-@warns_if_reordered
 def cvar_fairness_report(
     y_true: ArrayLike | None,
     y_pred: ArrayLike | GroupedOutcomes,
@@ -1271,7 +1387,7 @@ def cvar_fairness_report(
     """
     alpha = check_real("alpha", alpha, 0, 1, closed="left")
     rows = y_true, y_pred, sensitive_features, sample_weight
-    statistic = grouped_quality(*rows, quality=quality, pos_label=pos_label)
+    statistic = count_outcomes(*rows, quality, pos_label)
     groups = group_gaps("cvar_fairness_report", statistic, group_weights)
     shares = tail_shares(groups.gaps, groups.weights, alpha, fractional=fractional)
     statistic = groups.statistic
@@ -1293,7 +1409,6 @@ def cvar_fairness_report(
     return report.iloc[np.argsort(-groups.gaps, kind="stable")]
 
 
-@warns_if_reordered
 def top_groups(
     y_true: ArrayLike | None,
     y_pred: ArrayLike | GroupedOutcomes,
@@ -1382,7 +1497,7 @@ def top_groups(
         "false_discovery_rate", false_discovery_rate, 0, 1, closed="neither"
     )
     rows = y_true, y_pred, sensitive_features, sample_weight
-    statistic = grouped_quality(*rows, quality=quality, pos_label=pos_label)
+    statistic = count_outcomes(*rows, quality, pos_label)
     groups = _compared_with_others(statistic)
     different = groups[groups["adjusted_pvalue"] <= level]
     return different.sort_values("pvalue", kind="stable")

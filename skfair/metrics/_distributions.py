@@ -17,14 +17,14 @@ from skfair._utils._validation import (
     check_y_true,
     scores_on,
 )
-from skfair.metrics._metric import Estimate, Metric
+from skfair.metrics._metric import Estimate, MetricOfPairs
 from skfair.metrics._pairs import Located, PairGaps, largest_gap, pairs_of_gaps
 from skfair.statistics import GroupedScores
 from skfair.statistics._grouped_scores import Gap, check_probabilities, pooled_ranks
 
 
 @dataclass(frozen=True, kw_only=True)
-class MetricOfScores(Metric):
+class MetricOfScores(MetricOfPairs):
     """Base of metrics of the score distributions of groups."""
 
     inputs = ("y_true", "y_score")

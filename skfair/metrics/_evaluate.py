@@ -1,7 +1,6 @@
-"""A metric as users call it: strata first, then classes, then the comparison of groups.
+"""Rows by stratum and by class, within which a metric compares groups.
 
-The order is that of the metric's value: the largest over strata of the largest over
-classes of the largest difference between groups.
+The value is the largest over strata of the largest over classes.
 """
 
 from __future__ import annotations
@@ -11,9 +10,8 @@ import sys
 import warnings
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial, wraps
-from inspect import signature
-from typing import Any, Literal, NamedTuple, TypeVar, cast, get_args
+from functools import partial
+from typing import Any, Literal, NamedTuple, cast, get_args
 
 import numpy as np
 import pandas as pd
@@ -54,22 +52,17 @@ from skfair.metrics._inputs import (
     warn_undefined,
 )
 from skfair.metrics._spec import (
-    Combine,
     Specification,
     check_metric,
-    check_option_names,
     is_known,
     name_of,
     number_of,
-    register,
     specification_of,
     unwrapped,
 )
 from skfair.statistics import GroupedScores
 from skfair.statistics._grouped_confusion import encode_classes
 from skfair.statistics._statistic import GroupedStatistic
-
-Metric = TypeVar("Metric", bound=Callable[..., Any])
 
 
 @warns_if_reordered
@@ -177,30 +170,6 @@ default=None
         for true, column in zip(trues, columns, strict=True)
     ]
     return pd.Series(values, pd.Index(names, tupleize_cols=False), float, "value")
-
-
-def evaluate_classes(specification: Specification, *args: Any, **kwargs: Any) -> Any:
-    """Evaluate a metric of rows of one stratum: the largest value over classes.
-
-    Two columns are left to the metric, which refuses them: which of two classes is
-    meant matters for windows and bins.
-    """
-    metric, names = specification.function, specification.inputs
-    arguments = signature(metric).bind(*args, **kwargs).arguments
-    y_true, y_score = (arguments.pop(name) for name in names)
-    columns = split_classes(specification, arguments, y_true, y_score)
-    if len(columns) == 1:
-        return metric(*args, **kwargs)
-    n_samples = len(columns[0])
-    groups = arguments.get("sensitive_features")
-    arguments["sensitive_features"] = resolve_groups(groups, n_samples=n_samples)
-    with rows_are_not_warned_of():
-        largest = metric(None, columns[0], **arguments)
-        if math.isnan(largest):  # the groups cannot be compared in any class
-            return largest
-        return max(
-            largest, *(metric(None, column, **arguments) for column in columns[1:])
-        )
 
 
 def split_classes(
@@ -401,10 +370,8 @@ def _evaluated(
 
 
 def _is_undefined(result: Any) -> bool:
-    """Whether a metric is nan, or the value of a result, or the values of a curve."""
-    curve = isinstance(result, tuple) and not hasattr(result, "value")
-    values = result[-1] if curve else getattr(result, "value", result)
-    return bool(np.isnan(values).any())
+    """Whether a metric is nan, or the value of a result."""
+    return math.isnan(getattr(result, "value", result))
 
 
 def check_no_strata(options: dict[str, Any]) -> None:
@@ -425,7 +392,7 @@ def _of_one_stratum(metric: Any) -> Callable[..., Any]:
     if not specification.takes_strata:
         return cast(Callable[..., Any], metric)
     options = {name: options[name] for name in options if name not in _OF_STRATA}
-    return partial(evaluate_classes, specification, **options)
+    return partial(specification.function, **options)
 
 
 def evaluate_users(
@@ -482,28 +449,6 @@ def _value_if_any(evaluate: Callable[[], Any]) -> float:
             return float(evaluate())
         except Exception:
             return math.nan
-
-
-def evaluate_strata(
-    metric: Callable[..., Any], combine: Combine, arguments: dict[str, Any]
-) -> Any:
-    """Evaluate a metric within strata, from its arguments, and combine the results."""
-    inputs = list(signature(metric).parameters)[:2]
-    y_true, y_score = (arguments.pop(name) for name in inputs)
-    groups, strata, weights = (
-        arguments.pop(name, None)
-        for name in ("sensitive_features", "control_features", "sample_weight")
-    )
-    metric = partial(metric, **arguments)
-    results = defined_results(metric, y_true, y_score, groups, strata, weights)
-    if not results:
-        plain = _of_one_stratum(metric)
-        return _of_one_group(plain, y_true, y_score, groups, weights)
-    mean = arguments.get("multistratum") == "weighted"
-    return combine(
-        [stratum.result for stratum in results],
-        [stratum.weight for stratum in results] if mean else None,
-    )
 
 
 def defined_results(
@@ -736,8 +681,6 @@ def values_by_stratum(
     )
 
 
-#: Tables of these types have an index, whose order may differ from that of others.
-_WITH_INDEX = (pd.Series, pd.DataFrame)
 #: Options that mean the same for every metric which has them.
 _SHARED = {
     "multigroup": get_args(Multigroup),
@@ -748,11 +691,6 @@ _SHARED = {
 def never(**options: Any) -> bool:
     """Say of a metric that its groups are permuted over all rows."""
     return False
-
-
-def always(**options: Any) -> bool:
-    """Say of a metric that its groups are permuted within true labels."""
-    return True
 
 
 def check_shared(options: Mapping[str, Any]) -> None:
@@ -779,93 +717,3 @@ def refuse_sorted_rows(name: str) -> None:
         "that rows would get the groups of others. Evaluate each threshold by itself: "
         f"[{name}(y_true, y_score >= t, sensitive_features=...) for t in thresholds]."
     )
-
-
-def specify(
-    *, compares_errors: Callable[..., bool], **parts: Any
-) -> Callable[[Metric], Metric]:
-    """Make a metric of a function of rows of one stratum and one class.
-
-    `parts` are further fields of its `Specification`. A function with the parameters
-    `control_features` and `multistratum` is evaluated within strata, and never reads
-    them.
-    """
-
-    def decorate(function: Metric) -> Metric:
-        names = [*signature(function).parameters]
-        takes_strata = "control_features" in names
-        specification = Specification(
-            function,
-            takes_strata=takes_strata,
-            compares_errors=compares_errors,
-            **parts,
-        )
-
-        @wraps(function)
-        def metric(*args: Any, **kwargs: Any) -> Any:
-            for values in (*args, *kwargs.values()):
-                if isinstance(values, _WITH_INDEX):
-                    return of_tables(*args, **kwargs)
-            return evaluate(*args, **kwargs)
-
-        @wraps(function)
-        def evaluate(*args: Any, **kwargs: Any) -> Any:
-            if len(args) > 1 and getattr(args[1], "dtype", None) == np.int32:
-                refuse_sorted_rows(function.__name__)
-            statistic = len(args) == 2 and isinstance(args[1], GroupedStatistic)
-            if len(args) != 2 or (
-                kwargs.get("sensitive_features") is None and not statistic
-            ):
-                _check_call(specification, args, kwargs)
-            if unknown := kwargs.keys() - names:
-                check_option_names(function, function.__name__, unknown, of_rows=True)
-            if not kwargs.keys().isdisjoint(_SHARED):
-                check_shared(kwargs)
-            if kwargs.get("control_features") is not None:
-                arguments = signature(function).bind(*args, **kwargs).arguments
-                combine = specification.combine or combine_numbers
-                return evaluate_strata(metric, combine, arguments)
-            if statistic or (len(args) == 2 and getattr(args[1], "ndim", 0) == 1):
-                return function(*args, **kwargs)
-            return evaluate_classes(specification, *args, **kwargs)
-
-        of_tables = warns_if_reordered(evaluate)
-        register(metric, specification)
-        return cast(Metric, metric)
-
-    return decorate
-
-
-def _check_call(
-    specification: Specification, args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> None:
-    """Raise where arguments are missing or too many, with a call that has them all.
-
-    A statistic takes the place of all rows, of which no groups are given.
-    """
-    labels, values = specification.inputs
-    call = (
-        f"call {specification.name}({labels}, {values}, sensitive_features=groups), "
-        f"with None as {labels} if there are no true labels."
-    )
-    arguments = dict(zip((labels, values), args, strict=False)) | kwargs
-    if args and hasattr(args[0], "fit") and specification.combine is None:
-        raise TypeError(
-            f"{specification.name} is no scorer: pass scoring=skfair.metrics."
-            f"get_fairness_scorer('neg_{specification.name}', sensitive_features="
-            "<column of X>)."
-        )
-    if len(args) > 2 or labels not in arguments or values not in arguments:
-        raise TypeError(
-            f"{specification.name} must be given {labels} and {values} in this order, "
-            f"and everything else by name: {call}"
-        )
-    rows = not isinstance(arguments[values], GroupedStatistic)
-    if rows and arguments.get("sensitive_features") is None:
-        parameters = signature(specification.function).parameters
-        other = next((name for name in kwargs if name not in parameters), None)
-        instead = "" if other is None else f", and {other!r} is no option"
-        raise ValueError(
-            f"sensitive_features is None{instead}, expected the group of each row: "
-            f"{call}"
-        )

@@ -88,51 +88,6 @@ def effective_sizes(
     return np.where(unweighted, statistic.counts, np.nan)
 
 
-def grouped_confusion(
-    y_true: ArrayLike | None,
-    y_pred: ArrayLike | GroupedConfusion,
-    sensitive_features: Any,
-    sample_weight: ArrayLike | None,
-) -> GroupedConfusion:
-    """Confusion of each group: the statistic given as `y_pred`, or that of the rows."""
-    rows = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
-    if isinstance(y_pred, GroupedConfusion):
-        return in_place_of_rows(y_pred, y_true=y_true, **rows)
-    refuse_statistics(y_pred, "y_pred", GroupedConfusion)
-    return GroupedConfusion.from_predictions(y_true, y_pred, **rows)
-
-
-def grouped_quality(
-    y_true: ArrayLike | None,
-    y_pred: ArrayLike | GroupedOutcomes,
-    sensitive_features: Any,
-    sample_weight: ArrayLike | None,
-    *,
-    quality: Quality = "selection_rate",
-    rate: Rate | None = None,
-    pos_label: Any = None,
-) -> GroupedOutcomes:
-    """Outcomes of each group: the statistic given as `y_pred`, or that of the rows.
-
-    A metric of one `rate` has no quality that users choose.
-    """
-    rows = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
-    if isinstance(y_pred, GroupedOutcomes):
-        return in_place_of_rows(
-            y_pred,
-            y_true=y_true,
-            pos_label=pos_label,
-            quality=None if quality == "selection_rate" else quality,
-            **rows,
-        )
-    refuse_statistics(y_pred, "y_pred", GroupedOutcomes)
-    if rate is None:
-        outcomes, mask = outcomes_of(y_true, y_pred, quality, pos_label)
-    else:
-        outcomes, mask = outcomes_of_rate(y_true, y_pred, rate, pos_label)
-    return GroupedOutcomes.from_outcomes(outcomes, mask=mask, **rows)
-
-
 def count_hits(
     statistic: GroupedOutcomes, *, weighted: bool = False
 ) -> tuple[Integers, Integers]:
@@ -288,14 +243,6 @@ def check_group_weights(
     # By a power of two, which rounds nothing: the sum of huge weights would overflow.
     weights = np.ldexp(weights, -np.frexp(weights.max())[1])
     return np.asarray(weights / weights.sum())
-
-
-def compares_rates_of_errors(
-    quality: Quality = "selection_rate", **options: Any
-) -> bool:
-    """Whether the quality is a rate among the rows of one true label."""
-    rates = ("true_positive_rate", "false_positive_rate")
-    return isinstance(quality, str) and quality in rates
 
 
 def outcomes_of(

@@ -27,8 +27,6 @@ from skfair.metrics._evaluate import (
     Multistratum,
     combine_numbers,
     defined_results,
-    never,
-    specify,
 )
 from skfair.metrics._inputs import (
     Multigroup,
@@ -294,19 +292,39 @@ default=None
     )
 
 
-def _combine_curves(
-    curves: list[tuple[Floats, Floats]], weights: Sequence[float] | None
-) -> tuple[Floats, Floats]:
-    """Largest values of several curves at each bandwidth, or their weighted mean."""
-    return curves[0][0], combine_numbers([values for _, values in curves], weights)
+@dataclass(frozen=True, kw_only=True)
+class MADDCurve(MetricOfScores):
+    """MADD of the bandwidths 1, 1/2, ..., 1/n_bandwidths in place of a number."""
+
+    name = "madd_curve"
+    takes_classes = False
+
+    n_bandwidths: int = N_BANDWIDTHS
+
+    def __post_init__(self) -> None:
+        """Check the options, which are checked nowhere else."""
+        super().__post_init__()
+        check_integer("n_bandwidths", self.n_bandwidths, 1)
+
+    @property
+    def undefined(self) -> tuple[Floats, Floats]:
+        """Curve where groups cannot be compared."""
+        bandwidths = bandwidths_to_one(self.n_bandwidths).copy()
+        return bandwidths, np.full(self.n_bandwidths, np.nan)
+
+    def value(self, statistic: GroupedScores) -> tuple[Floats, Floats]:
+        """Find the largest value of all pairs at each bandwidth."""
+        pairs = compared_pairs(statistic.n_groups, self.multigroup)
+        values = np.zeros(self.n_bandwidths)
+        for _, _, curve in gap_curves(statistic, pairs, self.n_bandwidths):
+            np.maximum(values, curve, out=values)
+        return bandwidths_to_one(self.n_bandwidths).copy(), values
+
+    def combine(self, values: list[Any], weights: Sequence[float] | None) -> Any:
+        """Combine curves of strata at each bandwidth."""
+        return values[0][0], combine_numbers([curve for _, curve in values], weights)
 
 
-@specify(
-    statistic=GroupedScores,
-    maximum=2.0,
-    combine=_combine_curves,
-    compares_errors=never,
-)
 def madd_curve(
     y_true: ArrayLike | None,
     y_score: ArrayLike | GroupedScores,
@@ -393,18 +411,15 @@ default=None
     >>> bandwidths.tolist(), values.tolist()
     ([0.5, 1.0], [2.0, 0.0])
     """
-    n_bandwidths = check_integer("n_bandwidths", n_bandwidths, 1)
-    statistic = grouped_scores(
-        y_true, y_score, sensitive_features, sample_weight, scale=scale
+    metric = MADDCurve(
+        n_bandwidths=n_bandwidths,
+        scale=scale,
+        multigroup=multigroup,
+        multistratum=multistratum,
     )
-    pairs = compared_pairs(statistic.n_groups, multigroup)
-    bandwidths = bandwidths_to_one(n_bandwidths).copy()
-    if warn_if_undefined("madd_curve", statistic):
-        return bandwidths, np.full(n_bandwidths, np.nan)
-    values = np.zeros(n_bandwidths)
-    for _, _, curve in gap_curves(statistic, pairs, n_bandwidths):
-        np.maximum(values, curve, out=values)
-    return bandwidths, values
+    columns = sensitive_features, control_features, sample_weight
+    curve: tuple[Floats, Floats] = metric.evaluate(y_true, y_score, *columns)
+    return curve
 
 
 def number_of_bins(bandwidth: Any) -> int:

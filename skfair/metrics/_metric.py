@@ -9,7 +9,7 @@ From a call to its number, always downwards::
       -> Metric.estimate             the largest over strata, then over classes
       -> Metric.count                the statistic of one stratum and class
       -> Metric.why_undefined        nan, with a reason, or
-      -> Metric.locate               the largest gap, its groups and its place
+      -> Metric.value                the number: of pairs, that of the largest gap
 
 A test reads `gaps` of permuted rows, an interval `noise`, of the same statistic.
 """
@@ -49,6 +49,7 @@ from skfair.metrics._inputs import (
     check_groups_of_numbers,
     in_place_of_rows,
     refuse_statistics,
+    warn_or_collect,
     warn_undefined,
 )
 from skfair.metrics._pairs import Located, PairGaps
@@ -68,11 +69,23 @@ Exchangeable: TypeAlias = Literal["all", "same true label", "similar scores"]
 
 
 class Estimate(NamedTuple):
-    """Value of a metric, or why it is nan and what to do about that."""
+    """Value of a metric, or why it is undefined, and what to do about that."""
 
-    value: float
+    value: Any
     reason: str = ""
     advice: str = ""
+    #: Which groups have too few rows, where the others are compared.
+    left_out: str = ""
+
+
+def warn_of_estimate(name: str, estimate: Estimate) -> None:
+    """Warn where a metric is undefined, or groups are left out."""
+    reason, left_out, advice = estimate.reason, estimate.left_out, estimate.advice
+    if reason:
+        warn_undefined(name, reason, advice)
+    elif left_out:
+        message = f"{name} leaves groups out: {left_out}.{advice}"
+        warn_or_collect(f"without {left_out}", message)
 
 
 def score_cells(rows: Rows) -> Integers:
@@ -95,10 +108,10 @@ def score_cells(rows: Rows) -> Integers:
 
 @dataclass(frozen=True, kw_only=True)
 class Metric(ABC):
-    """A disparity: the largest gap between groups.
+    """A disparity between groups.
 
     A subclass is a frozen dataclass, whose fields are the options of the metric. It
-    says what it counts (`statistic`, `check`), and finds gaps in the statistic.
+    says what it counts (`statistic`, `check`), and finds its `value` in the statistic.
     """
 
     #: Name of the metric in messages, by default that of the class.
@@ -126,12 +139,10 @@ class Metric(ABC):
     #: Rows that count, as messages say it.
     rows_counted: ClassVar[str] = ""
 
-    multigroup: Multigroup = "pairwise"
     multistratum: Multistratum = "max"
 
     def __post_init__(self) -> None:
         """Check the options, which are checked nowhere else."""
-        check_choice("multigroup", self.multigroup, get_args(Multigroup))
         check_choice("multistratum", self.multistratum, get_args(Multistratum))
 
     def __init_subclass__(cls) -> None:
@@ -168,12 +179,17 @@ class Metric(ABC):
         return rows
 
     @abstractmethod
-    def gaps(self, statistic: Any, *, among: Integers | None = None) -> PairGaps:
-        """Find the gaps of all pairs of groups, or of those `among` some groups."""
+    def value(self, statistic: Any) -> Any:
+        """Find the value of a statistic whose groups can be compared."""
 
-    @abstractmethod
-    def locate(self, statistic: Any) -> Located:
-        """Find the largest gap, between which groups it is, and where."""
+    def combine(self, values: list[Any], weights: Sequence[float] | None) -> Any:
+        """Combine values of strata: the largest, or their mean by weight."""
+        return combine_numbers(values, weights)
+
+    @property
+    def undefined(self) -> Any:
+        """Value where groups cannot be compared."""
+        return math.nan
 
     #: Whether the noise of the gaps has known bounds.
     bounded: ClassVar[bool] = False
@@ -212,15 +228,41 @@ class Metric(ABC):
         sample_weight: ArrayLike | None = None,
     ) -> float:
         """Evaluate rows, or a statistic of them, and warn where there is no value."""
+        columns = sensitive_features, control_features, sample_weight
+        return float(self.evaluate(y_true, y_pred, *columns))
+
+    def evaluate(self, y_true: Any, y_pred: Any, *columns: Any) -> Any:
+        """Find the value, which need not be a number, and warn where there is none.
+
+        `columns` are the groups, strata and weights of rows.
+        """
+        table = self.read(y_true, y_pred, *columns)
+        if not isinstance(table, Rows):
+            return self.value_of(self.find(table))
+        if table.strata is None:
+            value = self.value_of(self.estimate(self.parts(table)))
+        else:
+            value = self.value_of_strata(*self.estimate_strata(table))
+        if not np.isnan(value).any():
+            self.advise(table)
+        return value
+
+    def read(
+        self,
+        y_true: Any,
+        y_pred: Any,
+        sensitive_features: Any = None,
+        control_features: Any = None,
+        sample_weight: Any = None,
+    ) -> Any:
+        """Read rows, once, or return the statistic that takes their place."""
         if getattr(y_pred, "dtype", None) == np.int32:
             refuse_sorted_rows(self.name)
         if isinstance(y_pred, GroupedStatistic):
             labels = {name: getattr(self, name) for name in self.options_of_rows}
             statistic: Any = in_place_of_rows(y_pred, **labels)  # type: ignore[type-var]
-            statistic = self.take(
-                y_true, statistic, sensitive_features, sample_weight, control_features
-            )
-            return self.value_of(self.find(statistic))
+            columns = sensitive_features, sample_weight, control_features
+            return self.take(y_true, statistic, *columns)
         if sensitive_features is None:
             raise ValueError(
                 "sensitive_features is None, expected the group of each row: call "
@@ -229,37 +271,43 @@ class Metric(ABC):
             )
         arguments = y_true, y_pred, sensitive_features, control_features, sample_weight
         rows = read(*arguments, name=self.inputs[1])
-        if rows.n_groups >= MANY_NUMBERS:
+        if rows.n_groups >= MANY_NUMBERS and not self.leaves_groups_out:
             sizes = rows.groups.sizes()
             if sizes.min() >= max(rows.groups.min_group_size, 1):
                 check_groups_of_numbers(self.name, rows.labels, sizes)
-        if rows.strata is None:
-            value = self.value_of(self.estimate(self.parts(rows)))
-        else:
-            value = self.value_of_strata(*self.estimate_strata(rows))
-        if not math.isnan(value):
-            self.advise(rows)
-        return value
+        return rows
 
-    def value_of(self, estimate: Estimate) -> float:
-        """Value of an estimate; a warning says why it is nan."""
-        if estimate.reason:
-            rows = self.rows_counted
-            name = f"{self.name}, {rows}," if rows else self.name
-            warn_undefined(name, estimate.reason, estimate.advice)
+    def count_table(
+        self, y_true: Any, y_pred: Any, groups: Any, weight: Any, *, once: bool = False
+    ) -> Any:
+        """Count rows of one stratum, or return the statistic that takes their place.
+
+        With `once` the statistic serves one evaluation of the metric.
+        """
+        if isinstance(y_pred, GroupedStatistic):
+            return self.take(y_true, y_pred, groups, weight)
+        rows = read(y_true, y_pred, groups, sample_weight=weight, name=self.inputs[1])
+        rows = self.check(rows)
+        return self.count_once(rows) if once else self.count(rows)
+
+    def value_of(self, estimate: Estimate) -> Any:
+        """Return the value of an estimate, and warn where groups are not compared."""
+        rows = self.rows_counted
+        warn_of_estimate(f"{self.name}, {rows}," if rows else self.name, estimate)
         return estimate.value
 
-    def value_of_strata(self, strata: Sequence[Stratum], reason: str | None) -> float:
-        """Largest value of strata, or their mean; a warning names those left out."""
+    def value_of_strata(self, strata: Sequence[Stratum], reason: str | None) -> Any:
+        """Combine the values of strata; a warning names those left out."""
         if reason is not None:
-            return warn_undefined(self.name, reason)
+            warn_undefined(self.name, reason)
+            return self.undefined
         warn_of_results(self.name, strata)
         defined = [stratum for stratum in strata if stratum.result is not None]
         if not defined:
-            return math.nan
+            return self.undefined
         weighted = self.multistratum == "weighted"
         weights = [stratum.weight for stratum in defined] if weighted else None
-        return float(combine_numbers([stratum.result for stratum in defined], weights))
+        return self.combine([stratum.result for stratum in defined], weights)
 
     def take(
         self,
@@ -300,8 +348,10 @@ class Metric(ABC):
 
     def estimate(self, parts: Sequence[Rows]) -> Estimate:
         """Find the largest value over classes of checked rows of one stratum."""
-        largest = Estimate(-math.inf)
-        for part in parts:
+        largest = self.find(self.count_once(parts[0]))
+        if largest.reason:
+            return largest
+        for part in parts[1:]:
             estimate = self.find(self.count_once(part))
             if estimate.reason:
                 return estimate
@@ -317,7 +367,9 @@ class Metric(ABC):
             if stratum.groups is not None and reason is None:
                 own = [replace(p[stratum.rows], groups=stratum.groups) for p in parts]
                 estimate = self.estimate([replace(part, strata=None) for part in own])
-                reasons = [text for text in (stratum.reason, estimate.reason) if text]
+                absent = estimate.left_out and f"without {estimate.left_out}"
+                reasons = [stratum.reason, estimate.reason, absent]
+                reasons = [text for text in reasons if text]
                 result = None if estimate.reason else estimate.value
                 stratum = stratum._replace(result=result, reason="; ".join(reasons))
             results.append(stratum)
@@ -335,10 +387,33 @@ class Metric(ABC):
         """Find the value of a statistic, or why it has none."""
         reason, advice = self.why_undefined(statistic)
         if reason:
-            return Estimate(math.nan, reason, advice)
-        return Estimate(float(self.value(statistic)))
+            return Estimate(self.undefined, reason, advice)
+        return Estimate(self.value(statistic))
 
-    def value(self, statistic: Any) -> float:
+
+@dataclass(frozen=True, kw_only=True)
+class MetricOfPairs(Metric):
+    """A disparity that is the largest gap of two groups, or of a group and everyone.
+
+    A subclass finds the gaps of all pairs in a statistic.
+    """
+
+    multigroup: Multigroup = "pairwise"
+
+    def __post_init__(self) -> None:
+        """Check the options, which are checked nowhere else."""
+        super().__post_init__()
+        check_choice("multigroup", self.multigroup, get_args(Multigroup))
+
+    def gaps(self, statistic: Any, *, among: Integers | None = None) -> PairGaps:
+        """Find the gaps of all pairs of groups, or of those `among` some groups."""
+        raise NotImplementedError(f"{self.name} has no gap for each pair.")
+
+    def locate(self, statistic: Any) -> Located:
+        """Find the largest gap, between which groups it is, and where."""
+        raise NotImplementedError(f"{self.name} has no place.")
+
+    def value(self, statistic: Any) -> Any:
         """Find the value of a statistic whose groups can be compared."""
         return self.locate(statistic).value
 
@@ -385,7 +460,7 @@ def evaluates(kind: type[Metric]) -> Callable[[Function], Function]:
 def describe(kind: type[Metric]) -> Specification:
     """Describe a class of metrics to tests, intervals and scorers."""
     bounds: dict[str, Any] = {}
-    if kind.leaves_groups_out:
+    if kind.leaves_groups_out and issubclass(kind, MetricOfPairs):
         bounds["combine"] = largest_defined
     if kind.bounded:
         bounds["compare"] = _with_options(kind, lambda m, *args: m.noise(*args))
@@ -394,12 +469,16 @@ def describe(kind: type[Metric]) -> Specification:
     if kind.bound_by_bins is not Metric.bound_by_bins:
         bounds["bounds_by_label"] = _with_options(kind, lambda m, s: m.bound_by_bins(s))
     if kind.count_once is not Metric.count_once:
-        bounds["read_once"] = _with_options(kind, partial(_read, kind.count_once))
+        once = partial(kind.count_table, once=True)
+        bounds["read_once"] = _with_options(kind, once)
     if hasattr(kind, "check_bins"):
         bounds["check_bins"] = _with_options(kind, lambda m, n: m.check_bins(n))
     if hasattr(kind, "measure"):
         bounds["measure"] = _with_options(kind, lambda m: m.measure)
         bounds["distance"] = kind.distance
+    if issubclass(kind, MetricOfPairs):
+        bounds["pairs"] = _with_options(kind, _gaps, "among")
+        bounds["locate"] = _with_options(kind, lambda m, *args: m.locate(*args))
     if kind.exchangeable == "similar scores":
         bounds["permuted_in"] = score_cells
     return Specification(
@@ -409,11 +488,9 @@ def describe(kind: type[Metric]) -> Specification:
         takes_strata=True,
         takes_classes=kind.takes_classes,
         leaves_groups_out=kind.leaves_groups_out,
-        compares_errors=lambda **_: kind.exchangeable == "same true label",
+        compares_errors=partial(_compares_errors, kind),
         countable=_with_options(kind, _countable),
-        pairs=_with_options(kind, _gaps, "among"),
-        locate=_with_options(kind, lambda m, statistic: m.locate(statistic)),
-        read=_with_options(kind, partial(_read, kind.count)),
+        read=_with_options(kind, kind.count_table),
         **bounds,
     )
 
@@ -451,6 +528,12 @@ def _with_options(
     return run
 
 
+def _compares_errors(kind: type[Metric], **options: Any) -> bool:
+    """Whether a metric with these options permutes groups within true labels."""
+    own = {f.name: options[f.name] for f in fields(kind) if f.name in options}
+    return kind(**own).exchangeable == "same true label"
+
+
 def _countable(metric: Metric, rows: Rows) -> Countable:
     """Check rows, and say what counts them: ranks are taken of each draw."""
     rows = metric.select(metric.check(rows))
@@ -460,21 +543,6 @@ def _countable(metric: Metric, rows: Rows) -> Countable:
     return rows.ordered(), ranked_scores if ranked else GroupedScores._from_rows
 
 
-def _gaps(metric: Metric, statistic: Any, among: Any = None) -> PairGaps:
+def _gaps(metric: MetricOfPairs, statistic: Any, among: Any = None) -> PairGaps:
     """Find all gaps, or those of some groups."""
     return metric.gaps(statistic, among=among)
-
-
-def _read(
-    count: Callable[[Any, Rows], Any],
-    metric: Metric,
-    y_true: Any,
-    y_pred: Any,
-    groups: Any,
-    weight: Any,
-) -> Any:
-    """Count rows by a method, or return the statistic that takes their place."""
-    if isinstance(y_pred, GroupedStatistic):
-        return metric.take(y_true, y_pred, groups, weight)
-    rows = read(y_true, y_pred, groups, sample_weight=weight, name=metric.inputs[1])
-    return count(metric, metric.check(rows))

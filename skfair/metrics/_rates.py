@@ -29,7 +29,7 @@ from skfair._utils._validation import (
 from skfair._utils._warnings import warn_of_means
 from skfair.metrics._evaluate import Multistratum
 from skfair.metrics._inputs import Multigroup, has_text, positive_rows
-from skfair.metrics._metric import Metric, evaluates, lacks_labels
+from skfair.metrics._metric import MetricOfPairs, evaluates, lacks_labels
 from skfair.metrics._pairs import (
     Located,
     Numbers,
@@ -49,7 +49,7 @@ from skfair.metrics._quantiles import (
     shares_of_groups,
 )
 from skfair.statistics import GroupedConfusion, GroupedOutcomes, GroupedScores
-from skfair.statistics._grouped_confusion import encode_label_pairs
+from skfair.statistics._grouped_confusion import drop_absent_classes, encode_labels
 from skfair.statistics._grouped_scores import Gap
 
 
@@ -96,7 +96,7 @@ def locate_means(
     return Located(located.value, pair, (ours, theirs))
 
 
-class DifferenceOfNumbers(Metric):
+class DifferenceOfNumbers(MetricOfPairs):
     """Largest difference of numbers of groups, in cells that are named."""
 
     @abstractmethod
@@ -392,24 +392,11 @@ class EqualizedOdds(DifferenceOfNumbers):
                 values = getattr(rows, name)
                 if values is not None:
                     positive_rows(values, name, self.pos_label)
-        cells, classes = encode_label_pairs(rows.y_true, rows.y_pred)
-        true, predicted = np.divmod(cells, len(classes))
-        return replace(rows, y_true=true, y_pred=predicted, classes=classes)
+        return encode_labels(rows)
 
     def select(self, rows: Rows) -> Rows:
         """Return the rows with the classes that occur among them."""
-        true, predicted = (
-            np.bincount(codes, minlength=len(rows.classes))
-            for codes in (rows.y_true, rows.y_pred)
-        )
-        present = np.flatnonzero(true + predicted)
-        if len(present) == len(rows.classes):
-            return rows
-        position = np.zeros(len(rows.classes), np.intp)
-        position[present] = np.arange(len(present))
-        classes = tuple(rows.classes[i] for i in present.tolist())
-        true, predicted = position[rows.y_true], position[rows.y_pred]
-        return replace(rows, y_true=true, y_pred=predicted, classes=classes)
+        return drop_absent_classes(rows)
 
     def why_undefined(self, statistic: Any) -> tuple[str, str]:
         """Say why groups cannot be compared, and what to do; "" if they can."""

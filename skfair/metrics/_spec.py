@@ -210,17 +210,15 @@ def check_takes_groups(metric: Any) -> None:
 OF_ROWS = ("sensitive_features", "control_features", "sample_weight")
 
 
-def check_option_names(
-    metric: Any, name: str, options: Iterable[str], *, of_rows: bool = False
-) -> None:
-    """Raise for an option that a metric does not take; `of_rows` allows all others."""
+def check_option_names(metric: Any, name: str, options: Iterable[str]) -> None:
+    """Raise for an option that a metric does not take."""
     parameters = signature(metric).parameters
     if any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
         return
     names = [
         name
         for name, p in list(parameters.items())[2:]
-        if p.kind is not p.VAR_POSITIONAL and (of_rows or name not in OF_ROWS)
+        if p.kind is not p.VAR_POSITIONAL and name not in OF_ROWS
     ]
     for unknown in (p for p in options if p not in names):
         hint = ""

@@ -11,14 +11,22 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import wraps
 from inspect import signature
-from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias, dataclass_transform
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    ClassVar,
+    Self,
+    TypeAlias,
+    dataclass_transform,
+    get_args,
+)
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
 
-from skfair._rows import read
+from skfair._rows import Rows
 from skfair._utils._arrays import Floats, Integers
 from skfair._utils._response import (
     RANKED_METHODS,
@@ -31,16 +39,14 @@ from skfair._utils._text import label_text, listed
 from skfair._utils._validation import (
     AnyScale,
     Scale,
+    check_choice,
     check_integer,
     check_real,
+    check_weights,
     count_rows,
 )
 from skfair._utils._versions import Versioned
-from skfair._utils._warnings import (
-    rows_are_not_warned_of,
-    warn_if_reordered,
-    warns_if_reordered,
-)
+from skfair._utils._warnings import warn_if_reordered
 from skfair.groups import (
     CROSS,
     Groups,
@@ -51,10 +57,8 @@ from skfair.groups import (
 )
 from skfair.inspection._drawing import folded, plain_text, require_matplotlib
 from skfair.metrics import permutation_test
-from skfair.metrics._evaluate import results_by_stratum, warn_of_results
-from skfair.metrics._inputs import effective_sizes
-from skfair.metrics._pairs import grouped_scores
-from skfair.metrics._spec import unwrapped
+from skfair.metrics._abcc import ABCC
+from skfair.metrics._as_metric import as_metric
 from skfair.statistics import GroupedScores
 
 if TYPE_CHECKING:
@@ -466,7 +470,7 @@ RowsToDraw: TypeAlias = tuple[Any, Any, Any, Any]
 
 
 def stratum_of_largest(
-    metric: Callable[..., float],
+    metric: Any,
     rows: RowsToDraw,
     control_features: Any,
     name: str | None,
@@ -479,19 +483,17 @@ def stratum_of_largest(
     if control_features is None:
         return rows, name
     y_true, y_score, groups, weights = rows
-    results, reason = results_by_stratum(
-        metric, y_true, y_score, groups, control_features, weights
-    )
-    compared = [stratum for stratum in results if stratum.result is not None]
+    metric = as_metric(metric)
+    table = metric.read(y_true, y_score, groups, control_features, weights)
+    parts, (strata, reason) = metric.parts(table), metric.split(table)
+    estimates = [metric.estimate_stratum(parts, stratum) for stratum in strata]
+    compared = [i for i, estimate in enumerate(estimates) if estimate.defined]
     if reason is not None or not compared:
-        why = reason or listed(
-            [f"{stratum.label!r} ({stratum.reason})" for stratum in results]
-        )
+        pairs = zip(strata, estimates, strict=True)
+        why = reason or listed([f"{s.label!r} ({e.reason})" for s, e in pairs])
         raise ValueError(f"control_features leave nothing to compare: {why}.")
-    warn_of_results(unwrapped(metric)[0].__name__, results)
-    largest = max(compared, key=lambda stratum: stratum.result)
-    with rows_are_not_warned_of():
-        table = read(y_true, y_score, groups, control_features, weights)
+    metric.told(metric.join_strata(strata, estimates))
+    largest = strata[max(compared, key=lambda i: estimates[i].value)]
     assert table.strata is not None
     text = f"{CROSS.join(table.strata.names) or 'stratum'} {label_text(largest.label)}"
     part = table[largest.rows]
@@ -500,7 +502,7 @@ def stratum_of_largest(
 
 
 def scores_to_draw(
-    metric: Callable[..., float],
+    metric: Any,
     rows: RowsToDraw,
     control_features: Any,
     scale: AnyScale,
@@ -521,7 +523,18 @@ def scores_to_draw(
     return statistic, fields
 
 
-@warns_if_reordered
+def effective_sizes(
+    statistic: GroupedScores, sensitive_features: Any, sample_weight: Any
+) -> Floats:
+    """Kish's effective number of rows of each group, nan where it is unknown."""
+    if sample_weight is not None:
+        groups = resolve_groups(sensitive_features, n_samples=len(sample_weight))
+        weight = check_weights(sample_weight, len(groups))
+        return Rows(groups, weight=weight).effective_sizes()
+    unweighted = np.array_equal(statistic.totals, statistic.counts)
+    return np.where(unweighted, statistic.counts, np.nan)
+
+
 def comparable_scores(
     y_true: ArrayLike | None,
     y_score: ArrayLike | GroupedScores,
@@ -531,16 +544,19 @@ def comparable_scores(
     scales: Any = Scale,
 ) -> GroupedScores:
     """Return the statistic of scores; raise ValueError if its metrics would be nan."""
+    check_choice("scale", scale, get_args(scales))
+    metric = ABCC(scale=scale)
     rows = y_true, y_score, sensitive_features, sample_weight
-    statistic = grouped_scores(*rows, scale=scale, scales=scales)
+    statistic = metric.tabulate(*rows)
     reason = why_undefined(statistic.labels, statistic.counts, statistic.min_group_size)
     if reason is not None:
         raise ValueError(f"sensitive_features leave nothing to compare: {reason}.")
-    return statistic
+    scaled: GroupedScores = metric.scaled(statistic)
+    return scaled
 
 
 def permuted_values(
-    metric: Callable[..., float],
+    metric: Any,
     rows: RowsToDraw,
     n_permutations: Any,
     random_state: Any,

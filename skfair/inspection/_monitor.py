@@ -10,7 +10,7 @@ import pandas as pd
 from skfair._utils._text import label_text, listed
 from skfair.inspection import _drawing
 from skfair.inspection._display import Display
-from skfair.metrics._spec import unwrapped
+from skfair.metrics._as_metric import as_metric
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -205,10 +205,9 @@ class MonitorDisplay(Display):
         history = monitor.history_
         if history.empty:
             raise ValueError("the monitor has seen no rows yet: call update first.")
-        metric, _ = unwrapped(monitor.metric)
         display = cls(
             history=history,
-            metric=metric.__name__,
+            metric=as_metric(monitor.metric).name,
             at_most=monitor.at_most,
             confidence_level=monitor.confidence_level,
             change_time=monitor.change_time_,

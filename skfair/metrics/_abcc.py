@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from skfair._utils._arrays import Floats, Integers
 from skfair._utils._validation import AnyScale
 from skfair.metrics._distributions import GapOfDistributions
-from skfair.metrics._evaluate import Multistratum
+from skfair.metrics._strata import Multistratum
 from skfair.metrics._inputs import Multigroup
 from skfair.metrics._metric import evaluates
 from skfair.metrics._pairs import (

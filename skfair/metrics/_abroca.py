@@ -11,9 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 from skfair._rows import Rows
 from skfair._utils._arrays import Bools, Floats, Integers, quotients
 from skfair._utils._validation import check_numbers
-from skfair.metrics._evaluate import Multistratum
+from skfair.metrics._strata import Multistratum
 from skfair.metrics._inputs import Multigroup
-from skfair.metrics._metric import Metric, evaluates, lacks_labels
+from skfair.metrics._metric import MetricOfPairs, evaluates, lacks_labels
 from skfair.metrics._pairs import Located, PairGaps, compared_groups
 from skfair.statistics._grouped_confusion import encode_classes
 
@@ -69,7 +69,7 @@ class SortedRows:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ABROCA(Metric):
+class ABROCA(MetricOfPairs):
     """Largest area between the ROC curves of groups."""
 
     name = "abroca"

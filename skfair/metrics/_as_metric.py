@@ -17,12 +17,11 @@ from skfair.groups import encode_groups, label_array, why_undefined
 from skfair.metrics._abcc import ABCC
 from skfair.metrics._abroca import ABROCA
 from skfair.metrics._calibration_gap import CalibrationGap
-from skfair.metrics._cvar_fairness import CVaRFairness
 from skfair.metrics._dcp import DCP
 from skfair.metrics._madd import MADD
-from skfair.metrics._max_gap import MaxGap
+from skfair.metrics._many_groups import CVaRFairness, MaxGap
 from skfair.metrics._mcdp import MCDP
-from skfair.metrics._metric import Exchangeable, Metric
+from skfair.metrics._metric import Estimate, Exchangeable, Metric
 from skfair.metrics._rates import (
     DemographicParity,
     EqualizedOdds,
@@ -152,8 +151,6 @@ class UserMetric(Metric):
     It is computed from the rows themselves, which take the place of a statistic.
     """
 
-    compares_pairs = False
-
     own: Callable[..., float]
     keywords: Mapping[str, Any] = field(default_factory=dict)
     null: Exchangeable = "unknown"
@@ -233,16 +230,21 @@ class UserMetric(Metric):
                 f"{self.name}."
             ) from None
 
-    def evaluate(self, rows: Rows, groups_as_given: Any) -> float:
+    def find(self, statistic: Rows) -> Estimate:
+        """Find the value of rows, or why it has none."""
+        estimate = super().find(statistic)
+        return estimate._replace(defined=not math.isnan(estimate.value))
+
+    def evaluate(self, rows: Rows, groups_as_given: Any = None) -> float:
         """Evaluate rows; raise where the groups as given have a value, labels none."""
-        if rows.strata is not None:
-            return super().evaluate(rows, groups_as_given)
-        error = None
+        if rows.strata is not None or groups_as_given is None:
+            return float(super().evaluate(rows))
+        error, value = None, math.nan
         try:
-            value = super().evaluate(rows, groups_as_given)
+            value = super().evaluate(rows)
         except Exception as raised:
-            value, error = math.nan, raised
-        if math.isnan(value) and not self.why_undefined(self.count(rows))[0]:
+            error = raised
+        if math.isnan(value) and not self.why_undefined(self.select(rows))[0]:
             self._compare_with(groups_as_given, rows, error)
         if error is not None:
             raise error

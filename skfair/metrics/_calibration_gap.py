@@ -13,9 +13,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from skfair._rows import Rows
 from skfair._utils._arrays import Floats, Integers
-from skfair.metrics._evaluate import Multistratum, largest_defined, never
+from skfair.metrics._strata import Multistratum
 from skfair.metrics._inputs import Multigroup, labelled_scores
-from skfair.metrics._metric import Metric, evaluates, score_cells
+from skfair.metrics._metric import MetricOfPairs, evaluates
 from skfair.metrics._pairs import (
     Located,
     PairGaps,
@@ -25,7 +25,6 @@ from skfair.metrics._pairs import (
     locate_largest,
     measure_apart,
 )
-from skfair.metrics._spec import Specification, register
 from skfair.statistics import GroupedCalibration
 from skfair.statistics._grouped_scores import sort_scores
 
@@ -136,7 +135,7 @@ def bound_curve_gap(
 
 
 @dataclass(frozen=True, kw_only=True)
-class CalibrationGap(Metric):
+class CalibrationGap(MetricOfPairs):
     """Largest difference of the curves C of groups."""
 
     name = "calibration_gap"
@@ -313,31 +312,6 @@ default=None
         control_features=control_features,
         sample_weight=sample_weight,
     )
-
-
-def gap_of_steps(
-    y_true: None, y_score: Steps, *, multigroup: Multigroup = "pairwise"
-) -> float:
-    """Calibration gap of rows whose steps are known."""
-    value, _, _ = largest_curve_gap(y_score, multigroup)
-    return value
-
-
-register(
-    gap_of_steps,
-    Specification(
-        gap_of_steps,
-        compares_errors=never,
-        permuted_in=score_cells,
-        combine=largest_defined,
-        pairs=lambda statistic, *, multigroup="pairwise", among=None: CalibrationGap(
-            multigroup=multigroup
-        ).gaps(statistic, among=among),
-        locate=lambda statistic, *, multigroup="pairwise": CalibrationGap(
-            multigroup=multigroup
-        ).locate(statistic),
-    ),
-)
 
 
 def largest_curve_gap(

@@ -17,20 +17,23 @@ from skfair._utils._validation import (
     check_y_true,
     scores_on,
 )
-from skfair.metrics._metric import Estimate, Metric
+from skfair.metrics._metric import MetricOfPairs
 from skfair.metrics._pairs import Located, PairGaps, largest_gap, pairs_of_gaps
+from skfair.metrics._quantiles import Method
 from skfair.statistics import GroupedScores
 from skfair.statistics._grouped_scores import Gap, check_probabilities, pooled_ranks
 
 
 @dataclass(frozen=True, kw_only=True)
-class MetricOfScores(Metric):
+class MetricOfScores(MetricOfPairs):
     """Base of metrics of the score distributions of groups."""
 
     inputs = ("y_true", "y_score")
     statistic: ClassVar[Any] = GroupedScores
     stands_for_rows = GroupedScores
     takes_classes = True
+    #: Whether bounds of the noise that hold for all scores hold for ranks, too.
+    bounds_ranks: ClassVar[bool] = False
     #: Scales of scores that the metric takes.
     scales: ClassVar[Any] = Scale
 
@@ -53,10 +56,23 @@ class MetricOfScores(Metric):
             check_probabilities(taken, "y_score", TAKES_ANY)
         return taken
 
-    def find(self, statistic: GroupedScores) -> Estimate:
-        """Find the value of a statistic, or of its ranks, or why it has none."""
-        ranked = self.scale == "rank"
-        return super().find(pooled_ranks(statistic) if ranked else statistic)
+    def scaled(self, statistic: GroupedScores) -> GroupedScores:
+        """Return a statistic, or its ranks among everyone, which are taken here alone."""
+        return pooled_ranks(statistic) if self.scale == "rank" else statistic
+
+    @property
+    def largest(self) -> float:
+        """Largest value on the scale of the scores."""
+        return math.inf if self.scale == "real" else self.maximum
+
+    def check_method(self, method: Method) -> None:
+        """Raise where the noise has no bounds by a method, with these options."""
+        super().check_method(method)
+        if self.scale == "rank" and method != "band" and not self.bounds_ranks:
+            raise ValueError(
+                f"scale must be 'probability' with method={method!r} for {self.name}, "
+                "got 'rank': the ranks are data, too."
+            )
 
 
 class GapOfDistributions(MetricOfScores):
@@ -118,11 +134,6 @@ class GapOfDistributions(MetricOfScores):
         -------
         float
         """
-
-    @property
-    def largest(self) -> float:
-        """Largest value on the scale of the scores."""
-        return math.inf if self.scale == "real" else self.maximum
 
     def value(self, statistic: GroupedScores) -> float:
         """Find the value of a statistic whose groups can be compared."""

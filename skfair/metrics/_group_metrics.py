@@ -46,7 +46,6 @@ from skfair.groups import (
     why_undefined,
 )
 from skfair.metrics._confidence_interval import confidence_interval
-from skfair.metrics._evaluate import refuse_sorted_rows
 from skfair.metrics._inputs import (
     Multigroup,
     Rate,
@@ -64,7 +63,6 @@ from skfair.metrics._resampling import (
     defined_values,
 )
 from skfair.metrics._scorer import _Scorer
-from skfair.metrics._spec import name_of, unwrapped
 from skfair.statistics import GroupedOutcomes
 
 #: Rates by name, and whether the complement of one is taken.
@@ -190,15 +188,22 @@ def _find_metric(metric: Any, name: str | None = None) -> GroupMetric:
             "metrics must be the name of a metric, a function, a scorer, or a list or "
             f"dictionary of these, got {metric!r}."
         )
-    function, options = unwrapped(metric)
+    function, options = metric, dict[str, Any]()
+    while isinstance(function, partial):
+        function, options = function.func, {**function.keywords, **options}
     return GroupMetric(
-        name or name_of(function),
+        name or _name_of(function),
         function,
         options,
         takes_scores=function in _OF_SCORES
         or _parameters(function)[1:2] in [[parameter] for parameter in _SCORES],
         rate=_rate_of(function, options),
     )
+
+
+def _name_of(function: Any) -> str:
+    """Name of a function, or its text where it has none."""
+    return getattr(function, "__name__", None) or repr(function)
 
 
 def _find(name: str) -> Any:
@@ -556,8 +561,6 @@ default=None
     recall      0.5
     Name: value, dtype: float64
     """
-    if getattr(y_pred, "dtype", None) == np.int32:
-        refuse_sorted_rows("group_metrics")
     level = confidence_level
     if level is not None:
         level = check_real(

@@ -23,19 +23,9 @@ from skfair._utils._validation import (
 )
 from skfair._utils._warnings import warns_if_reordered
 from skfair.metrics._distributions import MetricOfScores
-from skfair.metrics._evaluate import (
-    Multistratum,
-    combine_numbers,
-    defined_results,
-    never,
-    specify,
-)
-from skfair.metrics._inputs import (
-    Multigroup,
-    check_multigroup,
-    warn_if_undefined,
-)
-from skfair.metrics._metric import evaluates
+from skfair.metrics._strata import Multistratum, combine_numbers
+from skfair.metrics._inputs import Multigroup
+from skfair.metrics._metric import evaluates, in_stratum, undefined
 from skfair.metrics._pairs import (
     Located,
     Pair,
@@ -294,19 +284,39 @@ default=None
     )
 
 
-def _combine_curves(
-    curves: list[tuple[Floats, Floats]], weights: Sequence[float] | None
-) -> tuple[Floats, Floats]:
-    """Largest values of several curves at each bandwidth, or their weighted mean."""
-    return curves[0][0], combine_numbers([values for _, values in curves], weights)
+@dataclass(frozen=True, kw_only=True)
+class MADDCurve(MetricOfScores):
+    """MADD of the bandwidths 1, 1/2, ..., 1/n_bandwidths in place of a number."""
+
+    name = "madd_curve"
+    takes_classes = False
+
+    n_bandwidths: int = N_BANDWIDTHS
+
+    def __post_init__(self) -> None:
+        """Check the options, which are checked nowhere else."""
+        super().__post_init__()
+        check_integer("n_bandwidths", self.n_bandwidths, 1)
+
+    @property
+    def undefined(self) -> tuple[Floats, Floats]:
+        """Curve where groups cannot be compared."""
+        bandwidths = bandwidths_to_one(self.n_bandwidths).copy()
+        return bandwidths, np.full(self.n_bandwidths, np.nan)
+
+    def value(self, statistic: GroupedScores) -> tuple[Floats, Floats]:
+        """Find the largest value of all pairs at each bandwidth."""
+        pairs = compared_pairs(statistic.n_groups, self.multigroup)
+        values = np.zeros(self.n_bandwidths)
+        for _, _, curve in gap_curves(statistic, pairs, self.n_bandwidths):
+            np.maximum(values, curve, out=values)
+        return bandwidths_to_one(self.n_bandwidths).copy(), values
+
+    def combine(self, values: list[Any], weights: Sequence[float] | None) -> Any:
+        """Combine curves of strata at each bandwidth."""
+        return values[0][0], combine_numbers([curve for _, curve in values], weights)
 
 
-@specify(
-    statistic=GroupedScores,
-    maximum=2.0,
-    combine=_combine_curves,
-    compares_errors=never,
-)
 def madd_curve(
     y_true: ArrayLike | None,
     y_score: ArrayLike | GroupedScores,
@@ -393,18 +403,15 @@ default=None
     >>> bandwidths.tolist(), values.tolist()
     ([0.5, 1.0], [2.0, 0.0])
     """
-    n_bandwidths = check_integer("n_bandwidths", n_bandwidths, 1)
-    statistic = grouped_scores(
-        y_true, y_score, sensitive_features, sample_weight, scale=scale
+    metric = MADDCurve(
+        n_bandwidths=n_bandwidths,
+        scale=scale,
+        multigroup=multigroup,
+        multistratum=multistratum,
     )
-    pairs = compared_pairs(statistic.n_groups, multigroup)
-    bandwidths = bandwidths_to_one(n_bandwidths).copy()
-    if warn_if_undefined("madd_curve", statistic):
-        return bandwidths, np.full(n_bandwidths, np.nan)
-    values = np.zeros(n_bandwidths)
-    for _, _, curve in gap_curves(statistic, pairs, n_bandwidths):
-        np.maximum(values, curve, out=values)
-    return bandwidths, values
+    columns = sensitive_features, control_features, sample_weight
+    curve: tuple[Floats, Floats] = metric.evaluate(y_true, y_score, *columns)
+    return curve
 
 
 def number_of_bins(bandwidth: Any) -> int:
@@ -589,25 +596,36 @@ default=None
     n_bandwidths = check_integer("n_bandwidths", n_bandwidths, 3)
     min_points = check_integer("min_points", min_points, 2, n_bandwidths - 1)
     min_length = check_real("min_length", min_length, 0, math.inf, closed="neither")
-    check_multigroup(multigroup)
     search = partial(stable_interval, min_points=min_points, min_length=min_length)
 
-    def find(
-        y_true: Any, y_score: Any, sensitive_features: Any, sample_weight: Any = None
-    ) -> MADDBandwidthResult:
-        rows = y_true, y_score, sensitive_features, sample_weight
-        statistic = grouped_scores(*rows, scale=scale)
-        return _find_interval(statistic, multigroup, n_bandwidths, search)
-
+    metric, name = MADD(scale=scale, multigroup=multigroup), "madd_optimal_bandwidth"
+    columns = sensitive_features, control_features, sample_weight
     if control_features is None:
-        return find(y_true, y_score, sensitive_features, sample_weight)
-    rows = y_true, y_score, sensitive_features, control_features, sample_weight
-    results = defined_results(partial(madd, scale=scale), *rows, evaluate=find)
-    if not results:
+        rows = y_true, y_score, sensitive_features, sample_weight
+        statistic = metric.tabulate(*rows)
+        reason, advice = metric.why_undefined(statistic)
+        if reason:
+            metric.told(undefined(name, reason, advice))
+            return _undefined(n_bandwidths)
+        return _find_interval(metric, statistic, n_bandwidths, search)
+    table = metric.read(y_true, y_score, *columns)
+    (part,), (strata, reason_of_all) = metric.parts(table), metric.split(table)
+    estimates = [metric.estimate_stratum([part], stratum) for stratum in strata]
+    told = metric.join_strata(strata, estimates)
+    if reason_of_all is not None:
+        told = undefined(metric.name, reason_of_all)
+    metric.told(told)
+    if not told.defined:
         return _undefined(n_bandwidths)
-    largest = max(results, key=lambda stratum: stratum.result.value)
-    result: MADDBandwidthResult = largest.result
-    return replace(result, stratum=largest.label)
+    results = {
+        stratum.label: _find_interval(
+            metric, metric.count(in_stratum([part], stratum)[0]), n_bandwidths, search
+        )
+        for stratum, estimate in zip(strata, estimates, strict=True)
+        if estimate.defined
+    }
+    largest = max(results, key=lambda label: results[label].value)
+    return replace(results[largest], stratum=largest)
 
 
 def _undefined(n_bandwidths: int) -> MADDBandwidthResult:
@@ -624,16 +642,17 @@ def _undefined(n_bandwidths: int) -> MADDBandwidthResult:
 
 
 def _find_interval(
+    metric: MADD,
     statistic: GroupedScores,
-    multigroup: Multigroup,
     n_bandwidths: int,
     search: Callable[[Floats, tuple[float, float]], StableInterval],
 ) -> MADDBandwidthResult:
     """Stable interval of one statistic."""
-    if warn_if_undefined("madd_optimal_bandwidth", statistic):
-        return _undefined(n_bandwidths)
-    bandwidths = bandwidths_to_one(n_bandwidths).copy()
-    best, (first, last, mean) = most_stable(statistic, multigroup, n_bandwidths, search)
+    statistic, bandwidths = metric.scaled(statistic), bandwidths_to_one(n_bandwidths)
+    bandwidths = bandwidths.copy()
+    best, (first, last, mean) = most_stable(
+        statistic, metric.multigroup, n_bandwidths, search
+    )
     (group, other), sizes, values = best
     return MADDBandwidthResult(
         interval=(float(bandwidths[first]), float(bandwidths[last])),

@@ -14,9 +14,9 @@ from scipy.ndimage import minimum_filter1d
 
 from skfair._utils._arrays import Bools, Floats, Integers
 from skfair._utils._validation import Scale, check_choice, check_integer, check_real
-from skfair.metrics._distributions import GapOfDistributions
-from skfair.metrics._evaluate import Multistratum, combine_numbers, never, specify
-from skfair.metrics._inputs import Multigroup, warn_if_undefined
+from skfair.metrics._distributions import GapOfDistributions, MetricOfScores
+from skfair.metrics._strata import Multistratum, combine_numbers
+from skfair.metrics._inputs import Multigroup
 from skfair.metrics._metric import evaluates
 from skfair.metrics._pairs import (
     MANY_GROUPS,
@@ -26,7 +26,6 @@ from skfair.metrics._pairs import (
     bound_gaps,
     cdfs_at,
     compared_pairs,
-    grouped_scores,
     largest_gap,
     largest_of_rows,
     pairs_of_gaps,
@@ -343,7 +342,28 @@ def _combine_steps(
     return merge_steps(epsilons, combine_numbers([*heights], weights))
 
 
-@specify(statistic=GroupedScores, combine=_combine_steps, compares_errors=never)
+class MCDPCurve(MetricOfScores):
+    """MCDP of every epsilon: a step function in place of a number."""
+
+    name = "mcdp_curve"
+    takes_classes = False
+
+    @property
+    def undefined(self) -> tuple[Floats, Floats]:
+        """Curve where groups cannot be compared."""
+        return np.zeros(1), np.full(1, np.nan)
+
+    def value(self, statistic: GroupedScores) -> tuple[Floats, Floats]:
+        """Find the largest step function of all pairs."""
+        pairs = compared_pairs(statistic.n_groups, self.multigroup)
+        gaps = (gap_between(statistic, *pair) for pair in pairs)
+        return _combine_steps([gap_profile(gap) for gap in gaps])
+
+    def combine(self, values: list[Any], weights: Sequence[float] | None) -> Any:
+        """Combine step functions of strata."""
+        return _combine_steps(values, weights)
+
+
 def mcdp_curve(
     y_true: ArrayLike | None,
     y_score: ArrayLike | GroupedScores,
@@ -426,15 +446,10 @@ default=None
     >>> epsilons.tolist(), values.tolist()
     ([0.0, 0.125, 1.0], [1.0, 0.5, 0.0])
     """
-    statistic = grouped_scores(
-        y_true, y_score, sensitive_features, sample_weight, scale=scale
-    )
-    pairs = compared_pairs(statistic.n_groups, multigroup)
-    if warn_if_undefined("mcdp_curve", statistic):
-        return np.zeros(1), np.full(1, np.nan)
-    return _combine_steps(
-        [gap_profile(gap_between(statistic, *pair)) for pair in pairs]
-    )
+    metric = MCDPCurve(scale=scale, multigroup=multigroup, multistratum=multistratum)
+    columns = sensitive_features, control_features, sample_weight
+    curve: tuple[Floats, Floats] = metric.evaluate(y_true, y_score, *columns)
+    return curve
 
 
 def _roomiest_window(

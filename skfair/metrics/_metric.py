@@ -61,6 +61,7 @@ from skfair.metrics._quantiles import (
 from skfair.metrics._strata import (
     Multistratum,
     Stratum,
+    combine_numbers,
     describe_strata,
     split_columns,
     split_strata,
@@ -75,27 +76,29 @@ Exchangeable: TypeAlias = Literal[
 
 
 class Estimate(NamedTuple):
-    """Value of a metric, with what is left out of it, or why it is nan."""
+    """Value of a metric, with what is left out of it, or why it is undefined."""
 
-    value: float
+    value: Any
     #: Why there is no value, or which groups are left out; "" if none is.
     reason: str = ""
     #: Warning to the user who asks for the value; "" if there is none.
     message: str = ""
+    #: Whether the groups can be compared.
+    defined: bool = True
 
 
-def undefined(name: str, reason: str, advice: str = "") -> Estimate:
-    """Estimate of a metric that has no value."""
+def undefined(name: str, reason: str, advice: str = "", value: Any = math.nan) -> Estimate:
+    """Estimate of a metric whose groups cannot be compared."""
     message = f"{name} is undefined and set to nan: {reason}.{advice}"
-    return Estimate(math.nan, reason, message)
+    return Estimate(value, reason, message, defined=False)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Metric(ABC):
-    """A disparity: the largest gap between groups.
+    """A disparity between groups.
 
     A subclass is a frozen dataclass, whose fields are the options of the metric. It
-    says what it counts (`statistic`, `check`), and finds its value in the statistic.
+    says what it counts (`statistic`, `check`), and finds its `value` in the statistic.
     """
 
     #: Name of the metric in messages, by default that of the class.
@@ -112,10 +115,10 @@ class Metric(ABC):
     takes_classes: ClassVar[bool] = False
     #: Whether groups with too few rows are left out, and the others compared.
     leaves_groups_out: ClassVar[bool] = False
-    #: Whether the metric is the largest of gaps of pairs of groups.
-    compares_pairs: ClassVar[bool] = True
     #: Whether the noise of the gaps has known bounds.
     bounded: ClassVar[bool] = False
+    #: Whether these are the bounds of any metric of its kind, which are loose.
+    loose: ClassVar[bool] = False
     #: Class of the statistic that may take the place of rows, if there is one.
     stands_for_rows: ClassVar[type | None] = None
     #: Options about the labels of rows, which a statistic has not.
@@ -125,12 +128,10 @@ class Metric(ABC):
     #: Rows that count, as messages say it.
     rows_counted: ClassVar[str] = ""
 
-    multigroup: Multigroup = "pairwise"
     multistratum: Multistratum = "max"
 
     def __post_init__(self) -> None:
         """Check the options, which are checked nowhere else."""
-        check_choice("multigroup", self.multigroup, get_args(Multigroup))
         check_choice("multistratum", self.multistratum, get_args(Multistratum))
 
     def __init_subclass__(cls) -> None:
@@ -154,9 +155,14 @@ class Metric(ABC):
         return self.maximum
 
     @property
-    def within_pairs(self) -> bool:
+    def largest_of_pairs(self) -> bool:
         """Whether the value of several groups is the largest of those of two of them."""
-        return self.multigroup == "pairwise"
+        return False
+
+    @property
+    def undefined(self) -> Any:
+        """Value where groups cannot be compared."""
+        return math.nan
 
     # What a metric says ------------------------------------------------------
 
@@ -172,17 +178,13 @@ class Metric(ABC):
         """Return a statistic on the scale on which groups are compared."""
         return statistic
 
-    def value(self, statistic: Any) -> float:
+    @abstractmethod
+    def value(self, statistic: Any) -> Any:
         """Find the value of a statistic whose groups can be compared."""
-        return self.locate(statistic).value
 
-    def locate(self, statistic: Any) -> Located:
-        """Find the largest gap, between which groups it is, and where."""
-        raise NotImplementedError(f"{self.name} is no largest gap of two groups.")
-
-    def gaps(self, statistic: Any, *, among: Integers | None = None) -> PairGaps:
-        """Find the gaps of all pairs of groups, or of those `among` some groups."""
-        raise NotImplementedError(f"{self.name} is no largest gap of two groups.")
+    def combine(self, values: Sequence[Any], weights: Sequence[float] | None) -> Any:
+        """Combine the values of strata: the largest, or their mean by weight."""
+        return combine_numbers(values, weights)
 
     def check_method(self, method: Method) -> None:
         """Raise where the noise has no bounds by a method, with these options."""
@@ -223,14 +225,17 @@ class Metric(ABC):
         sample_weight: ArrayLike | None = None,
     ) -> float:
         """Evaluate rows, or a statistic of them, and warn where there is no value."""
-        arguments = y_true, y_pred, sensitive_features, control_features, sample_weight
+        columns = sensitive_features, control_features, sample_weight
+        return float(self.call(y_true, y_pred, *columns))
+
+    def call(self, y_true: Any, y_pred: Any, *columns: Any) -> Any:
+        """Find the value, which need not be a number, and warn where there is none.
+
+        `columns` are the groups, strata and weights of rows.
+        """
         if isinstance(y_pred, GroupedStatistic):
-            return self.told(self.find(self.take(*arguments)))
-        rows = self.read(*arguments)
-        value = self.told(self.estimate(rows))
-        if not math.isnan(value):
-            self.advise(rows)
-        return value
+            return self.told(self.find(self.take(y_true, y_pred, *columns)))
+        return self.evaluate(self.read(y_true, y_pred, *columns))
 
     def read(
         self,
@@ -250,7 +255,7 @@ class Metric(ABC):
         refuse_statistics(y_pred, self.inputs[1], self.stands_for_rows)
         arguments = y_true, y_pred, sensitive_features, control_features, sample_weight
         rows = read(*arguments, name=self.inputs[1])
-        if rows.n_groups >= MANY_NUMBERS:
+        if rows.n_groups >= MANY_NUMBERS and not self.leaves_groups_out:
             sizes = rows.groups.sizes()
             if sizes.min() >= max(rows.groups.min_group_size, 1):
                 check_groups_of_numbers(self.name, rows.labels, sizes)
@@ -284,24 +289,42 @@ class Metric(ABC):
             sample_weight=sample_weight,
         )
 
+    def tabulate(
+        self,
+        y_true: Any,
+        y_pred: Any,
+        sensitive_features: Any,
+        sample_weight: Any = None,
+    ) -> Any:
+        """Count rows of one stratum, or return the statistic that takes their place."""
+        columns = sensitive_features, None, sample_weight
+        if isinstance(y_pred, GroupedStatistic):
+            return self.take(y_true, y_pred, *columns)
+        rows = self.read(y_true, y_pred, *columns)
+        check_shape(rows.y_pred, self.inputs[1])
+        return self.count(self.check(rows))
+
     def without_labels(self) -> Self:
         """Return the metric without options about the labels of rows."""
         options = {name: None for name in self.options_of_rows}
         return replace(self, **options)
 
-    def told(self, estimate: Estimate) -> float:
+    def told(self, estimate: Estimate) -> Any:
         """Value of an estimate, of which the user is told what is left out."""
         if estimate.message:
             warn_user(estimate.message, UndefinedMetricWarning)
         return estimate.value
 
-    def evaluate(self, rows: Rows, groups_as_given: Any = None) -> float:
+    def evaluate(self, rows: Rows, groups_as_given: Any = None) -> Any:
         """Value of rows as they are read, of which the user is told what is left out.
 
         A function of the user's own is compared with its value for the groups as they
         are given.
         """
-        return self.told(self.estimate(rows))
+        estimate = self.estimate(rows)
+        if estimate.defined:
+            self.advise(rows)
+        return self.told(estimate)
 
     def estimate(self, rows: Rows) -> Estimate:
         """Find the largest value over strata, or their mean, of rows as they are read."""
@@ -310,7 +333,7 @@ class Metric(ABC):
             return self.estimate_classes(parts)
         strata, reason = self.split(rows)
         if reason is not None:
-            return undefined(self.name, reason)
+            return undefined(self.name, reason, value=self.undefined)
         estimates = [self.estimate_stratum(parts, stratum) for stratum in strata]
         return self.join_strata(strata, estimates)
 
@@ -332,41 +355,35 @@ class Metric(ABC):
     def estimate_stratum(self, parts: Sequence[Rows], stratum: Stratum) -> Estimate:
         """Find the largest value over classes in one stratum."""
         if stratum.groups is None:
-            return Estimate(math.nan, stratum.reason)
+            return Estimate(self.undefined, stratum.reason, defined=False)
         estimate = self.estimate_classes(in_stratum(parts, stratum))
         reason = join_reasons(stratum.reason, estimate.reason)
-        return Estimate(estimate.value, reason)
+        return estimate._replace(reason=reason, message="")
 
     def estimate_classes(self, parts: Sequence[Rows]) -> Estimate:
         """Find the largest value over classes of checked rows of one stratum."""
-        largest = Estimate(-math.inf)
+        estimates = []
         for part in parts:
-            estimate = self.find(self.count_once(part))
-            if math.isnan(estimate.value):
-                return estimate
-            largest = max(largest, estimate)
-        return largest
+            estimates.append(self.find(self.count_once(part)))
+            if not estimates[-1].defined:
+                return estimates[-1]
+        return max(estimates) if len(parts) > 1 else estimates[0]
 
     def join_strata(
         self, strata: Sequence[Stratum], estimates: Sequence[Estimate]
     ) -> Estimate:
         """Find the largest of the values of strata, or their mean."""
-        found = [not math.isnan(estimate.value) for estimate in estimates]
-        pairs = zip(strata, estimates, strict=True)
+        pairs = [*zip(strata, estimates, strict=True)]
         reasons = {stratum.label: estimate.reason for stratum, estimate in pairs}
-        text = describe_strata(reasons, undefined=not any(found))
-        if not any(found):
-            return undefined(self.name, text)
-        values = np.array([estimate.value for estimate in estimates])[found]
-        weights = np.array([stratum.weight for stratum in strata])[found]
-        value = self.combine(values, weights)
-        return Estimate(value, text, f"{self.name} {text}." if text else "")
-
-    def combine(self, values: Floats, weights: Floats) -> float:
-        """Combine the values of strata: the largest, or the mean by weight."""
+        found = [pair for pair in pairs if pair[1].defined]
+        text = describe_strata(reasons, undefined=not found)
+        if not found:
+            return undefined(self.name, text, value=self.undefined)
+        weights = None
         if self.multistratum == "weighted":
-            return float(weights / weights.sum() @ values)
-        return float(values.max())
+            weights = [stratum.weight for stratum, _ in found]
+        value = self.combine([estimate.value for _, estimate in found], weights)
+        return Estimate(value, text, f"{self.name} {text}." if text else "")
 
     def count(self, part: Rows) -> Any:
         """Count checked rows of one stratum and class."""
@@ -385,7 +402,7 @@ class Metric(ABC):
         refused = self.refuse(statistic)
         if refused is not None:
             return refused
-        return Estimate(float(self.value(self.scaled(statistic))))
+        return Estimate(self.value(self.scaled(statistic)))
 
     def observe(self, part: Rows) -> Observed:
         """Count checked rows, with what the noise depends on."""
@@ -406,9 +423,10 @@ class Metric(ABC):
         if not self.leaves_groups_out:
             estimate = self.refuse(observed.statistic)
             if estimate is not None:
-                _, reason, text = estimate
                 return UNDEFINED._replace(
-                    reason=reason, message=text, maximum=self.largest
+                    reason=estimate.reason,
+                    message=estimate.message,
+                    maximum=self.largest,
                 )
         statistic, unit = self.scaled(observed.statistic), 1.0
         if self.largest == math.inf:
@@ -424,12 +442,46 @@ class Metric(ABC):
         if not reason:
             return None
         whose = f", {self.rows_counted}," if self.rows_counted else ""
-        return undefined(f"{self.name}{whose}", reason, advice)
+        return undefined(f"{self.name}{whose}", reason, advice, self.undefined)
 
     def pair_and_place(self, statistic: Any) -> tuple[Any, Any]:
         """Labels of the groups that have the value, and where they have it."""
-        if not self.compares_pairs:
-            return None, None
+        return None, None
+
+
+@dataclass(frozen=True, kw_only=True)
+class MetricOfPairs(Metric):
+    """A disparity that is the largest gap of two groups, or of a group and everyone.
+
+    A subclass finds the gaps of all pairs in a statistic.
+    """
+
+    multigroup: Multigroup = "pairwise"
+
+    def __post_init__(self) -> None:
+        """Check the options, which are checked nowhere else."""
+        super().__post_init__()
+        check_choice("multigroup", self.multigroup, get_args(Multigroup))
+
+    @property
+    def largest_of_pairs(self) -> bool:
+        """Whether the value of several groups is the largest of those of two of them."""
+        return self.multigroup == "pairwise"
+
+    @abstractmethod
+    def gaps(self, statistic: Any, *, among: Integers | None = None) -> PairGaps:
+        """Find the gaps of all pairs of groups, or of those `among` some groups."""
+
+    @abstractmethod
+    def locate(self, statistic: Any) -> Located:
+        """Find the largest gap, between which groups it is, and where."""
+
+    def value(self, statistic: Any) -> Any:
+        """Find the value of a statistic whose groups can be compared."""
+        return self.locate(statistic).value
+
+    def pair_and_place(self, statistic: Any) -> tuple[Any, Any]:
+        """Labels of the groups that have the value, and where they have it."""
         located = self.locate(statistic)
         pair = tuple(None if i is None else statistic.labels[i] for i in located.pair)
         if located.cell is not None:

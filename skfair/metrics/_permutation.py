@@ -21,7 +21,7 @@ from skfair._utils._warnings import warn_user
 from skfair.groups import encode_column, intersect, rows_by_code, with_labels
 from skfair.metrics._pairs import PairGaps, furthest_groups
 from skfair.metrics._as_metric import as_metric
-from skfair.metrics._metric import Metric
+from skfair.metrics._metric import Metric, MetricOfPairs
 from skfair.metrics._resampling import (
     ROUNDING,
     Reader,
@@ -328,7 +328,7 @@ def tests_pairs(sample: Sample) -> bool:
     metric = sample.metric
     in_strata = sample.rows.strata is not None
     mean = in_strata and metric.multistratum == "weighted"
-    return metric.compares_pairs and not sample.anew and not mean
+    return isinstance(metric, MetricOfPairs) and not sample.anew and not mean
 
 
 class Compared:
@@ -633,7 +633,7 @@ def subtract_noise(sample: Sample, parts: list[Integers]) -> float:
     to the noise of its pair is on average in permutations.
     """
     pairs: list[tuple[int, int]] = []
-    if sample.metric.within_pairs:
+    if sample.metric.largest_of_pairs:
         present = np.flatnonzero(sample.rows.groups.sizes())
         pairs = list(combinations(present.tolist(), 2))
     if len(pairs) > _MAX_PAIRS or len(pairs) < 2:

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 from scipy.special import ndtri, stdtrit
+from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.utils import check_random_state
 
 from skfair._utils._arrays import Bools, Floats, Integers, quotients
@@ -26,9 +27,10 @@ from skfair._utils._validation import (
 )
 from skfair._utils._warnings import warn_user, warns_if_reordered
 from skfair.groups import Codes
-from skfair.metrics._abcc import abcc
-from skfair.metrics._inputs import check_multigroup, warn_undefined
-from skfair.metrics._mcdp import mcdp
+from skfair.metrics._abcc import ABCC
+from skfair.metrics._as_metric import as_metric, plain_options
+from skfair.metrics._mcdp import MCDP
+from skfair.metrics._metric import MetricOfPairs, undefined
 from skfair.metrics._pairs import Pair, compared_pairs
 from skfair.metrics._proxy_cells import (
     DenseCells,
@@ -44,12 +46,7 @@ from skfair.metrics._proxy_cells import (
     statistic_by_cell,
 )
 from skfair.metrics._rate_intervals import clopper_pearson
-from skfair.metrics._rates import (
-    demographic_parity_difference,
-    equalized_odds_difference,
-    parity_outcomes,
-)
-from skfair.metrics._spec import check_metric, unwrapped
+from skfair.metrics._rates import DemographicParity, EqualizedOdds, parity_outcomes
 from skfair.statistics import GroupedConfusion, GroupedHistogram, GroupedScores
 from skfair.statistics._grouped_confusion import encode_label_pairs
 
@@ -353,11 +350,11 @@ def _odds(probability: Floats) -> Floats:
 
 
 #: What is done with the gap of each metric, and the options that it may have.
-_KNOWN: dict[Any, tuple[Kind, tuple[str, ...]]] = {
-    mcdp: ("largest", ("epsilon", "multigroup")),
-    abcc: ("area", ("multigroup",)),
-    demographic_parity_difference: ("mean", ("threshold", "pos_label", "multigroup")),
-    equalized_odds_difference: ("largest", ("multigroup",)),
+_KNOWN: dict[type[MetricOfPairs], tuple[Kind, tuple[str, ...]]] = {
+    MCDP: ("largest", ("multigroup",)),
+    ABCC: ("area", ("multigroup",)),
+    DemographicParity: ("mean", ("threshold", "pos_label", "multigroup")),
+    EqualizedOdds: ("largest", ("multigroup",)),
 }
 #: Thresholds at which the noise is drawn.
 _N_POINTS = 128
@@ -691,7 +688,7 @@ or dict, default=None
         return float(ends[0]) if np.ndim(odds_ratio) == 0 else ends
 
     return ProxyBoundsResult(
-        metric=unwrapped(metric)[0].__name__,
+        metric=as_metric(metric).name,
         odds_ratio=as_asked(ratios),
         lower=as_asked(lower),
         upper=as_asked(upper),
@@ -736,32 +733,30 @@ def _read(
     metric: Callable[..., float], y_true: Any, y_score: Any, **arguments: Any
 ) -> tuple[ProxyRows, ScoreCells | DenseCells, Kind, list[Pair]]:
     """Read rows or a statistic by cell, and which gaps the metric compares."""
-    check_metric(metric)
-    function, options = unwrapped(metric)
-    if function not in _KNOWN:
-        names = ", ".join(other.__name__ for other in _KNOWN)
+    found = as_metric(metric)
+    if type(found) not in _KNOWN:
+        names = ", ".join(kind.name for kind in _KNOWN)
         raise ValueError(
             f"metric must be one of {names}, or a functools.partial of it, got "
             f"{metric!r}."
         )
-    kind, known_options = _KNOWN[function]
+    kind, known_options = _KNOWN[type(found)]
+    options = plain_options(found)
     for name, value in options.items():
-        if name not in known_options or (name == "epsilon" and value != 0):
+        if name not in known_options:
             raise ValueError(
-                f"{name} must be left at its default: bounds of {function.__name__} "
+                f"{name} must be left at its default: bounds of {found.name} "
                 f"do not know this option, got {value!r}."
             )
     multigroup = options.pop("multigroup", "pairwise")
-    check_multigroup(multigroup)
     cells: ScoreCells | DenseCells
-    if function is equalized_odds_difference:
+    if isinstance(found, EqualizedOdds):
         rows, n_classes = _label_pairs_by_cell(y_true, y_score, arguments)
         kinds = rows.lows.astype(np.intp)
         split = partial(_split_labels, n_classes, np.unique(kinds // n_classes))
         of_kinds = np.arange(n_classes**2) // n_classes
         cells = DenseCells.of(rows, kinds, of_kinds, split)
     else:
-        options.pop("epsilon", None)
         rows = _read_scores(y_true, y_score, options, kind, arguments)
         cells = ScoreCells(rows)
     pairs = list(compared_pairs(len(rows.labels), multigroup))
@@ -831,7 +826,7 @@ def _warn_if_undefined(rows: ProxyRows) -> bool:
     elif absent:
         reason = f"the groups {absent} have the probability 0 in all rows"
     if reason is not None:
-        warn_undefined("The bound", reason)
+        warn_user(undefined("The bound", reason).message, UndefinedMetricWarning)
     return reason is not None
 
 

@@ -27,9 +27,9 @@ from skfair._utils._validation import (
     scores_on,
 )
 from skfair._utils._warnings import warn_of_means
-from skfair.metrics._evaluate import Multistratum
+from skfair.metrics._strata import Multistratum
 from skfair.metrics._inputs import Multigroup, has_text, positive_rows
-from skfair.metrics._metric import Metric, evaluates, lacks_labels
+from skfair.metrics._metric import MetricOfPairs, evaluates, lacks_labels
 from skfair.metrics._pairs import (
     Located,
     Numbers,
@@ -49,7 +49,7 @@ from skfair.metrics._quantiles import (
     shares_of_groups,
 )
 from skfair.statistics import GroupedConfusion, GroupedOutcomes, GroupedScores
-from skfair.statistics._grouped_confusion import encode_label_pairs
+from skfair.statistics._grouped_confusion import drop_absent_classes, encode_labels
 from skfair.statistics._grouped_scores import Gap
 
 
@@ -96,7 +96,7 @@ def locate_means(
     return Located(located.value, pair, (ours, theirs))
 
 
-class DifferenceOfNumbers(Metric):
+class DifferenceOfNumbers(MetricOfPairs):
     """Largest difference of numbers of groups, in cells that are named."""
 
     @abstractmethod
@@ -135,6 +135,18 @@ class DifferenceOfMeans(DifferenceOfNumbers):
         """Find the largest gap, between which groups it is, and where."""
         return locate_means(statistic, multigroup=self.multigroup)
 
+    def observe(self, part: Rows) -> Observed:
+        """Count checked rows, with what the noise depends on."""
+        if self.statistic is GroupedScores:
+            return super().observe(part)
+        return self.observe_statistic(self.count(part))
+
+    def observe_statistic(self, statistic: Any) -> Observed:
+        """Return a statistic, with what its noise depends on."""
+        if isinstance(statistic, GroupedScores):
+            return super().observe_statistic(statistic)
+        return Observed(statistic, statistic.effective_sizes)
+
     def noise(self, observed: Observed, method: Method) -> Comparisons:
         """Bound the noise of each difference of means."""
         statistic, sizes, squares = observed
@@ -143,7 +155,7 @@ class DifferenceOfMeans(DifferenceOfNumbers):
         else:
             means = statistic.means
             moments = means, means if squares is None else squares
-        value, shares = self.find(statistic).value, shares_of_groups(statistic)
+        value, shares = self.value(statistic), shares_of_groups(statistic)
         return compare_means(value, moments, sizes, shares, self.multigroup, method)
 
 
@@ -194,6 +206,19 @@ class DemographicParity(DifferenceOfMeans):
             options = self.threshold, self.pos_label, self.scale
             numbers = parity_outcomes(rows.y_pred, *options)
         return replace(rows, y_true=None, y_pred=numbers)
+
+    @property
+    def largest(self) -> float:
+        """Largest value; numbers in a unit have none."""
+        return math.inf if self._compares_numbers else self.maximum
+
+    def observe(self, part: Rows) -> Observed:
+        """Count checked rows, with what the noise depends on."""
+        observed = super().observe(part)
+        if self._compares_numbers:
+            return observed
+        squares = replace(part, y_pred=part.y_pred**2).statistic(GroupedOutcomes)
+        return observed._replace(squares=squares.means)
 
     def advise(self, rows: Rows) -> None:
         """Warn of means of numbers between 0 and 1, which are no rates."""
@@ -392,24 +417,11 @@ class EqualizedOdds(DifferenceOfNumbers):
                 values = getattr(rows, name)
                 if values is not None:
                     positive_rows(values, name, self.pos_label)
-        cells, classes = encode_label_pairs(rows.y_true, rows.y_pred)
-        true, predicted = np.divmod(cells, len(classes))
-        return replace(rows, y_true=true, y_pred=predicted, classes=classes)
+        return encode_labels(rows)
 
     def select(self, rows: Rows) -> Rows:
         """Return the rows with the classes that occur among them."""
-        true, predicted = (
-            np.bincount(codes, minlength=len(rows.classes))
-            for codes in (rows.y_true, rows.y_pred)
-        )
-        present = np.flatnonzero(true + predicted)
-        if len(present) == len(rows.classes):
-            return rows
-        position = np.zeros(len(rows.classes), np.intp)
-        position[present] = np.arange(len(present))
-        classes = tuple(rows.classes[i] for i in present.tolist())
-        true, predicted = position[rows.y_true], position[rows.y_pred]
-        return replace(rows, y_true=true, y_pred=predicted, classes=classes)
+        return drop_absent_classes(rows)
 
     def why_undefined(self, statistic: Any) -> tuple[str, str]:
         """Say why groups cannot be compared, and what to do; "" if they can."""
@@ -461,12 +473,32 @@ class EqualizedOdds(DifferenceOfNumbers):
         theirs = everyone if second is None else sizes[second]
         return located._replace(cell=(true, predicted), sizes=(sizes[first], theirs))
 
+    def observe(self, part: Rows) -> Observed:
+        """Count checked rows, with the effective number of each group and class."""
+        part = self.select(part)
+        statistic = self.collect(part)
+        if part.weight is None:
+            return self.observe_statistic(statistic)
+        own, n_classes = part.groups.codes >= 0, len(part.classes)
+        cells = (part.groups.codes * np.intp(n_classes) + part.y_true)[own]
+        weights = part.weights[own]
+        totals, squares = (
+            np.bincount(cells, values, part.n_groups * n_classes)
+            for values in (weights, weights**2)
+        )
+        sizes = quotients(totals**2, squares).reshape(-1, n_classes)
+        return Observed(statistic, sizes)
+
+    def observe_statistic(self, statistic: Any) -> Observed:
+        """Return a statistic of unweighted rows, with what its noise depends on."""
+        observed = super().observe_statistic(statistic)
+        sizes = statistic.matrices.sum(axis=2).astype(np.float64)
+        return observed._replace(sizes=sizes)
+
     def noise(self, observed: Observed, method: Method) -> Comparisons:
         """Bound the noise of the rates of each true and predicted class."""
         statistic, by_class, _ = observed
-        value = self.value_of(self.find(statistic))
-        if math.isnan(value):
-            return UNDEFINED
+        value = self.value(statistic)
         true = statistic.matrices.sum(axis=(0, 2)) > 0
         matrices = statistic.matrices[:, true]
         totals = matrices.sum(axis=2, keepdims=True)
@@ -586,14 +618,6 @@ class ComparableOdds(EqualizedOdds):
     def why_undefined(self, statistic: Any) -> tuple[str, str]:
         """Say nothing: cells that cannot be compared are left out."""
         return "", ""
-
-
-@evaluates(ComparableOdds)
-def difference_of_comparable_odds(
-    y_true: None, y_pred: GroupedConfusion, *, multigroup: Multigroup = "pairwise"
-) -> float:
-    """Largest difference of error rates, without the cells of too few rows."""
-    return ComparableOdds(multigroup=multigroup)(y_true, y_pred)
 
 
 def comparable_cells(statistic: GroupedConfusion) -> Bools:

@@ -68,29 +68,44 @@ class Sample:
         return cls(metric, cells, (Part(cells),))
 
     @cached_property
+    def collected(self) -> list[Any]:
+        """Statistics of all parts."""
+        return [self.metric.collect(part.rows) for part in self.parts]
+
+    @property
     def statistics(self) -> list[Any]:
         """Statistics of all parts, on the scale on which groups are compared."""
-        metric = self.metric
-        return [metric.scaled(metric.collect(part.rows)) for part in self.parts]
+        return [*map(self.metric.scaled, self.collected)]
+
+    def of_metric(self, metric: Metric) -> Self:
+        """Return the same draw for another metric of the same statistics."""
+        other = replace(self, metric=metric)
+        other.__dict__["collected"] = self.collected
+        return other
 
     @property
     def value(self) -> float:
         """Value of the metric, nan where it is undefined in all strata."""
         if self.anew:
             return self.metric.estimate(self.rows).value
-        by_stratum: dict[Any, list[float]] = {}
-        weights = {}
-        for part in self.parts:
+        values: dict[Any, list[float]] = {}
+        weights: dict[Any, float] = {}
+        for part, statistic in zip(self.parts, self.collected, strict=True):
             stratum = part.names.get("stratum")
-            found = self.metric.find(self.metric.collect(part.rows))
-            by_stratum.setdefault(stratum, []).append(found.value)
+            found = self.metric.find(statistic)
+            values.setdefault(stratum, []).append(found.value)
             weights[stratum] = part.weight
-        values = np.array([max(own, key=_nan_first) for own in by_stratum.values()])
-        defined = ~np.isnan(values)
-        if not defined.any():
+        # A class that is undefined makes the stratum so.
+        largest = {key: float(np.max(own)) for key, own in values.items()}
+        defined = [key for key, value in largest.items() if not math.isnan(value)]
+        if not defined:
             return math.nan
-        return self.metric.combine(
-            values[defined], np.array([*weights.values()])[defined]
+        weighted = self.metric.multistratum == "weighted"
+        return float(
+            self.metric.combine(
+                [largest[key] for key in defined],
+                [weights[key] for key in defined] if weighted else None,
+            )
         )
 
     def permuted(
@@ -151,11 +166,6 @@ class Sample:
         cells = replace(cells, strata=None)
         parts = (part._replace(rows=cells),)
         return type(self)(self.metric, cells, parts), lists_of_cells
-
-
-def _nan_first(value: float) -> float:
-    """Order values such that nan, of a class that is undefined, is the largest."""
-    return math.inf if math.isnan(value) else value
 
 
 def _prepare(metric: Metric, part: Rows) -> Rows:

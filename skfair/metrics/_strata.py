@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal, NamedTuple, get_args
 
@@ -91,6 +91,15 @@ def _with_comparable_groups(stratum: Stratum) -> Stratum:
     return stratum._replace(
         rows=rows, groups=groups if len(comparable) else None, reason=reason
     )
+
+
+def combine_numbers(values: Sequence[Any], weights: Sequence[float] | None) -> Any:
+    """Largest of numbers, or of each entry of arrays, or their weighted mean."""
+    if weights is None:
+        combined = np.max(values, axis=0)
+    else:
+        combined = np.average(values, axis=0, weights=weights)
+    return float(combined) if np.ndim(combined) == 0 else combined
 
 
 def describe_strata(reasons: Mapping[Hashable, str], *, undefined: bool) -> str:

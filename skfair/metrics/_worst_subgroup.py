@@ -33,7 +33,8 @@ from skfair.groups import (
     into_ranges,
     resolve_strata,
 )
-from skfair.metrics._evaluate import split_strata, warn_of_strata
+from skfair.metrics._metric import undefined
+from skfair.metrics._strata import describe_strata, split_strata
 from skfair.metrics._inputs import (
     Quality,
     QualityName,
@@ -241,10 +242,17 @@ default=None
         for label, part in entries.items()
         if not best[label]
     }
+    text = ""
     if control_features is not None:
-        warn_of_strata("worst_subgroup", reasons, undefined=not any(best.values()))
+        text = describe_strata(reasons, undefined=not any(best.values()))
+        if not any(best.values()):
+            text = undefined("worst_subgroup", text).message
+        elif text:
+            text = f"worst_subgroup {text}."
     elif reasons:
-        warn_undefined("worst_subgroup", reasons[None])
+        text = undefined("worst_subgroup", reasons[None]).message
+    if text:
+        warn_user(text, UndefinedMetricWarning)
     null = np.full(n_permutations, np.nan)
     if any(best.values()) and n_permutations:
         searched = [part for label, part in parts.items() if best[label]]

@@ -1147,7 +1147,7 @@ class StratumLosses:
             return 0.0
         if loss == "mcdp":
             return self._gap(rows)
-        return MADD().value(self._of_compared(rows)) / 2
+        return MADD().locate(self._of_compared(rows)).value / 2
 
     def _gap(self, rows: Rows) -> float:
         """MCDP(0) of the groups that are compared."""

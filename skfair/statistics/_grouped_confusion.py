@@ -252,3 +252,26 @@ def encode_label_pairs(
     cells = positions_in(classes, true_classes)[true] * len(classes)
     cells += positions_in(classes, predicted_classes)[predicted]
     return cells, classes
+
+
+def encode_labels(rows: Rows) -> Rows:
+    """Encode both labels of rows as positions among the classes."""
+    cells, classes = encode_label_pairs(rows.y_true, rows.y_pred)
+    true, predicted = np.divmod(cells, len(classes))
+    return replace(rows, y_true=true, y_pred=predicted, classes=classes)
+
+
+def drop_absent_classes(rows: Rows) -> Rows:
+    """Return encoded rows with the classes that occur among them."""
+    true, predicted = (
+        np.bincount(codes, minlength=len(rows.classes))
+        for codes in (rows.y_true, rows.y_pred)
+    )
+    present = np.flatnonzero(true + predicted)
+    if len(present) == len(rows.classes):
+        return rows
+    position = np.zeros(len(rows.classes), np.intp)
+    position[present] = np.arange(len(present))
+    classes = tuple(rows.classes[i] for i in present.tolist())
+    true, predicted = position[rows.y_true], position[rows.y_pred]
+    return replace(rows, y_true=true, y_pred=predicted, classes=classes)

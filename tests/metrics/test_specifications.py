@@ -18,7 +18,6 @@ from skfair.metrics import (
 )
 from skfair.metrics._abcc import area
 from skfair.metrics._confidence_interval import lower_bound, observe, upper_bound
-from skfair.metrics._evaluate import specify
 from skfair.metrics._noise import compare_seminorm
 from skfair.metrics._spec import known_metrics, numbers_by_name, specification_of
 
@@ -138,13 +137,6 @@ def test_labels_and_scores_in_the_wrong_order():
 
 
 # --- functions of the user's own
-
-
-def test_what_is_missing_is_named():
-    with pytest.raises(TypeError, match="compares_errors"):
-        specify(statistic=None)
-    with pytest.raises(TypeError, match="maximun"):
-        specify(compares_errors=lambda: False, maximun=2)(lambda y_true, y_score: 0)
 
 
 def test_a_wrapped_metric_keeps_its_null_hypothesis():

@@ -25,7 +25,6 @@ from skfair.metrics._cvar_fairness import (
     top_groups,
 )
 from skfair.metrics._dcp import DCPResult, dcp, dcp_bounds
-from skfair.metrics._values_by import values_by_class, values_by_stratum
 from skfair.metrics._group_metrics import GroupMetricsResult, group_metrics
 from skfair.metrics._impact_ratios import impact_ratios
 from skfair.metrics._madd import (
@@ -61,6 +60,7 @@ from skfair.metrics._scorer import (
     make_fairness_scorer,
     make_group_scorer,
 )
+from skfair.metrics._values_by import values_by_class, values_by_stratum
 from skfair.metrics._worst_subgroup import WorstSubgroupResult, worst_subgroup
 
 __all__ = [

@@ -13,7 +13,6 @@ from numpy.typing import ArrayLike
 from skfair._utils._arrays import Floats, Integers
 from skfair._utils._validation import AnyScale
 from skfair.metrics._distributions import GapOfDistributions
-from skfair.metrics._strata import Multistratum
 from skfair.metrics._inputs import Multigroup
 from skfair.metrics._metric import evaluates
 from skfair.metrics._pairs import (
@@ -26,6 +25,7 @@ from skfair.metrics._pairs import (
     pairs_of_gaps,
     sums_of_distances,
 )
+from skfair.metrics._strata import Multistratum
 from skfair.statistics import GroupedScores
 from skfair.statistics._grouped_scores import Gap
 

@@ -13,7 +13,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from skfair._rows import Rows
 from skfair._utils._arrays import Floats, Integers
-from skfair.metrics._strata import Multistratum
 from skfair.metrics._inputs import Multigroup, labelled_scores
 from skfair.metrics._metric import MetricOfPairs, evaluates
 from skfair.metrics._pairs import (
@@ -25,6 +24,7 @@ from skfair.metrics._pairs import (
     locate_largest,
     measure_apart,
 )
+from skfair.metrics._strata import Multistratum
 from skfair.statistics import GroupedCalibration
 from skfair.statistics._grouped_scores import sort_scores
 

@@ -31,6 +31,7 @@ from skfair.metrics._quantiles import UNDEFINED, Comparisons, Method
 from skfair.statistics import GroupedHistogram
 from skfair.statistics._statistic import GroupedStatistic
 
+
 def bounded_metric(metric: Any) -> Metric:
     """Turn what users pass into a metric whose noise can be bounded, or raise."""
     found = as_metric(metric)

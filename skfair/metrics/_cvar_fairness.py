@@ -6,9 +6,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -19,7 +18,7 @@ from sklearn.exceptions import UndefinedMetricWarning
 from skfair._rows import Rows
 from skfair._utils._arrays import Floats, Integers, quotients
 from skfair._utils._results import Result
-from skfair._utils._text import listed, shown
+from skfair._utils._text import shown
 from skfair._utils._validation import check_flag, check_integer, check_real
 from skfair._utils._warnings import warn_user
 from skfair.groups import group_index
@@ -43,6 +42,7 @@ from skfair.metrics._resampling import check_seed
 from skfair.metrics._sample import Part, Sample
 from skfair.statistics import GroupedOutcomes
 from skfair.statistics._statistic import GroupedStatistic
+
 
 def max_gap_test(
     y_true: ArrayLike | None,

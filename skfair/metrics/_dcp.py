@@ -24,9 +24,9 @@ from skfair.metrics._dcp_search import (
     etas,
     solve_rows,
 )
-from skfair.metrics._strata import Multistratum
 from skfair.metrics._inputs import check_group_weights, check_numeric, warn_if_undefined
 from skfair.metrics._metric import Metric, evaluates
+from skfair.metrics._strata import Multistratum
 from skfair.statistics import GroupedConfusion
 from skfair.statistics._grouped_confusion import drop_absent_classes, encode_labels
 

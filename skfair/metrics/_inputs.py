@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import math
-import warnings
-from collections.abc import Callable, Hashable, Iterator, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any, Literal, TypeAlias, TypeVar, get_args
 
 import numpy as np
@@ -34,7 +30,6 @@ from skfair.groups import (
     check_kinds_of_labels,
     suggest_edges,
     warn_of_look_alikes,
-    why_undefined,
 )
 from skfair.statistics import (
     GroupedCalibration,

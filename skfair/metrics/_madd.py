@@ -23,7 +23,6 @@ from skfair._utils._validation import (
 )
 from skfair._utils._warnings import warns_if_reordered
 from skfair.metrics._distributions import MetricOfScores
-from skfair.metrics._strata import Multistratum, combine_numbers
 from skfair.metrics._inputs import Multigroup
 from skfair.metrics._metric import evaluates, in_stratum, undefined
 from skfair.metrics._pairs import (
@@ -32,10 +31,10 @@ from skfair.metrics._pairs import (
     PairGaps,
     compared_groups,
     compared_pairs,
-    grouped_scores,
     largest_gap,
     sums_of_distances,
 )
+from skfair.metrics._strata import Multistratum, combine_numbers
 from skfair.statistics import GroupedScores
 from skfair.statistics._grouped_scores import MAX_EXACT, Gap, gap_between
 

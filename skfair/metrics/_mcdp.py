@@ -15,7 +15,6 @@ from scipy.ndimage import minimum_filter1d
 from skfair._utils._arrays import Bools, Floats, Integers
 from skfair._utils._validation import Scale, check_choice, check_integer, check_real
 from skfair.metrics._distributions import GapOfDistributions, MetricOfScores
-from skfair.metrics._strata import Multistratum, combine_numbers
 from skfair.metrics._inputs import Multigroup
 from skfair.metrics._metric import evaluates
 from skfair.metrics._pairs import (
@@ -30,6 +29,7 @@ from skfair.metrics._pairs import (
     largest_of_rows,
     pairs_of_gaps,
 )
+from skfair.metrics._strata import Multistratum, combine_numbers
 from skfair.statistics import GroupedScores
 from skfair.statistics._grouped_scores import Gap, gap_between
 

@@ -37,7 +37,7 @@ from numpy.typing import ArrayLike
 from sklearn.exceptions import UndefinedMetricWarning
 
 from skfair._rows import Rows, read
-from skfair._utils._arrays import Floats, Integers
+from skfair._utils._arrays import Integers
 from skfair._utils._text import counted, listed
 from skfair._utils._validation import TAKES_ANY, check_choice, check_shape
 from skfair._utils._warnings import warn_user

@@ -19,9 +19,9 @@ from skfair._utils._text import shown
 from skfair._utils._validation import as_array, check_integer, check_no_missing
 from skfair._utils._warnings import warn_user
 from skfair.groups import encode_column, intersect, rows_by_code, with_labels
-from skfair.metrics._pairs import PairGaps, furthest_groups
 from skfair.metrics._as_metric import as_metric
 from skfair.metrics._metric import Metric, MetricOfPairs
+from skfair.metrics._pairs import PairGaps, furthest_groups
 from skfair.metrics._resampling import (
     ROUNDING,
     Reader,

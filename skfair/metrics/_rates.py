@@ -27,7 +27,6 @@ from skfair._utils._validation import (
     scores_on,
 )
 from skfair._utils._warnings import warn_of_means
-from skfair.metrics._strata import Multistratum
 from skfair.metrics._inputs import Multigroup, has_text, positive_rows
 from skfair.metrics._metric import MetricOfPairs, evaluates, lacks_labels
 from skfair.metrics._pairs import (
@@ -40,7 +39,6 @@ from skfair.metrics._pairs import (
     pairs_of_numbers,
 )
 from skfair.metrics._quantiles import (
-    UNDEFINED,
     Comparisons,
     Method,
     Observed,
@@ -48,6 +46,7 @@ from skfair.metrics._quantiles import (
     mean_moments,
     shares_of_groups,
 )
+from skfair.metrics._strata import Multistratum
 from skfair.statistics import GroupedConfusion, GroupedOutcomes, GroupedScores
 from skfair.statistics._grouped_confusion import drop_absent_classes, encode_labels
 from skfair.statistics._grouped_scores import Gap

@@ -12,6 +12,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
+from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.utils.parallel import Parallel, delayed
 
 from skfair._rows import Rows
@@ -25,7 +26,7 @@ from skfair._utils._validation import (
     check_y_true,
     scores_on,
 )
-from skfair._utils._warnings import warns_if_reordered
+from skfair._utils._warnings import warn_user, warns_if_reordered
 from skfair.groups import (
     Groups,
     columns_of,
@@ -33,15 +34,14 @@ from skfair.groups import (
     into_ranges,
     resolve_strata,
 )
-from skfair.metrics._metric import undefined
-from skfair.metrics._strata import describe_strata, split_strata
 from skfair.metrics._inputs import (
     Quality,
     QualityName,
     outcomes_of,
-    warn_undefined,
 )
+from skfair.metrics._metric import undefined
 from skfair.metrics._resampling import check_seed, exact_pvalue
+from skfair.metrics._strata import describe_strata, split_strata
 
 #: More than the rounding of a difference of two shares.
 _ROUNDING = 1e-12

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import time
-import warnings
 from collections.abc import (
     Callable,
     Collection,
@@ -28,11 +27,11 @@ from numpy.typing import NDArray
 from scipy.special import ndtri, stdtrit
 
 from skfair._comparison import average_precision
+from skfair._rows import Rows
 from skfair._utils._arrays import Bools, Floats, Integers, quotients
 from skfair._utils._progress import Progress
 from skfair._utils._text import label_text, or_none
 from skfair.metrics import PermutationTestResult
-from skfair._rows import Rows
 from skfair.metrics._confidence_interval import join, lower_bound, upper_bound
 from skfair.metrics._metric import Metric, MetricOfPairs
 from skfair.metrics._pairs import Located

@@ -143,6 +143,7 @@ class CalibrationGap(MetricOfPairs):
     statistic = Steps
     exchangeable = "similar scores"
     maximum = 2.0
+    binned = GroupedCalibration
 
     pos_label: Any = None
 
@@ -164,16 +165,15 @@ class CalibrationGap(MetricOfPairs):
             score = float(statistic.scores[0])
         return located._replace(score=score)
 
-    def gaps(self, statistic: Steps, *, among: Integers | None = None) -> PairGaps:
+    def gaps(self, statistic: Steps) -> PairGaps:
         """Find the largest difference of each pair, nan of groups without rows."""
         shares, pairwise = statistic.shares, self.multigroup == "pairwise"
-        first, second = compared_groups(len(shares), self.multigroup, among)
-        groups = np.arange(len(shares)) if among is None else among
+        first, second = compared_groups(len(shares), self.multigroup)
 
         def curves() -> Iterator[Floats]:
             for _, heights in statistic.curves():
                 if pairwise:
-                    yield heights[groups]
+                    yield heights
                 else:
                     yield np.vstack([heights, _mean(shares, heights)])
 
@@ -182,20 +182,16 @@ class CalibrationGap(MetricOfPairs):
         absent = shares == 0
         absent = absent[first] if second is None else absent[first] | absent[second]
         values[absent] = math.nan
-        largest = None
-        if among is not None:
-            largest = largest_curve_gap(statistic, self.multigroup)[0]
-        values, sizes = values[np.newaxis], shares[np.newaxis]
-        return PairGaps(first, second, values, sizes, metric=largest)
+        return PairGaps(first, second, values[np.newaxis], shares[np.newaxis])
 
-    def bound_by_bins(self, statistic: GroupedCalibration) -> tuple[float, float]:
+    def bound(self, histogram: GroupedCalibration) -> tuple[float, float]:
         """Bound the metric of rows whose scores and labels are known by bins."""
         if self.pos_label is not None:
             raise ValueError(
                 f"pos_label must be left at its default: bounds of {self.name} do not "
                 f"know this option, got {self.pos_label!r}."
             )
-        return bound_curve_gap(statistic, self.multigroup)
+        return bound_curve_gap(histogram, self.multigroup)
 
 
 @evaluates(CalibrationGap)

@@ -24,7 +24,7 @@ from skfair.metrics._dcp_search import (
     etas,
     solve_rows,
 )
-from skfair.metrics._inputs import check_group_weights, check_numeric, warn_if_undefined
+from skfair.metrics._inputs import check_group_weights, check_numeric
 from skfair.metrics._metric import Metric, evaluates
 from skfair.metrics._strata import Multistratum
 from skfair.statistics import GroupedConfusion
@@ -297,8 +297,10 @@ class DCPResult(TableResult):
         """
         metric = DCP(tol=tol, time_limit=time_limit, method=method)
         rows = y_true, y_pred, sensitive_features, sample_weight
-        statistic = metric.count_table(*rows)
-        undefined = warn_if_undefined("dcp", statistic)
+        statistic = metric.tabulate(*rows)
+        refused = metric.refuse(statistic)
+        if refused is not None:
+            metric.told(refused)
         search = tol, time_limit, method, n_jobs, verbose
         return cls._solve(
             statistic.confusion,
@@ -306,7 +308,7 @@ class DCPResult(TableResult):
             statistic.labels,
             statistic.classes,
             *search,
-            is_defined=not undefined,
+            is_defined=refused is None,
         )
 
     @classmethod

@@ -121,6 +121,8 @@ class Metric(ABC):
     loose: ClassVar[bool] = False
     #: Class of the statistic that may take the place of rows, if there is one.
     stands_for_rows: ClassVar[type | None] = None
+    #: Class of histograms from which the metric is bounded, if there is one.
+    binned: ClassVar[type | None] = None
     #: Options about the labels of rows, which a statistic has not.
     options_of_rows: ClassVar[tuple[str, ...]] = ()
     #: Largest value.

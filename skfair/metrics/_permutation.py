@@ -21,7 +21,7 @@ from skfair._utils._warnings import warn_user
 from skfair.groups import encode_column, intersect, rows_by_code, with_labels
 from skfair.metrics._as_metric import as_metric
 from skfair.metrics._metric import Metric, MetricOfPairs
-from skfair.metrics._pairs import PairGaps, furthest_groups
+from skfair.metrics._pairs import MAX_PAIRWISE, PairGaps
 from skfair.metrics._resampling import (
     ROUNDING,
     Reader,
@@ -34,9 +34,8 @@ from skfair.metrics._resampling import (
 )
 from skfair.metrics._sample import Part, Sample
 
-#: Gaps of which each is standardised by itself, and groups of which all pairs are
-#: compared.
-_MAX_GAPS, _MAX_GROUPS = 1000, 45
+#: Gaps of which each is standardised by itself.
+_MAX_GAPS = 1000
 #: Standard deviations of gaps below this, in their unit, are rounding.
 _NO_DEVIATION = 1e-9
 #: Column of a table by which it is sorted.
@@ -68,13 +67,15 @@ class PermutationTestResult(Result):
         and predicted class; that with the largest standardised gap, which decides the
         test, is first. The columns are
 
-        - ``group``, ``other`` : labels of the groups; None for everyone,
+        - ``group``, ``other`` : labels of the groups; None for everyone, with whom each
+          of more than 64 groups is compared,
         - ``stratum``, ``class``, ``label``, ``prediction`` : where there are any: the
           stratum, the position of the column of scores, the true and the predicted
           class,
         - ``gap`` : the metric of the two groups,
         - ``threshold`` : a score at which the gap is attained, of `mcdp` at epsilon 0,
-        - ``by_chance`` : mean of the gap over permutations, nan of many groups,
+        - ``by_chance`` : mean of the gap over permutations, nan of more than 1,000
+          gaps,
         - ``pvalue`` : p-value of the gap, adjusted for all gaps of the table.
 
         Empty where permutations are ordered by the value.
@@ -200,9 +201,9 @@ default=None
     The p-value of a pair is the share of permutations in which any standardised gap is
     as large as that of the pair [2]_, exact if no groups differ, else approximate. Of
     more than 1,000 gaps the largest one of each stratum, class and cell is
-    standardised, by the sizes of groups; of more than 45 groups those are compared that
-    are furthest from everyone for their size; of more than two groups CDFs are compared
-    in permutations at no more than 4,096 scores.
+    standardised, by the sizes of groups. Of more than 64 groups each is compared with
+    everyone, as with ``multigroup="pooled"``, whatever pair of them has the value. Of
+    more than two groups CDFs are compared in permutations at no more than 4,096 scores.
 
     Metrics that are no largest gap of two groups (`dcp`, `cvar_fairness`, `max_gap`,
     means over strata, and functions of your own) order permutations by the value. Those
@@ -335,30 +336,26 @@ class Compared:
     """Reads the gaps of all pairs off permutations, by which these are ordered."""
 
     def __init__(self, sample: Sample, unit: float) -> None:
-        metric = sample.metric
-        self.metric, self.unit = metric, unit
-        self.pairwise = metric.multigroup == "pairwise"
-        leaves_out = metric.leaves_groups_out
+        self.metric, self.unit = sample.metric, unit
+        leaves_out = self.metric.leaves_groups_out
         self.largest = np.fmax.reduce if leaves_out else np.maximum.reduce
         sizes = [part.values.size for part in self._gaps(sample)]
-        many = any(self._too_many(statistic) for statistic in sample.statistics)
         #: Whether gaps are standardised by the sizes of the groups, not each by itself.
-        self.by_size = many or sum(sizes) > _MAX_GAPS
-
-    def _too_many(self, statistic: Any) -> bool:
-        """Whether groups make more pairs than are compared."""
-        return bool(self.pairwise and statistic.n_groups > _MAX_GROUPS)
+        self.by_size = sum(sizes) > _MAX_GAPS
 
     def _gaps(self, sample: Sample) -> list[PairGaps]:
-        """Gaps of each statistic; of many groups those of the furthest ones."""
-        gaps = []
-        for statistic in sample.statistics:
-            among = None
-            if self._too_many(statistic):
-                pooled = replace(self.metric, multigroup="pooled")
-                among = furthest_groups(statistic, pooled.gaps, _MAX_GROUPS)
-            gaps.append(self.metric.gaps(statistic, among=among))
-        return gaps
+        """Gaps of each statistic: of all pairs, or of many groups and everyone."""
+        return [*map(self._gaps_of, sample.statistics)]
+
+    def _gaps_of(self, statistic: Any) -> PairGaps:
+        """Gaps of one statistic; the metric may be that of a pair nevertheless."""
+        if statistic.n_groups <= MAX_PAIRWISE:
+            return self.metric.gaps(statistic)
+        gaps = replace(self.metric, multigroup="pooled").gaps(statistic)
+        value = math.nan
+        if not np.isnan(self.largest(gaps.values.ravel())):
+            value = self.metric.value(statistic)
+        return gaps._replace(metric=value)
 
     def __call__(self, sample: Sample) -> Floats:
         """Return the metric of one draw, and then what is standardised."""

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skfair._rows import Rows
-from skfair._utils._arrays import Bools, Floats, Integers, quotients
+from skfair._utils._arrays import Bools, Floats, quotients
 from skfair._utils._text import shown
 from skfair._utils._validation import (
     LARGEST_NUMBER,
@@ -27,6 +27,7 @@ from skfair._utils._validation import (
     scores_on,
 )
 from skfair._utils._warnings import warn_of_means
+from skfair.metrics._bands import bound_largest
 from skfair.metrics._inputs import Multigroup, has_text, positive_rows
 from skfair.metrics._metric import MetricOfPairs, evaluates, lacks_labels
 from skfair.metrics._pairs import (
@@ -47,7 +48,12 @@ from skfair.metrics._quantiles import (
     shares_of_groups,
 )
 from skfair.metrics._strata import Multistratum
-from skfair.statistics import GroupedConfusion, GroupedOutcomes, GroupedScores
+from skfair.statistics import (
+    GroupedConfusion,
+    GroupedHistogram,
+    GroupedOutcomes,
+    GroupedScores,
+)
 from skfair.statistics._grouped_confusion import drop_absent_classes, encode_labels
 from skfair.statistics._grouped_scores import Gap
 
@@ -106,13 +112,12 @@ class DifferenceOfNumbers(MetricOfPairs):
         """Difference of two numbers, whose size is the gap."""
         return np.asarray(ours - theirs)
 
-    def gaps(self, statistic: Any, *, among: Integers | None = None) -> PairGaps:
-        """Find the gaps of all pairs of groups, or of those `among` some groups."""
+    def gaps(self, statistic: Any) -> PairGaps:
+        """Find the gaps of all pairs of groups."""
         return pairs_of_numbers(
             self.numbers,
             statistic,
             multigroup=self.multigroup,
-            among=among,
             gap=self.difference,
         )
 
@@ -164,6 +169,7 @@ class DemographicParity(DifferenceOfMeans):
 
     name = "demographic_parity_difference"
     takes_classes = True
+    binned = GroupedHistogram
     options_of_rows = ("threshold", "pos_label")
     stands_for_rows = GroupedOutcomes
 
@@ -229,15 +235,15 @@ class DemographicParity(DifferenceOfMeans):
         if not np.isin(values, (-1, 0, 1)).all():
             warn_of_means(self.name)
 
-    def band_bounds(self) -> Any:
-        """Return what bounds the difference of means from that of CDFs."""
+    def bound(self, histogram: GroupedHistogram) -> tuple[float, float]:
+        """Bound the difference of means of rows whose scores are known by bins."""
         for option in "threshold", "pos_label":
             if getattr(self, option) is not None:
                 raise ValueError(
                     f"{option} must be left at its default: bounds of {self.name} do "
                     f"not know this option, got {getattr(self, option)!r}."
                 )
-        return bound_difference
+        return bound_largest(histogram, self.multigroup, bound_difference)
 
 
 @evaluates(DemographicParity)

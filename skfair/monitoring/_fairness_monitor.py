@@ -33,8 +33,9 @@ from skfair.metrics._confidence_interval import (
     lower_bound,
     upper_bound,
 )
-from skfair.metrics._madd import MADD, bins_of
-from skfair.metrics._max_gap import describe_left_out
+from skfair.metrics._madd import MADD
+from skfair.metrics._madd_bins import bins_of
+from skfair.metrics._many_groups import describe_left_out
 from skfair.metrics._metric import Metric, undefined
 from skfair.metrics._quantiles import UNDEFINED, Comparisons, Method
 from skfair.metrics._strata import describe_strata

@@ -292,8 +292,9 @@ class Metric(ABC):
 
     def value_of(self, estimate: Estimate) -> Any:
         """Return the value of an estimate, and warn where groups are not compared."""
-        rows = self.rows_counted
-        warn_of_estimate(f"{self.name}, {rows}," if rows else self.name, estimate)
+        if estimate.reason or estimate.left_out:
+            rows = self.rows_counted
+            warn_of_estimate(f"{self.name}, {rows}," if rows else self.name, estimate)
         return estimate.value
 
     def value_of_strata(self, strata: Sequence[Stratum], reason: str | None) -> Any:

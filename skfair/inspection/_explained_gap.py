@@ -30,19 +30,15 @@ from skfair._utils._warnings import warn_user, warns_if_reordered
 from skfair.groups import columns_of, encode_column, group_index, plain_label
 from skfair.inspection import _drawing
 from skfair.inspection._display import Display
-from skfair.metrics import abcc, demographic_parity_difference, mcdp
-from skfair.metrics._resampling import check_seed, evaluate
+from skfair.metrics._as_metric import METRICS
+from skfair.metrics._resampling import check_seed
 from skfair.model_selection._folds import cross_fit
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 #: Metrics whose noise is known under weights that depend on the rows.
-_METRICS: dict[str, Callable[..., float]] = {
-    "mcdp": mcdp,
-    "abcc": abcc,
-    "demographic_parity_difference": demographic_parity_difference,
-}
+_METRICS = ("mcdp", "abcc", "demographic_parity_difference")
 _COLUMNS = (
     "remaining",
     "remaining_lower",
@@ -257,7 +253,7 @@ def explained_gap(
     """
     cv = check_integer("cv", cv, 2)
     level = check_real("confidence_level", confidence_level, 0, 1, closed="neither")
-    check_choice("metric", metric, tuple(_METRICS))
+    check_choice("metric", metric, _METRICS)
     rows = read(
         None,
         check_scores(y_score),
@@ -265,7 +261,8 @@ def explained_gap(
         sample_weight=sample_weight,
     )
     sets = _sets_of_columns(explained_by, len(rows))
-    value, lower, upper = evaluate(_METRICS[metric], rows), math.nan, math.nan
+    compared = METRICS[metric]()
+    value, lower, upper = compared.told(compared.estimate(rows)), math.nan, math.nan
     counting = rows.that_count()
     rows, labels = rows[counting], rows.labels
     target = _position_of(population, labels)
@@ -292,7 +289,7 @@ def explained_gap(
             numbers = [math.nan] * 6
             if alike.effective_sizes.all():
                 weighted = replace(rows, weight=alike.weights)
-                remaining = evaluate(_METRICS[metric], weighted)
+                remaining = compared.told(compared.estimate(weighted))
                 noise = noise_of([before, alike])
                 numbers = [
                     remaining,

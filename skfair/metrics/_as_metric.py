@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from inspect import Parameter, signature
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -150,6 +150,8 @@ class UserMetric(Metric):
 
     It is computed from the rows themselves, which take the place of a statistic.
     """
+
+    statistic: ClassVar[Any] = Rows
 
     own: Callable[..., float]
     keywords: Mapping[str, Any] = field(default_factory=dict)

@@ -548,7 +548,7 @@ default=None
     """
     metric = MCDPCurve(scale=scale, multigroup=multigroup, multistratum=multistratum)
     columns = sensitive_features, control_features, sample_weight
-    curve: tuple[Floats, Floats] = metric.evaluate(y_true, y_score, *columns)
+    curve: tuple[Floats, Floats] = metric.call(y_true, y_score, *columns)
     return curve
 
 

@@ -797,8 +797,8 @@ class FairnessMonitor:
             which = " of each true label"
             reason = f"{reason}, of the rarest true label"
         if not len(large):
-            _, reason, text = undefined(name, reason)
-            return UNDEFINED._replace(reason=reason, message=text)
+            message = undefined(name, reason).message
+            return UNDEFINED._replace(reason=reason, message=message)
         if not reason:
             return self._compare(statistic, method)
         small = [every[i] for i in np.flatnonzero(sizes < smallest)]

@@ -470,13 +470,13 @@ class MetricOfPairs(Metric):
         """Whether the value of several groups is the largest of those of two of them."""
         return self.multigroup == "pairwise"
 
-    @abstractmethod
-    def gaps(self, statistic: Any, *, among: Integers | None = None) -> PairGaps:
-        """Find the gaps of all pairs of groups, or of those `among` some groups."""
+    def gaps(self, statistic: Any) -> PairGaps:
+        """Find the gaps of all pairs of groups."""
+        raise NotImplementedError(f"{self.name} has no gap for each pair.")
 
-    @abstractmethod
     def locate(self, statistic: Any) -> Located:
         """Find the largest gap, between which groups it is, and where."""
+        raise NotImplementedError(f"{self.name} has no place.")
 
     def value(self, statistic: Any) -> Any:
         """Find the value of a statistic whose groups can be compared."""

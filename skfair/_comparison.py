@@ -20,8 +20,14 @@ from skfair._utils._results import Result
 from skfair._utils._warnings import warn_user
 from skfair.exceptions import MitigationWarning
 from skfair.groups import count_codes, keep_labels
-from skfair.metrics._mcdp import MCDP, bound_pairs, sustained_gap
-from skfair.metrics._pairs import EveryPair, largest_bounded
+from skfair.metrics._mcdp import MCDP, sustained_gap
+from skfair.metrics._pairs import (
+    MAX_PAIRWISE,
+    bound_gaps,
+    compared_groups,
+    find_largest,
+    largest_of_rows,
+)
 from skfair.statistics import GroupedScores
 from skfair.statistics._grouped_scores import gap_between
 
@@ -552,7 +558,8 @@ def _largest_gap(rows: Rows, critical: float = 0.0) -> _Gap:
     """MCDP(0), and the gap of the pair that is largest when adjusted for sizes.
 
     The noise of a pair is `critical` times the square root of the sum of its inverse
-    sizes. The slopes are those of the gap at the threshold that attains it.
+    sizes. Of many groups the pairs are those of the largest ones, which have the least
+    noise. The slopes are those of the gap at the threshold that attains it.
     """
     sizes = rows.groups.sizes()
     groups, present = keep_labels(rows.groups, sizes > 0), np.flatnonzero(sizes)
@@ -561,32 +568,35 @@ def _largest_gap(rows: Rows, critical: float = 0.0) -> _Gap:
     weights = rows.weights
     totals = np.bincount(codes, weights)
     inverse_sizes = np.bincount(codes, weights**2) / totals**2
-    pairs = EveryPair(range(len(present)))
-    firsts, seconds = pairs.at(np.arange(len(pairs)))
-    scales = np.sqrt(inverse_sizes[firsts] + inverse_sizes[seconds])
+    largest = np.sort(np.argsort(inverse_sizes, kind="stable")[:MAX_PAIRWISE])
+    pairs = largest[np.array(compared_groups(len(largest), "pairwise"))]
+    scales = np.sqrt(inverse_sizes[pairs].sum(axis=0))
     noises = critical * scales
     lower_by = noises - noises.min()
-    bounds = np.full(len(pairs), np.inf)
-    if len(pairs) > 1:
-        bounds = bound_pairs(statistic, 0.0)(firsts, seconds, -math.inf) - lower_by
+    bounds = np.full(len(scales), np.inf)
+    if len(scales) > 1:
+        first, second = pairs
+        bounds = bound_gaps(statistic, first, second, lambda _: largest_of_rows)
+        bounds -= lower_by
 
     def adjusted(i: int) -> float:
-        return sustained_gap(gap_between(statistic, *pairs[i])) - float(lower_by[i])
+        return sustained_gap(gap_between(statistic, *pairs[:, i])) - float(lower_by[i])
 
-    largest = largest_bounded(pairs, bounds, adjusted)
+    adjusted_gap, best = find_largest(bounds, adjusted)
+    pair = pairs[:, best].tolist()
 
     def slopes() -> Floats:
-        gap = gap_between(statistic, *largest.pair)
+        gap = gap_between(statistic, *pair)
         best = int(np.abs(gap.signed).argmax())
         below, by_row = rows.y_pred <= gap.scores[best], np.zeros(len(rows))
         signs = (1, -1) if gap.signed[best] >= 0 else (-1, 1)
-        for group, sign in zip(largest.pair, signs, strict=True):
+        for group, sign in zip(pair, signs, strict=True):
             own = codes == group
             share = weights[own] @ below[own] / totals[group]
             by_row[own] = sign * (below[own] - share) / totals[group]
         return by_row
 
-    halves = {(0, int(present[g])): float(inverse_sizes[g]) / 2 for g in largest.pair}
-    value = largest.value if len(pairs) == 1 else MCDP().value(statistic)
+    halves = {(0, int(present[g])): float(inverse_sizes[g]) / 2 for g in pair}
+    value = adjusted_gap if len(scales) == 1 else MCDP().value(statistic)
     least = float(scales.min())
-    return _Gap(value, largest.value, slopes, halves, critical * least, least)
+    return _Gap(value, adjusted_gap, slopes, halves, critical * least, least)

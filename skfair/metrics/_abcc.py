@@ -4,28 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from skfair._utils._arrays import Floats, Integers
+from skfair._utils._arrays import Floats
 from skfair._utils._validation import AnyScale
 from skfair.metrics._distributions import GapOfDistributions
 from skfair.metrics._evaluate import Multistratum
 from skfair.metrics._inputs import Multigroup
 from skfair.metrics._metric import evaluates
-from skfair.metrics._pairs import (
-    MANY_GROUPS,
-    BoundPairs,
-    Located,
-    PairGaps,
-    bound_gaps,
-    largest_gap,
-    pairs_of_gaps,
-    sums_of_distances,
-)
 from skfair.statistics import GroupedScores
 from skfair.statistics._grouped_scores import Gap
 
@@ -36,25 +25,6 @@ def area(gap: Gap, largest: float = 1.0) -> float:
     # Not by `@`, whose rounding depends on the number of threads.
     area = float((heights * np.diff(gap.scores)).sum())
     return min(largest, area)  # rounding may exceed 1, the largest of probabilities
-
-
-def bound_areas(statistic: GroupedScores, largest: float = 1.0) -> BoundPairs:
-    """Bound the area of pairs of groups by their CDFs at some of the scores.
-
-    Between two of these a CDF lies between its values before the first and before the
-    second one. Pairs of many groups are bounded by distances from everyone.
-    """
-    if statistic.n_groups > MANY_GROUPS:
-        measure = partial(area, largest=largest)
-        return sums_of_distances(measure, largest)(statistic)
-    scores, before, after = statistic._shares_between
-    widths = np.diff(scores)
-
-    def bounds(i: Integers, j: Integers, least: float) -> Floats:
-        apart = bound_gaps(before, after, i, j)
-        return np.asarray((apart * widths).sum(axis=1))
-
-    return bounds
 
 
 def areas_at(scores: Floats) -> Callable[[Floats], Floats]:
@@ -74,26 +44,9 @@ class ABCC(GapOfDistributions):
         """Measure the area between two CDFs."""
         return area(gap, self.largest)
 
-    def bounds_of(self, statistic: GroupedScores) -> BoundPairs:
-        """Bound the measures of many pairs."""
-        return bound_areas(statistic, self.largest)
-
-    def gaps(
-        self, statistic: GroupedScores, *, among: Integers | None = None
-    ) -> PairGaps:
-        """Find the gaps of all pairs of groups, or of those `among` some groups."""
-        return pairs_of_gaps(
-            statistic, self.multigroup, among, self.measure, areas_at, self.bounds_of
-        )
-
-    def locate(self, statistic: GroupedScores) -> Located:
-        """Find the largest gap, and between which groups it is."""
-        return largest_gap(
-            statistic,
-            measure=self.measure,
-            multigroup=self.multigroup,
-            bounds_of=self.bounds_of,
-        )
+    def measure_at(self, scores: Floats) -> Callable[[Floats], Floats]:
+        """Return the area of rows of gaps at some scores."""
+        return areas_at(scores)
 
 
 @evaluates(ABCC)

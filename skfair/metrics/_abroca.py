@@ -99,10 +99,10 @@ class ABROCA(Metric):
             return f"all rows have the true label {classes[0]!r}", ""
         return lacks_labels(statistic.labels, classes, counts, statistic.min_group_size)
 
-    def gaps(self, statistic: SortedRows, *, among: Integers | None = None) -> PairGaps:
+    def gaps(self, statistic: SortedRows) -> PairGaps:
         """Find the areas of all pairs, nan where a group has too few labels."""
         enough = statistic.label_counts.min(axis=1) >= max(statistic.min_group_size, 1)
-        first, second = compared_groups(statistic.n_groups, self.multigroup, among)
+        first, second = compared_groups(statistic.n_groups, self.multigroup)
         curves = {g: statistic.curve(g) for g in np.flatnonzero(enough).tolist()}
         everyone = statistic.curve(None) if second is None else None
         others = [None] * len(first) if second is None else second.tolist()
@@ -111,11 +111,7 @@ class ABROCA(Metric):
             ours, theirs = curves.get(group), curves.get(other, everyone)
             if ours is not None and theirs is not None:
                 values[0, i] = _area_between(ours, theirs)
-        metric = None
-        if among is not None:
-            metric = self.find(statistic).value
-        sizes = statistic.counts[np.newaxis]
-        return PairGaps(first, second, values, sizes, metric=metric)
+        return PairGaps(first, second, values, statistic.counts[np.newaxis])
 
     def locate(self, statistic: SortedRows) -> Located:
         """Find the largest area, and between which groups it is."""

@@ -165,16 +165,15 @@ class CalibrationGap(Metric):
             score = float(statistic.scores[0])
         return located._replace(score=score)
 
-    def gaps(self, statistic: Steps, *, among: Integers | None = None) -> PairGaps:
+    def gaps(self, statistic: Steps) -> PairGaps:
         """Find the largest difference of each pair, nan of groups without rows."""
         shares, pairwise = statistic.shares, self.multigroup == "pairwise"
-        first, second = compared_groups(len(shares), self.multigroup, among)
-        groups = np.arange(len(shares)) if among is None else among
+        first, second = compared_groups(len(shares), self.multigroup)
 
         def curves() -> Iterator[Floats]:
             for _, heights in statistic.curves():
                 if pairwise:
-                    yield heights[groups]
+                    yield heights
                 else:
                     yield np.vstack([heights, _mean(shares, heights)])
 
@@ -183,11 +182,7 @@ class CalibrationGap(Metric):
         absent = shares == 0
         absent = absent[first] if second is None else absent[first] | absent[second]
         values[absent] = math.nan
-        largest = None
-        if among is not None:
-            largest = largest_curve_gap(statistic, self.multigroup)[0]
-        values, sizes = values[np.newaxis], shares[np.newaxis]
-        return PairGaps(first, second, values, sizes, metric=largest)
+        return PairGaps(first, second, values[np.newaxis], shares[np.newaxis])
 
     def bound_by_bins(self, statistic: GroupedCalibration) -> tuple[float, float]:
         """Bound the metric of rows whose scores and labels are known by bins."""
@@ -330,9 +325,9 @@ register(
         compares_errors=never,
         permuted_in=score_cells,
         combine=largest_defined,
-        pairs=lambda statistic, *, multigroup="pairwise", among=None: CalibrationGap(
+        pairs=lambda statistic, *, multigroup="pairwise": CalibrationGap(
             multigroup=multigroup
-        ).gaps(statistic, among=among),
+        ).gaps(statistic),
         locate=lambda statistic, *, multigroup="pairwise": CalibrationGap(
             multigroup=multigroup
         ).locate(statistic),

@@ -7,8 +7,9 @@ from abc import abstractmethod
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, get_args
 
+import numpy as np
+
 from skfair._rows import Rows
-from skfair._utils._arrays import Integers
 from skfair._utils._validation import (
     TAKES_ANY,
     AnyScale,
@@ -101,8 +102,9 @@ class GapOfDistributions(MetricOfScores):
     0.094
     """
 
-    #: Bounds the measures of many pairs, where that is faster.
-    bounds_of: ClassVar[Any] = None
+    #: Makes, of scores, the measure of rows of gaps at these scores; None if pairs are
+    #: measured one by one. It must not fall where a gap grows.
+    measure_at: ClassVar[Any] = None
 
     @abstractmethod
     def measure(self, gap: Gap) -> float:
@@ -126,15 +128,26 @@ class GapOfDistributions(MetricOfScores):
 
     def value(self, statistic: GroupedScores) -> float:
         """Find the value of a statistic whose groups can be compared."""
-        options: Any = {"multigroup": self.multigroup, "bounds_of": self.bounds_of}
-        return largest_gap(statistic, measure=self.measure, **options).value
+        return self.find_pair(statistic).value
 
-    def gaps(
-        self, statistic: GroupedScores, *, among: Integers | None = None
-    ) -> PairGaps:
-        """Find the gaps of all pairs of groups, or of those `among` some groups."""
-        return pairs_of_gaps(statistic, self.multigroup, among, self.measure)
+    def find_pair(self, statistic: GroupedScores) -> Located:
+        """Find the largest gap, and between which groups it is."""
+        return largest_gap(
+            statistic,
+            measure=self.measure,
+            multigroup=self.multigroup,
+            measure_at=self.measure_at,
+        )
 
     def locate(self, statistic: GroupedScores) -> Located:
-        """Find the largest gap, and between which groups it is."""
-        return largest_gap(statistic, measure=self.measure, multigroup=self.multigroup)
+        """Find the largest gap, between which groups it is, and where."""
+        return self.find_pair(statistic)
+
+    def gaps(self, statistic: GroupedScores) -> PairGaps:
+        """Find the gaps of all pairs of groups."""
+        found = pairs_of_gaps(statistic, self.multigroup, self.measure, self.measure_at)
+        if found.exact is None:
+            return found
+        # The metric itself is no gap at some scores.
+        defined = not np.isnan(found.values).any()
+        return found._replace(metric=self.value(statistic) if defined else math.nan)

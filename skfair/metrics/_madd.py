@@ -43,8 +43,7 @@ from skfair.metrics._pairs import (
     compared_groups,
     compared_pairs,
     grouped_scores,
-    largest_gap,
-    sums_of_distances,
+    measure_apart,
 )
 from skfair.statistics import GroupedScores
 from skfair.statistics._grouped_scores import MAX_EXACT, Gap, gap_between
@@ -57,6 +56,8 @@ N_BANDWIDTHS = 500
 _MAX_SHORT = 2**30
 #: Groups whose bins are kept at a time, a megabyte each for 500 bandwidths.
 _MAX_KEPT = 256
+#: Cells of groups and bins that are counted at once.
+_MOST_CELLS = 2**22
 #: Finer bins than this cannot tell more floats in [0, 1] apart.
 _MAX_BINS = 2**53
 
@@ -66,16 +67,23 @@ def is_automatic(bandwidth: Any) -> bool:
     return isinstance(bandwidth, str) and bandwidth == "auto"
 
 
-def _shares_in_bins(statistic: GroupedScores, n_bins: int) -> Floats:
-    """Share of each group, and at last of everyone, in each bin that is not empty."""
-    bins = bins_of(statistic.scores, n_bins)
-    columns = np.cumsum(np.diff(bins, prepend=bins[0]) > 0)
-    n_groups, n_columns = statistic.n_groups, int(columns[-1]) + 1
-    cells = statistic.codes * np.intp(n_columns) + columns
-    sums = np.bincount(cells, statistic.weights, n_groups * n_columns)
-    weights = sums.reshape(n_groups, n_columns)
-    weights = np.vstack([weights, weights.sum(axis=0)])
-    return quotients(weights, weights.sum(axis=1, keepdims=True))
+def histogram_gaps(
+    statistic: GroupedScores, n_bins: int, multigroup: Multigroup
+) -> Floats:
+    """Distance of the histograms of each pair of groups, or from that of everyone."""
+    n_groups = statistic.n_groups
+    if n_groups * n_bins > _MOST_CELLS:
+        pairs = compared_pairs(n_groups, multigroup)
+        gaps = (gap_between(statistic, *pair) for pair in pairs)
+        return np.array([histogram_distance(gap, n_bins) for gap in gaps])
+    cells = statistic.codes * np.intp(n_bins)
+    cells += bins_of(statistic.scores, n_bins).astype(np.intp)
+    sums: Any = np.bincount(cells, statistic.weights, n_groups * n_bins)
+    weights = sums.reshape(n_groups, n_bins)
+    if multigroup == "pooled":
+        weights = np.vstack([weights, weights.sum(axis=0)])
+    shares = quotients(weights, weights.sum(axis=1, keepdims=True))
+    return measure_apart(shares, multigroup, lambda apart: apart.sum(axis=1))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -141,38 +149,27 @@ class MADD(MetricOfScores):
                 statistic, self.multigroup, N_BANDWIDTHS, stable_interval
             )
             return Located(mean, best[0])
-        measure = partial(histogram_distance, n_bins=self.n_bins)
-        return largest_gap(
-            statistic,
-            measure=measure,
-            multigroup=self.multigroup,
-            bounds_of=sums_of_distances(measure, 2.0),
-        )
+        gaps = histogram_gaps(statistic, self.n_bins, self.multigroup)
+        pair = compared_pairs(statistic.n_groups, self.multigroup)[int(gaps.argmax())]
+        gap = gap_between(statistic, *pair)
+        return Located(histogram_distance(gap, self.n_bins), pair)
 
-    def gaps(
-        self, statistic: GroupedScores, *, among: Integers | None = None
-    ) -> PairGaps:
-        """Find the distances of all pairs of groups, or of those `among` some."""
+    def gaps(self, statistic: GroupedScores) -> PairGaps:
+        """Find the distances of all pairs of groups."""
         n_groups, sizes = statistic.n_groups, statistic.counts
-        first, second = compared_groups(n_groups, self.multigroup, among)
+        first, second = compared_groups(n_groups, self.multigroup)
         enough = sizes >= max(statistic.min_group_size, 1)
         defined = enough[first] if second is None else enough[first] & enough[second]
-        values, metric = np.full(len(first), np.nan), None
-        others = [None] * len(first) if second is None else second.tolist()
-        pairs = [*zip(first.tolist(), others, strict=True)]
+        values = np.full(len(first), np.nan)
         if self.is_automatic:
-            curves = gap_curves(statistic, [*compress(pairs, defined)], N_BANDWIDTHS)
+            pairs = compress(compared_pairs(n_groups, self.multigroup), defined)
+            curves = gap_curves(statistic, [*pairs], N_BANDWIDTHS)
             means = [stable_interval(curve, rows)[2] for _, rows, curve in curves]
             values[defined] = means
-        else:
-            shares = _shares_in_bins(statistic, self.n_bins)
-            for i in np.flatnonzero(defined).tolist():
-                other = shares[-1 if second is None else second[i]]
-                values[i] = np.abs(shares[first[i]] - other).sum()
-        if among is not None:
-            metric = self.locate(statistic).value if enough.all() else math.nan
-        values = values[np.newaxis]
-        return PairGaps(first, second, values, sizes[np.newaxis], metric=metric)
+        elif defined.any():
+            gaps = histogram_gaps(statistic, self.n_bins, self.multigroup)
+            values[defined] = gaps[defined]
+        return PairGaps(first, second, values[np.newaxis], sizes[np.newaxis])
 
 
 @evaluates(MADD)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial, reduce
 from typing import Any, Literal
 
@@ -19,20 +19,16 @@ from skfair.metrics._evaluate import Multistratum, combine_numbers, never, speci
 from skfair.metrics._inputs import Multigroup, warn_if_undefined
 from skfair.metrics._metric import evaluates
 from skfair.metrics._pairs import (
-    MANY_GROUPS,
-    BoundPairs,
     Located,
+    MeasureAt,
+    Pair,
     PairGaps,
-    bound_gaps,
-    cdfs_at,
     compared_pairs,
     grouped_scores,
-    largest_gap,
     largest_of_rows,
-    pairs_of_gaps,
 )
 from skfair.statistics import GroupedScores
-from skfair.statistics._grouped_scores import Gap, gap_between
+from skfair.statistics._grouped_scores import Gap, cdf_steps, gap_between
 
 
 def sustained_gap(gap: Gap, epsilon: float = 0.0) -> float:
@@ -133,39 +129,38 @@ class MCDP(GapOfDistributions):
             return sustained_gap(gap, self.epsilon)
         return _approximate(gap, self.epsilon, self.n_subdivisions)
 
-    def bounds_of(self, statistic: GroupedScores) -> BoundPairs:
-        """Bound the measures of many pairs."""
-        return bound_pairs(statistic, self.epsilon)
+    @property
+    def measure_at(self) -> MeasureAt | None:
+        """What makes, of scores, the measure of rows of gaps at these scores."""
+        if self.method == "approximate":
+            return None
+        return partial(sustained_at, epsilon=self.epsilon)
 
-    def gaps(
-        self, statistic: GroupedScores, *, among: Integers | None = None
-    ) -> PairGaps:
-        """Find the gaps of all pairs of groups, or of those `among` some groups."""
-        exact, epsilon = self.method == "exact", self.epsilon
+    def gaps(self, statistic: GroupedScores) -> PairGaps:
+        """Find the gaps of all pairs of groups, and a score with each of MCDP(0)."""
 
         def place(first: int, second: int | None) -> float:
             gap = gap_between(statistic, first, second)
             return float(gap.scores[np.abs(gap.signed).argmax()])
 
-        return pairs_of_gaps(
-            statistic,
-            self.multigroup,
-            among,
-            self.measure,
-            partial(sustained_at, epsilon=epsilon) if exact else None,
-            partial(bound_pairs, epsilon=epsilon if exact else 0.0),
-            place=place if epsilon == 0 else None,
-        )
+        found = super().gaps(statistic)
+        return found._replace(place=place) if self.epsilon == 0 else found
+
+    def find_pair(self, statistic: GroupedScores) -> Located:
+        """Find the largest gap, and between which groups it is.
+
+        MCDP(0) needs no pairs, so that there may be any number of groups.
+        """
+        if self.epsilon > 0 or statistic.n_groups == 2:
+            return super().find_pair(statistic)
+        find = _furthest_two if self.multigroup == "pairwise" else _furthest_group
+        pair = find(statistic)
+        return Located(sustained_gap(gap_between(statistic, *pair)), pair)
 
     def locate(self, statistic: GroupedScores) -> Located:
         """Find a score and a window with the largest gap, and both CDFs there."""
         epsilon = self.epsilon
-        located = largest_gap(
-            statistic,
-            measure=partial(sustained_gap, epsilon=epsilon),
-            multigroup=self.multigroup,
-            bounds_of=partial(bound_pairs, epsilon=epsilon),
-        )
+        located = replace(self, method="exact").find_pair(statistic)
         if located.value == 0:
             score = float(statistic.scores[0])
             return _with_cdfs(statistic, located._replace(score=score))
@@ -453,56 +448,32 @@ def _roomiest_window(
     return left, left + 2 * epsilon
 
 
-def bound_pairs(statistic: GroupedScores, epsilon: float) -> BoundPairs:
-    """Bound MCDP(epsilon) of pairs of groups.
+def _furthest_two(statistic: GroupedScores) -> Pair:
+    """Find the two groups whose CDFs differ most at any score.
 
-    It is at most MCDP(0), and at most the largest over windows of the least gap at some
-    scores of the window: one of length 2 epsilon holds several consecutive multiples of
-    a shorter step.
+    CDFs increase: the largest at a score is the largest that was reached at an entry so
+    far, and the smallest is the smallest from which a later entry starts.
     """
-    of_zero = _bound_of_zero(statistic)
-    step = max(epsilon / _N_STEPS, 1 / _MAX_POINTS)
-    n_inside = math.floor(2 * epsilon / step * (1 - ROUNDING))
-    if n_inside < 2 or statistic.n_groups < _MANY_GROUPS:
-        return of_zero
-    groups = [statistic.of_group(group) for group in range(statistic.n_groups)]
-    shares = cdfs_at(groups)(np.arange(0, 1, step))
-
-    def bounds(i: Integers, j: Integers, least: float) -> Floats:
-        upper = of_zero(i, j, least)
-        high = np.flatnonzero(upper >= least)
-        for part in np.split(high, range(_PAIRS, len(high), _PAIRS)):
-            gaps = np.abs(shares[i[part]] - shares[j[part]])
-            # Shares are rounded.
-            inside = _least_inside(gaps, n_inside) + ROUNDING
-            upper[part] = np.minimum(upper[part], inside)
-        return np.asarray(upper)
-
-    return bounds
+    scores, (before, after) = statistic.scores, cdf_steps(statistic)
+    highest = np.maximum.accumulate(after)
+    lowest = np.minimum.accumulate(np.append(before[1:], 1)[::-1])[::-1]
+    last = np.append(scores[1:] != scores[:-1], True)  # of several entries at a score
+    up_to = int(np.where(last, highest - lowest, -1).argmax()) + 1
+    codes, weights = statistic.codes[:up_to], statistic.weights[:up_to]
+    cdfs = np.bincount(codes, weights, statistic.n_groups) / statistic.totals
+    first, second = sorted((int(cdfs.argmin()), int(cdfs.argmax())))
+    return (first, second) if first < second else (0, 1)
 
 
-def _bound_of_zero(statistic: GroupedScores) -> BoundPairs:
-    """Bound MCDP(0) of pairs of groups, in less time where groups are not many."""
-    if statistic.n_groups > MANY_GROUPS:
-        largest = statistic._largest_gaps
-        return lambda i, j, _: np.minimum(largest[i], largest[j])
-    _, before, after = statistic._shares_between
-
-    def bounds(i: Integers, j: Integers, least: float) -> Floats:
-        return np.asarray(bound_gaps(before, after, i, j).max(axis=1))
-
-    return bounds
-
-
-def _least_inside(gaps: Floats, n_inside: int) -> Floats:
-    """Largest of the minima over each `n_inside` neighbouring gaps, row by row.
-
-    Of the gaps at the left edge half as many count, since a window may be cut at 0.
-    """
-    first = gaps[:, : n_inside // 2].min(axis=1)
-    # Ranges that hang over an end see 0 there, and do not count.
-    inside = minimum_filter1d(gaps, n_inside, axis=1, mode="constant")
-    return np.asarray(np.maximum(first, inside.max(axis=1)))
+def _furthest_group(statistic: GroupedScores) -> Pair:
+    """Find the group whose CDF differs most from that of everyone at any score."""
+    scores, (before, after) = statistic.scores, cdf_steps(statistic)
+    everyone = np.append(0, np.cumsum(statistic.weights)) / statistic.totals.sum()
+    first = np.searchsorted(scores, scores, side="left")
+    beyond = np.searchsorted(scores, scores, side="right")
+    above = np.abs(after - everyone[beyond])
+    below = np.abs(before - everyone[first])
+    return int(statistic.codes[np.maximum(above, below).argmax()]), None
 
 
 def _approximate(gap: Gap, epsilon: float, n_subdivisions: int) -> float:
@@ -531,11 +502,6 @@ ROUNDING = 4 * 2.0**-53
 _DECIMALS = 15
 #: Pieces that are bounded together before single pieces are evaluated.
 _BLOCK = 64
-#: Steps of the scores in half a window at which pairs of groups are bounded, unless
-#: these are more than the second number, and groups from which on that is worth it.
-_N_STEPS, _MAX_POINTS, _MANY_GROUPS = 4, 256, 4
-#: Pairs whose gaps at these scores are compared at once.
-_PAIRS = 2**12
 
 
 def _sustained(scores: Floats, heights: NDArray[Any], epsilon: float) -> Any:

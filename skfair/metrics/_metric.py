@@ -168,8 +168,8 @@ class Metric(ABC):
         return rows
 
     @abstractmethod
-    def gaps(self, statistic: Any, *, among: Integers | None = None) -> PairGaps:
-        """Find the gaps of all pairs of groups, or of those `among` some groups."""
+    def gaps(self, statistic: Any) -> PairGaps:
+        """Find the gaps of all pairs of groups."""
 
     @abstractmethod
     def locate(self, statistic: Any) -> Located:
@@ -411,7 +411,7 @@ def describe(kind: type[Metric]) -> Specification:
         leaves_groups_out=kind.leaves_groups_out,
         compares_errors=lambda **_: kind.exchangeable == "same true label",
         countable=_with_options(kind, _countable),
-        pairs=_with_options(kind, _gaps, "among"),
+        pairs=_with_options(kind, lambda m, statistic: m.gaps(statistic)),
         locate=_with_options(kind, lambda m, statistic: m.locate(statistic)),
         read=_with_options(kind, partial(_read, kind.count)),
         **bounds,
@@ -435,17 +435,13 @@ def _function_of(kind: type[Metric]) -> Callable[..., float]:
     return function
 
 
-def _with_options(
-    kind: type[Metric], call: Callable[..., Any], *more: str
-) -> Callable[..., Any]:
-    """Call a method of a metric that is made of keywords, beside further ones."""
+def _with_options(kind: type[Metric], call: Callable[..., Any]) -> Callable[..., Any]:
+    """Call a method of a metric that is made of keywords."""
 
     def run(*args: Any, **options: Any) -> Any:
-        rest = {name: options.pop(name) for name in more if name in options}
-        return call(kind(**options), *args, **rest)
+        return call(kind(**options), *args)
 
-    names = [*(field.name for field in fields(kind)), *more]
-    keywords = [Parameter(name, Parameter.KEYWORD_ONLY) for name in names]
+    keywords = [Parameter(f.name, Parameter.KEYWORD_ONLY) for f in fields(kind)]
     args = Parameter("args", Parameter.VAR_POSITIONAL)
     run.__signature__ = Signature([args, *keywords])  # type: ignore[attr-defined]
     return run
@@ -458,11 +454,6 @@ def _countable(metric: Metric, rows: Rows) -> Countable:
         return rows, metric.statistic._from_rows
     ranked = getattr(metric, "scale", None) == "rank"
     return rows.ordered(), ranked_scores if ranked else GroupedScores._from_rows
-
-
-def _gaps(metric: Metric, statistic: Any, among: Any = None) -> PairGaps:
-    """Find all gaps, or those of some groups."""
-    return metric.gaps(statistic, among=among)
 
 
 def _read(

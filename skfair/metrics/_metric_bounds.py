@@ -10,10 +10,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from skfair._utils._arrays import Floats
 from skfair._utils._results import Result
 from skfair.metrics._inputs import check_multigroup, warn_if_undefined
-from skfair.metrics._pairs import Measure, Pair, blocks_of, compared_pairs
+from skfair.metrics._pairs import Measure, Pair, compared_pairs
 from skfair.metrics._spec import (
     Specification,
     check_known,
@@ -25,8 +24,6 @@ from skfair.statistics import GroupedCalibration, GroupedHistogram
 from skfair.statistics._grouped_histogram import sums_up_to
 from skfair.statistics._grouped_scores import MAX_EXACT, Gap
 
-#: More than the rounding of a sum of two distances.
-_ROUNDING = 1e-12
 #: Bins of which the bounds of all pairs are computed, before those of few pairs.
 _FEW_BINS = 2**12
 
@@ -173,14 +170,17 @@ def metric_bounds(
         check_bins(histogram.n_bins, **own)
         value = metric(None, histogram.at_edges(), **options)
         return MetricBounds(value, value)
-    band_bounds, limit = _bounds_of_gap(specification, settings)
+    band_bounds = _bounds_of_gap(specification, settings)
     if warn_if_undefined(specification.name, histogram):
         return MetricBounds(math.nan, math.nan)
-    pairs: Sequence[Pair] = compared_pairs(histogram.n_groups, multigroup)
-    lower = upper = 0.0
-    # Few bins show which pairs may have the largest value.
-    for cells in histogram.coarsen(min(_FEW_BINS, histogram.n_bins)), histogram:
-        lower, upper, pairs = _largest_bounds(cells, pairs, band_bounds, limit, lower)
+    pairs = compared_pairs(histogram.n_groups, multigroup)
+    lower = 0.0
+    if (
+        histogram.n_bins > _FEW_BINS
+    ):  # these show which pairs may have the largest value
+        few = histogram.coarsen(_FEW_BINS)
+        lower, _, pairs = _largest_bounds(few, pairs, band_bounds, lower)
+    lower, upper, _ = _largest_bounds(histogram, pairs, band_bounds, lower)
     return MetricBounds(lower, upper)
 
 
@@ -188,10 +188,8 @@ def metric_bounds(
 BandBounds: TypeAlias = Callable[[Gap, Gap], tuple[float, float]]
 
 
-def _bounds_of_gap(
-    specification: Specification, options: dict[str, Any]
-) -> tuple[BandBounds, BandBounds]:
-    """Find what bounds a metric of the gap of two CDFs, and a seminorm above it."""
+def _bounds_of_gap(specification: Specification, options: dict[str, Any]) -> BandBounds:
+    """Find what bounds a metric of the gap of two CDFs."""
     make = specification.band_bounds or specification.measure
     if make is None:
         bounded = [
@@ -208,11 +206,9 @@ def _bounds_of_gap(
         )
     own = check_known(specification, options, make, what="bounds")
     if specification.band_bounds is not None:
-        band_bounds = specification.band_bounds(**own)
-        return band_bounds, band_bounds
+        return specification.band_bounds(**own)
     measure: Any = make(**own)
-    distance = specification.distance or measure
-    return partial(_bound_measure, measure), partial(_bound_measure, distance)
+    return partial(_bound_measure, measure)
 
 
 def _bound_measure(measure: Measure, low: Gap, high: Gap) -> tuple[float, float]:
@@ -260,49 +256,15 @@ def _largest_bounds(
     histogram: GroupedHistogram,
     pairs: Sequence[Pair],
     band_bounds: BandBounds,
-    limit: BandBounds,
     lower: float,
 ) -> tuple[float, float, list[Pair]]:
     """Bound the largest value of a metric, and return the pairs that may attain it.
 
-    It is at least `lower`, the value of other pairs perhaps. The metric, or another
-    number above it, `limit`, obeys the triangle inequality: two groups are no further
-    apart than both are from everyone. Of some pairs at once those are visited whose
-    bound exceeds the largest lower bound, from the largest bound on.
+    It is at least `lower`, the value of other pairs perhaps.
     """
-    n_groups = histogram.n_groups
-    ends: list[tuple[float, Pair]] = []
-    if len(pairs) <= n_groups:
-        limits = np.full(len(pairs), np.inf)
-        lower, ends = _visit(histogram, pairs, limits, band_bounds, lower)
-    else:
-        from_everyone = np.array(
-            [limit(*band(histogram, group, None))[1] for group in range(n_groups)]
-        )
-        for _, first, second in blocks_of(pairs):
-            limits = from_everyone[first] + from_everyone[second]
-            at = np.flatnonzero(limits + _ROUNDING >= lower)
-            some = list(zip(first[at].tolist(), second[at].tolist(), strict=True))
-            lower, more = _visit(histogram, some, limits[at], band_bounds, lower)
-            ends = [end for end in ends + more if end[0] > lower]
+    ends = [band_bounds(*band(histogram, *pair)) for pair in pairs]
+    lower = max([lower, *(low for low, _ in ends)])
     # By rounding an upper bound may be below.
-    upper = max([lower, *(high for high, _ in ends)])
-    return lower, upper, [pair for high, pair in ends if high > lower]
-
-
-def _visit(
-    histogram: GroupedHistogram,
-    pairs: Sequence[Pair],
-    limits: Floats,
-    band_bounds: BandBounds,
-    lower: float,
-) -> tuple[float, list[tuple[float, Pair]]]:
-    """Largest lower bound of pairs, and the upper bounds of those that were visited."""
-    ends = []
-    for i in np.argsort(-limits, kind="stable"):
-        if limits[i] + _ROUNDING < lower:
-            break
-        low, high = band_bounds(*band(histogram, *pairs[i]))
-        lower = max(lower, low)
-        ends.append((high, pairs[i]))
-    return lower, ends
+    upper = max([lower, *(high for _, high in ends)])
+    above = [pair for pair, (_, high) in zip(pairs, ends, strict=True) if high > lower]
+    return lower, upper, above

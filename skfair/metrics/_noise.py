@@ -1,8 +1,8 @@
 """What MCDP, ABCC, MADD and the metrics of many groups compare, and its noise."""
 
 import math
-from collections.abc import Callable
-from functools import cache, partial
+from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -11,7 +11,7 @@ from scipy.special import ndtr, ndtri
 
 from skfair._utils._arrays import Floats, quotients
 from skfair._utils._validation import check_real
-from skfair.metrics._abcc import area
+from skfair.metrics._abcc import area, areas_at
 from skfair.metrics._anytime import (
     gap_variance,
     largest_gap_end,
@@ -28,14 +28,13 @@ from skfair.metrics._madd import (
     number_of_bins,
     stable_interval,
 )
-from skfair.metrics._mcdp import MCDP, bound_pairs
+from skfair.metrics._mcdp import MCDP
 from skfair.metrics._pairs import (
     Measure,
     MeasuredGaps,
-    cdfs_at,
     compared_pairs,
+    find_largest,
     measured_gaps,
-    sums_of_distances,
 )
 from skfair.metrics._quantiles import (
     MEAN_ABSOLUTE,
@@ -93,9 +92,8 @@ def compare_mcdp(
     if method != "exact":
         raise ValueError(f"method of MCDP must be 'exact', got {method!r}.")
     statistic, sizes, _ = observed
-    measure = MCDP(epsilon=epsilon, n_subdivisions=n_subdivisions).measure
-    bounds_of = partial(bound_pairs, epsilon=epsilon)
-    gaps = measured_gaps(statistic, multigroup, measure, bounds_of)
+    metric = MCDP(epsilon=epsilon, n_subdivisions=n_subdivisions)
+    gaps = measured_gaps(statistic, multigroup, metric.measure, metric.measure_at)
     shares = shares_of_groups(statistic)
     windows_of_data = ranked and epsilon > 0
     if bounds == "band" and multigroup == "pairwise" and not windows_of_data:
@@ -124,13 +122,15 @@ def _gap_comparisons(
     scale = np.sqrt(np.sum(variances, axis=1))
 
     def low(level: float) -> float:
-        return gaps.largest(gaps.bounds, once_per_size(low_end, level, variances))
+        end = once_per_size(low_end, level, variances)
+        return find_largest(gaps.bounds, lambda i: end(i, gaps.value_of(i)))[0]
 
     def high(level: float) -> float:
+        end = once_per_size(highest, level, variances)
         bounds = gaps.bounds + supremum_quantile(level, sides=1) * scale
-        return gaps.largest(bounds, once_per_size(highest, level, variances))
+        return find_largest(bounds, lambda i: end(i, gaps.value_of(i)))[0]
 
-    return Comparisons(gaps.value, len(gaps.pairs), low, high)
+    return Comparisons(gaps.largest[0], len(gaps.pairs), low, high)
 
 
 def _mixed_low(
@@ -149,9 +149,9 @@ def _mixed_low(
     def low(level: float) -> float:
         # As if the gap were the same at the scores of all rows.
         noise = two_means(variances, level, sides=2)
-        return gaps.largest(
-            bounds - noise, lambda i, _: max(end_of(i)(level), _BELOW_0)
-        )
+        return find_largest(bounds - noise, lambda i: max(end_of(i)(level), _BELOW_0))[
+            0
+        ]
 
     return low
 
@@ -169,7 +169,7 @@ def compare_abcc(
     inequality the area of the noise exceeds its mean by no more than a tangent does.
     """
     statistic, sizes, _ = observed
-    gaps = measured_gaps(statistic, multigroup, area, sums_of_distances(area, 1.0))
+    gaps = measured_gaps(statistic, multigroup, area, areas_at)
     shares = shares_of_groups(statistic)
     above, below = distribution_free(sizes, shares, multigroup, method)
     if method == "band":
@@ -197,8 +197,7 @@ def compare_seminorm(
     """
     statistic, sizes, _ = observed
     shares = shares_of_groups(statistic)
-    bounds_of = sums_of_distances(measure, maximum)
-    gaps = measured_gaps(statistic, multigroup, measure, bounds_of)
+    gaps = measured_gaps(statistic, multigroup, measure)
     _, noise = distribution_free(sizes, shares, multigroup, method)
     if method == "band":
         noise = supremum(np.sqrt(contrast(1 / sizes, shares, multigroup)), sides=2)
@@ -233,10 +232,11 @@ def _with_fixed_ends(
 
     def largest(offsets: Any) -> float:
         added = np.broadcast_to(offsets, len(gaps.pairs))
-        return gaps.largest(gaps.bounds + added, lambda i, value: value + added[i])
+        bounds = gaps.bounds + added
+        return find_largest(bounds, lambda i: gaps.value_of(i) + float(added[i]))[0]
 
     return Comparisons(
-        gaps.value,
+        gaps.largest[0],
         len(gaps.pairs),
         lambda level: largest(-below(level)),
         lambda level: largest(above(level)),
@@ -344,6 +344,23 @@ def _histograms(
         }
 
     return compare_bins
+
+
+def cdfs_at(groups: Sequence[Any]) -> Callable[[Floats], Floats]:
+    """CDF of groups, given by their scores and weights, as a function of scores."""
+    cdfs = [
+        (scores, np.concatenate([[0], np.cumsum(weights)]))
+        for scores, weights in groups
+    ]
+
+    def at(points: Floats) -> Floats:
+        below = [
+            sums[np.searchsorted(scores, points, side="right")] / sums[-1]
+            for scores, sums in cdfs
+        ]
+        return np.array(below)
+
+    return at
 
 
 def least_differences(gaps: Floats, deviations: Floats) -> tuple[Floats, Floats]:

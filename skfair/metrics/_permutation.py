@@ -21,7 +21,7 @@ from skfair._utils._text import shown
 from skfair._utils._validation import as_array, check_integer, check_no_missing
 from skfair._utils._warnings import warn_user
 from skfair.groups import encode_column, intersect, rows_by_code
-from skfair.metrics._pairs import PairGaps, furthest_groups
+from skfair.metrics._pairs import MAX_PAIRWISE, PairGaps
 from skfair.metrics._resampling import (
     ROUNDING,
     Drawn,
@@ -37,9 +37,8 @@ from skfair.metrics._resampling import (
 )
 from skfair.metrics._spec import check_metric, pick, specification_of, unwrapped
 
-#: Gaps of which each is standardised by itself, and groups of which all pairs are
-#: compared.
-_MAX_GAPS, _MAX_GROUPS = 1000, 45
+#: Gaps of which each is standardised by itself.
+_MAX_GAPS = 1000
 #: Standard deviations of gaps below this, in their unit, are rounding.
 _NO_DEVIATION = 1e-9
 #: Column of a table by which it is sorted.
@@ -71,13 +70,15 @@ class PermutationTestResult(Result):
         and predicted class; that with the largest standardised gap, which decides the
         test, is first. The columns are
 
-        - ``group``, ``other`` : labels of the groups; None for everyone,
+        - ``group``, ``other`` : labels of the groups; None for everyone, with whom each
+          of more than 64 groups is compared,
         - ``stratum``, ``class``, ``label``, ``prediction`` : where there are any: the
           stratum, the position of the column of scores, the true and the predicted
           class,
         - ``gap`` : the metric of the two groups,
         - ``threshold`` : a score at which the gap is attained, of `mcdp` at epsilon 0,
-        - ``by_chance`` : mean of the gap over permutations, nan of many groups,
+        - ``by_chance`` : mean of the gap over permutations, nan of more than 1,000
+          gaps,
         - ``pvalue`` : p-value of the gap, adjusted for all gaps of the table.
 
         Empty where permutations are ordered by the value.
@@ -203,9 +204,9 @@ default=None
     The p-value of a pair is the share of permutations in which any standardised gap is
     as large as that of the pair [2]_, exact if no groups differ, else approximate. Of
     more than 1,000 gaps the largest one of each stratum, class and cell is
-    standardised, by the sizes of groups; of more than 45 groups those are compared that
-    are furthest from everyone for their size; of more than two groups CDFs are compared
-    in permutations at no more than 4,096 scores.
+    standardised, by the sizes of groups. Of more than 64 groups each is compared with
+    everyone, as with ``multigroup="pooled"``, whatever pair of them has the value. Of
+    more than two groups CDFs are compared in permutations at no more than 4,096 scores.
 
     Metrics that are no largest gap of two groups (`dcp`, `cvar_fairness`, `max_gap`,
     means over strata, and functions of your own) order permutations by the value. Those
@@ -333,30 +334,31 @@ class Compared:
     def __init__(self, metric: Metric, rows: Drawn, unit: float) -> None:
         specification, options = specification_of(metric)
         find: Any = specification.pairs
+        locate: Any = specification.locate
         self.pairs = partial(find, **pick(find, options))
-        options = {**getattr(find, "keywords", {}), **options}
-        self.pairwise = options.get("multigroup", "pairwise") == "pairwise"
+        self.locate = partial(locate, **pick(locate, options))
         self.unit = unit
         leaves_out = specification.leaves_groups_out
         self.largest = np.fmax.reduce if leaves_out else np.maximum.reduce
         sizes = [part.values.size for part in self._gaps(rows)]
-        many = any(self._too_many(statistic) for statistic in rows.statistics)
         #: Whether gaps are standardised by the sizes of the groups, not each by itself.
-        self.by_size = many or sum(sizes) > _MAX_GAPS
-
-    def _too_many(self, statistic: Any) -> bool:
-        """Whether groups make more pairs than are compared."""
-        return bool(self.pairwise and statistic.n_groups > _MAX_GROUPS)
+        self.by_size = sum(sizes) > _MAX_GAPS
 
     def _gaps(self, rows: Drawn) -> list[PairGaps]:
-        """Gaps of each statistic; of many groups those of the furthest ones."""
-        gaps = []
-        for statistic in rows.statistics:
-            among = {}
-            if self._too_many(statistic):
-                among["among"] = furthest_groups(statistic, self.pairs, _MAX_GROUPS)
-            gaps.append(self.pairs(statistic, **among))
-        return gaps
+        """Gaps of each statistic: of all pairs, or of many groups and everyone."""
+        return [*map(self._gaps_of, rows.statistics)]
+
+    def _gaps_of(self, statistic: Any) -> PairGaps:
+        """Gaps of one statistic; the metric may be that of a pair nevertheless."""
+        gaps: PairGaps
+        if statistic.n_groups <= MAX_PAIRWISE:
+            gaps = self.pairs(statistic)
+            return gaps
+        gaps = self.pairs(statistic, multigroup="pooled")
+        value = math.nan
+        if not np.isnan(self.largest(gaps.values.ravel())):
+            value = self.locate(statistic).value
+        return gaps._replace(metric=value)
 
     def __call__(self, rows: Drawn) -> Floats:
         """Return the metric of one draw, and then what is standardised."""

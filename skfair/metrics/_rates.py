@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skfair._rows import Rows
-from skfair._utils._arrays import Bools, Floats, Integers, quotients
+from skfair._utils._arrays import Bools, Floats, quotients
 from skfair._utils._text import shown
 from skfair._utils._validation import (
     LARGEST_NUMBER,
@@ -107,13 +107,12 @@ class DifferenceOfNumbers(Metric):
         """Difference of two numbers, whose size is the gap."""
         return np.asarray(ours - theirs)
 
-    def gaps(self, statistic: Any, *, among: Integers | None = None) -> PairGaps:
-        """Find the gaps of all pairs of groups, or of those `among` some groups."""
+    def gaps(self, statistic: Any) -> PairGaps:
+        """Find the gaps of all pairs of groups."""
         return pairs_of_numbers(
             self.numbers,
             statistic,
             multigroup=self.multigroup,
-            among=among,
             gap=self.difference,
         )
 

@@ -367,68 +367,6 @@ class GroupedScores(GroupedStatistic):
         return np.argsort(self.codes, kind="stable"), starts
 
     @cached_property
-    def _shares_between(self) -> tuple[Floats, Floats, Floats]:
-        """Some of the scores, and each group's share before each, and before the next.
-
-        From a score to the next one the CDF of the group lies between these shares. The
-        last score is the largest, from which on CDFs are 1.
-        """
-        step = len(self.scores) // _N_CUTS + 1
-        n_cuts, n_groups = -(-len(self.scores) // step), self.n_groups
-        cells = self.codes * np.intp(n_cuts) + np.arange(len(self.scores)) // step
-        sums: Any = np.bincount(cells, self.weights, n_groups * n_cuts)
-        after: Floats = np.cumsum(sums.reshape(n_groups, n_cuts), axis=1)
-        after /= self.totals[:, None]
-        before = np.concatenate([np.zeros((n_groups, 1)), after[:, :-1]], axis=1)
-        scores = np.append(self.scores[::step], self.scores[-1])
-        return scores, before, after + 1e-12  # more than rounding
-
-    @cached_property
-    def _largest_gaps(self) -> Floats:
-        """Largest difference of the CDFs of each group and any other.
-
-        CDFs increase: the largest of all groups at a score is the largest that was
-        reached at an entry so far, and the smallest is the smallest from which a later
-        entry starts.
-        """
-        scores, weights, total = self.scores, self.weights, self.totals[self.codes]
-        order, starts = self._order
-        sums = np.cumsum(weights[order])
-        first = np.repeat(starts[:-1], np.diff(starts))
-        after, before = np.empty(len(scores)), np.empty(len(scores))
-        after[order] = sums - (sums[first] - weights[order][first])
-        np.divide(after - weights, total, out=before)
-        np.divide(after, total, out=after)
-        highest = np.maximum.accumulate(after)
-        lowest = np.append(np.minimum.accumulate(before[::-1])[::-1], 1)
-        new = np.flatnonzero(np.append(True, scores[1:] != scores[:-1]))
-        tied = np.diff(new, append=len(scores))
-        first, beyond = np.repeat(new, tied), np.repeat(new + tied, tied)
-        above = after - lowest[beyond]
-        below = np.where(first > 0, highest[first - 1] - before, 0)
-        gaps = np.maximum(above, below)[order]
-        return np.asarray(np.maximum.reduceat(gaps, starts[:-1]))
-
-    @property
-    def _from_everyone(self) -> Floats:
-        """Largest difference of the CDF of each group and that of everyone."""
-        scores, weights = self.scores, self.weights
-        order, starts = self._order
-        sums = np.cumsum(weights[order])
-        first = np.repeat(starts[:-1], np.diff(starts))
-        total = self.totals[self.codes][order]
-        after = (sums - (sums[first] - weights[order][first])) / total
-        before = after - weights[order] / total
-        every = np.append(0, np.cumsum(weights)) / self.totals.sum()
-        new = np.flatnonzero(np.append(True, scores[1:] != scores[:-1]))
-        tied = np.diff(new, append=len(scores))
-        above = np.abs(after - np.repeat(every[new + tied], tied)[order])
-        below = np.abs(before - np.repeat(every[new], tied)[order])
-        largest = np.zeros(self.n_groups)
-        np.maximum.at(largest, self.codes[order], np.maximum(above, below))
-        return largest
-
-    @cached_property
     def _gaps(self) -> dict[tuple[int, int | None], Gap]:
         """Gaps that were asked for first: several metrics look at the same pairs."""
         return {}
@@ -523,6 +461,17 @@ def _subtract(statistic: GroupedScores, first: int, second: int | None) -> Gap:
     return Gap(scores, signed, float(scale), (float(ours), float(theirs)))
 
 
+def cdf_steps(statistic: GroupedScores) -> tuple[Floats, Floats]:
+    """CDF of the group of each entry before and after it, in the order of entries."""
+    order, starts = statistic._order
+    sums = np.append(0, np.cumsum(statistic.weights[order]))
+    after, before = np.empty((2, len(order)))
+    below = np.repeat(sums[starts[:-1]], np.diff(starts))
+    after[order], before[order] = sums[1:] - below, sums[:-1] - below
+    totals = statistic.totals[statistic.codes]
+    return before / totals, after / totals
+
+
 def check_probabilities(statistic: GroupedScores, name: str, hint: str) -> None:
     """Raise if a statistic holds scores outside [0, 1]."""
     scores = statistic.scores
@@ -569,9 +518,6 @@ def mid_ranks(scores: Floats, weights: NDArray[Any] | None) -> Floats:
     of_rows[rows.position] = ranks if rows.levels is None else ranks[rows.levels]
     return of_rows
 
-
-#: Scores between which CDFs are bounded.
-_N_CUTS = 256
 
 Entries = tuple[Floats, NDArray[np.integer], NDArray[Any]]
 Keys = NDArray[np.uint64]

@@ -313,10 +313,9 @@ class Rows:
     @cached_property
     def _clusters(self) -> tuple[Integers, Integers]:
         """Position of the first entry of each person, and the person of each entry."""
-        _, first, person = np.unique(
-            self.cluster, return_index=True, return_inverse=True
-        )
-        return first, person
+        clusters: Any = self.cluster
+        found = np.unique(clusters, return_index=True, return_inverse=True)
+        return found[1], found[2]
 
     def draw(self, generator: np.random.Generator) -> Integers:
         """Positions of people that are drawn in each group, and within each stratum."""

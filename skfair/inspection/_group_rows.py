@@ -16,13 +16,14 @@ from skfair._utils._text import counted, number
 from skfair.inspection import _drawing
 from skfair.inspection._display import PredictionsDisplay, stratum_of_largest
 from skfair.metrics import cvar_fairness
-from skfair.metrics._cvar_fairness import GroupWeights, cvar_fairness_report
+from skfair.metrics._cvar_fairness import cvar_fairness_report
 from skfair.metrics._group_metrics import (
     GroupMetricsResult,
     find_metrics,
     group_metrics,
 )
 from skfair.metrics._inputs import Quality
+from skfair.metrics._many_groups import GroupWeights
 from skfair.statistics import GroupedOutcomes
 
 if TYPE_CHECKING:

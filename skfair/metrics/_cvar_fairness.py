@@ -453,7 +453,7 @@ class WeightedRateVariance(DistanceFromAverage):
         squared = replace(rows, weight=np.square(rows.weights))
         return rows.statistic(GroupedOutcomes), squared.statistic(GroupedOutcomes)
 
-    def find(self, statistic: tuple[GroupedOutcomes, GroupedOutcomes]) -> Estimate:
+    def find(self, statistic: Any) -> Estimate:
         """Estimate the variance of the rates."""
         first, second = statistic
         first, weights = weigh_groups(first, self.group_weights)

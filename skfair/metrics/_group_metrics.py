@@ -188,7 +188,8 @@ def _find_metric(metric: Any, name: str | None = None) -> GroupMetric:
             "metrics must be the name of a metric, a function, a scorer, or a list or "
             f"dictionary of these, got {metric!r}."
         )
-    function, options = metric, dict[str, Any]()
+    function: Any = metric
+    options: dict[str, Any] = {}
     while isinstance(function, partial):
         function, options = function.func, {**function.keywords, **options}
     return GroupMetric(

@@ -305,7 +305,7 @@ class MADDCurve(MetricOfScores):
             np.maximum(values, curve, out=values)
         return bandwidths_to_one(self.n_bandwidths).copy(), values
 
-    def combine(self, values: list[Any], weights: Sequence[float] | None) -> Any:
+    def combine(self, values: Sequence[Any], weights: Sequence[float] | None) -> Any:
         """Combine curves of strata at each bandwidth."""
         return values[0][0], combine_numbers([curve for _, curve in values], weights)
 

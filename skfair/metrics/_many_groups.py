@@ -245,15 +245,14 @@ class MaxGap(DistanceFromAverage):
     def noise(self, observed: Observed, method: Method) -> Comparisons:
         """Bound the noise of each group's distance from the average."""
         groups = find_gaps(observed.statistic, self.group_weights)
-        estimate = groups.estimate(self.name, 0.0)
-        told = {"reason": estimate.reason, "message": estimate.message}
+        told = groups.estimate(self.name, 0.0)
         if not groups.defined:
-            return UNDEFINED._replace(**told)
+            return UNDEFINED._replace(reason=told.reason, message=told.message)
         value = self.summarise(groups)
         rates, sizes, weights = compared_rates(groups, observed)
         moments = rates, rates
         comparisons = compare_means(value, moments, sizes, weights, "pooled", method)
-        return comparisons._replace(**told)
+        return comparisons._replace(reason=told.reason, message=told.message)
 
 
 @evaluates(MaxGap)
@@ -394,7 +393,6 @@ class CVaRFairness(DistanceFromAverage):
             )
         return tail_mean(gaps, weights, shares, alpha)
 
-
     def check_method(self, method: Method) -> None:
         """Raise where the noise has no bounds by a method, with these options."""
         super().check_method(method)
@@ -408,10 +406,9 @@ class CVaRFairness(DistanceFromAverage):
         rates.
         """
         groups, alpha = find_gaps(observed.statistic, self.group_weights), self.alpha
-        estimate = groups.estimate(self.name, 0.0)
-        told = {"reason": estimate.reason, "message": estimate.message}
+        told = groups.estimate(self.name, 0.0)
         if not groups.defined:
-            return UNDEFINED._replace(**told)
+            return UNDEFINED._replace(reason=told.reason, message=told.message)
         rates, sizes, weights = compared_rates(groups, observed)
 
         def tail(values: Floats) -> float:
@@ -429,7 +426,7 @@ class CVaRFairness(DistanceFromAverage):
             above = below
         value = tail(groups.gaps[groups.compared])
         comparisons = with_values(float(value), np.array([value]), above, below)
-        return comparisons._replace(**told)
+        return comparisons._replace(reason=told.reason, message=told.message)
 
 
 @evaluates(CVaRFairness)

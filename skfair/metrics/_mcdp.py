@@ -459,7 +459,7 @@ class MCDPCurve(MetricOfScores):
         gaps = (gap_between(statistic, *pair) for pair in pairs)
         return _combine_steps([gap_profile(gap) for gap in gaps])
 
-    def combine(self, values: list[Any], weights: Sequence[float] | None) -> Any:
+    def combine(self, values: Sequence[Any], weights: Sequence[float] | None) -> Any:
         """Combine step functions of strata."""
         return _combine_steps(values, weights)
 

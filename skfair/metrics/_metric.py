@@ -70,9 +70,7 @@ from skfair.statistics import GroupedScores
 from skfair.statistics._statistic import GroupedStatistic
 
 #: Rows among which groups can be exchanged where there is no disparity.
-Exchangeable: TypeAlias = Literal[
-    "all", "same true label", "similar scores", "unknown"
-]
+Exchangeable: TypeAlias = Literal["all", "same true label", "similar scores", "unknown"]
 
 
 class Estimate(NamedTuple):
@@ -87,7 +85,9 @@ class Estimate(NamedTuple):
     defined: bool = True
 
 
-def undefined(name: str, reason: str, advice: str = "", value: Any = math.nan) -> Estimate:
+def undefined(
+    name: str, reason: str, advice: str = "", value: Any = math.nan
+) -> Estimate:
     """Estimate of a metric whose groups cannot be compared."""
     message = f"{name} is undefined and set to nan: {reason}.{advice}"
     return Estimate(value, reason, message, defined=False)
@@ -308,7 +308,7 @@ class Metric(ABC):
 
     def without_labels(self) -> Self:
         """Return the metric without options about the labels of rows."""
-        options = {name: None for name in self.options_of_rows}
+        options: dict[str, Any] = dict.fromkeys(self.options_of_rows)
         return replace(self, **options)
 
     def told(self, estimate: Estimate) -> Any:

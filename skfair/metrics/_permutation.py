@@ -336,7 +336,8 @@ class Compared:
     """Reads the gaps of all pairs off permutations, by which these are ordered."""
 
     def __init__(self, sample: Sample, unit: float) -> None:
-        self.metric, self.unit = sample.metric, unit
+        self.metric: Any = sample.metric
+        self.unit = unit
         leaves_out = self.metric.leaves_groups_out
         self.largest = np.fmax.reduce if leaves_out else np.maximum.reduce
         sizes = [part.values.size for part in self._gaps(sample)]
@@ -349,8 +350,10 @@ class Compared:
 
     def _gaps_of(self, statistic: Any) -> PairGaps:
         """Gaps of one statistic; the metric may be that of a pair nevertheless."""
+        gaps: PairGaps
         if statistic.n_groups <= MAX_PAIRWISE:
-            return self.metric.gaps(statistic)
+            gaps = self.metric.gaps(statistic)
+            return gaps
         gaps = replace(self.metric, multigroup="pooled").gaps(statistic)
         value = math.nan
         if not np.isnan(self.largest(gaps.values.ravel())):
@@ -513,8 +516,9 @@ def permuted_sample(sample: Sample, within: Any) -> tuple[Sample, list[Integers]
     """
     rows = sample.rows
     parts = permuted_parts(within, sample.metric, rows)
-    if rows.strata is not None:
-        codes = rows.people.strata.codes
+    strata = rows.people.strata
+    if strata is not None:
+        codes = strata.codes
         if any(np.ptp(codes[part]) for part in parts if len(part)):
             return replace(sample, anew=True), parts
     single = rows.n is None and rows.cluster is None and len(sample.parts) == 1

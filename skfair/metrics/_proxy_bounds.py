@@ -30,7 +30,7 @@ from skfair.groups import Codes
 from skfair.metrics._abcc import ABCC
 from skfair.metrics._as_metric import as_metric, plain_options
 from skfair.metrics._mcdp import MCDP
-from skfair.metrics._metric import MetricOfPairs, undefined
+from skfair.metrics._metric import Metric, undefined
 from skfair.metrics._pairs import Pair, compared_pairs
 from skfair.metrics._proxy_cells import (
     DenseCells,
@@ -350,7 +350,7 @@ def _odds(probability: Floats) -> Floats:
 
 
 #: What is done with the gap of each metric, and the options that it may have.
-_KNOWN: dict[type[MetricOfPairs], tuple[Kind, tuple[str, ...]]] = {
+_KNOWN: dict[type[Metric], tuple[Kind, tuple[str, ...]]] = {
     MCDP: ("largest", ("multigroup",)),
     ABCC: ("area", ("multigroup",)),
     DemographicParity: ("mean", ("threshold", "pos_label", "multigroup")),

@@ -60,7 +60,9 @@ class Sample:
         return cls(metric, rows, tuple(parts))
 
     @classmethod
-    def of_statistic(cls, metric: Metric, y_true: Any, statistic: Any, *rows: Any) -> Self:
+    def of_statistic(
+        cls, metric: Metric, y_true: Any, statistic: Any, *rows: Any
+    ) -> Self:
         """Return the cells of a statistic in place of rows, which must be None."""
         if isinstance(statistic, GroupedHistogram):
             statistic = statistic.at_edges()
@@ -87,7 +89,7 @@ class Sample:
     def value(self) -> float:
         """Value of the metric, nan where it is undefined in all strata."""
         if self.anew:
-            return self.metric.estimate(self.rows).value
+            return float(self.metric.estimate(self.rows).value)
         values: dict[Any, list[float]] = {}
         weights: dict[Any, float] = {}
         for part, statistic in zip(self.parts, self.collected, strict=True):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import math
 from collections.abc import Callable, Hashable, Sequence
 from copy import copy
 from dataclasses import dataclass
@@ -193,10 +192,7 @@ class _Scored:
             )
         columns = sensitive_features, control_features, sample_weight
         rows = metric.read(y_true, y_score, *columns)
-        value = metric.evaluate(rows, groups_as_given)
-        if not math.isnan(value):
-            metric.advise(rows)
-        return value
+        return float(metric.evaluate(rows, groups_as_given))
 
 
 class FairnessScorer(GroupScorer):
@@ -523,8 +519,9 @@ def get_fairness_scorer(
             f"scoring must be one of {names}, got {shown(scoring)}."
             f"{did_you_mean(name, names)}"
         )
+    kind: Any = METRICS[scoring.removeprefix(_NEGATED)]
     return make_fairness_scorer(
-        METRICS[scoring.removeprefix(_NEGATED)].function,
+        kind.function,
         sensitive_features=sensitive_features,
         control_features=control_features,
         groups=groups,

@@ -110,7 +110,9 @@ default=None
             raise ValueError(f"y_true has {unknown[0]!r}, expected one of {names}.")
         codes = positions_in(tuple(names), classes)[codes]
         trues = [codes == position for position in range(len(columns))]
-    rows = metric.read(None, y_score, sensitive_features, control_features, sample_weight)
+    rows = metric.read(
+        None, y_score, sensitive_features, control_features, sample_weight
+    )
     values = [
         metric.evaluate(replace(rows, y_true=true, y_pred=column))
         for true, column in zip(trues, columns, strict=True)

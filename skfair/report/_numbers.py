@@ -241,7 +241,10 @@ def _sample_of(
 ) -> MetricSample:
     """Return rows, and a metric with their parts as it counts them."""
     metric = MEASURES[key].drawn(sample)
-    own = (Part(part, names={"stratum": i}) for i, part in enumerate(parts))
+    several = len(parts) > 1
+    own = (
+        Part(p, names={"stratum": i} if several else {}) for i, p in enumerate(parts)
+    )
     return MetricSample(metric, rows, tuple(own))
 
 

@@ -427,7 +427,7 @@ default=None
 
 
 def _combine_steps(
-    curves: list[tuple[Floats, Floats]], weights: Sequence[float] | None = None
+    curves: Sequence[tuple[Floats, Floats]], weights: Sequence[float] | None = None
 ) -> tuple[Floats, Floats]:
     """Largest of several step functions, or their weighted mean."""
     if len(curves) == 1:

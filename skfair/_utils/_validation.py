@@ -80,7 +80,9 @@ def check_real(
     return float(value)
 
 
-def check_choice(name: str, value: Any, choices: tuple[Any, ...]) -> None:
+def check_choice(
+    name: str, value: Any, choices: tuple[Any, ...], hint: str = ""
+) -> None:
     """Raise unless a parameter is one of its values, of the same type or NumPy's."""
     if isinstance(value, np.generic):  # of a grid of parameters that is an array
         value = value.item()
@@ -89,7 +91,7 @@ def check_choice(name: str, value: Any, choices: tuple[Any, ...]) -> None:
             return
     *others, last = map(repr, choices)
     raise ParameterError(
-        name, f"must be {', '.join(others)} or {last}, got {shown(value)}."
+        name, f"must be {', '.join(others)} or {last}, got {shown(value)}.{hint}"
     )
 
 

@@ -32,9 +32,9 @@ from skfair.statistics import GroupedHistogram
 from skfair.statistics._statistic import GroupedStatistic
 
 
-def bounded_metric(metric: Any) -> Metric:
+def bounded_metric(metric: Any, **options: Any) -> Metric:
     """Turn what users pass into a metric whose noise can be bounded, or raise."""
-    found = as_metric(metric)
+    found = as_metric(metric, **options)
     if not found.bounded:
         names = ", ".join(kind.name for kind in METRICS.values() if kind.bounded)
         raise ValueError(
@@ -87,6 +87,7 @@ def confidence_interval(
     confidence_level: float = 0.95,
     method: Method = "band",
     sample_weight: ArrayLike | None = None,
+    **options: Any,
 ) -> ConfidenceInterval:
     """Confidence interval of a disparity that keeps its level, at parity as elsewhere.
 
@@ -95,12 +96,12 @@ def confidence_interval(
 
     Parameters
     ----------
-    metric : callable
+    metric : callable or str
         `mcdp`, `abcc`, `madd`, `demographic_parity_difference`,
         `equalized_odds_difference`, `true_positive_rate_difference`,
         `false_positive_rate_difference`, `predictive_value_difference`,
         `mean_error_difference`, `mean_absolute_error_difference`, `max_gap` or
-        `cvar_fairness`; `functools.partial` of one of them sets its options.
+        `cvar_fairness`, by its function or its name, or a metric of your own class.
     y_true : array-like of shape (n_samples,) or None
         True labels, as the metric takes them.
     y_score : array-like of shape (n_samples,) or (n_samples, n_classes), or a statistic
@@ -130,6 +131,9 @@ default=None
         Non-negative sample weights, which must not depend on the scores within a group.
         They count by Kish's effective numbers of rows. None unless the method is
         ``"band"``.
+    **options : dict
+        Options of the metric, such as ``pos_label="yes"`` or ``epsilon=0.05``. One that has the
+        name of a parameter here, as `method` of `mcdp`, is set by `functools.partial`.
 
     Returns
     -------
@@ -220,7 +224,7 @@ default=None
     >>> result.value, round(result.lower, 3), round(result.upper, 3)
     (0.581, 0.529, 0.616)
     """
-    metric = bounded_metric(metric)
+    metric = bounded_metric(metric, **options)
     level = check_real("confidence_level", confidence_level, 0, 1, closed="neither")
     bounds = None
     if isinstance(y_score, GroupedHistogram):
@@ -392,6 +396,7 @@ def certify(
     confidence_level: float = 0.95,
     method: Method = "band",
     sample_weight: ArrayLike | None = None,
+    **options: Any,
 ) -> CertifyResult:
     """Test whether a disparity is at most a given value.
 
@@ -400,10 +405,10 @@ def certify(
 
     Parameters
     ----------
-    metric : callable
+    metric : callable or str
         `mcdp`, `abcc`, `madd`, `demographic_parity_difference`,
         `equalized_odds_difference`, `max_gap`, `cvar_fairness` or another metric of
-        `confidence_interval`; `functools.partial` of one of them sets its options.
+        `confidence_interval`, by its function or its name.
     y_true : array-like of shape (n_samples,) or None
         True labels, as the metric takes them.
     y_score : array-like of shape (n_samples,), or a statistic
@@ -424,6 +429,9 @@ default=None
         Which bounds of the noise are used, see `confidence_interval`.
     sample_weight : array-like of shape (n_samples,), default=None
         Non-negative sample weights, see `confidence_interval`.
+    **options : dict
+        Options of the metric, such as ``pos_label="yes"`` or ``epsilon=0.05``. One that has the
+        name of a parameter here, as `method` of `mcdp`, is set by `functools.partial`.
 
     Returns
     -------
@@ -464,7 +472,7 @@ default=None
     >>> result.certified, result.value, round(result.least, 3)
     (True, 0.581, 0.611)
     """
-    metric = bounded_metric(metric)
+    metric = bounded_metric(metric, **options)
     level = check_real("confidence_level", confidence_level, 0, 1, closed="neither")
     groups, strata = sensitive_features, control_features
     rows = y_true, y_score, groups, strata, sample_weight

@@ -190,7 +190,10 @@ class Metric(ABC):
 
     def check_method(self, method: Method) -> None:
         """Raise where the noise has no bounds by a method, with these options."""
-        check_choice("method", method, get_args(Method))
+        hint = ""
+        if "method" in self.options:
+            hint = f" functools.partial({self.name}, method=...) sets its own method."
+        check_choice("method", method, get_args(Method), hint)
         if self.largest == math.inf and method != "band":
             raise ValueError(
                 f"method must be 'band' for {self.name} of numbers, got {method!r}: "

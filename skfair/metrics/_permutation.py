@@ -103,6 +103,7 @@ def permutation_test(
     random_state: int | np.random.RandomState | None = None,
     n_jobs: int | None = None,
     verbose: int = 0,
+    **options: Any,
 ) -> PermutationTestResult:
     """Test whether a disparity is larger than with randomly permuted group labels.
 
@@ -119,11 +120,12 @@ def permutation_test(
 
     Parameters
     ----------
-    metric : callable
-        ``metric(y_true, y_score, sensitive_features=...)`` that returns a number,
+    metric : callable or str
+        A metric of `skfair.metrics` or its name, or a function of your own,
+        ``metric(y_true, y_score, sensitive_features=...)``, that returns a number,
         large for a large disparity; with a keyword `sample_weight` if that is given.
-        Use `functools.partial` to set its options. A function of your own gets an array
-        of labels; labels of several columns are joined to a text.
+        Your function gets an array of labels; labels of several columns are joined to a
+        text.
     y_true : array-like of shape (n_samples,) or None
         True labels, handed to the metric.
     y_score : array-like of shape (n_samples,), or a statistic
@@ -155,6 +157,8 @@ default=None
         -1 uses all processors. The result does not depend on it.
     verbose : int, default=0
         Verbosity of `joblib.Parallel`; 0 is silent.
+    **options : dict
+        Options of the metric, such as ``pos_label="yes"`` or ``epsilon=0.05``.
 
     Returns
     -------
@@ -249,7 +253,7 @@ default=None
     1     b     c  0.233      0.249   0.591
     2     a     c  0.067      0.252   1.000
     """
-    metric = as_metric(metric)
+    metric = as_metric(metric, **options)
     n_permutations = check_integer("n_permutations", n_permutations, 1)
     generator = check_seed(random_state)
     arguments = y_true, y_score, sensitive_features, control_features, sample_weight

@@ -173,6 +173,7 @@ def bootstrap_interval(
     random_state: int | np.random.RandomState | None = None,
     n_jobs: int | None = None,
     verbose: int = 0,
+    **options: Any,
 ) -> BootstrapResult:
     """Confidence interval of a disparity, by resampling rows within each group.
 
@@ -180,11 +181,11 @@ def bootstrap_interval(
 
     Parameters
     ----------
-    metric : callable
-        ``metric(y_true, y_score, sensitive_features=...)`` that returns a number of
-        at least 0; with a keyword `sample_weight` if that is given. Use
-        `functools.partial` to set its options. A function of your own gets an array of
-        labels; labels of several columns are joined to a text.
+    metric : callable or str
+        A metric of `skfair.metrics` or its name, or a function of your own,
+        ``metric(y_true, y_score, sensitive_features=...)``, that returns a number of
+        at least 0; with a keyword `sample_weight` if that is given. Your function gets
+        an array of labels; labels of several columns are joined to a text.
     y_true : array-like of shape (n_samples,) or None
         True labels, passed to the metric.
     y_score : array-like of shape (n_samples,), or a statistic
@@ -212,6 +213,8 @@ default=None
         -1 uses all processors. The result does not depend on it.
     verbose : int, default=0
         Verbosity of `joblib.Parallel`; 0 is silent.
+    **options : dict
+        Options of the metric, such as ``pos_label="yes"`` or ``epsilon=0.05``.
 
     Returns
     -------
@@ -272,7 +275,7 @@ default=None
     >>> result.value, round(result.lower, 3), round(result.upper, 3)
     (0.595, 0.515, 0.65)
     """
-    metric = as_metric(metric)
+    metric = as_metric(metric, **options)
     n_resamples = check_integer("n_resamples", n_resamples, 1)
     level = check_real("confidence_level", confidence_level, 0, 1, closed="neither")
     generator = check_seed(random_state)

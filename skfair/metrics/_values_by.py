@@ -26,6 +26,7 @@ def values_by_class(
     control_features: Any = None,
     labels: Sequence[Hashable] | None = None,
     sample_weight: ArrayLike | None = None,
+    **options: Any,
 ) -> pd.Series[float]:
     """Compute a metric of the scores of each class, one against the rest.
 
@@ -34,10 +35,10 @@ def values_by_class(
 
     Parameters
     ----------
-    metric : callable
+    metric : callable or str
         ``metric(y_true, y_score, sensitive_features=...)`` of the scores of one class
         that returns a number; with a keyword `sample_weight` or `control_features` if
-        that is given. Use `functools.partial` to set its options.
+        that is given. The name of a metric stands for it.
     y_true : array-like of shape (n_samples,) or None
         True classes. The metric is given whether each is the class in question.
     y_score : array-like of shape (n_samples, n_classes)
@@ -54,6 +55,8 @@ default=None
         in :func:`sklearn.metrics.roc_auc_score`, else 0, 1, ...
     sample_weight : array-like of shape (n_samples,), default=None
         Non-negative sample weights.
+    **options : dict
+        Options of the metric, such as ``pos_label="yes"`` or ``epsilon=0.05``.
 
     Returns
     -------
@@ -96,7 +99,7 @@ default=None
     high      0.5
     Name: value, dtype: float64
     """
-    metric = as_metric(metric)
+    metric = as_metric(metric, **options)
     scale = metric.options.get("scale", "probability")
     columns = columns_of_classes(y_score, "y_score", scale, TAKES_ANY)
     codes, classes, trues = None, None, [None] * len(columns)
@@ -154,6 +157,7 @@ def values_by_stratum(
     sensitive_features: Any,
     control_features: Any,
     sample_weight: ArrayLike | None = None,
+    **options: Any,
 ) -> pd.DataFrame:
     """Compute a metric within each stratum.
 
@@ -162,10 +166,9 @@ def values_by_stratum(
 
     Parameters
     ----------
-    metric : callable
+    metric : callable or str
         ``metric(y_true, y_score, sensitive_features=...)`` that returns a number; with
-        a keyword `sample_weight` if that is given. Use `functools.partial` to set its
-        options.
+        a keyword `sample_weight` if that is given. The name of a metric stands for it.
     y_true : array-like of shape (n_samples,) or None
         True labels, handed to the metric.
     y_score : array-like of shape (n_samples,)
@@ -178,6 +181,8 @@ def values_by_stratum(
         stratum.
     sample_weight : array-like of shape (n_samples,), default=None
         Non-negative sample weights.
+    **options : dict
+        Options of the metric, such as ``pos_label="yes"`` or ``epsilon=0.05``.
 
     Returns
     -------
@@ -221,7 +226,7 @@ def values_by_stratum(
     b    0.0       2     2.0
     c    NaN       1     1.0  only the group 'M' has rows
     """
-    metric = as_metric(metric)
+    metric = as_metric(metric, **options)
     if control_features is None:
         raise ValueError("control_features is None, expected the stratum of each row.")
     arguments = sensitive_features, control_features, sample_weight

@@ -134,6 +134,7 @@ def cross_val_fairness(
     random_state: int | np.random.RandomState | None = None,
     n_jobs: int | None = None,
     verbose: int = 0,
+    **options: Any,
 ) -> CrossValFairnessResult:
     """Measure a disparity by cross-validation, with an interval and a p-value.
 
@@ -144,10 +145,10 @@ def cross_val_fairness(
 
     Parameters
     ----------
-    metric : callable
-        ``metric(y_true, y_score, sensitive_features=...)`` that returns a disparity,
-        any of `skfair.metrics` for example; with a keyword `sample_weight` if that is
-        given. Use `functools.partial` to set its options.
+    metric : callable or str
+        A metric of `skfair.metrics` or its name, or a function of your own,
+        ``metric(y_true, y_score, sensitive_features=...)``, that returns a disparity;
+        with a keyword `sample_weight` if that is given.
     estimator : estimator
         Classifier, or, for a metric with ``scale="rank"`` or of predictions, any
         estimator; or a pipeline. It is cloned for each fold.
@@ -196,6 +197,8 @@ of shape (n_samples,) or (n_samples, n_columns), default=None
         -1 uses all processors. The result does not depend on it.
     verbose : int, default=0
         Verbosity of `joblib.Parallel`; 0 is silent.
+    **options : dict
+        Options of the metric, such as ``pos_label="yes"`` or ``epsilon=0.05``.
 
     Returns
     -------
@@ -286,7 +289,7 @@ of shape (n_samples,) or (n_samples, n_columns), default=None
     >>> result.group_sizes
     {0: 163, 1: 237}
     """
-    metric = as_metric(metric)
+    metric = as_metric(metric, **options)
     level = check_real("confidence_level", confidence_level, 0, 1, closed="neither")
     check_integer("n_resamples", n_resamples, 1)
     check_integer("n_permutations", n_permutations, 1)
@@ -329,9 +332,9 @@ of shape (n_samples,) or (n_samples, n_columns), default=None
     held_out = _join_folds(every_row, rows, responses)
     within = None if within is None else within[held_out.cluster]
     value, sample = metric.evaluate(held_out), Sample.of_rows(metric, held_out)
-    options: dict[str, Any] = {"n_jobs": n_jobs, "verbose": verbose}
+    jobs: dict[str, Any] = {"n_jobs": n_jobs, "verbose": verbose}
     resampled = resample(
-        sample, value, level, n_resamples, generator=check_seed(random_state), **options
+        sample, value, level, n_resamples, generator=check_seed(random_state), **jobs
     )
     test = permute(
         sample,
@@ -339,7 +342,7 @@ of shape (n_samples,) or (n_samples, n_columns), default=None
         within,
         n_permutations,
         generator=check_seed(random_state),
-        **options,
+        **jobs,
     )
     fold_values = _values_of_folds(metric, held_out, len(folds))
     _warn_of_undefined_folds(fold_values, value)

@@ -25,6 +25,7 @@ from skfair.metrics._cvar_fairness import (
     top_groups,
 )
 from skfair.metrics._dcp import DCPResult, dcp, dcp_bounds
+from skfair.metrics._distributions import GapOfDistributions
 from skfair.metrics._group_metrics import GroupMetricsResult, group_metrics
 from skfair.metrics._impact_ratios import impact_ratios
 from skfair.metrics._madd import (
@@ -43,6 +44,7 @@ from skfair.metrics._permutation import (
 )
 from skfair.metrics._proxy_bounds import ProxyBoundsResult, proxy_bounds
 from skfair.metrics._rates import (
+    DifferenceOfRates,
     demographic_parity_difference,
     equalized_odds_difference,
     false_positive_rate_difference,
@@ -69,7 +71,9 @@ __all__ = [
     "CertifyResult",
     "ConfidenceInterval",
     "DCPResult",
+    "DifferenceOfRates",
     "FairnessScorer",
+    "GapOfDistributions",
     "GroupMetricsResult",
     "MADDBandwidthResult",
     "MetricBounds",

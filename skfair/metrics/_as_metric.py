@@ -1,4 +1,4 @@
-"""Metrics by class, by function, by name, or of the user's own, as one kind of object."""
+"""Metrics by class, function or name, or of the user's own, as one kind of object."""
 
 from __future__ import annotations
 

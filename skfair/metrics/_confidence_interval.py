@@ -132,8 +132,8 @@ default=None
         They count by Kish's effective numbers of rows. None unless the method is
         ``"band"``.
     **options : dict
-        Options of the metric, such as ``pos_label="yes"`` or ``epsilon=0.05``. One that has the
-        name of a parameter here, as `method` of `mcdp`, is set by `functools.partial`.
+        Options of the metric, such as ``pos_label="yes"`` or ``epsilon=0.05``. One that
+        has the name of a parameter here is set by `functools.partial`.
 
     Returns
     -------
@@ -430,8 +430,8 @@ default=None
     sample_weight : array-like of shape (n_samples,), default=None
         Non-negative sample weights, see `confidence_interval`.
     **options : dict
-        Options of the metric, such as ``pos_label="yes"`` or ``epsilon=0.05``. One that has the
-        name of a parameter here, as `method` of `mcdp`, is set by `functools.partial`.
+        Options of the metric, such as ``pos_label="yes"`` or ``epsilon=0.05``. One that
+        has the name of a parameter here is set by `functools.partial`.
 
     Returns
     -------

@@ -76,7 +76,7 @@ class MetricOfScores(MetricOfPairs):
         return taken
 
     def scaled(self, statistic: GroupedScores) -> GroupedScores:
-        """Return a statistic, or its ranks among everyone, which are taken here alone."""
+        """Return a statistic, or its ranks, which are taken here alone."""
         return pooled_ranks(statistic) if self.scale == "rank" else statistic
 
     @property
@@ -119,8 +119,7 @@ class GapOfDistributions(MetricOfScores):
     Examples
     --------
     >>> import numpy as np
-    >>> from skfair.metrics import permutation_test
-    >>> from skfair.metrics._distributions import GapOfDistributions
+    >>> from skfair.metrics import GapOfDistributions, permutation_test
     >>> class RootMeanSquareGap(GapOfDistributions):
     ...     def measure(self, gap):
     ...         squares = gap.difference[:-1] ** 2

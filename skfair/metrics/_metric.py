@@ -158,7 +158,7 @@ class Metric(ABC):
 
     @property
     def largest_of_pairs(self) -> bool:
-        """Whether the value of several groups is the largest of those of two of them."""
+        """Whether the value is the largest of the values of two groups."""
         return False
 
     @property
@@ -332,7 +332,7 @@ class Metric(ABC):
         return self.told(estimate)
 
     def estimate(self, rows: Rows) -> Estimate:
-        """Find the largest value over strata, or their mean, of rows as they are read."""
+        """Find the largest value over strata, or their mean, of rows."""
         parts = self.parts(rows)
         if rows.strata is None:
             return self.estimate_classes(parts)
@@ -470,7 +470,7 @@ class MetricOfPairs(Metric):
 
     @property
     def largest_of_pairs(self) -> bool:
-        """Whether the value of several groups is the largest of those of two of them."""
+        """Whether the value is the largest of the values of two groups."""
         return self.multigroup == "pairwise"
 
     def gaps(self, statistic: Any) -> PairGaps:
@@ -502,7 +502,7 @@ def join_reasons(*reasons: str) -> str:
 
 
 def in_stratum(parts: Sequence[Rows], stratum: Stratum) -> list[Rows]:
-    """Take the rows of a stratum, whose groups can be compared, from those of classes."""
+    """Take the rows of a stratum, of groups that can be compared, from each part."""
     assert stratum.groups is not None
     own = [replace(part[stratum.rows], groups=stratum.groups) for part in parts]
     return [replace(part, strata=None) for part in own]

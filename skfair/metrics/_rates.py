@@ -855,8 +855,7 @@ class DifferenceOfRates(DifferenceOfMeans):
 
     Examples
     --------
-    >>> from skfair.metrics import confidence_interval
-    >>> from skfair.metrics._rates import DifferenceOfRates
+    >>> from skfair.metrics import DifferenceOfRates, confidence_interval
     >>> class FalseDiscoveryRateDifference(DifferenceOfRates):
     ...     def outcomes(self, y_true, y_pred):
     ...         return ~y_true, y_pred

@@ -246,8 +246,9 @@ class FairnessScorer(GroupScorer):
     ) -> dict[str, Any]:
         groups, strata = routed["sensitive_features"], routed["control_features"]
         if groups is None and self._sensitive_features is None:
+            name = as_metric(self._metric).name
             raise ValueError(
-                f"The scorer of {as_metric(self._metric).name} was given no groups: make it "
+                f"The scorer of {name} was given no groups: make it "
                 "with sensitive_features=<column of X>, or enable metadata routing and "
                 "pass sensitive_features to the search or cross-validation."
             )

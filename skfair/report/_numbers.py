@@ -68,9 +68,6 @@ Numbers = dict[str, Any]
 #: Label and sample of a stratum.
 Part = tuple[Hashable, Sample]
 
-#: What draws of rows give, and of a metric whose noise has no bound its interval.
-DRAWN = ("null_mean", "pvalue", "without_test")
-DRAWN_ENDS = ("lower", "upper")
 #: Entries of a row of a table of strata that are drawn.
 OF_TESTS = ("null_mean", "pvalue", "pair")
 #: Interval, certificate and test of a metric without any. Of a metric that compares
@@ -78,7 +75,8 @@ OF_TESTS = ("null_mean", "pvalue", "pair")
 #: `pairs`, which has all gaps beyond chance. `without_test` is the share of
 #: permutations in which the metric is undefined.
 NOTHING: Numbers = {
-    **dict.fromkeys(("lower", "upper", "certified", *DRAWN)),
+    **dict.fromkeys(("lower", "upper", "certified")),
+    **dict.fromkeys(("null_mean", "pvalue", "without_test")),
     "pairs": [],
 }
 #: The time left is estimated after so many seconds.
@@ -147,7 +145,7 @@ def _count_draws(sample: Sample, keys: Mapping[str, list[str]]) -> int:
     return n_kinds * options.n_permutations + len(resampled) * options.n_resamples
 
 
-def bounds(sample: Sample, located: Mapping[str, Located]) -> dict[str, Numbers]:
+def _bounds(sample: Sample, located: Mapping[str, Located]) -> dict[str, Numbers]:
     """Find the intervals of the metrics whose noise has a bound."""
     tail = (1 - sample.audit.options.confidence_level) / 2
     values = {key: gap.value for key, gap in located.items()}
@@ -222,7 +220,7 @@ def _uncertainty(
     done: DrawsDone,
 ) -> dict[str, Numbers]:
     """Find intervals and p-values of the metrics of a sample, by question."""
-    results = bounds(sample, located)
+    results = _bounds(sample, located)
     with ignore_undefined():
         # The report says itself why a metric is undefined.
         resampled: dict[str, Drawn] = {}
@@ -423,9 +421,7 @@ def parts_by_stratum(sample: Sample) -> list[Part]:
     return [(label, sample.at(entries)) for label, entries in rows.by_stratum()]
 
 
-def values_within_strata(
-    sample: Sample, parts: Sequence[Part], tested: bool = True
-) -> list[Numbers]:
+def values_within_strata(sample: Sample, parts: Sequence[Part]) -> list[Numbers]:
     """Of each metric the largest value over some strata, and their mean.
 
     Tests draw rows, so they are left out where the report draws counts. DCP is not
@@ -440,7 +436,7 @@ def values_within_strata(
             for key, comparisons in compare_metrics(part[1], keys, sample):
                 if not math.isnan(comparisons.value):
                     compared[key].append((part, comparisons))
-        tests = _tests_within(sample, parts if tested else (), keys)
+        tests = _tests_within(sample, parts, keys)
     return [
         {"key": key, **_combine(sample, compared[key]), **tests[key]} for key in keys
     ]

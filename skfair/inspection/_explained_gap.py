@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 #: Metrics whose noise is known under weights that depend on the rows.
-_METRICS = ("mcdp", "abcc", "demographic_parity_difference")
+_METRICS = ("mcdp", "demographic_parity_difference")
 _COLUMNS = (
     "remaining",
     "remaining_lower",
@@ -114,7 +114,7 @@ def explained_gap(
     *,
     sensitive_features: Any,
     explained_by: Any,
-    metric: Literal["mcdp", "abcc", "demographic_parity_difference"] = "mcdp",
+    metric: Literal["mcdp", "demographic_parity_difference"] = "mcdp",
     population: Hashable = "overlap",
     estimator: Any = None,
     cv: int = 5,
@@ -145,9 +145,9 @@ def explained_gap(
         Columns in which groups are made alike, numbers without bins or categories;
         missing values are a value of their own. Several sets in a dictionary are taken
         each alone, and then together in their order.
-    metric : {"mcdp", "abcc", "demographic_parity_difference"}, default="mcdp"
+    metric : {"mcdp", "demographic_parity_difference"}, default="mcdp"
         A function of `skfair.metrics`: the largest difference of two groups over all
-        thresholds, its mean over thresholds, or the difference of means.
+        thresholds, or the difference of means.
     population : "overlap" or label of a group, default="overlap"
         On whom groups are compared: on people of whose columns all groups have some
         (overlap weights), or on people of one group, whose columns the other groups
@@ -613,10 +613,6 @@ def draw_noise(
         errors = part.reshape(n_draws, n_groups, -1)
         errors = errors[:, pairs[:, 0]] - errors[:, pairs[:, 1]]
         gaps = means[pairs[:, 0]] - means[pairs[:, 1]]
-        if metric == "abcc":
-            widths = np.diff(thresholds, append=thresholds[-1])
-            noises.append(_of_areas(gaps, errors, widths))
-            continue
         noise = _of_largest(gaps.ravel(), errors.reshape(n_draws, -1))
         if between and not of_means:
             missed = np.diff(errors).std(axis=0).mean()
@@ -662,23 +658,6 @@ def _of_largest(gaps: Floats, errors: Floats) -> Noise:
     near = gaps >= gaps[best] - _NEAR * apart
     errors, short = errors[:, near], gaps[near] - gaps[best]
     return Noise(errors.max(axis=1), errors, (errors + short).max(axis=1))
-
-
-def _of_areas(gaps: Floats, errors: Floats, widths: Floats) -> Noise:
-    """Noise of the largest integral of an absolute gap over all pairs.
-
-    Where the sign of a gap is not clear, its absolute error counts.
-    """
-    clear = np.abs(gaps) > _NEAR * errors.std(axis=0)
-    signed = np.where(clear, np.sign(gaps) * errors, 0) @ widths
-    unclear = np.where(clear, 0, np.abs(errors)) @ widths
-    above, below = signed + unclear, signed - unclear
-    areas = np.abs(gaps) @ widths
-    best = int(areas.argmax())
-    apart = np.std(above - above[:, [best]], axis=0)
-    near = areas >= areas[best] - _NEAR * apart
-    again = (np.abs(gaps + errors) @ widths).max(axis=1) - areas[best]
-    return Noise(above[:, near].max(axis=1), below[:, near], again)
 
 
 def interval_of_gap(value: float, noise: Noise, level: float) -> tuple[float, float]:

@@ -17,7 +17,6 @@ from skfair.datasets import load_berkeley_admissions
 from skfair.groups import encode_groups
 from skfair.inspection import ExplainedGapDisplay, explained_gap
 from skfair.metrics import (
-    abcc,
     demographic_parity_difference,
     mcdp,
     values_by_stratum,
@@ -28,7 +27,6 @@ BOOSTED = HistGradientBoostingClassifier(
 )
 METRICS = {
     "mcdp": mcdp,
-    "abcc": abcc,
     "demographic_parity_difference": demographic_parity_difference,
 }
 
@@ -253,7 +251,7 @@ def test_groups_that_cannot_be_compared(people):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"metric": "madd"}, "metric must be 'mcdp', 'abcc' or 'demographic_parity_"),
+        ({"metric": "madd"}, "metric must be 'mcdp' or 'demographic_parity_"),
         (
             {"population": "X"},
             "population must be 'overlap' or one of the groups",

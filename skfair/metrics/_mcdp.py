@@ -468,11 +468,11 @@ def _furthest_two(statistic: GroupedScores) -> Pair:
 def _furthest_group(statistic: GroupedScores) -> Pair:
     """Find the group whose CDF differs most from that of everyone at any score."""
     scores, (before, after) = statistic.scores, cdf_steps(statistic)
-    everyone = np.append(0, np.cumsum(statistic.weights)) / statistic.totals.sum()
-    first = np.searchsorted(scores, scores, side="left")
-    beyond = np.searchsorted(scores, scores, side="right")
-    above = np.abs(after - everyone[beyond])
-    below = np.abs(before - everyone[first])
+    last = np.append(scores[1:] != scores[:-1], True)  # of several entries at a score
+    levels = np.cumsum(last) - last  # position of each entry's score among all
+    everyone = np.append(0, np.cumsum(statistic.weights)[last]) / statistic.totals.sum()
+    above = np.abs(after - everyone[levels + 1])
+    below = np.abs(before - everyone[levels])
     return int(statistic.codes[np.maximum(above, below).argmax()]), None
 
 

@@ -474,16 +474,20 @@ class _MetricOfRows:
     def specification(self) -> Specification:
         """What is known of the metric; rows take the place of scores."""
         specification, options = specification_of(self.metric)
-        pairs = None
+        pairs = locate = None
         if self.responses.y_pred.ndim == 1 and compares_pairs_of(self.metric):
             assert specification.pairs is not None
+            assert specification.locate is not None
             pairs = partial(specification.pairs, **pick(specification.pairs, options))
+            own = pick(specification.locate, options)
+            locate = partial(specification.locate, **own)
         return Specification(
             cast(Callable[..., float], self),
             takes_strata=True,
             compares_errors=specification.compares_errors,
             countable=self._count,
             pairs=pairs,
+            locate=locate,
         )
 
     def _count(self, rows: Rows) -> Countable:

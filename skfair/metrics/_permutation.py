@@ -337,6 +337,8 @@ class Compared:
         locate: Any = specification.locate
         self.pairs = partial(find, **pick(find, options))
         self.locate = partial(locate, **pick(locate, options))
+        options = {**getattr(find, "keywords", {}), **options}
+        self.pairwise = options.get("multigroup", "pairwise") == "pairwise"
         self.unit = unit
         leaves_out = specification.leaves_groups_out
         self.largest = np.fmax.reduce if leaves_out else np.maximum.reduce
@@ -351,7 +353,7 @@ class Compared:
     def _gaps_of(self, statistic: Any) -> PairGaps:
         """Gaps of one statistic; the metric may be that of a pair nevertheless."""
         gaps: PairGaps
-        if statistic.n_groups <= MAX_PAIRWISE:
+        if not self.pairwise or statistic.n_groups <= MAX_PAIRWISE:
             gaps = self.pairs(statistic)
             return gaps
         gaps = self.pairs(statistic, multigroup="pooled")

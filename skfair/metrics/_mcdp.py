@@ -244,8 +244,9 @@ default=None
         is the same on either scale.
     multigroup : {"pairwise", "pooled"}, default="pairwise"
         The largest value over pairs of groups, or over groups compared with everyone,
-        the group included, which takes time linear in their number. The second is
-        smaller, even with two groups; the paper uses the first.
+        the group included. The second is smaller, even with two groups; the paper uses
+        the first. MCDP(0) needs no pairs; windows of more than 64 groups need the
+        second.
     multistratum : {"max", "weighted"}, default="max"
         The largest value over strata, or their mean by the total weight of each.
     sample_weight : array-like of shape (n_samples,), default=None
@@ -262,7 +263,8 @@ default=None
         If an argument is missing, or of a kind that is not taken.
     ValueError
         On scores outside [0, 1] or not finite, lengths that differ, missing groups, an
-        epsilon outside [0, 1], or an approximation without `epsilon` or subdivisions.
+        epsilon outside [0, 1], an approximation without `epsilon` or subdivisions, or
+        pairs of more than 64 groups where `epsilon` is above 0.
 
     Warns
     -----
@@ -392,7 +394,7 @@ default=None
     TypeError
         If an argument is missing, or of a kind that is not taken.
     ValueError
-        As in `mcdp`.
+        As in `mcdp`, and on pairs of more than 64 groups.
 
     Warns
     -----

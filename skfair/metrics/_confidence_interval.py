@@ -148,7 +148,7 @@ default=None
     ValueError
         On another metric, a level outside (0, 1), another method, a statistic of
         weighted rows, sample weights or MADD with ``bandwidth="auto"`` with a method
-        other than ``"band"``, and as the metric does.
+        other than ``"band"``, pairs of more than 64 groups, and as the metric does.
 
     Warns
     -----

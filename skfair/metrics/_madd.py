@@ -228,8 +228,8 @@ default=None
     TypeError
         If an argument is missing, or of a kind that is not taken.
     ValueError
-        On scores outside [0, 1] or not finite, lengths that differ, missing groups, or
-        a bandwidth outside (0, 1].
+        On scores outside [0, 1] or not finite, lengths that differ, missing groups, a
+        bandwidth outside (0, 1], or pairs of more than 64 groups.
 
     Warns
     -----

@@ -34,7 +34,7 @@ from skfair._utils._text import label_text, or_none
 from skfair.metrics import PermutationTestResult
 from skfair.metrics._confidence_interval import join, lower_bound, upper_bound
 from skfair.metrics._metric import Metric, MetricOfPairs
-from skfair.metrics._pairs import Located
+from skfair.metrics._pairs import MAX_PAIRWISE, Located
 from skfair.metrics._permutation import permutation_tests, permuted_sample
 from skfair.metrics._quantiles import UNDEFINED, Comparisons, Observed
 from skfair.metrics._rate_intervals import wilson_interval
@@ -128,7 +128,8 @@ def duration(seconds: float) -> str:
 def _drawn_keys(sample: Sample, located: Mapping[str, Located]) -> dict[str, list[str]]:
     """Metrics by question that are computed in draws, where DCP is found fast."""
     n_groups, n_classes = len(sample.groups.labels), len(sample.audit.classes) or 2
-    few = comb(n_groups + n_classes - 2, n_classes - 1) <= _FEW_VERTICES
+    n_vertices = comb(n_groups + n_classes - 2, n_classes - 1)
+    few = n_groups <= MAX_PAIRWISE and n_vertices <= _FEW_VERTICES
     keys: dict[str, list[str]] = {}
     for key, gap in located.items():
         if not math.isnan(gap.value) and (few or key != "dcp"):

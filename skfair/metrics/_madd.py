@@ -50,6 +50,7 @@ from skfair.metrics._quantiles import Comparisons, Method, Observed
 from skfair.metrics._strata import Multistratum, combine_numbers
 from skfair.statistics import GroupedHistogram, GroupedScores
 from skfair.statistics._grouped_scores import gap_between
+from skfair.statistics._statistic import GroupedStatistic
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -566,9 +567,9 @@ default=None
 
     metric, name = MADD(scale=scale, multigroup=multigroup), "madd_optimal_bandwidth"
     columns = sensitive_features, control_features, sample_weight
-    if control_features is None:
+    if control_features is None or isinstance(y_score, GroupedStatistic):
         rows = y_true, y_score, sensitive_features, sample_weight
-        statistic = metric.tabulate(*rows)
+        statistic = metric.tabulate(*rows, control_features)
         reason, advice = metric.why_undefined(statistic)
         if reason:
             metric.told(undefined(name, reason, advice))

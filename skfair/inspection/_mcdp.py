@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self, get_args
 
@@ -11,6 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
+from skfair._pictures import _drawing
 from skfair._utils._arrays import Floats
 from skfair._utils._text import number
 from skfair._utils._validation import (
@@ -20,7 +22,6 @@ from skfair._utils._validation import (
     check_real,
     lie_in_unit_interval,
 )
-from skfair.inspection import _drawing
 from skfair.inspection._display import (
     PredictionsDisplay,
     check_level,
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from skfair.metrics import ProxyBoundsResult
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class MCDPDisplay(PredictionsDisplay):
     """Base of the displays of MCDP, with confidence bands."""
 
@@ -48,6 +50,7 @@ class MCDPDisplay(PredictionsDisplay):
     effective_sizes: NDArray[Any] | None = None
     sensitive_names: Sequence[str] = ()
     scale: AnyScale = "probability"
+    name: str | None = None
 
     def plot(
         self,
@@ -93,6 +96,7 @@ class MCDPDisplay(PredictionsDisplay):
         raise NotImplementedError
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class CDFGapDisplay(MCDPDisplay):
     """Cumulative distributions of the groups' scores, with their largest gap, MCDP.
 
@@ -291,13 +295,17 @@ class CDFGapDisplay(MCDPDisplay):
 
     def _mark_text(self, epsilon: float, mark: Located) -> str:
         """Legend entry of a mark: its value, its scores and its pair of groups."""
-        text = f"MCDP({epsilon:.3g}) = {number(mark.value)}"
         unit = _drawing.MARK_UNITS[self.scale]
-        if mark.value > 0 and epsilon > 0:
-            text += f", {unit}s {mark.window[0]:.3g} to {mark.window[1]:.3g}"
-        elif mark.value > 0:
-            score = f"{mark.score:.{_drawing.SCORE_DIGITS[self.scale]}g}"
-            text += f", {unit} {score}"
+        if epsilon > 0:
+            text = f"MCDP {number(mark.value)} with epsilon {epsilon:.3g}"
+            if mark.value > 0:
+                low, high = mark.window
+                text += f", at {unit}s {low:.3g} to {high:.3g}"
+        else:
+            text = f"Largest gap {number(mark.value)}"
+            if mark.value > 0:
+                score = f"{mark.score:.{_drawing.SCORE_DIGITS[self.scale]}g}"
+                text += f" at {unit} {score}"
         if len(self.labels) > 2:
             text += "\n" + _drawing.joined_text(
                 [self.labels[i] for i in _pair_of(mark)]
@@ -363,24 +371,17 @@ class CDFGapDisplay(MCDPDisplay):
             As in `skfair.metrics.mcdp`, and where MCDP is undefined: fewer than two
             groups, or a group that is absent or too small. See `plot` for bands.
         """
-        check_choice("scale", scale, get_args(AnyScale))
-        if scale == "real" and epsilon != 0:
-            raise ValueError(
-                f"epsilon must be 0 with scale='real', got {epsilon!r}: windows are of "
-                "probabilities or of ranks."
-            )
-        of_ranks: Scale = "probability" if scale == "probability" else "rank"
-        epsilons = sorted({0.0, check_real("epsilon", epsilon, 0, 1)})
-        metric = partial(mcdp, epsilon=epsilon, scale=of_ranks)
-        rows = y_true, y_score, sensitive_features, sample_weight
-        statistic, fields = scores_to_draw(
-            metric, rows, control_features, scale, name, AnyScale
+        fields = find_cdfs(
+            y_true,
+            y_score,
+            sensitive_features=sensitive_features,
+            control_features=control_features,
+            epsilon=epsilon,
+            scale=scale,
+            sample_weight=sample_weight,
+            name=name,
         )
-        cdfs = (step_cdf(statistic, group) for group in range(statistic.n_groups))
-        scores, shares = zip(*cdfs, strict=True)
-        marks = {each: MCDP(epsilon=each).locate(statistic) for each in epsilons}
-        display = cls(scores=scores, shares=shares, marks=marks, **fields)
-        return display.plot(ax, confidence_level=confidence_level)
+        return cls(**fields).plot(ax, confidence_level=confidence_level)
 
     @classmethod
     def from_proxy_bounds(
@@ -441,6 +442,7 @@ class CDFGapDisplay(MCDPDisplay):
         return display.plot(ax)
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class MCDPCurveDisplay(MCDPDisplay):
     """MCDP(epsilon) as a function of epsilon, half the length of the window of scores.
 
@@ -471,10 +473,10 @@ class MCDPCurveDisplay(MCDPDisplay):
     ax_ : matplotlib Axes
     figure_ : matplotlib Figure
     line_ : matplotlib Line2D
-        The curve, extended to epsilon = 1. The axis ends at 0.5 where no curve on it
-        falls beyond that.
+        The curve, extended to epsilon = 1. The axis ends where the last curve on it
+        has its last step.
     mark_ : matplotlib Line2D
-        The point at MCDP(0).
+        The point at epsilon = 0, the largest gap.
     band_ : matplotlib PolyCollection or None
         The confidence band of the curve.
 
@@ -499,7 +501,7 @@ class MCDPCurveDisplay(MCDPDisplay):
     ...     y_true, y_score, sensitive_features=group
     ... )
     >>> display.mark_.get_label()
-    'MCDP(0) = 0.572'
+    'Largest gap 0.572'
     """
 
     epsilons: NDArray[Any]
@@ -520,10 +522,12 @@ class MCDPCurveDisplay(MCDPDisplay):
         # Each curve that was drawn before has two lines.
         position = len(self.ax_.get_lines()) // 2
         style = _drawing.group_style(position)
-        end = 0.5 if self.epsilons[-1] <= 0.5 else 1.0
+        end = min(1.0, max(1.05 * float(self.epsilons[-1]), 0.05))
         end = max(end, self.ax_.get_xlim()[1]) if position else end
         (self.line_,) = self.ax_.plot(epsilons, values, drawstyle="steps-post", **style)
-        text, look = f"{before}MCDP(0) = {values[0]:.3f}", style | {"clip_on": False}
+        gap = "largest gap" if named else "Largest gap"
+        text = f"{before}{gap} {values[0]:.3f}"
+        look = style | {"clip_on": False}
         (self.mark_,) = self.ax_.plot([0], values[:1], marker="o", **look, label=text)
         self.band_ = None
         if self._band is not None:
@@ -534,8 +538,8 @@ class MCDPCurveDisplay(MCDPDisplay):
                 epsilons, *ends, step="post", **look, label=before + text
             )
         self.ax_.set(
-            xlabel=f"Epsilon (half window, {_drawing.UNITS[self.scale]})",
-            ylabel="MCDP(epsilon) (0 to 1)",
+            xlabel=f"Epsilon, half the window ({_drawing.UNITS[self.scale]})",
+            ylabel="MCDP, the gap in a whole window",
             xlim=(0, end),
         )
         # The upper end is left to matplotlib, so that the curve of another model fits.
@@ -622,6 +626,37 @@ class MCDPCurveDisplay(MCDPDisplay):
         epsilons, values = mcdp_curve(None, statistic)
         display = cls(epsilons=epsilons, values=values, **fields)
         return display.plot(ax, confidence_level=confidence_level)
+
+
+def find_cdfs(
+    y_true: ArrayLike | None,
+    y_score: ArrayLike | GroupedScores,
+    *,
+    sensitive_features: Any = None,
+    control_features: Any = None,
+    epsilon: float = 0.0,
+    scale: AnyScale = "probability",
+    sample_weight: ArrayLike | None = None,
+    name: str | None = None,
+) -> dict[str, Any]:
+    """Find the CDFs of given scores and their gaps, the fields of `CDFGapDisplay`."""
+    check_choice("scale", scale, get_args(AnyScale))
+    if scale == "real" and epsilon != 0:
+        raise ValueError(
+            f"epsilon must be 0 with scale='real', got {epsilon!r}: windows are of "
+            "probabilities or of ranks."
+        )
+    of_ranks: Scale = "probability" if scale == "probability" else "rank"
+    epsilons = sorted({0.0, check_real("epsilon", epsilon, 0, 1)})
+    metric = partial(mcdp, epsilon=epsilon, scale=of_ranks)
+    rows = y_true, y_score, sensitive_features, sample_weight
+    statistic, fields = scores_to_draw(
+        metric, rows, control_features, scale, name, AnyScale
+    )
+    cdfs = (step_cdf(statistic, group) for group in range(statistic.n_groups))
+    scores, shares = zip(*cdfs, strict=True)
+    marks = {each: MCDP(epsilon=each).locate(statistic) for each in epsilons}
+    return {"scores": scores, "shares": shares, "marks": marks, **fields}
 
 
 def _pair_of(mark: Located) -> tuple[int, int]:

@@ -187,7 +187,7 @@ def render(summary: Summary, record: Mapping[str, Any]) -> str:
     require_report_extra()
     from markupsafe import Markup
 
-    proxy, settings = summary["proxy"], summary["settings"]
+    settings = summary["settings"]
     metrics = [metric for key, metric in MEASURES.items() if key in settings["calls"]]
     folder = importlib.resources.files("skfair.report") / "templates"
     page = (
@@ -199,10 +199,6 @@ def render(summary: Summary, record: Mapping[str, Any]) -> str:
             safe=Markup,
             record={key: visible_text(text, 200) for key, text in record.items()},
             pictures=_pictures(summary),
-            proxy_pictures=[
-                proxy_picture(result, f"x{i}-")
-                for i, result in enumerate(proxy["results"] if proxy else ())
-            ],
             questions={**questions_of(settings), **FURTHER_QUESTIONS},
             headings=[_HEADINGS[word_of(q, settings)] for q in questions_of(settings)],
             numbers=settings["scale"] == "real",
@@ -325,18 +321,20 @@ def group_gap_picture(
     result: Summary, attribute: Summary, settings: Summary, prefix: str
 ) -> Summary | None:
     """Draw the gaps of many groups, largest first."""
-    from skfair.inspection import GroupGapDisplay
-    from skfair.inspection._group_rows import rows_height
+    from skfair._pictures._group_dots import GroupDotsDisplay, rows_height
 
     rows, alpha = result["groups"], settings["alpha"]
     if attribute["comparison"] == "pairwise" or "selection_rate" not in rows[0]:
         return None
     report = _gap_table(rows, attribute["name"])
-    display = GroupGapDisplay(
-        report=report, alpha=alpha, confidence_level=settings["confidence_level"]
+    display = GroupDotsDisplay(
+        tables={"Selection rate minus the average": report},
+        interval=f"{settings['confidence_level']:.4g} interval, each group alone",
+        reference="Average",
+        filled=f"{percent(1 - alpha)} furthest",
     )
     height = 1.6 + (rows_height(report, 0.2) if len(rows) <= 40 else 3.4)
-    differences, n_tail = report["difference"], int(report["in_tail"].sum())
+    differences, n_tail = report["value"], int(report["filled"].sum())
     low, high = points(differences.min()), points(differences.max())
     words = {"low": low, "high": high, "n_tail": n_tail, "n": len(rows)}
     return {
@@ -346,33 +344,19 @@ def group_gap_picture(
     }
 
 
-def proxy_picture(result: Summary, prefix: str) -> Summary | None:
-    """Draw the bounds of the first metric between groups known by a proxy."""
-    from skfair.inspection import ProxyBoundsDisplay
-
-    curve = result["curve"]
-    if curve is None:
-        return None
-    arrays = {name: np.array(curve[name]) for name in ("odds_ratio", "lower", "upper")}
-    tipping = np.inf if curve["tipping"] is None else curve["tipping"]
-    display = ProxyBoundsDisplay(**{**curve, **arrays, "tipping": tipping})
-    low, high = map(number, curve["unbounded"])
-    words = {"low": low, "high": high, "estimate": number(curve["lower"][0])}
-    return {
-        "of": "bounds",
-        "svg": _svg((4.8, 3.2), display, prefix),
-        "words": {**words, "title": result["measures"][0]["title"]},
-    }
-
-
 def _gap_table(groups: list[Summary], name: str) -> pd.DataFrame:
-    """Put the groups of a summary into the form of `cvar_fairness_report`."""
+    """Put the groups of a summary into the form of a table of dots."""
     table = pd.DataFrame(groups).set_index("label").rename_axis(name)
-    table = table.rename(columns={"n": "size", "selection_rate": "rate"})
-    return table.assign(
-        weight=1 / len(groups),
-        gap=table["difference"].abs(),
-        in_tail=table["tail_share"] > 0,
+    average = table["selection_rate"] - table["difference"]
+    return pd.DataFrame(
+        {
+            "value": table["difference"],
+            "lower": table["lower"] - average,
+            "upper": table["upper"] - average,
+            "n": table["n"],
+            "reference": 0.0,
+            "filled": table["tail_share"] > 0,
+        }
     )
 
 
@@ -381,7 +365,7 @@ def _svg(size: tuple[float, float], display: Any, prefix: str) -> str:
     import matplotlib
     from matplotlib.figure import Figure
 
-    from skfair.inspection._drawing import keep_size
+    from skfair._pictures._drawing import keep_size
 
     file = io.BytesIO()
     with matplotlib.rc_context(_STYLE), warnings.catch_warnings():

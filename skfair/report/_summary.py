@@ -18,7 +18,6 @@ import skfair
 from skfair._utils._arrays import Floats
 from skfair._utils._text import label_text, or_none, shown, visible_text
 from skfair.groups import CROSS, recode, rows_by_code
-from skfair.inspection._proxy_bounds import bounds_by_odds_ratio
 from skfair.metrics import (
     ProxyBoundsResult,
     cvar_fairness_report,
@@ -645,23 +644,14 @@ def _check_known(
 
 
 def _bounds_of_model(audit: Audit, model: Model) -> Summary:
-    """Bounds of the metrics of a model, and the curve of the first of them."""
+    """Bounds of the metrics of a model."""
     keys = [key for key in KEYS_BY_PROXY if key in keys_of(audit, model)]
     results = {key: _bounds_by_cells(audit, model, MEASURES[key]) for key in keys}
-    defined = [result for result in results.values() if not math.isnan(result.estimate)]
-    limit = audit.options.proxy_limit
-    curve = bounds_by_odds_ratio(defined[0], limit) if defined else None
-    if curve is not None:
-        for name in ("odds_ratio", "lower", "upper"):
-            curve[name] = np.round(curve[name], 4).tolist()
-        curve["unbounded"] = list(curve["unbounded"])
-        curve["tipping"] = _finite(curve["tipping"])
     return {
         "model": visible_text(model.name),
         "measures": [
             _summary_of_bounds(audit, MEASURES[key], results[key]) for key in keys
         ],
-        "curve": curve,
     }
 
 

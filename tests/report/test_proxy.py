@@ -131,7 +131,6 @@ def test_the_page_has_bounds_sizes_assumptions_and_the_limit(page, by_proxy):
     ):
         assert text in page, text
     assert '<th scope="row"><a>' not in page
-    assert page.count('aria-label="Bounds of MCDP(0)') == 1
     text = by_proxy.to_markdown()
     assert "## Groups that are known by a proxy: street" in text
     assert "| MCDP(0) | " in text

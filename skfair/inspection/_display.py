@@ -25,7 +25,6 @@ from skfair._utils._validation import (
     AnyScale,
     Scale,
     check_integer,
-    check_real,
     count_rows,
 )
 from skfair._utils._warnings import (
@@ -437,14 +436,3 @@ def permuted_values(
         sample_weight=weights,
         random_state=random_state,
     ).null_distribution
-
-
-def check_level(effective_sizes: Floats, confidence_level: Any) -> float:
-    """Check the level of a confidence band and that effective sizes are known."""
-    level = check_real("confidence_level", confidence_level, 0, 1, closed="neither")
-    if np.isnan(effective_sizes).any():
-        raise ValueError(
-            "confidence_level must be None: the effective group sizes cannot be known "
-            "from a statistic of weighted rows. Pass the rows instead."
-        )
-    return level

@@ -24,7 +24,6 @@ from skfair._utils._validation import (
 )
 from skfair.inspection._display import (
     PredictionsDisplay,
-    check_level,
     scores_to_draw,
 )
 from skfair.metrics import mcdp, mcdp_curve
@@ -43,57 +42,32 @@ if TYPE_CHECKING:
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class MCDPDisplay(PredictionsDisplay):
-    """Base of the displays of MCDP, with confidence bands."""
+    """Base of the displays of MCDP: the groups, and the level of bands."""
 
     labels: Sequence[Hashable]
     counts: NDArray[Any]
     effective_sizes: NDArray[Any] | None = None
     sensitive_names: Sequence[str] = ()
     scale: AnyScale = "probability"
+    confidence_level: float | None = None
     name: str | None = None
 
-    def plot(
-        self,
-        ax: Axes | None = None,
-        *,
-        confidence_level: float | None = None,
-        name: str | None = None,
-    ) -> Self:
-        """Draw the display.
+    def _tail(self) -> float:
+        """Check the level of bands; return one minus it."""
+        level = check_real(
+            "confidence_level", self.confidence_level, 0, 1, closed="neither"
+        )
+        if np.isnan(self._sizes()).any():
+            raise ValueError(
+                "confidence_level must be None: the effective group sizes cannot be "
+                "known from a statistic of weighted rows. Pass the rows instead."
+            )
+        return 1 - level
 
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            Where to draw. None makes a new figure.
-        confidence_level : float in (0, 1), default=None
-            Level of confidence bands, none by default.
-        name : str, default=None
-            Name of the model. None stands for the display's own.
-
-        Returns
-        -------
-        Display
-            This display.
-
-        Raises
-        ------
-        ImportError
-            Without matplotlib.
-        ValueError
-            If `confidence_level` is out of range or effective group sizes are unknown.
-        """
+    def _sizes(self) -> Floats:
+        """Effective sizes of the groups; the numbers of rows where they are unknown."""
         sizes = self.counts if self.effective_sizes is None else self.effective_sizes
-        #: Half-widths of the bands, and their text in the legend.
-        self._band: tuple[Floats, str] | None = None
-        if confidence_level is not None:
-            level = check_level(sizes, confidence_level)
-            text = f"{confidence_level:.4g} confidence band"
-            self._band = self._half_widths(sizes, level), text
-        return super().plot(ax, name=name)
-
-    def _half_widths(self, sizes: Floats, level: float) -> Floats:
-        """Half-widths of the bands of groups of these effective sizes."""
-        raise NotImplementedError
+        return np.asarray(sizes, dtype=np.float64)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -131,6 +105,8 @@ class CDFGapDisplay(MCDPDisplay):
         known by a proxy only.
     odds_ratio : float, default=None
         Odds ratio for which `bounds` hold.
+    confidence_level : float in (0, 1), default=None
+        Level of a confidence band around each CDF, none by default.
     name : str, default=None
         Name of the model, the title of the axes.
 
@@ -178,15 +154,11 @@ class CDFGapDisplay(MCDPDisplay):
     bounds: Sequence[tuple[Floats, Floats]] | None = None
     odds_ratio: float | None = None
 
-    def _half_widths(self, sizes: Floats, level: float) -> Floats:
-        """Half-widths of the bands of Dvoretzky, Kiefer and Wolfowitz."""
-        return np.asarray(supremum_quantile(1 - level) / np.sqrt(sizes))
-
     def _draw(self) -> Axes:
         """Draw the display on its axes."""
         sizes = self.counts
-        if self._band is not None and self.effective_sizes is not None:
-            sizes = self.effective_sizes
+        if self.confidence_level is not None:
+            tail, sizes = self._tail(), self._sizes()
         coloured = self._coloured_groups()
         texts = [*map(_drawing.group_text, self.labels, self.counts, sizes)]
         curves = list(zip(self.scores, self.shares, strict=True))
@@ -197,9 +169,10 @@ class CDFGapDisplay(MCDPDisplay):
         if self.bounds is not None:
             text = f"Possible with odds ratios up to {self.odds_ratio:.4g}"
             self.bands_ = self._draw_bands(coloured, self.bounds, text)
-        elif self._band is not None:
-            widths, text = self._band
-            text = f"{text}, each group alone"
+        elif self.confidence_level is not None:
+            # The bands of Dvoretzky, Kiefer and Wolfowitz.
+            widths = supremum_quantile(tail) / np.sqrt(sizes)
+            text = f"{self.confidence_level:.4g} confidence band, each group alone"
             bounds = [
                 (np.maximum(shares - width, 0), np.minimum(shares + width, 1))
                 for shares, width in zip(self.shares, widths, strict=True)
@@ -369,7 +342,7 @@ class CDFGapDisplay(MCDPDisplay):
             Without matplotlib.
         ValueError
             As in `skfair.metrics.mcdp`, and where MCDP is undefined: fewer than two
-            groups, or a group that is absent or too small. See `plot` for bands.
+            groups, or a group that is absent or too small.
         """
         fields = find_cdfs(
             y_true,
@@ -381,7 +354,7 @@ class CDFGapDisplay(MCDPDisplay):
             sample_weight=sample_weight,
             name=name,
         )
-        return cls(**fields).plot(ax, confidence_level=confidence_level)
+        return cls(confidence_level=confidence_level, **fields).plot(ax)
 
     @classmethod
     def from_proxy_bounds(
@@ -465,6 +438,8 @@ class MCDPCurveDisplay(MCDPDisplay):
         Names of the sensitive columns, for the title of the legend.
     scale : {"probability", "rank"}, default="probability"
         What the scores are, for the labels of the axes.
+    confidence_level : float in (0, 1), default=None
+        Level of a confidence band of the whole curve, none by default.
     name : str, default=None
         Name of the model, for its entry in the legend.
 
@@ -507,11 +482,11 @@ class MCDPCurveDisplay(MCDPDisplay):
     epsilons: NDArray[Any]
     values: NDArray[Any]
 
-    def _half_widths(self, sizes: Floats, level: float) -> Floats:
+    def _half_width(self) -> float:
         """Half the width of a band that holds for all pairs of groups at once."""
-        n_pairs = math.comb(len(sizes), 2)
-        quantile = supremum_quantile((1 - level) / n_pairs)
-        return np.asarray(quantile * np.sqrt((1 / np.sort(sizes)[:2]).sum()))
+        quantile = supremum_quantile(self._tail() / math.comb(len(self.labels), 2))
+        smallest = np.sort(self._sizes())[:2]
+        return float(quantile * np.sqrt((1 / smallest).sum()))
 
     def _draw(self) -> None:
         """Draw the curve on axes that other models may have, whose names it tells."""
@@ -530,8 +505,9 @@ class MCDPCurveDisplay(MCDPDisplay):
         look = style | {"clip_on": False}
         (self.mark_,) = self.ax_.plot([0], values[:1], marker="o", **look, label=text)
         self.band_ = None
-        if self._band is not None:
-            half, text = self._band
+        if self.confidence_level is not None:
+            half = self._half_width()
+            text = f"{self.confidence_level:.4g} confidence band"
             ends = np.maximum(values - half, 0), np.minimum(values + half, 1)
             look = _drawing.band_style(position, 0.2)
             self.band_ = self.ax_.fill_between(
@@ -624,8 +600,8 @@ class MCDPCurveDisplay(MCDPDisplay):
         rows = y_true, y_score, sensitive_features, sample_weight
         statistic, fields = scores_to_draw(metric, rows, control_features, scale, name)
         epsilons, values = mcdp_curve(None, statistic)
-        display = cls(epsilons=epsilons, values=values, **fields)
-        return display.plot(ax, confidence_level=confidence_level)
+        fields["confidence_level"] = confidence_level
+        return cls(epsilons=epsilons, values=values, **fields).plot(ax)
 
 
 def find_cdfs(

@@ -769,7 +769,7 @@ def cvar_fairness_report(
     See Also
     --------
     top_groups : The groups that differ, at a given false discovery rate.
-    skfair.inspection.GroupGapDisplay : Plot of this table.
+    skfair.inspection.GroupDotsDisplay : Draws this table.
     cvar_fairness : The metric.
     group_metrics : Any metrics by group, with intervals.
     impact_ratios : Rates over the highest one.

@@ -698,7 +698,7 @@ class MADDPostProcessor(GroupRepairer, ClassifierMitigator):
     See Also
     --------
     ScoreRepairer : Repair of scores without a classifier.
-    skfair.inspection.RepairDisplay : Plot of the losses and of the repair.
+    skfair.inspection.BeforeAfterDisplay : Draws the scores before and after.
     RepairedRegressor : The same for predicted numbers.
     UnawarePostProcessor : Needs no group at prediction.
     skfair.inprocessing.MCDPReweighter : Trains one classifier on fair scores.

@@ -899,7 +899,7 @@ default="demographic_parity"
         elif allowed.any():
             chosen = int(np.where(allowed, gains, -math.inf).argmax())
         else:
-            chosen = int(differences.argmin())
+            chosen = int((differences + errors).argmin())
         self._chosen = chosen
         decisions, plain = self._held_out[chosen], self._held_out[0]
         rows, groups, shares = self._rows, self._rows.groups, [math.nan, math.nan]

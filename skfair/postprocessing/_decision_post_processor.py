@@ -75,7 +75,7 @@ _N_PARTS = 5
 #: A rule is chosen if its difference is below the limit by so many standard errors.
 _N_ERRORS_CHOSEN = 1.0
 #: There is a warning unless it is below by so many.
-_N_ERRORS_SHOWN = 0.75
+_N_ERRORS_SHOWN = 0.2
 #: Level of the test of the plain difference.
 _LEVEL = 0.05
 #: Simulated errors of the rates, of the same numbers in each fit.
@@ -288,14 +288,17 @@ default="demographic_parity"
     multipliers that are fitted to the other four. Their largest difference is not that
     in new rows. Noise adds to the largest of several differences; but multipliers are
     also fitted to noise, which cancels that of the rows left out. How much is told by a
-    jackknife over the parts, and taken out or added by normal errors of the rates; the
-    standard error is that of the largest difference with errors of all rates. Of the
-    rules whose limit is at most `max_difference`, and whose difference is below it by
-    its standard error, the one with the highest accuracy is taken; if there is none,
-    that with the smallest difference, and a warning unless it is below by three
-    quarters of its error. Where the plain rates of no two groups differ by more than
-    noise (studentized differences of all pairs, at a level of 5 %), and where the plain
-    difference is below by its error, no decision is changed.
+    jackknife over the parts, and taken out or added by normal errors of the rates.
+    Where the parts' rules differ, their mean hides what one of them may do: what the
+    rules differ by on all rows, in the mean, beyond the difference of their mean rates
+    is added. The standard error is that of the largest difference with errors of all
+    rates and the variance between rules. Of the rules whose limit is at most
+    `max_difference`, and whose difference is below it by its standard error, the one
+    with the highest accuracy is taken; if there is none, that with the smallest sum of
+    both, and a warning unless its difference is below by a fifth of its error. Where
+    the plain rates of no two groups differ by more than noise (studentized differences
+    of all pairs, at a level of 5 %), and where the plain difference is below by its
+    error, no decision is changed.
 
     Equal errors often need that some of the people with nearly the same score get one
     decision, and some another. Late decimals of a row's probabilities decide which:
@@ -885,7 +888,7 @@ default="demographic_parity"
     def _choose(self) -> Self:
         """Take the best rule of the path whose difference is shown to be kept.
 
-        Where none is, that with the smallest difference is taken.
+        Where none is, that with the smallest sum of difference and error is taken.
         """
         path, largest = self.path_, self.max_difference
         gains = path[f"mean_test_{self._performance}"].to_numpy()
@@ -899,7 +902,7 @@ default="demographic_parity"
         elif allowed.any():
             chosen = int(np.where(allowed, gains, -math.inf).argmax())
         else:
-            chosen = int(differences.argmin())
+            chosen = int((differences + errors).argmin())
         self._chosen = chosen
         decisions, plain = self._held_out[chosen], self._held_out[0]
         rows, groups, shares = self._rows, self._rows.groups, [math.nan, math.nan]
@@ -993,25 +996,28 @@ class _RateNoise:
         return np.asarray((highest - lowest).max(axis=(-2, -1)))
 
     def measure(
-        self, rates: Floats, fitted: float = -1.0, jumps: Any = 0.0
+        self, rates: Floats, fitted: float = -1.0, fits: Floats | None = None
     ) -> tuple[float, float]:
         """Largest difference expected for new rows, and its standard error.
 
         Noise adds to the largest difference of rates, and that of a rule that is given
         is subtracted. What is `fitted` is the share of the variance of this noise that
-        new rows have more than these, and `jumps` a variance between fits, of which
-        these rates have a mean.
+        new rows have more than these. Rates of parts come from several `fits`, of which
+        any one may differ more than their mean; theirs are less the mean of all groups.
         """
         if not self.compared.any():
             return math.nan, math.nan
+        fits = rates[np.newaxis] if fits is None else fits
         variances = self._noise_of(rates)
-        hidden = fitted * variances + (1 - 1 / _N_PARTS) * jumps
+        all_variances = variances + fits.var(axis=0) * self.compared
+        hidden = fitted * variances
         more, less, all_noise = (
             self.largest(rates + self._draws * np.sqrt(np.maximum(each, 0)))
-            for each in (hidden, -hidden, variances + jumps)
+            for each in (hidden, -hidden, all_variances)
         )
-        expected = float(self.largest(rates) + more.mean() - less.mean())
-        return max(0.0, expected), float(all_noise.std())
+        of_one = self.largest(fits).mean() - self.largest(fits.mean(axis=0))
+        expected = self.largest(rates) + more.mean() - less.mean() + of_one
+        return max(0.0, float(expected)), float(all_noise.std())
 
     def measure_path(
         self, rates: Floats, on_all: Floats, on_others: Floats
@@ -1022,10 +1028,9 @@ class _RateNoise:
         rates it is hidden: it cancels the noise of the rows left out. It is told by the
         rates without each part, `on_all` rows and on those fitted to: the former vary
         by what is fitted, and the latter by what is not. A line along the path smooths
-        this share. Where the former vary by more than the noise of a part explains,
-        solutions jump.
+        this share.
         """
-        sizes, shares, jumps = self.compared / self.units, [], []
+        sizes, shares, fits = self.compared / self.units, [], []
         weights = quotients(sizes, sizes.sum(axis=0))
         # By the jackknife, the variance without one part is less by this factor.
         factor = (_N_PARTS - 1) ** 2 / _N_PARTS
@@ -1037,10 +1042,10 @@ class _RateNoise:
             variances = self._noise_of(rule)
             excess = factor * ((of_fit - of_rest) * sizes).sum()
             shares.append(excess / (variances * sizes * (1 - weights)).sum())
-            jumps.append(np.maximum(of_fit * self.compared - variances / factor, 0))
+            fits.append(relative[0])
         line = np.polynomial.Polynomial.fit(_STEPS, shares, 1)(_STEPS)
         fitted = np.clip(line, -1, 1).tolist()
-        return [self.measure(*each) for each in zip(rates, fitted, jumps, strict=True)]
+        return [self.measure(*each) for each in zip(rates, fitted, fits, strict=True)]
 
     def _noise_of(self, rates: Floats) -> Floats:
         """Variances of rates, with a row of each decision more: 0 has an error."""

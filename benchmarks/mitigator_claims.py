@@ -174,9 +174,10 @@ def measure(name: str, table: str, model: str, n_train: int, seed: int) -> Any:
         errors = np.nan, found.difference_error
         off = np.subtract(claimed, fair)
     else:
-        claimed = found.average_precision, found.adjusted_mcdp
-        claimed_plain = found.plain_average_precision, found.plain_adjusted_mcdp
-        errors = found.average_precision_error, found.mcdp_error
+        columns = found.mitigated, found.baseline, found.standard_error
+        claimed, claimed_plain, errors = (
+            tuple(column.values())[:: len(column) - 1] for column in columns
+        )
         off = np.subtract(claimed, claimed_plain) - np.subtract(fair, unfair)
     changes = claimed != claimed_plain
     z = off / errors if changes else np.full(2, np.nan)

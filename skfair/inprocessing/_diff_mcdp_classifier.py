@@ -15,7 +15,7 @@ from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags, check_array, check_random_state
 
-from skfair._comparison import Noise, PlainComparison, compare_with_plain
+from skfair._comparison import Comparison, compare_classifiers, warn_of_comparison
 from skfair._mitigation import (
     FittedTable,
     Mitigator,
@@ -145,13 +145,10 @@ class DiffMCDPClassifier(
         :math:`\lambda` times the gap; and if `early_stopping` is True
         ``validation_penalised_loss``, the log-loss plus :math:`\lambda` times the gap
         on the rows held out.
-    comparison_ : PlainComparison or None
+    comparison_ : Comparison or None
         Average precision and MCDP(0) (within strata, if there are any) of this network
-        and of the plain one on the rows held out: `average_precision`,
-        `plain_average_precision`, `mcdp`, `plain_mcdp`, the standard errors of both
-        differences, and `problems`, what is worse by more than noise; `to_frame` makes
-        a table. None if nothing is compared: without rows held out, without groups,
-        and with strength 0.
+        and of the plain one on the rows held out, with standard errors. None if nothing
+        is compared: without rows held out, without groups, and with strength 0.
     loss_curve_ : list of length `n_iter_`
         The penalised loss of each mini-batch.
     n_iter_ : int
@@ -328,17 +325,16 @@ class DiffMCDPClassifier(
         parameters, self.history_ = train(
             [values.copy() for values in first], train_on, watched, loss, self, rng
         )
-        self.comparison_: PlainComparison | None = None
+        self.comparison_: Comparison | None = None
         if held_out is not None:
             unpenalised = replace(loss, strength=0.0)
             plain, _ = train(first, train_on, watched, unpenalised, self, rng)
-            self.comparison_ = compare_with_plain(
+            self.comparison_ = compare_classifiers(
                 rows[held_out],
                 expit(predict_logits(features[held_out], plain)),
                 expit(predict_logits(features[held_out], parameters)),
-                noise=Noise.TAKEN_OUT,
             )
-            self.comparison_.warn(self, _REMEDY)
+            warn_of_comparison(self, self.comparison_, _REMEDY)
         self.coefs_, self.intercepts_ = parameters[::2], parameters[1::2]
         self.n_iter_ = len(self.history_)
         self.loss_curve_ = self.history_["penalised_loss"].tolist()

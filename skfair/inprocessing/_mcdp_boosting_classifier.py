@@ -17,7 +17,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from skfair._comparison import Noise, PlainComparison, compare_with_plain
+from skfair._comparison import Comparison, compare_classifiers, warn_of_comparison
 from skfair._mitigation import (
     ClassifierMitigator,
     check_validation_fraction,
@@ -360,7 +360,7 @@ class MCDPBoostingClassifier(ClassifierMitigator):
     ----------
     estimator_ : LGBMClassifier or XGBClassifier
         The fitted classifier; it predicts the same probabilities.
-    comparison_ : PlainComparison or None
+    comparison_ : Comparison or None
         Average precision and MCDP(0) (within strata, if there are any) of this and of
         the plain classifier on the rows held out, with standard errors. None if nothing
         is compared.
@@ -425,8 +425,8 @@ class MCDPBoostingClassifier(ClassifierMitigator):
     ... ).fit(X, y)
     >>> model.predict_proba(X).shape
     (2000, 2)
-    >>> round(model.comparison_.mcdp, 2), round(model.comparison_.plain_mcdp, 2)
-    (0.09, 0.3)
+    >>> round(model.comparison_.difference["mcdp"], 2)
+    -0.2
 
     Equal opportunity at every threshold is a small gap among the positives:
 
@@ -540,7 +540,7 @@ class MCDPBoostingClassifier(ClassifierMitigator):
             parts = hold_out_if_possible(rows, float(share), rng)
             train, held_out = parts or (train, held_out)
         params = params_of_rows(params, train, len(rows))
-        self.comparison_: PlainComparison | None = None
+        self.comparison_: Comparison | None = None
         train_on = take_rows(features, train), rows[train]
         with self._tip_to_drop(X):
             if not penalised:
@@ -557,13 +557,12 @@ class MCDPBoostingClassifier(ClassifierMitigator):
                 plain = fit_plain(self.estimator, *train_on, params)
                 self._tasks.done("plain fit")
                 X_held_out = take_rows(features, held_out)
-                self.comparison_ = compare_with_plain(
+                self.comparison_ = compare_classifiers(
                     rows[held_out],
                     plain.predict_proba(X_held_out)[:, 1],
                     self.estimator_.predict_proba(X_held_out)[:, 1],
-                    noise=Noise.TAKEN_OUT,
                 )
-                self.comparison_.warn(self, _REMEDY)
+                warn_of_comparison(self, self.comparison_, _REMEDY)
         return self
 
     def predict(self, X: Any) -> NDArray[Any]:

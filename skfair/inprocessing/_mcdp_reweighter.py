@@ -11,7 +11,7 @@ from sklearn.base import clone
 from sklearn.utils import Bunch, check_random_state
 from sklearn.utils.metaestimators import available_if
 
-from skfair._comparison import Noise, PlainComparison, compare_with_plain
+from skfair._comparison import Comparison, compare_classifiers, warn_of_comparison
 from skfair._mitigation import (
     MIN_ROWS,
     ClassifierMitigator,
@@ -35,6 +35,7 @@ _SHARE_SET_ASIDE = 0.1
 #: Most folds of the classifier of the group, if `cv` is a number. With three the area
 #: in `any_tables.py` is larger by .004 (standard error .005).
 _MOST_GROUP_FOLDS = 2
+_REMEDY = "Choose a smaller strength, or an estimator that follows fair scores"
 
 
 def _estimator_has(method: str) -> Any:
@@ -132,7 +133,7 @@ class MCDPReweighter(GroupPredictor, ClassifierMitigator):
         columns of the
         ``cv_results_`` of a search, with the metrics ``average_precision`` and
         ``neg_mcdp``, as in `UnawarePostProcessor`. Empty if no groups are given.
-    comparison_ : PlainComparison or None
+    comparison_ : Comparison or None
         Average precision and MCDP(0) (within strata, if there are any) of a classifier
         that was fitted to the fair scores of the other rows, and of the plain
         classifier of the same rows, on those set aside, with standard errors. None if
@@ -153,8 +154,7 @@ class MCDPReweighter(GroupPredictor, ClassifierMitigator):
     Warns
     -----
     skfair.exceptions.MitigationWarning
-        In `fit`, if the rows set aside show no gain, and if ``strength="auto"`` changes
-        nothing.
+        In `fit`, if the rows set aside show no gain.
 
     See Also
     --------
@@ -224,7 +224,7 @@ class MCDPReweighter(GroupPredictor, ClassifierMitigator):
     """
 
     _performance: ClassVar[Performance] = "average_precision"
-    comparison_: PlainComparison | None
+    comparison_: Comparison | None
     #: All rows that were held out, with probabilities of groups, and whether each row
     #: was set aside.
     _held_out: Rows
@@ -495,13 +495,9 @@ class MCDPReweighter(GroupPredictor, ClassifierMitigator):
                 scores = model.predict_proba(of_tested)[:, 1]
         self.comparison_ = None
         if len(tested):
-            self.comparison_ = compare_with_plain(
-                tested, tested.y_pred, scores, noise=Noise.TAKEN_OUT
-            )
-            self.comparison_.warn(
-                self,
-                "Choose a smaller strength, or an estimator that follows fair scores",
-            )
+            self.comparison_ = compare_classifiers(tested, tested.y_pred, scores)
+            if self.strength != 0:
+                warn_of_comparison(self, self.comparison_, _REMEDY)
 
     def _fit_twice(self, X: Any, chosen: Integers, params: dict[str, Any]) -> Any:
         """Fit a clone to some rows twice, with each label and its weights."""

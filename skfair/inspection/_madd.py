@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
+from skfair._mitigation import begin_predict
 from skfair._utils._arrays import Floats, Integers
 from skfair._utils._validation import Scale
 from skfair.inspection import _drawing
@@ -472,7 +473,9 @@ class RepairDisplay(Display):
         after, groups, _ = responses_of(
             [(model, None)], X, sensitive_features, "predict_proba"
         )
-        before = np.mean(model._predict_by_each(X), axis=0)
+        features = begin_predict(model, X)
+        plain = [each.predict_proba(features)[:, 1] for each in model.estimators_]
+        before = np.mean(plain, axis=0)
         first, second = (
             comparable_scores(None, scores, groups) for scores in (before, after)
         )

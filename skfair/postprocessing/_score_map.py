@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import expit, logit
 
-from skfair._comparison import Noise, average_precision, mean_mcdp, r2
+from skfair._comparison import average_precision, mean_mcdp, r2
 from skfair._penalty import clip_scores
 from skfair._rows import Rows, units_of
 from skfair._utils._arrays import Floats, Integers, quotients
@@ -495,16 +495,14 @@ def state_path(table: pd.DataFrame, rows: Rows, maps: list[ScoreMap]) -> pd.Data
 
     A strength that changes nothing has the gap of the plain model.
     """
-    noise = [
-        Noise.ADDED
-        if any(m.changes_scores(strength) for m in maps)
-        else Noise.TAKEN_OUT
+    signs = [
+        1 if any(m.changes_scores(strength) for m in maps) else -1
         for strength in table["strength"]
     ]
     stated, gap = table.copy(), mean_mcdp(rows)
     for name in ("mean_test_neg_mcdp", "mean_test_neg_adjusted_mcdp"):
         if name in table:
-            stated[name] = -gap.add_noise(table[name].to_numpy(), noise)
+            stated[name] = -gap.add_noise(table[name].to_numpy(), signs)
     return stated
 
 
@@ -556,11 +554,11 @@ def _measure(rows: Rows, performance: Performance) -> dict[str, float]:
         reached = r2(rows.y_true, rows.y_pred, rows.weights)
     else:
         reached = average_precision(rows.y_true, rows.y_pred, rows.weights)[0]
-    gap = mean_mcdp(rows)
     whole = rows.strata is not None or rows.groups.sizes().all()
-    measured = {performance: reached, "neg_mcdp": -gap.value if whole else math.nan}
+    gap = mean_mcdp(rows).value if whole else math.nan
+    measured = {performance: reached, "neg_mcdp": -gap}
     if rows.n_groups > 2:
-        measured["neg_adjusted_mcdp"] = -gap.adjusted
+        measured["neg_adjusted_mcdp"] = -mean_mcdp(rows, adjusts=True).value
     return measured
 
 

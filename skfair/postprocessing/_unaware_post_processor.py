@@ -21,16 +21,17 @@ from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
 from skfair._comparison import (
-    Noise,
-    PlainComparison,
-    RegressorComparison,
+    Comparison,
+    compare_classifiers,
     compare_regressors,
-    compare_with_plain,
+    exceeds_noise,
+    limit_missed,
+    warn_of_comparison,
 )
 from skfair._mitigation import (
     ClassifierMitigator,
     FittedTable,
-    MetaMitigator,
+    Mitigator,
     RegressorMitigator,
     fit_all,
     label_probabilities,
@@ -46,12 +47,9 @@ from skfair._utils._arrays import Floats
 from skfair._utils._progress import reports_tasks
 from skfair._utils._response import threshold_of
 from skfair._utils._validation import ParameterError, check_real
-from skfair._utils._warnings import warn_user
-from skfair.exceptions import MitigationWarning
 from skfair.groups import Selector
 from skfair.model_selection._folds import Split
 from skfair.postprocessing._score_map import (
-    KEPT,
     Performance,
     ScoreMap,
     choose_strength,
@@ -63,7 +61,7 @@ from skfair.postprocessing._score_map import (
 )
 
 
-class GroupPredictor(MetaMitigator):
+class GroupPredictor(Mitigator):
     """Mixin of mitigators that map predictions of a target and of the group.
 
     Both are predicted by models that were not fitted to the row. The group of a row is
@@ -168,8 +166,8 @@ class GroupPredictor(MetaMitigator):
             If no groups are given and `strength` is not 0: the plain model is fitted.
             If strata or groups cannot be compared, and are left out of the gap.
         skfair.exceptions.MitigationWarning
-            If the held-out rows show no gain, if ``strength="auto"`` changes nothing,
-            and if a regressor misses `max_mcdp` by more than noise.
+            If the held-out rows show no gain, and if a regressor misses `max_mcdp` by
+            more than noise.
         """
         self._check_parameters()
         columns = X, y, sensitive_features, control_features, sample_weight
@@ -234,13 +232,18 @@ class GroupPredictor(MetaMitigator):
         (scores,) = held_out_scores(
             self._maps_of_others, self._rows, self._q, [self.strength_]
         )
-        self.comparison_ = self._compare(scores)
-        self.comparison_.warn(self, "Lower strength, or use a better group_estimator")
-
-    def _compare(self, scores: ArrayLike) -> Any:
-        """Compare new scores of the held-out rows with the plain ones."""
-        rows = self._rows
-        return compare_with_plain(rows, rows.y_pred, scores, noise=Noise.ADDED)
+        rows, limit = self._rows, self.max_mcdp
+        compare = compare_classifiers if is_classifier(self) else compare_regressors
+        found = compare(rows, rows.y_pred, scores, cross_fitted=True)
+        self.comparison_ = found
+        if self.strength == 0:
+            return
+        missed = "" if limit is None else limit_missed(rows, found, limit)
+        kept = limit is not None and list(found.baseline.values())[-1] <= limit
+        if missed or not kept:
+            warn_of_comparison(
+                self, found, "Lower strength, or use a better group_estimator", missed
+            )
 
     def _copy_with(self, **parameters: Any) -> Self:
         """Copy of the fitted model with other parameters of its map."""
@@ -276,36 +279,9 @@ class GroupPredictor(MetaMitigator):
             if self.max_mcdp is None
             else choose_strength(stated, self._performance, self.max_mcdp)
         )
-        plain = self._compare(self._rows.y_pred)
         # A map fitted to noise makes no gap of new rows smaller.
-        fits = plain.beyond_noise
+        fits = exceeds_noise(self._rows)
         self.strength_ = float(table["strength"][chosen]) if fits else 0.0
-        wanted = self.max_mcdp is not None and plain.adjusted_mcdp <= self.max_mcdp
-        if not (self.strength_ or wanted or plain.problems):
-            self._warn_of_no_strength(plain)
-
-    def _warn_of_no_strength(self, plain: Any) -> None:
-        """Tell the user why "auto" has changed nothing, and what to type instead."""
-        kind = "classifier" if is_classifier(self) else "regressor"
-        reason = (
-            "no strength lowers it by more than its standard error and keeps "
-            f"{KEPT[self._performance]:.0%} of the plain performance"
-        )
-        if not plain.beyond_noise:
-            reason = (
-                f"groups of one distribution exceed {plain.noise:.3f} in 5 % of samples"
-            )
-        strengths = self.path_["strength"]
-        advice = "Use an estimator whose scores differ more from row to row"
-        if len(strengths) > 1:
-            middle = strengths[len(strengths) // 2]
-            advice = f"strength={middle:.2g} changes it nevertheless, see path_"
-        warn_user(
-            f'{type(self).__name__}(strength="auto") changes nothing: MCDP(0) of the '
-            f"plain {kind} is {plain.adjusted_mcdp:.3f} on {plain.n_samples} held-out "
-            f"rows, and {reason}. {advice}.",
-            MitigationWarning,
-        )
 
     def _predict_held_out(
         self, X: Any, features: Any, rows: Rows, target: NDArray[Any], routed: Any
@@ -484,7 +460,7 @@ class UnawarePostProcessor(GroupPredictor, ClassifierMitigator):
         together, of MCDP(0) that to expect on new rows, as in `comparison_`;
         ``std_test_`` is its standard deviation over folds. Empty if no groups are
         given.
-    comparison_ : PlainComparison or None
+    comparison_ : Comparison or None
         Average precision and MCDP(0) (within strata, if there are any) of the new and
         of the plain scores on held-out rows; None if no groups are given.
     groups_ : tuple of length n_groups
@@ -502,8 +478,7 @@ class UnawarePostProcessor(GroupPredictor, ClassifierMitigator):
     Warns
     -----
     skfair.exceptions.MitigationWarning
-        In `fit`, if the held-out rows show no gain, and if ``strength="auto"`` finds no
-        strength that helps although there is a gap.
+        In `fit`, if the held-out rows show no gain.
 
     See Also
     --------
@@ -588,7 +563,7 @@ class UnawarePostProcessor(GroupPredictor, ClassifierMitigator):
 
     _performance: ClassVar[Performance] = "average_precision"
     threshold_: float
-    comparison_: PlainComparison | None
+    comparison_: Comparison | None
 
     def __init__(
         self,
@@ -808,7 +783,7 @@ class UnawareRegressor(GroupPredictor, RegressorMitigator):
         the columns of the ``cv_results_`` of a search, with the metrics ``r2`` and
         ``neg_mcdp``, so that the rules of `skfair.model_selection` choose from it.
         Empty if no groups are given.
-    comparison_ : RegressorComparison or None
+    comparison_ : Comparison or None
         Squared error, R2 and MCDP(0) (within strata, if there are any) of the new and
         of the plain predictions on held-out rows; None if no groups are given.
     groups_ : tuple of length n_groups
@@ -860,7 +835,7 @@ class UnawareRegressor(GroupPredictor, RegressorMitigator):
     """
 
     _performance: ClassVar[Performance] = "r2"
-    comparison_: RegressorComparison | None
+    comparison_: Comparison | None
 
     def __init__(
         self,
@@ -970,13 +945,6 @@ class UnawareRegressor(GroupPredictor, RegressorMitigator):
         estimator = default_group_estimator(self.estimator, X)
         weights = weights_in_rows(rows.weight)
         return estimator, weights_for(estimator, weights)
-
-    def _compare(self, scores: ArrayLike) -> RegressorComparison:
-        """Compare new predictions of the held-out rows with the plain ones."""
-        rows = self._rows
-        return compare_regressors(
-            rows, rows.y_pred, scores, max_mcdp=self.max_mcdp, noise=Noise.ADDED
-        )
 
 
 def default_group_estimator(estimator: Any, X: Any) -> Any:

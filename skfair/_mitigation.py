@@ -21,7 +21,6 @@ from sklearn.base import (
     BaseEstimator,
     ClassifierMixin,
     MetaEstimatorMixin,
-    RegressorMixin,
     clone,
     is_classifier,
     is_regressor,
@@ -434,16 +433,6 @@ class ClassifierMitigator(
         tags: Tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = self._several_classes
         return tags
-
-
-class RegressorMitigator(
-    MetaMitigator,
-    Mitigator,
-    RegressorMixin,  # type: ignore[misc]
-    MetaEstimatorMixin,  # type: ignore[misc]
-    BaseEstimator,  # type: ignore[misc]
-):
-    """Base of mitigators around a regressor."""
 
 
 #: Words of the errors of classifiers that cannot make numbers of text.

@@ -333,8 +333,9 @@ def test_choice_of_the_strength(precision, gap, sd, expected):
 def test_automatic_strength(fitted):
     model, X, y, sex = fitted
     assert model.strength == "auto"
-    assert len(model.path_) > 11
-    chosen = model.path_[model.path_["strength"] == model.strength_]
+    assert len(model.path_["strength"]) > 11
+    path = pd.DataFrame(model.path_)
+    chosen = path[path["strength"] == model.strength_]
     assert 0 < model.strength_ <= model.path_["strength"].max()
     precision = model.path_["mean_test_average_precision"]
     assert chosen["mean_test_average_precision"].item() >= 0.95 * precision[0]
@@ -421,7 +422,7 @@ def check_member(model, X, row):
     assert_allclose(
         found.mitigated["average_precision"], row["mean_test_average_precision"]
     )
-    figures = member.path_.iloc[-1].drop("params")
+    figures = pd.DataFrame(member.path_).iloc[-1].drop("params")
     pd.testing.assert_series_equal(figures, row.drop("params"), check_names=False)
     if row["strength"] == model.strength_:
         assert_array_equal(member.predict_proba(X), model.predict_proba(X))
@@ -439,7 +440,7 @@ def test_each_strength_of_the_path_gives_the_model_of_its_figures(n_groups, n_st
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", MitigationWarning)
         model.fit(X, y, sensitive_features=groups, control_features=strata)
-        for _, row in model.path_.iterrows():
+        for _, row in pd.DataFrame(model.path_).iterrows():
             check_member(model, X, row)
 
 
@@ -602,7 +603,7 @@ def test_warns_if_it_is_worse_than_the_plain_model(fitted, monkeypatch):
     factors = np.array([[-9.0, -9.0], [9.0, 9.0]])
     upside_down = path_map(factors)
     with monkeypatch.context() as patched:
-        patched.setattr(model, "_maps_of_others", [upside_down] * 5)
+        patched.setattr(model._maps, "maps_of_others", [upside_down] * 5)
         with pytest.warns(MitigationWarning, match="Lower strength, or use a better"):
             model.with_strength(0.5)
     with warnings.catch_warnings():
@@ -613,7 +614,7 @@ def test_warns_if_it_is_worse_than_the_plain_model(fitted, monkeypatch):
 def test_warns_if_no_strength_helps(fitted, monkeypatch):
     model = fitted[0]
     same = path_map(np.zeros((2, 2)))
-    monkeypatch.setattr(model, "_maps_of_others", [same] * 5)
+    monkeypatch.setattr(model._maps, "maps_of_others", [same] * 5)
     with pytest.warns(MitigationWarning, match="no gain is shown"):
         assert model.with_strength("auto").strength_ == 0
     model.with_strength(0)  # warns of nothing

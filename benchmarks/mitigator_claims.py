@@ -168,10 +168,11 @@ def measure(name: str, table: str, model: str, n_train: int, seed: int) -> Any:
         plain = MODELS[model]().fit(*training[:2])
     fair, unfair = true_figures(fitted, plain, new)
     if name == "DecisionPostProcessor":
-        claimed = found.accuracy, found.difference
-        claimed_plain = found.plain_accuracy, found.plain_difference
-        # The error is that of the difference itself, and accuracy has none.
-        errors = np.nan, found.difference_error
+        columns = found.mitigated, found.baseline, found.standard_error
+        claimed, claimed_plain, errors = (
+            (column["accuracy"], column["difference"]) for column in columns
+        )
+        # The error is that of the difference itself.
         off = np.subtract(claimed, fair)
     else:
         columns = found.mitigated, found.baseline, found.standard_error

@@ -11,16 +11,13 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn import get_config
 from sklearn.base import (
-    BaseEstimator,
-    ClassifierMixin,
-    MetaEstimatorMixin,
     clone,
     is_classifier,
     is_regressor,
@@ -61,7 +58,7 @@ from skfair._utils._columns import (
     positions_of,
     select_columns,
 )
-from skfair._utils._progress import CallbackSupportMixin, Tasks
+from skfair._utils._progress import CallbackSupportMixin
 from skfair._utils._text import shown
 from skfair._utils._validation import (
     check_flag,
@@ -106,30 +103,6 @@ class LinkedToSite(Versioned):
         site = os.environ.get("SKFAIR_DOCS", "").rstrip("/")
         page = "/generated/{estimator_module}.{estimator_name}.html"
         return site and site + page
-
-
-class FittedTable:
-    """Attribute of a fitted estimator that is a DataFrame, or None.
-
-    It is kept as a dict of arrays, since skops saves no objects of pandas.
-    """
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        self.name, self.kept_as = name, f"_columns_of_{name}"
-
-    def __get__(self, estimator: Any, owner: type | None = None) -> Any:
-        if estimator is None:
-            return self
-        if self.kept_as not in vars(estimator):
-            raise AttributeError(f"{estimator!r} has no {self.name} before fit.")
-        columns = vars(estimator)[self.kept_as]
-        return None if columns is None else pd.DataFrame(columns)
-
-    def __set__(self, estimator: Any, table: pd.DataFrame | None) -> None:
-        columns = table
-        if table is not None:
-            columns = {name: table[name].to_numpy() for name in table}
-        vars(estimator)[self.kept_as] = columns
 
 
 class MetaMitigator(LinkedToSite, CallbackSupportMixin):  # type: ignore[misc]
@@ -371,68 +344,6 @@ def tip_to_drop(mitigator: Any, X: Any) -> Iterator[None]:
             f"{error}\nThe sensitive columns of X, {named!r}, are features unless "
             "drop_sensitive=True: set it if the classifier cannot take them."
         ) from error
-
-
-class Mitigator(LinkedToSite, CallbackSupportMixin):  # type: ignore[misc]
-    """Mixin of mitigators that call the functions of this module by methods."""
-
-    __metadata_request__fit: ClassVar = ROUTED
-    _tasks: Tasks
-    _several_classes: ClassVar = False
-    _without_groups: ClassVar = "no gap is penalised"
-
-    def _prepare(self, X: Any, y: Any, *columns: Any) -> tuple[Any, Rows]:
-        """Return the features and the rows; set the classes, groups and strata."""
-        X = as_table(X)
-        validate_data(self, X, y, skip_check_array=True)
-        given = begin_fit(
-            self,
-            X,
-            y,
-            *columns,
-            several_classes=self._several_classes,
-            without_groups=self._without_groups,
-        )
-        self.groups_, self.strata_ = given.rows.labels, given.strata
-        self._dropped = given.dropped
-        if len(given.classes):
-            self.classes_ = given.classes
-        return given.X, given.rows
-
-    def _check_predict_input(self, X: Any, fitted_attribute: str) -> Any:
-        """Return the features that the classifier gets."""
-        return begin_predict(self, X)
-
-    def _second_class_where(self, chosen: NDArray[np.bool_]) -> NDArray[Any]:
-        """Return the second class in the rows chosen, else the first."""
-        return np.asarray(self.classes_[chosen.astype(np.intp)])
-
-    def _check_estimator(self) -> None:
-        """Raise unless the estimator predicts what is repaired."""
-        check_estimator(self)
-
-    def _tip_to_drop(self, X: Any) -> Any:
-        """Name `drop_sensitive` where sensitive columns cannot be read."""
-        return tip_to_drop(self, X)
-
-    def _groups_to_predict(self, X: Any, sensitive_features: Any) -> Any:
-        """Return the groups of rows to predict."""
-        return groups_to_predict(self, X, sensitive_features)
-
-
-class ClassifierMitigator(
-    MetaMitigator,
-    Mitigator,
-    ClassifierMixin,  # type: ignore[misc]
-    MetaEstimatorMixin,  # type: ignore[misc]
-    BaseEstimator,  # type: ignore[misc]
-):
-    """Base of mitigators around a classifier."""
-
-    def __sklearn_tags__(self) -> Tags:
-        tags: Tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = self._several_classes
-        return tags
 
 
 #: Words of the errors of classifiers that cannot make numbers of text.

@@ -1,4 +1,5 @@
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
@@ -55,7 +56,7 @@ def test_strength_0_is_the_plain_network(proxy_people):
         assert_allclose(ours, theirs, rtol=1e-8)
     assert_array_equal(model.predict(X), plain.predict(X))
     assert model.groups_ == ("F", "M")
-    assert model.history_["gap"].isna().all()
+    assert np.isnan(model.history_["gap"]).all()
     without = clone(model).fit(X, y)  # and without a warning
     assert_array_equal(model.decision_function(X), without.decision_function(X))
 
@@ -67,7 +68,7 @@ def test_other_objectives(proxy_people, objective, quick, gap):
     model = quick(objective=objective, strength=2.0)
     model.fit(X, y, sensitive_features=sex)
     assert gap(model, X, sex) < 0.25
-    assert model.history_["gap"].iloc[-1] < 0.05
+    assert model.history_["gap"][-1] < 0.05
 
 
 @pytest.mark.slow
@@ -93,7 +94,11 @@ def test_early_stopping_keeps_the_best_look(proxy_people, quick):
     model = quick(
         hidden_layer_sizes=(64,), max_iter=3000, early_stopping=True, batch_size=100
     ).fit(X, y, sensitive_features=sex)
-    looks = model.history_.set_index("step")["validation_penalised_loss"].dropna()
+    looks = (
+        pd.DataFrame(model.history_)
+        .set_index("step")["validation_penalised_loss"]
+        .dropna()
+    )
     assert model.n_iter_ < 3000
     assert model.n_iter_ == looks.index[-1] == looks.idxmin() + 200
     until_best = model.set_params(max_iter=int(looks.idxmin()))

@@ -48,7 +48,7 @@ model = DecisionPostProcessor(
     constraint="equalized_odds",
     max_difference=0.05,
 ).fit(X, y, sensitive_features=age)
-print(model.comparison_.to_frame().T)
+print(model.comparison_.to_frame())
 
 # %%
 # What a smaller difference costs, on rows that fitted neither classifier nor rule:

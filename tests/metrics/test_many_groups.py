@@ -175,7 +175,6 @@ def rows_of(metric, y_true, scores):
         partial(bound_noise, mcdp),
         partial(bound_noise, equalized_odds_difference),
     ],
-    ids=str,
 )
 def test_pairs_of_more_than_64_groups_are_refused(measure):
     y_true, scores, _ = draw(2, 1_600)

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from skfair.metrics._spec import numbers_by_name, specification_of, unwrapped
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import UndefinedMetricWarning
 
@@ -42,7 +43,6 @@ from skfair.metrics import (
     true_positive_rate_difference,
 )
 from skfair.metrics._permutation import permutes_within_labels
-from skfair.metrics._spec import numbers_by_name, specification_of, unwrapped
 from skfair.statistics import (
     GroupedConfusion,
     GroupedHistogram,

@@ -11,9 +11,9 @@ from functools import cached_property
 from pathlib import Path
 
 import pytest
+from skfair.metrics._spec import known_metrics
 
 import skfair
-from skfair.metrics._spec import known_metrics
 
 PROPERTY = property | cached_property
 FILE = Path(__file__).with_name("public_names.txt")

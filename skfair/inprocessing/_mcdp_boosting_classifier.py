@@ -6,29 +6,34 @@ import sys
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import Any, Literal, Self, TypeAlias
+from typing import Any, ClassVar, Literal, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_matrix, issparse
 from scipy.special import expit, logit
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, validate_data
 
-from skfair._comparison import Noise, PlainComparison, compare_with_plain
+from skfair._comparison import Comparison, compare_classifiers, warn_of_comparison
 from skfair._mitigation import (
-    ClassifierMitigator,
+    ROUTED,
+    MetaMitigator,
+    as_table,
+    begin_fit,
+    begin_predict,
     check_validation_fraction,
     hold_out_if_possible,
     route_fit_params,
+    tip_to_drop,
     within_strata,
 )
 from skfair._penalty import Objective, PenalisedLoss, check_penalised_loss
 from skfair._rows import Rows, take_rows, weights_in_rows
 from skfair._utils._arrays import Floats, quotients
-from skfair._utils._progress import reports_tasks
+from skfair._utils._progress import Tasks, with_callbacks
 from skfair._utils._text import shown
 from skfair._utils._validation import check_weights
 from skfair.groups import Groups, Selector, encode_groups, resolve_strata
@@ -300,7 +305,12 @@ _REMEDY = (
 )
 
 
-class MCDPBoostingClassifier(ClassifierMitigator):
+class MCDPBoostingClassifier(
+    MetaMitigator,
+    ClassifierMixin,  # type: ignore[misc]
+    MetaEstimatorMixin,  # type: ignore[misc]
+    BaseEstimator,  # type: ignore[misc]
+):
     r"""Boosted trees whose scores have similar distributions in all groups.
 
     It fits a classifier of LightGBM or XGBoost once, with the gradient of
@@ -360,7 +370,7 @@ class MCDPBoostingClassifier(ClassifierMitigator):
     ----------
     estimator_ : LGBMClassifier or XGBClassifier
         The fitted classifier; it predicts the same probabilities.
-    comparison_ : PlainComparison or None
+    comparison_ : Comparison or None
         Average precision and MCDP(0) (within strata, if there are any) of this and of
         the plain classifier on the rows held out, with standard errors. None if nothing
         is compared.
@@ -425,8 +435,8 @@ class MCDPBoostingClassifier(ClassifierMitigator):
     ... ).fit(X, y)
     >>> model.predict_proba(X).shape
     (2000, 2)
-    >>> round(model.comparison_.mcdp, 2), round(model.comparison_.plain_mcdp, 2)
-    (0.09, 0.3)
+    >>> round(model.comparison_.difference["mcdp"], 2)
+    -0.2
 
     Equal opportunity at every threshold is a small gap among the positives:
 
@@ -438,6 +448,8 @@ class MCDPBoostingClassifier(ClassifierMitigator):
     >>> model.strata_
     ('positive',)
     """
+
+    __metadata_request__fit: ClassVar = ROUTED
 
     def __init__(
         self,
@@ -462,7 +474,7 @@ class MCDPBoostingClassifier(ClassifierMitigator):
         self.temperature = temperature
         self.objective = objective
 
-    @reports_tasks
+    @with_callbacks  # type: ignore[untyped-decorator]
     def fit(
         self,
         X: Any,
@@ -525,8 +537,13 @@ class MCDPBoostingClassifier(ClassifierMitigator):
         find_library(self.estimator)
         loss = check_penalised_loss(self)
         check_validation_fraction(self, automatic="auto")
+        X = as_table(X)
+        validate_data(self, X, y, skip_check_array=True)
         columns = X, y, sensitive_features, control_features, sample_weight
-        features, rows = self._prepare(*columns)
+        given = begin_fit(self, *columns)
+        self.classes_, self.groups_ = given.classes, given.rows.labels
+        self.strata_, self._dropped = given.strata, given.dropped
+        features, rows = given.X, given.rows
         params = route_fit_params(self, sensitive_features, fit_params).estimator.fit
         check_boosting(self.estimator, params)
         features = to_table(features)
@@ -540,30 +557,31 @@ class MCDPBoostingClassifier(ClassifierMitigator):
             parts = hold_out_if_possible(rows, float(share), rng)
             train, held_out = parts or (train, held_out)
         params = params_of_rows(params, train, len(rows))
-        self.comparison_: PlainComparison | None = None
+        self.comparison_: Comparison | None = None
         train_on = take_rows(features, train), rows[train]
-        with self._tip_to_drop(X):
+        with tip_to_drop(self, X):
             if not penalised:
                 self.estimator_ = fit_plain(self.estimator, *train_on, params)
                 return self
-            self._tasks.begin(3 if len(held_out) else 2)
+            tasks = Tasks(self)
+            tasks.begin(3 if len(held_out) else 2)
             objective = self._make_objective(*train_on, params, rng)
-            self._tasks.done("probabilities of groups")
+            tasks.done("probabilities of groups")
             self.estimator_ = fit_penalised(
                 self.estimator, *train_on, params, objective
             )
-            self._tasks.done("fit")
+            tasks.done("fit")
             if len(held_out):
                 plain = fit_plain(self.estimator, *train_on, params)
-                self._tasks.done("plain fit")
+                tasks.done("plain fit")
                 X_held_out = take_rows(features, held_out)
-                self.comparison_ = compare_with_plain(
+                self.comparison_ = compare_classifiers(
                     rows[held_out],
                     plain.predict_proba(X_held_out)[:, 1],
                     self.estimator_.predict_proba(X_held_out)[:, 1],
-                    noise=Noise.TAKEN_OUT,
                 )
-                self.comparison_.warn(self, _REMEDY)
+                warn_of_comparison(self, self.comparison_, _REMEDY)
+            tasks.end()
         return self
 
     def predict(self, X: Any) -> NDArray[Any]:
@@ -583,7 +601,8 @@ class MCDPBoostingClassifier(ClassifierMitigator):
         sklearn.exceptions.NotFittedError
             If called before `fit`.
         """
-        return self._second_class_where(self.predict_proba(X)[:, 1] > 0.5)
+        second = self.predict_proba(X)[:, 1] > 0.5
+        return np.asarray(self.classes_[second.astype(np.intp)])
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Predict the probability of each class.
@@ -603,7 +622,7 @@ class MCDPBoostingClassifier(ClassifierMitigator):
         sklearn.exceptions.NotFittedError
             If called before `fit`.
         """
-        X = self._check_predict_input(X, "estimator_")
+        X = begin_predict(self, X)
         return np.asarray(self.estimator_.predict_proba(to_table(X)), dtype=np.float64)
 
     @property

@@ -1,31 +1,16 @@
-"""What all displays are: a dataclass of what is shown, which draws it on axes.
-
-Those of predictions are made from arrays, from an estimator or from the held-out rows
-of a cross-validation.
-"""
+"""Displays of predictions: from arrays, an estimator or the rows it has not seen."""
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import wraps
-from inspect import signature
-from typing import (
-    TYPE_CHECKING,
-    Any,
-    ClassVar,
-    Self,
-    TypeAlias,
-    dataclass_transform,
-    get_args,
-)
+from typing import Any, ClassVar, Self, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
 
+from skfair._pictures._display import Display
 from skfair._rows import Rows
 from skfair._utils._arrays import Floats, Integers
 from skfair._utils._response import (
@@ -41,11 +26,9 @@ from skfair._utils._validation import (
     Scale,
     check_choice,
     check_integer,
-    check_real,
     check_weights,
     count_rows,
 )
-from skfair._utils._versions import Versioned
 from skfair._utils._warnings import warn_if_reordered
 from skfair.groups import (
     CROSS,
@@ -55,136 +38,18 @@ from skfair.groups import (
     resolve_strata,
     why_undefined,
 )
-from skfair.inspection._drawing import folded, plain_text, require_matplotlib
 from skfair.metrics import permutation_test
 from skfair.metrics._abcc import ABCC
 from skfair.metrics._as_metric import as_metric
 from skfair.statistics import GroupedScores
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-
-@dataclass_transform(kw_only_default=True, eq_default=False)
-class Display(Versioned):
-    """Base of the displays: each is a dataclass whose fields are given by keyword.
-
-    A display on one axes sets `ax_`, one on several `axes_`.
-    """
-
-    name: str | None
-    ax_: Axes
-    axes_: NDArray[Any]
-    figure_: Any
-    #: Whether the axes of a new figure share the axis of y.
-    _shares_y: ClassVar[bool] = False
-    #: Title of this plot, if it has one.
-    _title: str | None
-
-    def __init_subclass__(cls) -> None:
-        dataclass(kw_only=True, eq=False, repr=False)(cls)
-        for name, maker in [*vars(cls).items()]:
-            if name.startswith("from_"):
-                setattr(cls, name, classmethod(_needs_matplotlib(maker.__func__)))
-
-    def _repr_png_(self) -> bytes | None:
-        """Picture of the display where it is the last line of a notebook's cell."""
-        figure = getattr(self, "figure_", None)
-        if figure is None:  # it has not been plotted
-            return None
-        import matplotlib.pyplot as plt
-
-        buffer = io.BytesIO()
-        figure.savefig(buffer, format="png", bbox_inches="tight")
-        if "inline" in plt.get_backend():
-            # At the end of the cell pyplot shows its open figures: this one, again.
-            plt.close(figure)
-        return buffer.getvalue()
-
-    def plot(self, ax: Any = None, *, name: str | None = None) -> Self:
-        """Draw the display.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            Where to draw. None makes a new figure, as large as the display needs.
-        name : str, default=None
-            Title of the axes. None stands for the display's own.
-
-        Returns
-        -------
-        Display
-            This display.
-
-        Raises
-        ------
-        ImportError
-            Without matplotlib.
-        ValueError
-            If there is nothing to draw.
-        """
-        require_matplotlib(f"{type(self).__name__}.plot")
-        self._title = self.name if name is None else name
-        self._begin(ax)
-        titled = self._draw()
-        if titled is not None and self._title is not None:
-            titled.set_title(folded(plain_text(self._title)))
-        self._draw_legend(may_grow=ax is None)
-        return self
-
-    def _begin(self, ax: Any) -> None:
-        """Set the axes to plot on: those given, or of a new figure."""
-        layout = self._layout()
-        if ax is None:
-            import matplotlib.pyplot as plt
-
-            size, shares_y = self._size(), self._shares_y
-            _, drawn = plt.subplot_mosaic(
-                layout, figsize=size, sharey=shares_y, layout="constrained"
-            )
-            ax = [*drawn.values()]
-        axes = np.ravel(np.asarray(ax, dtype=object))
-        n_axes = len({*layout} - {*";."})
-        if len(axes) != n_axes:
-            raise ValueError(f"ax must be {n_axes} axes, got {len(axes)}.")
-        self.figure_ = axes[0].figure
-        if type(self)._layout is Display._layout:
-            self.ax_ = axes[0]
-        else:
-            self.axes_ = axes
-
-    def _layout(self) -> str:
-        """Layout of the axes of a new figure, such as "AA;BC"; a dot is left empty."""
-        return "A"
-
-    def _size(self) -> tuple[float, float] | None:
-        """Width and height of a new figure in inches, None for matplotlib's own."""
-        return None
-
-    def _draw(self) -> Axes | None:
-        """Draw the display on its axes, and return those that have the title."""
-        raise NotImplementedError
-
-    def _draw_legend(self, *, may_grow: bool) -> None:
-        """Draw the legend, for which the figure may grow."""
-
-
-def _needs_matplotlib(make: Callable[..., Any]) -> Callable[..., Any]:
-    """Raise, before anything is computed, unless a display can be plotted."""
-
-    @wraps(make)
-    def checked(cls: type, *args: Any, **kwargs: Any) -> Any:
-        require_matplotlib(f"{cls.__name__}.{make.__name__}")
-        return make(cls, *args, **kwargs)
-
-    return checked
-
 
 class PredictionsDisplay(Display):
-    """Base of the displays that ``from_predictions`` makes."""
+    """Base of the displays of scores that ``from_predictions`` makes."""
 
-    name: str | None = None
     from_predictions: ClassVar[Callable[..., Any]]
+    #: Whether true labels are compared, of which one is positive.
+    _compares_labels: ClassVar[bool] = False
 
     @classmethod
     def from_estimator(
@@ -350,15 +215,17 @@ class PredictionsDisplay(Display):
         """Draw the responses of models, each to its rows of X; None are all rows."""
         warn_if_reordered(X=X, y=y)
         estimator = models[0][0]
-        parameters = signature(cls.from_predictions).parameters
         classes: Any = getattr(estimator, "classes_", ())
-        pos_label = options.get("pos_label")
-        if "pos_label" in parameters and pos_label is None and len(classes) == 2:
-            pos_label = options["pos_label"] = classes[1]
-        for argument, method in cls._methods(estimator, options).items():
-            options[argument], groups, strata = responses_of(
-                models, X, sensitive_features, method, pos_label, control_features
-            )
+        if cls._compares_labels and len(classes) == 2:
+            options = {"pos_label": classes[1]} | options
+        responses, groups, strata = responses_of(
+            models,
+            X,
+            sensitive_features,
+            method_of_scores(estimator, cls._scale(options)),
+            options.get("pos_label"),
+            control_features,
+        )
         rows = models[0][1]
         if rows is not None:
             rows = np.concatenate([held_out for _, held_out in models])
@@ -370,6 +237,7 @@ class PredictionsDisplay(Display):
         }
         drawn: Self = cls.from_predictions(
             y if y is None else _of_rows(y, rows),
+            responses,
             **options,
             sensitive_features=_of_rows(groups, rows),
             name=model_name(estimator) if name is None else name,
@@ -377,14 +245,10 @@ class PredictionsDisplay(Display):
         return drawn
 
     @classmethod
-    def _methods(cls, estimator: Any, options: dict[str, Any]) -> dict[str, str]:
-        """Choose a method of an estimator for each argument of `from_predictions`."""
-        parameters = signature(cls.from_predictions).parameters
-        if "y_score" not in parameters:
-            return {"y_pred": "predict"}
-        has_scale = "scale" in parameters
-        scale = options.get("scale", "probability") if has_scale else None
-        return {"y_score": method_of_scores(estimator, scale)}
+    def _scale(cls, options: dict[str, Any]) -> AnyScale:
+        """Say which scores of an estimator are drawn."""
+        scale: AnyScale = options.get("scale", "probability")
+        return scale
 
 
 def model_name(estimator: Any) -> str:
@@ -449,7 +313,7 @@ def responses_of(
     return np.concatenate(parts), groups, strata
 
 
-def method_of_scores(estimator: Any, scale: AnyScale | None) -> str:
+def method_of_scores(estimator: Any, scale: AnyScale) -> str:
     """Return the method that gives one score for each row, or raise ValueError."""
     name = type(estimator).__name__
     ranked = scale in ("rank", "real")
@@ -580,14 +444,3 @@ def permuted_values(
         sample_weight=weights,
         random_state=random_state,
     ).null_distribution
-
-
-def check_level(effective_sizes: Floats, confidence_level: Any) -> float:
-    """Check the level of a confidence band and that effective sizes are known."""
-    level = check_real("confidence_level", confidence_level, 0, 1, closed="neither")
-    if np.isnan(effective_sizes).any():
-        raise ValueError(
-            "confidence_level must be None: the effective group sizes cannot be known "
-            "from a statistic of weighted rows. Pass the rows instead."
-        )
-    return level

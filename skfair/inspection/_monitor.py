@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 import pandas as pd
 
+from skfair._pictures import _drawing
+from skfair._pictures._display import Display
 from skfair._utils._text import label_text, listed
-from skfair.inspection import _drawing
-from skfair.inspection._display import Display
 from skfair.metrics._as_metric import as_metric
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 _FEW_LOOKS = 40
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class MonitorDisplay(Display):
     """Disparity of all rows so far, and of the recent rows, at each look.
 

@@ -172,7 +172,8 @@ default=None
     TypeError
         If an argument is missing, or of a kind that is not taken.
     ValueError
-        On scores outside [0, 1] or not finite, lengths that differ, or missing groups.
+        On scores outside [0, 1] or not finite, lengths that differ, missing groups, or
+        pairs of more than 64 groups.
 
     Warns
     -----

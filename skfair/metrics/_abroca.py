@@ -179,7 +179,8 @@ default=None
         If an argument is missing, or of a kind that is not taken.
     ValueError
         On scores that are not finite numbers, labels that are missing or of more than
-        two classes, lengths that differ, or missing groups.
+        two classes, lengths that differ, missing groups, or pairs of more than 64
+        groups.
 
     Warns
     -----

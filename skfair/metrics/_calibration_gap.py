@@ -270,7 +270,7 @@ default=None
     See Also
     --------
     metric_bounds : Bounds of it where scores and labels are known by bins only.
-    skfair.inspection.CalibrationGapDisplay : Picture of the curves.
+    skfair.inspection.GroupCurveDisplay : Draws the curves.
     permutation_test : Whether the groups are equally calibrated.
     sklearn.calibration.calibration_curve : Calibration by bins of scores.
 

@@ -28,7 +28,7 @@ from skfair.metrics._metric import (
 )
 from skfair.metrics._metric_bounds import bounds_of_bins
 from skfair.metrics._quantiles import UNDEFINED, Comparisons, Method
-from skfair.statistics import GroupedHistogram
+from skfair.statistics import GroupedHistogram, GroupedScores
 from skfair.statistics._statistic import GroupedStatistic
 
 
@@ -151,7 +151,7 @@ default=None
     ValueError
         On another metric, a level outside (0, 1), another method, a statistic of
         weighted rows, sample weights or MADD with ``bandwidth="auto"`` with a method
-        other than ``"band"``, and as the metric does.
+        other than ``"band"``, pairs of more than 64 groups, and as the metric does.
 
     Warns
     -----
@@ -230,7 +230,7 @@ default=None
     metric = bounded_metric(metric, **options)
     level = check_real("confidence_level", confidence_level, 0, 1, closed="neither")
     bounds = None
-    if isinstance(y_score, GroupedHistogram):
+    if isinstance(y_score, GroupedHistogram) and metric.statistic is GroupedScores:
         bounds, y_score = bounds_of_bins(metric, y_score), y_score.at_edges()
     groups, strata = sensitive_features, control_features
     columns = groups, strata, sample_weight, counts

@@ -25,6 +25,7 @@ from skfair.groups import group_index
 from skfair.metrics._inputs import Quality, count_hits, outcomes_of
 from skfair.metrics._many_groups import (
     DistanceFromAverage,
+    GroupGaps,
     GroupWeights,
     MaxGap,
     find_gaps,
@@ -781,7 +782,7 @@ def cvar_fairness_report(
     See Also
     --------
     top_groups : The groups that differ, at a given false discovery rate.
-    skfair.inspection.GroupGapDisplay : Plot of this table.
+    skfair.inspection.GroupDotsDisplay : Draws this table.
     cvar_fairness : The metric.
     group_metrics : Any metrics by group, with intervals.
     impact_ratios : Rates over the highest one.
@@ -818,6 +819,13 @@ def cvar_fairness_report(
     rows = y_true, y_pred, sensitive_features, sample_weight, counts
     groups = find_gaps(metric.tabulate(*rows), group_weights)
     metric.told(groups.estimate("cvar_fairness_report", 0.0))
+    return tabulate_gaps(groups, alpha, fractional, confidence_level)
+
+
+def tabulate_gaps(
+    groups: GroupGaps, alpha: float, fractional: bool, confidence_level: float
+) -> pd.DataFrame:
+    """Table of the groups, those furthest from the average first."""
     shares = tail_shares(groups.gaps, groups.weights, alpha, fractional=fractional)
     statistic = groups.statistic
     lower, upper = wilson_interval(
@@ -834,8 +842,8 @@ def cvar_fairness_report(
         "tail_share": shares,
         "in_tail": shares > 0,
     }
-    report = pd.DataFrame(columns, group_index(statistic.labels, statistic.names))
-    return report.iloc[np.argsort(-groups.gaps, kind="stable")]
+    table = pd.DataFrame(columns, group_index(statistic.labels, statistic.names))
+    return table.iloc[np.argsort(-groups.gaps, kind="stable")]
 
 
 def top_groups(

@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Self, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Self, get_args
 
 import narwhals as nw
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
+from skfair._pictures._dcp import DCPDisplay
 from skfair._rows import Rows
 from skfair._utils._arrays import Floats, Integers, quotients
 from skfair._utils._progress import check_verbose
@@ -29,6 +30,9 @@ from skfair.metrics._metric import Metric, evaluates
 from skfair.metrics._strata import Multistratum
 from skfair.statistics import GroupedConfusion
 from skfair.statistics._grouped_confusion import drop_absent_classes, encode_labels
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 #: Sums that differ from one by more come from another scale, such as percentages.
 _MAX_SUM_TOLERANCE = 0.1
@@ -216,7 +220,6 @@ class DCPResult(TableResult):
     See Also
     --------
     dcp_bounds : The same from confusion matrices.
-    skfair.inspection.DCPDisplay : Draws one.
     """
 
     lower: float
@@ -403,6 +406,47 @@ class DCPResult(TableResult):
         0      1      1    0.05625       1.0
         """
         return table_of_disparities(self)
+
+    def plot(
+        self, ax: Axes | None = None, *, max_groups: int = 20, name: str | None = None
+    ) -> DCPDisplay:
+        """Draw the share of each group and true class that is not explained.
+
+        The interval of DCP is drawn above.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw. None makes a new figure.
+        max_groups : int, default=20
+            Largest number of groups shown: those with the largest parts of DCP.
+        name : str, default=None
+            Title of the axes, none by default.
+
+        Returns
+        -------
+        DCPDisplay
+            With `ax_`, `interval_ax_` and `figure_`.
+
+        Raises
+        ------
+        ImportError
+            Without matplotlib.
+        ValueError
+            If DCP is undefined.
+
+        Examples
+        --------
+        >>> from skfair.metrics import DCPResult
+        >>> y_true = ["cat", "cat", "dog", "dog"] * 2
+        >>> y_pred = ["cat", "cat", "dog", "dog", "cat", "dog", "dog", "dog"]
+        >>> result = DCPResult.from_predictions(
+        ...     y_true, y_pred, sensitive_features=["a"] * 4 + ["b"] * 4
+        ... )
+        >>> result.plot().cells_.get_array().shape
+        (2, 2)
+        """
+        return DCPDisplay(result=self, max_groups=max_groups, name=name).plot(ax)
 
 
 def table_of_disparities(result: Any) -> pd.DataFrame:

@@ -107,7 +107,8 @@ class GapOfDistributions(MetricOfScores):
     scale : {"probability", "rank"}, default="probability"
         What scores are: probabilities, or numbers whose ranks among everyone count.
     multigroup : {"pairwise", "pooled"}, default="pairwise"
-        The largest value over pairs of groups, or over groups compared with everyone.
+        The largest value over pairs of groups, 64 at most, or over groups compared with
+        everyone.
     multistratum : {"max", "weighted"}, default="max"
         The largest value over strata, or their mean by the total weight of each.
 

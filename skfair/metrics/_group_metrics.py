@@ -8,7 +8,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from dataclasses import dataclass, field
 from functools import partial
 from inspect import isfunction, signature
-from typing import Any, NamedTuple, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 import pandas as pd
@@ -18,6 +18,7 @@ from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.metrics import get_scorer, get_scorer_names
 from sklearn.utils.parallel import Parallel, delayed
 
+from skfair._pictures._group_dots import GroupDotsDisplay
 from skfair._rows import Rows, with_people
 from skfair._utils._arrays import Floats, Integers
 from skfair._utils._hints import did_you_mean
@@ -65,6 +66,9 @@ from skfair.metrics._resampling import (
 )
 from skfair.metrics._scorer import _Scorer
 from skfair.statistics import GroupedOutcomes
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 #: Rates by name, and whether the complement of one is taken.
 RATES: dict[str, tuple[Rate, bool]] = {
@@ -441,6 +445,47 @@ class GroupMetricsResult(TableResult):
         values = self.everyone["value"].rename("everyone")
         return self.groups.join(values, on=levels)
 
+    def plot(
+        self, ax: Axes | Sequence[Axes] | None = None, *, name: str | None = None
+    ) -> GroupDotsDisplay:
+        """Draw the groups with their intervals, one panel for each metric.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, or array of them, default=None
+            Where to draw, one for each metric. None makes a new figure.
+        name : str, default=None
+            Title, none by default.
+
+        Returns
+        -------
+        skfair.inspection.GroupDotsDisplay
+
+        Raises
+        ------
+        ImportError
+            Without matplotlib.
+
+        Examples
+        --------
+        >>> from skfair.metrics import group_metrics
+        >>> result = group_metrics(
+        ...     ["accuracy", "recall"],
+        ...     [1, 1, 0, 0, 1, 1, 0, 0],
+        ...     [1, 0, 0, 0, 1, 1, 1, 0],
+        ...     sensitive_features=["F"] * 4 + ["M"] * 4,
+        ... )
+        >>> [ax.get_xlabel() for ax in result.plot().axes_]
+        ['accuracy', 'recall']
+        """
+        table = self.to_frame().rename(columns={"everyone": "reference"})
+        if self.confidence_level is None:
+            table = table.drop(columns=["lower", "upper"])
+        metrics = dict.fromkeys(table.index.get_level_values("metric"))
+        tables = {str(each): table.xs(each, level="metric") for each in metrics}
+        interval = f"{self.confidence_level or 0:.4g} interval, each group alone"
+        return GroupDotsDisplay(tables=tables, interval=interval, name=name).plot(ax)
+
 
 def group_metrics(
     metrics: Any,
@@ -530,7 +575,7 @@ default=None
     --------
     true_positive_rate_difference : One of the disparities with a scorer.
     cvar_fairness_report : Rates of very many groups.
-    skfair.inspection.GroupMetricsDisplay : The picture.
+    GroupMetricsResult.plot : The picture.
     true_positive_rate_difference : One rate, as a metric with a scorer.
     mean_error_difference : Errors of predicted numbers, likewise.
 

@@ -197,9 +197,11 @@ def impact_ratios(
         rows = with_people(Rows(everyone, y_pred=predicted), **people)
         outcomes = are_selected(predicted, rate, pos_label, rows.totals)
         attributes = _of_rows(outcomes, sensitive_features, people)
-    return pd.concat(
-        [_table_of_ratios(*attribute, min_share, level) for attribute in attributes]
-    )
+    tables = [tabulate_ratios(*attribute, min_share, level) for attribute in attributes]
+    for (name, statistic, _), table in zip(attributes, tables, strict=True):
+        if table["impact_ratio"].isna().all():
+            _warn(name, statistic, min_share)
+    return pd.concat(tables)
 
 
 def are_selected(
@@ -308,7 +310,7 @@ def _margin(statistic: GroupedOutcomes, values: Sequence[Any]) -> GroupedOutcome
     return replace(statistic, labels=labels, names=(), **sums)
 
 
-def _table_of_ratios(
+def tabulate_ratios(
     name: str,
     statistic: GroupedOutcomes,
     n_unknown: int,
@@ -318,13 +320,10 @@ def _table_of_ratios(
     """Table of rates, ratios and intervals of the groups of an attribute."""
     totals, rates = statistic.totals, statistic.means
     shares = totals / max(totals.sum(), 1e-300)
-    large = statistic.counts >= max(statistic.min_group_size, 1)
-    compared = large & (shares >= min_share)
+    compared = _compared_groups(statistic, min_share)
     highest = rates[compared].max(initial=0)
     ratios, lower, upper = np.full((3, len(rates)), np.nan)
-    if compared.sum() < 2 or highest == 0:
-        _warn(name, statistic, compared)
-    else:
+    if compared.sum() > 1 and highest > 0:
         ratios[compared] = rates[compared] / highest
         lower[compared], upper[compared] = _intervals(
             rates[compared], statistic.effective_sizes[compared], level
@@ -354,8 +353,16 @@ def _table_of_ratios(
     return table.astype({"n": int})
 
 
-def _warn(name: str, statistic: GroupedOutcomes, compared: Bools) -> None:
+def _compared_groups(statistic: GroupedOutcomes, min_share: float) -> Bools:
+    """Whether each group is large enough to be compared."""
+    shares = statistic.totals / max(statistic.totals.sum(), 1e-300)
+    large = statistic.counts >= max(statistic.min_group_size, 1)
+    return np.asarray(large & (shares >= min_share))
+
+
+def _warn(name: str, statistic: GroupedOutcomes, min_share: float) -> None:
     """Say why there are no ratios."""
+    compared = _compared_groups(statistic, min_share)
     labels = [statistic.labels[i] for i in np.flatnonzero(compared)]
     reason = f"nobody in the groups {labels[:5]} is selected"
     if len(labels) < 2:

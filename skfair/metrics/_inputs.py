@@ -225,14 +225,9 @@ def outcomes_of(
     """Return the outcome of each row, and which rows count, None for all."""
     predicted = as_array(y_pred, "y_pred")
     check_shape(predicted, "y_pred")
+    check_quality(quality)
     if callable(quality):
         return _call_quality(quality, y_true, predicted)
-    names = get_args(QualityName)
-    if not isinstance(quality, str) or quality not in names:
-        raise ValueError(
-            f"quality must be one of {', '.join(map(repr, names))} or a callable, got "
-            f"{shown(quality)}."
-        )
     refuse_scores(predicted, "y_pred")
     if quality == "selection_rate":
         check_y_true(y_true, predicted)
@@ -244,6 +239,16 @@ def outcomes_of(
     positive = positive_rows(true, "y_true", pos_label)
     mask = positive if quality == "true_positive_rate" else ~positive
     return positive_rows(predicted, "y_pred", pos_label), mask
+
+
+def check_quality(quality: Any) -> None:
+    """Raise unless a quality is one of the names, or a function."""
+    names = get_args(QualityName)
+    if not callable(quality) and not (isinstance(quality, str) and quality in names):
+        raise ValueError(
+            f"quality must be one of {', '.join(map(repr, names))} or a callable, got "
+            f"{shown(quality)}."
+        )
 
 
 def outcomes_of_rate(

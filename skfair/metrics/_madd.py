@@ -50,6 +50,7 @@ from skfair.metrics._quantiles import Comparisons, Method, Observed
 from skfair.metrics._strata import Multistratum, combine_numbers
 from skfair.statistics import GroupedHistogram, GroupedScores
 from skfair.statistics._grouped_scores import gap_between
+from skfair.statistics._statistic import GroupedStatistic
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -231,8 +232,8 @@ default=None
     TypeError
         If an argument is missing, or of a kind that is not taken.
     ValueError
-        On scores outside [0, 1] or not finite, lengths that differ, missing groups, or
-        a bandwidth outside (0, 1].
+        On scores outside [0, 1] or not finite, lengths that differ, missing groups, a
+        bandwidth outside (0, 1], or pairs of more than 64 groups.
 
     Warns
     -----
@@ -576,9 +577,9 @@ default=None
 
     metric, name = MADD(scale=scale, multigroup=multigroup), "madd_optimal_bandwidth"
     columns = sensitive_features, control_features, sample_weight, counts
-    if control_features is None:
+    if control_features is None or isinstance(y_score, GroupedStatistic):
         rows = y_true, y_score, sensitive_features, sample_weight, counts
-        statistic = metric.tabulate(*rows)
+        statistic = metric.tabulate(*rows, control_features=control_features)
         reason, advice = metric.why_undefined(statistic)
         if reason:
             metric.told(undefined(name, reason, advice))

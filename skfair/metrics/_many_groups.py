@@ -28,6 +28,7 @@ from skfair.groups import by_plain_label
 from skfair.metrics._inputs import (
     Quality,
     check_group_weights,
+    check_quality,
     in_place_of_rows,
     outcomes_of,
 )
@@ -181,6 +182,11 @@ class DistanceFromAverage(Metric):
     quality: Quality = "selection_rate"
     group_weights: GroupWeights = "uniform"
     pos_label: Any = None
+
+    def __post_init__(self) -> None:
+        """Check the options; what depends on the rows is checked beside them."""
+        super().__post_init__()
+        check_quality(self.quality)
 
     @property
     def exchangeable(self) -> Exchangeable:  # type: ignore[override]

@@ -349,8 +349,9 @@ default=None
         is the same on either scale.
     multigroup : {"pairwise", "pooled"}, default="pairwise"
         The largest value over pairs of groups, or over groups compared with everyone,
-        the group included, which takes time linear in their number. The second is
-        smaller, even with two groups; the paper uses the first.
+        the group included. The second is smaller, even with two groups; the paper uses
+        the first. MCDP(0) needs no pairs; windows of more than 64 groups need the
+        second.
     multistratum : {"max", "weighted"}, default="max"
         The largest value over strata, or their mean by the total weight of each.
     sample_weight : array-like of shape (n_samples,), default=None
@@ -369,7 +370,8 @@ default=None
         If an argument is missing, or of a kind that is not taken.
     ValueError
         On scores outside [0, 1] or not finite, lengths that differ, missing groups, an
-        epsilon outside [0, 1], or an approximation without `epsilon` or subdivisions.
+        epsilon outside [0, 1], an approximation without `epsilon` or subdivisions, or
+        pairs of more than 64 groups where `epsilon` is above 0.
 
     Warns
     -----
@@ -524,7 +526,7 @@ default=None
     TypeError
         If an argument is missing, or of a kind that is not taken.
     ValueError
-        As in `mcdp`.
+        As in `mcdp`, and on pairs of more than 64 groups.
 
     Warns
     -----
@@ -595,11 +597,11 @@ def _furthest_two(statistic: GroupedScores) -> Pair:
 def _furthest_group(statistic: GroupedScores) -> Pair:
     """Find the group whose CDF differs most from that of everyone at any score."""
     scores, (before, after) = statistic.scores, cdf_steps(statistic)
-    everyone = np.append(0, np.cumsum(statistic.weights)) / statistic.totals.sum()
-    first = np.searchsorted(scores, scores, side="left")
-    beyond = np.searchsorted(scores, scores, side="right")
-    above = np.abs(after - everyone[beyond])
-    below = np.abs(before - everyone[first])
+    last = np.append(scores[1:] != scores[:-1], True)  # of several entries at a score
+    levels = np.cumsum(last) - last  # position of each entry's score among all
+    everyone = np.append(0, np.cumsum(statistic.weights)[last]) / statistic.totals.sum()
+    above = np.abs(after - everyone[levels + 1])
+    below = np.abs(before - everyone[levels])
     return int(statistic.codes[np.maximum(above, below).argmax()]), None
 
 

@@ -305,11 +305,13 @@ class Metric(ABC):
         sensitive_features: Any,
         sample_weight: Any = None,
         counts: Any = None,
+        control_features: Any = None,
     ) -> Any:
         """Count rows of one stratum, or return the statistic that takes their place."""
-        columns = sensitive_features, None, sample_weight, counts
+        columns = sensitive_features, control_features, sample_weight, counts
         if isinstance(y_pred, GroupedStatistic):
             return self.take(y_true, y_pred, *columns)
+        assert control_features is None
         rows = self.read(y_true, y_pred, *columns)
         check_shape(rows.y_pred, self.inputs[1])
         return self.count(self.check(rows))

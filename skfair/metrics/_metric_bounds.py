@@ -83,7 +83,8 @@ def metric_bounds(
         If `histogram` is not the statistic that the metric needs.
     ValueError
         On a metric whose bounds are not known, if bins of the bandwidth of `madd` are
-        no unions of bins of the histogram, and as the metric does.
+        no unions of bins of the histogram, on pairs of more than 64 groups, and as the
+        metric does.
 
     Warns
     -----

@@ -335,7 +335,8 @@ def bound_gaps(
     # More scores tell gaps apart that differ less, as those of more rows do.
     n_scores = math.isqrt(len(statistic.scores))
     n_scores = max(_FEWEST_SCORES, min(n_scores, _MOST_SCORES))
-    n_scores = max(2, min(n_scores, _MOST_NUMBERS // len(first)))
+    n_curves = max(len(first), statistic.n_groups)
+    n_scores = max(2, min(n_scores, _MOST_NUMBERS // n_curves))
     multigroup: Multigroup = "pooled" if second is None else "pairwise"
     scores, cdfs, _ = selected_cdfs(statistic, multigroup, n_scores)
     others = np.full(len(first), len(cdfs) - 1) if second is None else second

@@ -361,7 +361,8 @@ class Compared:
     def _gaps_of(self, statistic: Any) -> PairGaps:
         """Gaps of one statistic; the metric may be that of a pair nevertheless."""
         gaps: PairGaps
-        if statistic.n_groups <= MAX_PAIRWISE:
+        pairwise = self.metric.multigroup == "pairwise"
+        if not pairwise or statistic.n_groups <= MAX_PAIRWISE:
             gaps = self.metric.gaps(statistic)
             return gaps
         gaps = replace(self.metric, multigroup="pooled").gaps(statistic)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import product
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -16,6 +16,7 @@ from scipy.special import ndtri, stdtrit
 from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.utils import check_random_state
 
+from skfair._pictures._group_dots import GroupDotsDisplay
 from skfair._utils._arrays import Bools, Floats, Integers, quotients
 from skfair._utils._results import TableResult
 from skfair._utils._text import counted
@@ -49,6 +50,9 @@ from skfair.metrics._rate_intervals import clopper_pearson
 from skfair.metrics._rates import DemographicParity, EqualizedOdds, parity_outcomes
 from skfair.statistics import GroupedConfusion, GroupedHistogram, GroupedScores
 from skfair.statistics._grouped_confusion import encode_label_pairs
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 #: Draws of the noise, and numbers that a part of them may hold in memory. Noise needs
 #: no more than the seven digits of these numbers.
@@ -360,6 +364,8 @@ _KNOWN: dict[type[Metric], tuple[Kind, tuple[str, ...]]] = {
 _N_POINTS = 128
 #: Steps of the search for an odds ratio, on a logarithmic scale up to the largest.
 _N_STEPS, _LARGEST = 40, 1e12
+#: Odds ratios that are drawn.
+_DRAWN = (1.0, 1.5, 2.0, 3.0, 5.0, 10.0, math.inf)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -389,7 +395,7 @@ class ProxyBoundsResult(TableResult):
     See Also
     --------
     proxy_bounds : The function that returns this.
-    skfair.inspection.ProxyBoundsDisplay : The bounds by odds ratio.
+    skfair.inspection.CDFGapDisplay.from_proxy_bounds : Draws the distributions.
 
     Examples
     --------
@@ -530,6 +536,63 @@ class ProxyBoundsResult(TableResult):
             columns["upper_confidence"] = self.upper_confidence
         return pd.DataFrame(columns)
 
+    def plot(
+        self, ax: Axes | None = None, *, limit: float = 0.0, name: str | None = None
+    ) -> GroupDotsDisplay:
+        """Draw the bounds at several odds ratios, beside a limit.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw. None makes a new figure.
+        limit : float in [0, 1], default=0.0
+            Disparity that is asked about: none, or the largest that is allowed. The
+            legend has the least odds ratio at which it is possible.
+        name : str, default=None
+            Title of the axes, none by default.
+
+        Returns
+        -------
+        skfair.inspection.GroupDotsDisplay
+
+        Raises
+        ------
+        ImportError
+            Without matplotlib.
+        ValueError
+            If the bounds are undefined.
+
+        Examples
+        --------
+        >>> from skfair.datasets import make_biased_scores
+        >>> from skfair.metrics import mcdp, proxy_bounds
+        >>> _, y_score, group = make_biased_scores(2000, random_state=0)
+        >>> result = proxy_bounds(
+        ...     mcdp, None, y_score, group_probabilities=0.1 + 0.8 * group
+        ... )
+        >>> result.plot(limit=0.1).axes_[0].get_xlabel()
+        'mcdp'
+        """
+        if math.isnan(self.estimate):
+            raise ValueError("result must have bounds, got nan: groups are absent.")
+        tipping = self.tipping_odds_ratio(limit)
+        texts = [f"{ratio:g}" for ratio in _DRAWN[:-1]] + ["any"]
+        index = pd.Index(texts, name="odds ratio at most")
+        lower, upper = np.array([self.bounds_at(ratio) for ratio in _DRAWN]).T
+        table = pd.DataFrame({"lower": lower, "upper": upper}, index)
+        table = table.assign(value=self.estimate, reference=limit)
+        possible = "never possible"
+        if math.isfinite(tipping):
+            possible = f"possible with an odds ratio of {tipping:.3g}"
+        display = GroupDotsDisplay(
+            tables={self.metric: table},
+            value="If independent given the proxy",
+            interval="Bounds",
+            reference=f"Limit {limit:.4g}, {possible}",
+            name=name,
+        )
+        return display.plot(ax)
+
 
 @warns_if_reordered
 def proxy_bounds(
@@ -611,7 +674,7 @@ or dict, default=None
 
     See Also
     --------
-    skfair.inspection.ProxyBoundsDisplay : A picture of the bounds.
+    ProxyBoundsResult.plot : The bounds by odds ratio.
     confidence_interval : Where the groups are known.
 
     Notes

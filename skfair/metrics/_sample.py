@@ -64,7 +64,8 @@ class Sample:
         cls, metric: Metric, y_true: Any, statistic: Any, *rows: Any
     ) -> Self:
         """Return the cells of a statistic in place of rows, which must be None."""
-        if isinstance(statistic, GroupedHistogram):
+        counts_scores = metric.statistic is GroupedScores
+        if isinstance(statistic, GroupedHistogram) and counts_scores:
             statistic = statistic.at_edges()
         cells = cells_of(metric.take(y_true, statistic, *rows))
         return cls(metric, cells, (Part(cells),))

@@ -32,7 +32,7 @@ from skfair.groups import (
     resolve_strata,
     with_expected,
 )
-from skfair.metrics._as_metric import METRICS, as_metric
+from skfair.metrics._as_metric import METRICS, UserMetric, as_metric
 from skfair.metrics._metric import Metric
 
 #: scikit-learn's consumers treat only instances of this class as scorers.
@@ -213,7 +213,8 @@ class FairnessScorer(GroupScorer):
         groups: tuple[Hashable, ...] | None = None,
     ) -> None:
         scored: Callable[..., float] = _Scored(score_func)
-        if _decides(as_metric(score_func, **kwargs)) and response_method != "predict":
+        self._made = make_metric(score_func, kwargs)
+        if _decides(self._made) and response_method != "predict":
             scored = partial(_of_scores, scored)
         super().__init__(scored, sign, kwargs, response_method)
         self._metric = score_func
@@ -241,12 +242,17 @@ class FairnessScorer(GroupScorer):
     def _told_positive_label(self, estimator: Any) -> GroupScorer:
         return self  # told by `_metric_options`
 
+    def _get_pos_label(self) -> Any:
+        """Class whose scores are taken, where the user or the metric says so."""
+        default = self._made.options.get("pos_label")
+        return self._kwargs.get("pos_label", default)
+
     def _metric_options(
         self, estimator: Any, X: Any, y_true: Any, routed: dict[str, Any]
     ) -> dict[str, Any]:
         groups, strata = routed["sensitive_features"], routed["control_features"]
         if groups is None and self._sensitive_features is None:
-            name = as_metric(self._metric).name
+            name = self._made.name
             raise ValueError(
                 f"The scorer of {name} was given no groups: make it "
                 "with sensitive_features=<column of X>, or enable metadata routing and "
@@ -270,8 +276,7 @@ class FairnessScorer(GroupScorer):
             )
         find_score_method(estimator, self._response_method)
         classes = getattr(estimator, "classes_", ())
-        metric = as_metric(self._metric, **self._kwargs)
-        return options | positive_label(metric, self._response_method, classes)
+        return options | positive_label(self._made, self._response_method, classes)
 
 
 def make_group_scorer(scoring: Any) -> GroupScorer:
@@ -461,7 +466,7 @@ def make_fairness_scorer(
     check_selector("sensitive_features", sensitive_features)
     check_selector("control_features", control_features)
     expected = None if groups is None else check_expected("groups", groups)
-    method = response_method_for(as_metric(metric, **kwargs), response_method)
+    method = response_method_for(make_metric(metric, kwargs), response_method)
     return FairnessScorer(
         metric, -1, kwargs, method, sensitive_features, control_features, expected
     )
@@ -582,6 +587,17 @@ def _forward(
     return respond(estimator, method, X, pos_label, **routed)
 
 
+def make_metric(metric: Any, options: dict[str, Any]) -> Metric:
+    """Make the metric of a scorer.
+
+    Where it decides by a threshold, `pos_label` is no option of it, but the class whose
+    scores it is given.
+    """
+    rest = {name: value for name, value in options.items() if name != "pos_label"}
+    made = as_metric(metric, **rest)
+    return made if _decides(made) else as_metric(metric, **options)
+
+
 def response_method_for(
     metric: Metric, response_method: str | tuple[str, ...]
 ) -> str | tuple[str, ...]:
@@ -611,8 +627,11 @@ def positive_label(
     become decisions.
     """
     options = metric.options
-    is_set = options.get("pos_label") is not None
-    if is_set or len(classes) != 2 or "pos_label" not in options:
+    if len(classes) != 2 or "pos_label" not in options:
+        return {}
+    given = metric.keywords if isinstance(metric, UserMetric) else options
+    is_default = options["pos_label"] in np.asarray(classes).tolist()
+    if is_default or given.get("pos_label") is not None:
         return {}
     if response_method == "predict":
         return {} if _decides(metric) else {"pos_label": classes[1]}

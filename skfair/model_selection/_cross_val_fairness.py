@@ -329,9 +329,10 @@ of shape (n_samples,) or (n_samples, n_columns), default=None
     classes = _common_classes(classes_of_folds)
     metric = as_metric(metric, **positive_label(metric, method, classes))
     every_row = Rows(resolved, strata, y_true=y, weight=weights)
-    held_out = _join_folds(every_row, rows, responses)
-    within = None if within is None else within[held_out.cluster]
-    value, sample = metric.evaluate(held_out), Sample.of_rows(metric, held_out)
+    held_out, owners = _join_folds(every_row, rows, responses)
+    within = None if within is None else within[owners]
+    value = metric.evaluate(held_out)
+    sample = Sample.of_rows(metric, replace(held_out, fold=None))
     jobs: dict[str, Any] = {"n_jobs": n_jobs, "verbose": verbose}
     resampled = resample(
         sample, value, level, n_resamples, generator=check_seed(random_state), **jobs
@@ -483,27 +484,29 @@ def _common_classes(classes_of_folds: Sequence[list[Any]]) -> list[Any]:
 
 def _join_folds(
     rows: Rows, held_out: Sequence[Integers], responses: Sequence[NDArray[Any]]
-) -> Rows:
-    """Return a row for each response of all folds, in the order of the rows.
+) -> tuple[Rows, Integers]:
+    """Return an entry for each response of all folds, and the row that each is of.
 
-    Rows without weight are left out.
+    Entries are in the order of the rows; those without weight are left out. Rows that
+    several folds hold out are drawn and permuted with all responses to them.
     """
     owners = np.concatenate(held_out)
     fold = np.repeat(np.arange(len(held_out)), list(map(len, held_out)))
-    joined = replace(
-        rows[owners], y_pred=np.concatenate(responses), fold=fold, cluster=owners
-    )
-    joined = joined[np.argsort(owners, kind="stable")]
+    joined = replace(rows[owners], y_pred=np.concatenate(responses), fold=fold)
+    order = np.argsort(owners, kind="stable")
+    joined, owners = joined[order], owners[order]
     if rows.weight is not None:
-        joined = joined[joined.weights > 0]
+        counts = joined.weights > 0
+        joined, owners = joined[counts], owners[counts]
     if not len(joined):
         raise ValueError(
             "sample_weight is zero for every row that cv holds out, expected a "
             "positive weight in each group."
-            if owners.size
+            if fold.size
             else "cv holds out no row, expected at least one in each group."
         )
-    return replace(joined, position=None)
+    repeated = bool((owners[1:] == owners[:-1]).any())
+    return replace(joined, position=None, cluster=owners if repeated else None), owners
 
 
 def _warn_of_undefined_folds(values: Floats, value: float) -> None:

@@ -5,38 +5,42 @@ from __future__ import annotations
 import copy
 import itertools
 import math
-from collections.abc import Hashable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, ClassVar, Literal, NamedTuple, Self, get_args
 
 import numpy as np
-import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy.interpolate import make_interp_spline
 from scipy.optimize import minimize
 from sklearn import get_config
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.dummy import DummyClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted, validate_data
 
+from skfair._comparison import Comparison, warn_of_comparison
 from skfair._mitigation import (
-    ClassifierMitigator,
-    FittedTable,
+    MetaMitigator,
+    as_table,
+    begin_fit,
+    begin_predict,
+    check_estimator,
     fit_all,
+    groups_to_predict,
     label_probabilities,
     make_splits,
     mean_of_folds,
     predict_folds,
     route_fit_params,
+    tip_to_drop,
     weights_for,
 )
 from skfair._rows import Rows
 from skfair._utils._arrays import Floats, Integers, quotients
-from skfair._utils._progress import reports_tasks
-from skfair._utils._results import Result
+from skfair._utils._progress import Tasks, with_callbacks
 from skfair._utils._text import listed
 from skfair._utils._validation import check_choice, check_flag, check_real
 from skfair._utils._warnings import warn_user
@@ -75,75 +79,15 @@ _N_PARTS = 5
 #: A rule is chosen if its difference is below the limit by so many standard errors.
 _N_ERRORS_CHOSEN = 1.0
 #: There is a warning unless it is below by so many.
-_N_ERRORS_SHOWN = 0.75
+_N_ERRORS_SHOWN = 0.2
+_REMEDY = (
+    "Look at path_, give more rows, or use a classifier whose probabilities differ "
+    "more from row to row"
+)
 #: Level of the test of the plain difference.
 _LEVEL = 0.05
 #: Simulated errors of the rates, of the same numbers in each fit.
 _N_DRAWS = 300
-
-
-@dataclass(frozen=True, repr=False)
-class DecisionComparison(Result):
-    """Decisions beside the plain ones, on rows that gave nothing to either.
-
-    Classifiers, calibration and multipliers of a row's decision were fitted to others.
-
-    Attributes
-    ----------
-    accuracy, plain_accuracy : float
-        Share of rows, by weight, whose decision is their class; with `cost` minus the
-        mean cost of the decisions.
-    difference, plain_difference : float
-        Largest difference between two groups of the rates that `constraint` names, as
-        expected for new rows; nan if no two groups have enough rows.
-    difference_error : float
-        Standard error of the difference.
-    max_difference : float
-        The difference that was asked for.
-    beyond_noise : bool
-        Whether the plain rates of two groups differ by more than noise. If they do not,
-        no decision is changed.
-    dcp, plain_dcp : float
-        `skfair.metrics.dcp` of the decisions with ``method="local"``, the least share
-        of people whose exclusion makes the errors of all groups alike; nan unless the
-        constraint is "equalized_odds".
-    n_samples : int
-        Number of rows with a group and a weight.
-    group_sizes : dict
-        Number of those rows in each group.
-    """
-
-    accuracy: float
-    plain_accuracy: float
-    difference: float
-    plain_difference: float
-    difference_error: float
-    max_difference: float
-    beyond_noise: bool
-    dcp: float
-    plain_dcp: float
-    n_samples: int
-    group_sizes: dict[Hashable, int]
-
-    def warn(self, mitigator: object) -> None:
-        """Warn where these rows do not show that the difference is small enough."""
-        limits = self.max_difference, _N_ERRORS_SHOWN
-        if _is_below(self.difference, self.difference_error, *limits):
-            return
-        unchanged = (
-            ""
-            if self.beyond_noise
-            else " The plain difference is within its noise: no decision is changed."
-        )
-        warn_user(
-            f"{type(mitigator).__name__}: {self.n_samples} held-out rows do not show "
-            f"that max_difference={self.max_difference:g} is kept. The difference is "
-            f"{self.difference:.3f} (standard error {self.difference_error:.3f}), that "
-            f"of the plain decisions {self.plain_difference:.3f}.{unchanged} Look at "
-            "path_, give more rows, or use a classifier whose probabilities differ "
-            "more from row to row.",
-            MitigationWarning,
-        )
 
 
 class _Rules(NamedTuple):
@@ -158,7 +102,12 @@ class _Rules(NamedTuple):
     multipliers: Floats
 
 
-class DecisionPostProcessor(ClassifierMitigator):
+class DecisionPostProcessor(
+    MetaMitigator,
+    ClassifierMixin,  # type: ignore[misc]
+    MetaEstimatorMixin,  # type: ignore[misc]
+    BaseEstimator,  # type: ignore[misc]
+):
     """Classifier whose decisions have similar rates, or similar errors, in all groups.
 
     It takes any number of classes: approve, refer or decline; a diagnosis; a grade. A
@@ -222,7 +171,7 @@ default="demographic_parity"
     group_estimator_ : classifier or None
         The classifier of the group, fitted to all rows that have one; None with
         ``uses_group=True``.
-    path_ : DataFrame
+    path_ : dict of ndarray
         Decisions from the plain ones to the most similar rates, by the limit of the
         convex problem. It has the columns of the ``cv_results_`` of a search, with the
         metrics ``accuracy`` (``neg_cost`` with `cost`) and ``neg_difference`` on the
@@ -230,9 +179,12 @@ default="demographic_parity"
         the rules of `skfair.model_selection` read it, and ``difference_error``. Empty
         if no groups are given; only the plain decisions if no two groups have enough
         rows.
-    comparison_ : DecisionComparison or None
-        Accuracy and difference of the decisions and of the plain ones on held-out rows;
-        None if no groups are given.
+    comparison_ : Comparison or None
+        Accuracy (minus the mean cost, with `cost`) and difference of the decisions and
+        of the plain ones on held-out rows; for equalized odds also `skfair.metrics.dcp`
+        by ``method="local"``, the least share of people whose exclusion makes the
+        errors of all groups alike. The standard error of the difference is that of the
+        new decisions. None if no groups are given.
     groups_ : tuple of length n_groups
         Labels of the groups; empty if no groups are given.
     classes_ : ndarray of shape (n_classes,)
@@ -288,14 +240,17 @@ default="demographic_parity"
     multipliers that are fitted to the other four. Their largest difference is not that
     in new rows. Noise adds to the largest of several differences; but multipliers are
     also fitted to noise, which cancels that of the rows left out. How much is told by a
-    jackknife over the parts, and taken out or added by normal errors of the rates; the
-    standard error is that of the largest difference with errors of all rates. Of the
-    rules whose limit is at most `max_difference`, and whose difference is below it by
-    its standard error, the one with the highest accuracy is taken; if there is none,
-    that with the smallest difference, and a warning unless it is below by three
-    quarters of its error. Where the plain rates of no two groups differ by more than
-    noise (studentized differences of all pairs, at a level of 5 %), and where the plain
-    difference is below by its error, no decision is changed.
+    jackknife over the parts, and taken out or added by normal errors of the rates.
+    Where the parts' rules differ, their mean hides what one of them may do: what the
+    rules differ by on all rows, in the mean, beyond the difference of their mean rates
+    is added. The standard error is that of the largest difference with errors of all
+    rates and the variance between rules. Of the rules whose limit is at most
+    `max_difference`, and whose difference is below it by its standard error, the one
+    with the highest accuracy is taken; if there is none, that with the smallest sum of
+    both, and a warning unless its difference is below by a fifth of its error. Where
+    the plain rates of no two groups differ by more than noise (studentized differences
+    of all pairs, at a level of 5 %), and where the plain difference is below by its
+    error, no decision is changed.
 
     Equal errors often need that some of the people with nearly the same score get one
     decision, and some another. Late decimals of a row's probabilities decide which:
@@ -322,9 +277,11 @@ default="demographic_parity"
     >>> y = np.digitize(X.sum(axis=1) + rng.normal(size=3000), [0, 1.5])
     >>> model = DecisionPostProcessor(LogisticRegression(), max_difference=0.05)
     >>> model = model.fit(X, y, sensitive_features=sex)
-    >>> model.comparison_.plain_difference > 0.2, model.comparison_.difference <= 0.05
+    >>> found = model.comparison_
+    >>> found.baseline["difference"] > 0.2, found.mitigated["difference"] <= 0.05
     (True, True)
-    >>> model.with_difference(0.1).comparison_.difference <= 0.1  # fitted once
+    >>> other = model.with_difference(0.1).comparison_  # fitted once
+    >>> other.mitigated["difference"] <= 0.1
     True
     """
 
@@ -332,11 +289,6 @@ default="demographic_parity"
     __metadata_request__predict: ClassVar = {"sensitive_features": True}
     __metadata_request__decision_function: ClassVar = {"sensitive_features": True}
     __metadata_request__score: ClassVar = {"sensitive_features": True}
-    _several_classes = True
-    _without_groups = "no decision changes"
-    control_features = None
-    path_ = FittedTable()
-    comparison_: DecisionComparison | None
     estimator_: Any
     group_estimator_: Any
 
@@ -365,7 +317,7 @@ default="demographic_parity"
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    @reports_tasks
+    @with_callbacks  # type: ignore[untyped-decorator]
     def fit(
         self,
         X: Any,
@@ -416,7 +368,16 @@ default="demographic_parity"
             As the class says.
         """
         self._check_parameters()
-        features, rows = self._prepare(X, y, sensitive_features, None, sample_weight)
+        X = as_table(X)
+        validate_data(self, X, y, skip_check_array=True)
+        given = begin_fit(
+            self,
+            *(X, y, sensitive_features, None, sample_weight),
+            several_classes=True,
+            without_groups="no decision changes",
+        )
+        self.classes_, self.groups_ = given.classes, given.rows.labels
+        self._dropped, features, rows = given.dropped, given.X, given.rows
         self._compared = self._decisions_compared()
         self._read_cost()
         self._performance = "accuracy" if self.cost is None else "neg_cost"
@@ -425,11 +386,15 @@ default="demographic_parity"
         if not self.groups_:
             plain = fit_all(self.estimator, features, target, routed.estimator.fit)
             self.estimator_, self.group_estimator_ = plain, None
-            self.path_, self.comparison_ = pd.DataFrame(), None
+            self.path_ = dict[str, Any]()
+            self.comparison_: Comparison | None = None
             return self
-        self._fit_classifiers(X, features, rows, target, routed)
+        tasks = Tasks(self)
+        self._fit_classifiers(X, features, rows, target, routed, tasks)
         self._fit_path()
-        return self._choose()
+        self._choose()
+        tasks.end()
+        return self
 
     def with_difference(self, max_difference: float) -> Self:
         """Copy of the fitted model with another largest difference.
@@ -550,7 +515,7 @@ default="demographic_parity"
 
     def _check_parameters(self) -> None:
         """Raise unless the parameters are valid."""
-        self._check_estimator()
+        check_estimator(self)
         check_choice("constraint", self.constraint, get_args(Constraint))
         check_real("max_difference", self.max_difference, 0, 1)
         check_flag("uses_group", self.uses_group)
@@ -572,7 +537,13 @@ default="demographic_parity"
         self._cost = cost / self._unit
 
     def _fit_classifiers(
-        self, X: Any, features: Any, rows: Rows, target: NDArray[Any], routed: Any
+        self,
+        X: Any,
+        features: Any,
+        rows: Rows,
+        target: NDArray[Any],
+        routed: Any,
+        tasks: Tasks,
     ) -> None:
         """Fit the classifiers to all rows, and on folds to predict those held out.
 
@@ -593,9 +564,9 @@ default="demographic_parity"
             known = np.asarray(self._kept.any(axis=1))
             codes = np.where(known[codes] & (codes >= 0), codes, -1)
             fits.append((estimator, codes, list(range(len(self.groups_))), params))
-        self._tasks.begin((len(fits) - frozen) * (len(splits) + 1))
-        fitted, predicted, settings = [], [], (self.n_jobs, self._tasks.done)
-        with self._tip_to_drop(X):
+        tasks.begin((len(fits) - frozen) * (len(splits) + 1))
+        fitted, predicted, settings = [], [], (self.n_jobs, tasks.done)
+        with tip_to_drop(self, X):
             for model, values, labels, params in fits:
                 held_out = predict_folds(
                     model, features, rows, values, labels, splits, params, *settings
@@ -604,7 +575,7 @@ default="demographic_parity"
                 if not isinstance(model, FrozenEstimator):
                     own = np.flatnonzero(np.isin(values, labels))
                     model = fit_to_rows(clone(model), features, values, own, params)
-                    self._tasks.done("all rows")
+                    tasks.done("all rows")
                 fitted.append(model)
         self.estimator_, self.group_estimator_ = (*fitted, None)[:2]
         rows = replace(rows, y_pred=np.hstack(predicted))
@@ -714,17 +685,15 @@ default="demographic_parity"
             # No difference is above 1, the limit of the plain decisions.
             between = np.interp(_STEPS, np.linspace(0, 1, len(of_path)), of_path)
             limits = np.concatenate([limits, between])
-        self.path_ = pd.DataFrame(
-            {
-                "params": [{"limit": limit} for limit in limits.tolist()],
-                "limit": limits,
-                f"mean_test_{self._performance}": [
-                    self._gain(decisions) for decisions in self._held_out
-                ],
-                "mean_test_neg_difference": [-difference for difference, _ in measured],
-                "difference_error": [error for _, error in measured],
-            }
-        )
+        gains = [self._gain(decisions) for decisions in self._held_out]
+        differences, errors = np.transpose(measured)
+        self.path_ = {
+            "params": [{"limit": limit} for limit in limits.tolist()],
+            "limit": limits,
+            f"mean_test_{self._performance}": np.array(gains),
+            "mean_test_neg_difference": -differences,
+            "difference_error": errors,
+        }
 
     def _measure_part(self, part: int, limits: Floats) -> tuple[Integers, Floats]:
         """Decide for a part of the rows by rules that are fitted to the other parts.
@@ -885,44 +854,53 @@ default="demographic_parity"
     def _choose(self) -> Self:
         """Take the best rule of the path whose difference is shown to be kept.
 
-        Where none is, that with the smallest difference is taken.
+        Where none is, that with the smallest sum of difference and error is taken.
         """
         path, largest = self.path_, self.max_difference
-        gains = path[f"mean_test_{self._performance}"].to_numpy()
-        differences = -path["mean_test_neg_difference"].to_numpy()
-        errors = path["difference_error"].to_numpy()
+        gains = path[f"mean_test_{self._performance}"]
+        differences = -path["mean_test_neg_difference"]
+        errors = path["difference_error"]
         # A difference that is expected to be larger was measured by luck.
         below = _is_below(differences, errors, largest, _N_ERRORS_CHOSEN)
-        allowed = below & (path["limit"].to_numpy() <= largest)
+        allowed = below & (path["limit"] <= largest)
         if below[0] or not self._beyond_noise:
             chosen = 0
         elif allowed.any():
             chosen = int(np.where(allowed, gains, -math.inf).argmax())
         else:
-            chosen = int(differences.argmin())
+            chosen = int((differences + errors).argmin())
         self._chosen = chosen
-        decisions, plain = self._held_out[chosen], self._held_out[0]
-        rows, groups, shares = self._rows, self._rows.groups, [math.nan, math.nan]
-        if self.constraint == "equalized_odds":
-            people: Any = {"sensitive_features": groups, "sample_weight": rows.weights}
-            both = decisions, plain
-            shares = [dcp(rows.y_true, each, **people, method="local") for each in both]
-        self.comparison_ = DecisionComparison(
-            float(gains[chosen]),
-            float(gains[0]),
-            float(differences[chosen]),
-            float(differences[0]),
-            float(errors[chosen]),
-            float(largest),
-            bool(self._beyond_noise),
-            shares[0],
-            shares[1],
-            len(groups),
-            dict(zip(self.groups_, groups.sizes().tolist(), strict=True)),
-        )
-        if self._kept.any():
-            self.comparison_.warn(self)
+        self.comparison_ = self._compare(chosen)
+        shown = _is_below(differences[chosen], errors[chosen], largest, _N_ERRORS_SHOWN)
+        if self._kept.any() and not shown:
+            problem = f"max_difference={largest:g} is not shown to be kept"
+            warn_of_comparison(self, self.comparison_, _REMEDY, problem)
         return self
+
+    def _compare(self, chosen: int) -> Comparison:
+        """Compare the decisions of a rule with the plain ones, on held-out rows."""
+        path, rows, columns = self.path_, self._rows, list[dict[str, float]]()
+        weights = rows.weights / rows.weights.sum()
+        costs = [self._cost[rows.y_true, self._held_out[i]] for i in (0, chosen)]
+        change = (costs[1] - costs[0]) * self._unit
+        error = float(np.linalg.norm(weights * (change - weights @ change)))
+        people: Any = {"sensitive_features": rows.groups, "sample_weight": rows.weights}
+        for i in (0, chosen):
+            values = {self._performance: path[f"mean_test_{self._performance}"][i]}
+            if self.constraint == "equalized_odds":
+                decisions = self._held_out[i]
+                values["dcp"] = dcp(rows.y_true, decisions, **people, method="local")
+            values["difference"] = -path["mean_test_neg_difference"][i]
+            columns.append({name: float(value) for name, value in values.items()})
+        errors = dict.fromkeys(columns[0], math.nan) | {self._performance: error}
+        errors["difference"] = float(path["difference_error"][chosen])
+        sizes = dict(zip(self.groups_, rows.groups.sizes().tolist(), strict=True))
+        return Comparison(len(rows), columns[0], columns[1], errors, sizes)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = True
+        return tags
 
     def _values_and_ratios(
         self, rules: _Rules, predicted: Floats, codes: NDArray[np.integer]
@@ -951,7 +929,7 @@ default="demographic_parity"
 
     def _adjusted_scores(self, X: Any, sensitive_features: Any) -> Floats:
         """Score of each class, 1 minus expected cost moved by the multipliers."""
-        table, X = X, self._check_predict_input(X, "estimator_")
+        table, X = X, begin_predict(self, X)
         classes = self.classes_.tolist()
         predicted = label_probabilities(self.estimator_, X, classes)
         plain = np.asarray(1 - predicted @ self._cost)
@@ -959,7 +937,7 @@ default="demographic_parity"
             return plain
         codes: NDArray[np.integer] = np.zeros(len(plain), dtype=np.intp)
         if self.uses_group or sensitive_features is not None:
-            column = self._groups_to_predict(table, sensitive_features)
+            column = groups_to_predict(self, table, sensitive_features)
             groups = resolve_groups(column, n_samples=len(plain))
             if self.uses_group:
                 codes = encode_groups(groups, labels=self.groups_).codes
@@ -993,25 +971,28 @@ class _RateNoise:
         return np.asarray((highest - lowest).max(axis=(-2, -1)))
 
     def measure(
-        self, rates: Floats, fitted: float = -1.0, jumps: Any = 0.0
+        self, rates: Floats, fitted: float = -1.0, fits: Floats | None = None
     ) -> tuple[float, float]:
         """Largest difference expected for new rows, and its standard error.
 
         Noise adds to the largest difference of rates, and that of a rule that is given
         is subtracted. What is `fitted` is the share of the variance of this noise that
-        new rows have more than these, and `jumps` a variance between fits, of which
-        these rates have a mean.
+        new rows have more than these. Rates of parts come from several `fits`, of which
+        any one may differ more than their mean; theirs are less the mean of all groups.
         """
         if not self.compared.any():
             return math.nan, math.nan
+        fits = rates[np.newaxis] if fits is None else fits
         variances = self._noise_of(rates)
-        hidden = fitted * variances + (1 - 1 / _N_PARTS) * jumps
+        all_variances = variances + fits.var(axis=0) * self.compared
+        hidden = fitted * variances
         more, less, all_noise = (
             self.largest(rates + self._draws * np.sqrt(np.maximum(each, 0)))
-            for each in (hidden, -hidden, variances + jumps)
+            for each in (hidden, -hidden, all_variances)
         )
-        expected = float(self.largest(rates) + more.mean() - less.mean())
-        return max(0.0, expected), float(all_noise.std())
+        of_one = self.largest(fits).mean() - self.largest(fits.mean(axis=0))
+        expected = self.largest(rates) + more.mean() - less.mean() + of_one
+        return max(0.0, float(expected)), float(all_noise.std())
 
     def measure_path(
         self, rates: Floats, on_all: Floats, on_others: Floats
@@ -1022,10 +1003,9 @@ class _RateNoise:
         rates it is hidden: it cancels the noise of the rows left out. It is told by the
         rates without each part, `on_all` rows and on those fitted to: the former vary
         by what is fitted, and the latter by what is not. A line along the path smooths
-        this share. Where the former vary by more than the noise of a part explains,
-        solutions jump.
+        this share.
         """
-        sizes, shares, jumps = self.compared / self.units, [], []
+        sizes, shares, fits = self.compared / self.units, [], []
         weights = quotients(sizes, sizes.sum(axis=0))
         # By the jackknife, the variance without one part is less by this factor.
         factor = (_N_PARTS - 1) ** 2 / _N_PARTS
@@ -1037,10 +1017,10 @@ class _RateNoise:
             variances = self._noise_of(rule)
             excess = factor * ((of_fit - of_rest) * sizes).sum()
             shares.append(excess / (variances * sizes * (1 - weights)).sum())
-            jumps.append(np.maximum(of_fit * self.compared - variances / factor, 0))
+            fits.append(relative[0])
         line = np.polynomial.Polynomial.fit(_STEPS, shares, 1)(_STEPS)
         fitted = np.clip(line, -1, 1).tolist()
-        return [self.measure(*each) for each in zip(rates, fitted, jumps, strict=True)]
+        return [self.measure(*each) for each in zip(rates, fitted, fits, strict=True)]
 
     def _noise_of(self, rates: Floats) -> Floats:
         """Variances of rates, with a row of each decision more: 0 has an error."""

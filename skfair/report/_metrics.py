@@ -21,6 +21,7 @@ from skfair._utils._text import (
     points,
     whole,
 )
+from skfair._utils._validation import check_choice
 from skfair.groups import Groups, positions_in, sort_labels
 from skfair.metrics import (
     DCPResult,
@@ -63,6 +64,9 @@ _STATISTICS: Mapping[str, Any] = {
     "errors": GroupedConfusion,
     "calibration": Steps,
 }
+#: Level of CVaR fairness, and half the length of the window of MCDP, in a report.
+ALPHA, EPSILON = 0.9, 0.05
+PARAMETERS = {"alpha": ALPHA, "epsilon": EPSILON}
 #: Seconds after which the search for a certificate of DCP ends.
 DCP_SECONDS = 20.0
 #: More distinct scores than this are joined to as many cells; with weights, there are
@@ -345,9 +349,8 @@ def word_of(question: str, settings: Mapping[str, Any]) -> str:
 class Measure:
     """One metric of a report.
 
-    In `title`, ``{alpha}`` and ``{epsilon}`` stand for the parameters of the report, of
-    which `options` names those that are options of the metric. What the metric is says
-    `templates/definitions.html`.
+    `options` names the options of the metric that a report sets. What the metric is
+    says `templates/definitions.html`.
     """
 
     key: str
@@ -411,9 +414,8 @@ class Measure:
 
     def options_of(self, sample: Sample) -> dict[str, Any]:
         """Return the options of the metric in a report."""
-        settings = vars(sample.audit.options)
-        settings = {**settings, "multigroup": sample.comparison}
-        return {name: settings[name] for name in self.options}
+        options = {**PARAMETERS, "multigroup": sample.comparison}
+        return {name: options[name] for name in self.options}
 
     def metric_of(self, sample: Sample) -> Metric:
         """Metric with its options in a report."""
@@ -449,7 +451,7 @@ class Measure:
             "y_score" if self.question in ("scores", "calibration") else "y_pred",
         ]
         names = [name for name in self.options if name != "multigroup"]
-        arguments += [f"{name}={settings[name]:g}" for name in names]
+        arguments += [f"{name}={PARAMETERS[name]:g}" for name in names]
         scale = self.scales[settings["scale"]]
         if scale not in (None, "probability"):
             arguments.append(f'scale="{scale}"')
@@ -461,11 +463,6 @@ class Measure:
             return self.sentence(summary, measure, values)
         of_ranks = summary["settings"]["scale"] == "rank" and self.sentence_of_ranks
         return (of_ranks or self.sentence).format(**values)
-
-    def title_of(self, settings: Mapping[str, Any]) -> str:
-        """Title of the metric with its parameters."""
-        values = {key: f"{settings[key]:g}" for key in ("alpha", "epsilon")}
-        return self.title.format(**values)
 
 
 def _locate_outlier(sample: Sample) -> Located:
@@ -480,8 +477,7 @@ def _locate_outlier(sample: Sample) -> Located:
 
 def _locate_tail(sample: Sample) -> Located:
     """Value of CVaR fairness, which no pair of groups has."""
-    alpha = sample.audit.options.alpha
-    metric = CVaRFairness(alpha=alpha)
+    metric = CVaRFairness(alpha=ALPHA)
     return Located(metric.find(sample.statistic("decisions")).value, (0, None))
 
 
@@ -499,7 +495,7 @@ def _gap_to_average(summary: Summary, measure: Summary, values: Values) -> str:
 
 
 def _gap_of_tail(summary: Summary, measure: Summary, values: Values) -> str:
-    share = f"{100 * (1 - summary['settings']['alpha']):.4g}%"
+    share = percent(1 - ALPHA)
     n_tail, n_groups = measure["attained"]["n_tail"], measure["n_groups"]
     furthest = f"The {share} of groups furthest from the average"
     if n_tail == 1:
@@ -531,7 +527,7 @@ def _largest_gap_of_scores(summary: Summary, measure: Summary, values: Values) -
 
 
 def _sustained_gap(summary: Summary, measure: Summary, values: Values) -> str:
-    length = 2 * summary["settings"]["epsilon"]
+    length = 2 * EPSILON
     window = f"{length:g} long"
     if summary["settings"]["scale"] == "rank":
         window = f"that holds {percent(length)} of everyone"
@@ -598,7 +594,7 @@ _TABLE = (
     ),
     _of_decisions(
         key="cvar_fairness",
-        title="CVaR fairness ({alpha})",
+        title=f"CVaR fairness ({ALPHA:g})",
         metric=cvar_fairness,
         options=("alpha",),
         find=_locate_tail,
@@ -617,7 +613,7 @@ _TABLE = (
     ),
     _of_scores(
         key="mcdp_epsilon",
-        title="MCDP({epsilon})",
+        title=f"MCDP({EPSILON:g})",
         metric=mcdp,
         options=("epsilon", "multigroup"),
         sentence=_sustained_gap,
@@ -804,6 +800,7 @@ def _check_metrics(audit: Audit) -> None:
         "calibration": "y_true and y_score of two classes",
     }
     for key in audit.options.metrics or ():
+        check_choice("metrics", key, tuple(MEASURES))
         if key not in possible:
             measure = MEASURES[key]
             needed = needs.get(measure.question, "y_true")

@@ -34,7 +34,7 @@ from skfair._utils._text import label_text, or_none
 from skfair.metrics import PermutationTestResult
 from skfair.metrics._confidence_interval import join, lower_bound, upper_bound
 from skfair.metrics._metric import Metric, MetricOfPairs
-from skfair.metrics._pairs import Located
+from skfair.metrics._pairs import MAX_PAIRWISE, Located
 from skfair.metrics._permutation import permutation_tests, permuted_sample
 from skfair.metrics._quantiles import UNDEFINED, Comparisons, Observed
 from skfair.metrics._rate_intervals import wilson_interval
@@ -67,9 +67,6 @@ Numbers = dict[str, Any]
 #: Label and sample of a stratum.
 Stratum = tuple[Hashable, Sample]
 
-#: What draws of rows give, and of a metric whose noise has no bound its interval.
-DRAWN = ("null_mean", "pvalue", "without_test")
-DRAWN_ENDS = ("lower", "upper")
 #: Entries of a row of a table of strata that are drawn.
 OF_TESTS = ("null_mean", "pvalue", "pair")
 #: Interval, certificate and test of a metric without any. Of a metric that compares
@@ -77,7 +74,8 @@ OF_TESTS = ("null_mean", "pvalue", "pair")
 #: `pairs`, which has all gaps beyond chance. `without_test` is the share of
 #: permutations in which the metric is undefined.
 NOTHING: Numbers = {
-    **dict.fromkeys(("lower", "upper", "certified", *DRAWN)),
+    **dict.fromkeys(("lower", "upper", "certified")),
+    **dict.fromkeys(("null_mean", "pvalue", "without_test")),
     "pairs": [],
 }
 #: The time left is estimated after so many seconds.
@@ -130,7 +128,8 @@ def duration(seconds: float) -> str:
 def _drawn_keys(sample: Sample, located: Mapping[str, Located]) -> dict[str, list[str]]:
     """Metrics by question that are computed in draws, where DCP is found fast."""
     n_groups, n_classes = len(sample.groups.labels), len(sample.audit.classes) or 2
-    few = comb(n_groups + n_classes - 2, n_classes - 1) <= _FEW_VERTICES
+    n_vertices = comb(n_groups + n_classes - 2, n_classes - 1)
+    few = n_groups <= MAX_PAIRWISE and n_vertices <= _FEW_VERTICES
     keys: dict[str, list[str]] = {}
     for key, gap in located.items():
         if not math.isnan(gap.value) and (few or key != "dcp"):
@@ -146,7 +145,7 @@ def _count_draws(sample: Sample, keys: Mapping[str, list[str]]) -> int:
     return n_kinds * options.n_permutations + len(resampled) * options.n_resamples
 
 
-def bounds(sample: Sample, located: Mapping[str, Located]) -> dict[str, Numbers]:
+def _bounds(sample: Sample, located: Mapping[str, Located]) -> dict[str, Numbers]:
     """Find the intervals of the metrics whose noise has a bound."""
     tail = (1 - sample.audit.options.confidence_level) / 2
     values = {key: gap.value for key, gap in located.items()}
@@ -219,7 +218,7 @@ def _uncertainty(
     done: DrawsDone,
 ) -> dict[str, Numbers]:
     """Find intervals and p-values of the metrics of a sample, by question."""
-    results, resampled = bounds(sample, located), dict[str, MetricSample]()
+    results, resampled = _bounds(sample, located), dict[str, MetricSample]()
     for question, of_question in keys.items():
         rows, counted = sample.drawn_from(question)
         tests = permute(sample, of_question, rows, [counted], done)
@@ -440,9 +439,7 @@ def parts_by_stratum(sample: Sample) -> list[Stratum]:
     return [(label, sample.at(entries)) for label, entries in rows.by_stratum()]
 
 
-def values_within_strata(
-    sample: Sample, parts: Sequence[Stratum], tested: bool = True
-) -> list[Numbers]:
+def values_within_strata(sample: Sample, parts: Sequence[Stratum]) -> list[Numbers]:
     """Of each metric the largest value over some strata, and their mean.
 
     Tests draw rows, so they are left out where the report draws counts. DCP is not
@@ -454,7 +451,7 @@ def values_within_strata(
         for key, comparisons in compare_metrics(part[1], keys, sample):
             if not math.isnan(comparisons.value):
                 compared[key].append((part, comparisons))
-    tests = _tests_within(sample, parts if tested else (), keys)
+    tests = _tests_within(sample, parts, keys)
     return [
         {"key": key, **_combine(sample, compared[key]), **tests[key]} for key in keys
     ]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import platform
 import sys
-import warnings
 from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from importlib.metadata import version
@@ -15,24 +14,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 import skfair
-from skfair._utils._arrays import Floats
-from skfair._utils._text import label_text, or_none, shown, visible_text
-from skfair.groups import CROSS, recode, rows_by_code
-from skfair.inspection._proxy_bounds import bounds_by_odds_ratio
-from skfair.metrics import (
-    ProxyBoundsResult,
-    cvar_fairness_report,
-    impact_ratios,
-    proxy_bounds,
-    top_groups,
-)
-from skfair.metrics._impact_ratios import are_selected
-from skfair.metrics._inputs import ignore_undefined
+from skfair._utils._text import label_text, or_none, visible_text
+from skfair.groups import CROSS, rows_by_code
+from skfair.metrics import top_groups
+from skfair.metrics._cvar_fairness import tabulate_gaps
+from skfair.metrics._impact_ratios import are_selected, tabulate_ratios
+from skfair.metrics._many_groups import find_gaps
 from skfair.metrics._pairs import Located
-from skfair.metrics._proxy_bounds import compare_known_rows
-from skfair.metrics._proxy_cells import ProxyRows
-from skfair.report._inputs import Audit, Model, mid_ranks
+from skfair.report._inputs import Audit, Model
 from skfair.report._metrics import (
+    ALPHA,
     MEASURES,
     Measure,
     Sample,
@@ -42,12 +33,8 @@ from skfair.report._metrics import (
     make_samples,
 )
 from skfair.report._numbers import (
-    DRAWN,
-    DRAWN_ENDS,
-    OF_TESTS,
     Numbers,
-    Part,
-    bounds,
+    Stratum,
     gaps_beside_first,
     parts_by_stratum,
     performance,
@@ -56,52 +43,30 @@ from skfair.report._numbers import (
     values_within_strata,
 )
 from skfair.report._words import in_words
-from skfair.statistics import GroupedConfusion, GroupedHistogram
 
 Summary = dict[str, Any]
 
-#: Format of a summary: the number changes with the names or meanings of its entries.
-FORMAT = "skfair.report/3"
-#: Settings that are stated, since they cannot be found from counted rows.
-STATED = ("counts_are_drawn", "blur", "min_cell", "n_withheld", "left_out")
 #: Points of a curve along each axis; more cannot be seen in a picture.
 _N_POINTS = 150
-#: Metrics of a report that have bounds; the first of them that is there is drawn.
-KEYS_BY_PROXY = (
-    "mcdp",
-    "abcc",
-    "mean_score_difference",
-    "demographic_parity_difference",
-    "equalized_odds_difference",
-)
-#: Ends of bounds, and of what is confident of them.
-ENDS = "lower", "upper", "lower_confidence", "upper_confidence"
 
 
-def summarize(audits: Sequence[Audit], claimed: Summary | None = None) -> Summary:
+def summarize(audits: Sequence[Audit]) -> Summary:
     """Compute a report, of strings, numbers, None, lists and dicts as in JSON.
 
     One audit holds several models of the same rows; several hold one model each, whose
-    rows were counted by its own scores. What was drawn, what a proxy bounds, what was
-    counted and what a gap goes with is taken from a claimed summary, if one is given.
+    rows were counted by its own scores.
     """
     by_attribute = zip(*map(make_samples, audits), strict=True)
     samples = [sample for group in by_attribute for sample in group]
     audit, models = audits[0], [model for audit in audits for model in audit.models]
     n_models = len(models)
-    if claimed is not None:
-        _take_searched(samples, claimed, n_models)
     gaps = [locate_all(sample) for sample in samples]
-    drawn = map(bounds, samples, gaps) if claimed else uncertainties(samples, gaps)
-    results = [
-        _summary_of_attribute(*of_sample, not claimed)
-        for of_sample in zip(samples, gaps, drawn, strict=True)
-    ]
-    for i, sample in enumerate(samples) if not claimed else ():
+    drawn = uncertainties(samples, gaps)
+    results = list(map(_summary_of_attribute, samples, gaps, drawn))
+    for i, sample in enumerate(samples):
         first = i - i % n_models
         _pair(sample, samples[first], results[i], results[first])
     summary: Summary = {
-        "format": FORMAT,
         "title": audit.options.title,
         "n_rows": audit.n_rows,
         "classes": [label_text(label) for label in audit.classes],
@@ -112,65 +77,10 @@ def summarize(audits: Sequence[Audit], claimed: Summary | None = None) -> Summar
             _attribute(samples[i], results[i : i + n_models])
             for i in range(0, len(samples), n_models)
         ],
-        "proxy": by_proxy(audits),
         "settings": _settings(audits),
-        "versions": versions_of("scikit-learn", "NumPy", "SciPy", "pandas"),
+        "versions": _versions(),
     }
-    if claimed is not None:
-        _take_stated(summary, claimed)
     return in_words(summary)
-
-
-def _take_searched(samples: Sequence[Sample], claimed: Summary, n_models: int) -> None:
-    """Take DCP where its search ended early, which depends on the machine."""
-    for i, sample in enumerate(samples):
-        result = claimed["attributes"][i // n_models]["results"][i % n_models]
-        for measure in result["measures"]:
-            if measure["searched"] is not None:
-                bounds = [*map(float, measure["searched"])]
-                vars(sample)["baseline"] = float(measure["value"]), bounds
-
-
-def stated_in(summary: Summary) -> Iterator[tuple[str, Summary, Sequence[str]]]:
-    """Yield what statistics do not determine: its kind, where it is, and its names."""
-    of_settings = [summary["settings"][name] for name in STATED]
-    some = any(value not in (None, False, [0.0, 0.0]) for value in of_settings)
-    yield "settings" if some else "", summary["settings"], STATED
-    yield "proxy", summary, ["proxy"]
-    yield "", summary, ["versions"]
-    for model in summary["models"]:
-        yield "beside", model, ["beside_first"]
-    results = [result for named in summary["attributes"] for result in named["results"]]
-    for result in results:
-        for measure in result["measures"]:
-            yield "drawn", measure, [*DRAWN, "pairs"]
-            yield "beside", measure, ["beside_first"]
-            if not MEASURES[measure["key"]].bounded:
-                yield "resampled", measure, DRAWN_ENDS
-            if measure["searched"] is not None:
-                yield "searched", measure, ["value", "searched"]
-        for row in result["strata"]["rows"] if result["strata"] else ():
-            yield "drawn", row, OF_TESTS
-
-
-def _take_stated(computed: Summary, claimed: Summary) -> None:
-    """Take from a claimed summary what cells do not determine."""
-    places = zip(stated_in(computed), stated_in(claimed), strict=True)
-    for (_, own, names), (_, other, _) in places:
-        for name in names:
-            _check_stated(other[name])
-            own[name] = other[name]
-    if explained := claimed.get("why"):
-        computed["why"] = [{"result": section["result"]} for section in explained]
-
-
-def _check_stated(value: Any) -> None:
-    """Raise unless a value is made of finite numbers and texts."""
-    if isinstance(value, (dict, list)):
-        for part in value.values() if isinstance(value, dict) else value:
-            _check_stated(part)
-    elif not (value is None or type(value) is str or math.isfinite(value)):
-        raise ValueError(f"the summary must have numbers or nothing, got {value!r}.")
 
 
 def _are_alike(values: NDArray[Any]) -> bool:
@@ -266,10 +176,7 @@ def _pair(sample: Sample, first: Sample, result: Summary, of_first: Summary) -> 
 
 
 def _summary_of_attribute(
-    sample: Sample,
-    located: dict[str, Located],
-    drawn: dict[str, Numbers],
-    tested: bool,
+    sample: Sample, located: dict[str, Located], drawn: dict[str, Numbers]
 ) -> Summary:
     """Everything about one model and one attribute."""
     groups = _groups(sample)
@@ -282,7 +189,7 @@ def _summary_of_attribute(
         ],
         "groups": groups,
         "impact_ratios": _impact_ratios(sample),
-        "strata": _strata(sample, located, tested),
+        "strata": _strata(sample, located),
         "cdf": _cdf(sample, located.get("mcdp")),
     }
 
@@ -379,14 +286,8 @@ def _selections(sample: Sample) -> list[dict[str, Any]]:
     options = sample.audit.options
     positions = tuple(range(sample.statistic("decisions").n_groups))
     selected = replace(sample.statistic("decisions"), labels=positions, names=())
-    with ignore_undefined():
-        # The report says itself that a single group cannot be compared.
-        table = cvar_fairness_report(
-            None,
-            selected,
-            alpha=options.alpha,
-            confidence_level=options.confidence_level,
-        ).sort_index()
+    gaps = find_gaps(selected, "uniform")
+    table = tabulate_gaps(gaps, ALPHA, True, options.confidence_level).sort_index()
     differs = None
     if not sample.audit.weighted and sample.comparable:
         differs = set(top_groups(None, selected).index)
@@ -422,14 +323,9 @@ def _impact_ratios(sample: Sample) -> list[dict[str, Any]] | None:
     tables = []
     for kind, of_rows in values.items():
         chosen = are_selected(of_rows, kind, None, audit.rows.totals)
-        with ignore_undefined():
-            # The report says itself that groups cannot be compared.
-            table = impact_ratios(
-                None,
-                count_outcomes(audit, chosen, groups),
-                min_share=options.min_share,
-                confidence_level=options.confidence_level,
-            )
+        outcomes = count_outcomes(audit, chosen, groups)
+        level = options.confidence_level
+        table = tabulate_ratios("group", outcomes, 0, 0.0, level)
         rows = [
             {"label": label_text(label), **{k: _plain(v) for k, v in row.items()}}
             for label, row in zip(labels, table.to_dict("records"), strict=True)
@@ -446,9 +342,7 @@ def _plain(value: Any) -> Any:
     return value if isinstance(value, (str, int)) else or_none(value)
 
 
-def _strata(
-    sample: Sample, located: dict[str, Located], tested: bool
-) -> Summary | None:
+def _strata(sample: Sample, located: dict[str, Located]) -> Summary | None:
     """Metrics within strata, beside those of everyone; None unless there are strata."""
     strata = sample.audit.strata
     if strata is None or not sample.comparable:
@@ -459,7 +353,7 @@ def _strata(
         for label, part in parts
         if part.comparable and part.audit.n_rows >= least
     ]
-    rows = values_within_strata(sample, compared, tested)
+    rows = values_within_strata(sample, compared)
     for row in rows:
         row["everyone"] = or_none(located[row["key"]].value)
     names = CROSS.join(strata.names)
@@ -478,7 +372,7 @@ def _named(label: Hashable, metric: str | None = None, **why: Any) -> Summary:
     return {"label": label_text(label), "metric": metric} | nothing | why
 
 
-def _left_out(parts: Sequence[Part], least: int) -> Iterator[Summary]:
+def _left_out(parts: Sequence[Stratum], least: int) -> Iterator[Summary]:
     """List strata of too few rows or groups, and groups that are left out within."""
     for label, part in parts:
         if part.audit.n_rows < least:
@@ -489,7 +383,9 @@ def _left_out(parts: Sequence[Part], least: int) -> Iterator[Summary]:
             yield _named(label, aside=_sizes(part.aside))
 
 
-def _without_rates(parts: Sequence[Part], keys: Collection[str]) -> Iterator[Summary]:
+def _without_rates(
+    parts: Sequence[Stratum], keys: Collection[str]
+) -> Iterator[Summary]:
     """List groups within strata that have few rows of a true label."""
     key = "equalized_odds_difference"
     for label, part in parts if key in keys else ():
@@ -543,8 +439,6 @@ def _settings(audits: Sequence[Audit]) -> Summary:
     possible = {
         k for audit in audits for model in audit.models for k in keys_of(audit, model)
     }
-    if not audit.attributes:
-        possible &= {*KEYS_BY_PROXY}
     return {
         "positive label": _positive(audit),
         "decides": any(model.decides for audit in audits for model in audit.models),
@@ -553,8 +447,6 @@ def _settings(audits: Sequence[Audit]) -> Summary:
         "control_features": audit.strata is not None,
         "counts_are_drawn": audit.counts_are_drawn,
         "blur": [max(audit.blur[i] for audit in audits) for i in (0, 1)],
-        "min_cell": None,
-        "n_withheld": None,
         "left_out": None,
         "calls": {
             key: measure.call_of(vars(options))
@@ -564,173 +456,12 @@ def _settings(audits: Sequence[Audit]) -> Summary:
     }
 
 
-def check_summary(summary: Any) -> dict[str, Any]:
-    """Return what a report is restored from; raise for anything else, such as rows."""
-    if not isinstance(summary, dict) or "format" not in summary:
-        raise TypeError(
-            f"summary must be that of a report, a dict, got {shown(summary)}. A report "
-            "of rows is made by FairnessReport.from_estimator, from_frame or "
-            "from_predictions."
-        )
-    if summary["format"] != FORMAT:
-        raise ValueError(
-            f"summary must have the format {FORMAT!r}, got {shown(summary['format'])}."
-        )
-    return summary
-
-
-def versions_of(*packages: str) -> dict[str, str]:
-    """Versions of skfair, of some packages, of Python, and the system."""
+def _versions() -> dict[str, str]:
+    """Versions of skfair, of the packages that compute, of Python, and the system."""
+    packages = "scikit-learn", "NumPy", "SciPy", "pandas"
     return {
         "skfair": skfair.__version__,
         **{name: version(name) for name in packages},
         "Python": platform.python_version(),
         "system": f"{sys.platform} {platform.machine()}",
     }
-
-
-def by_proxy(audits: Sequence[Audit]) -> Summary | None:
-    """Bounds of the metrics of each model; None without probabilities of groups.
-
-    Odds ratios and tipping points that are infinite are None.
-    """
-    audit = audits[0]
-    if audit.proxy is None:
-        return None
-    cells, shares = audit.proxy
-    sizes = np.bincount(cells.codes, minlength=len(cells.labels))
-    table = np.array([list(shares[label].values()) for label in cells.labels])
-    groups = next(iter(shares.values()))
-    return {
-        "names": visible_text(CROSS.join(map(visible_text, cells.names))),
-        "shares": f"shares = {shares}",
-        "n_cells": len(sizes),
-        "smallest_cell": int(sizes.min()),
-        "alone": int(np.count_nonzero(sizes == 1)),
-        "groups": [
-            {"label": label_text(label), "expected": float(n)}
-            for label, n in zip(groups, sizes @ table, strict=True)
-        ],
-        "checks": [
-            _check_known(audit, position, table, tuple(groups))
-            for position, every in enumerate(audit.every.values())
-            if {*every.labels} <= {*groups}
-        ],
-        "limit": audit.options.proxy_limit,
-        "odds_ratios": [_finite(ratio) for ratio in audit.options.odds_ratio],
-        "results": [
-            _bounds_of_model(audit, model) for audit in audits for model in audit.models
-        ],
-    }
-
-
-def _check_known(
-    audit: Audit, position: int, table: Floats, labels: tuple[Hashable, ...]
-) -> Summary:
-    """Compare the shares of the cells with the rows whose group is known."""
-    assert audit.proxy is not None
-    cells, model = audit.proxy[0], audit.models[0]
-    every = [*audit.every.values()][position]
-    groups = recode(every.codes, every.labels, labels)
-    values = model.y_pred.astype(float) if model.y_score is None else model.y_score
-    weights = np.ones(len(groups))
-    columns = cells.codes, groups, values, values, weights, weights, table, labels
-    refuted, odds_ratio = compare_known_rows(ProxyRows(*columns, True, cells.labels))
-    return {
-        "attribute": position,
-        "n_rows": int(np.count_nonzero(groups >= 0)),
-        "n_refuted": int(refuted.sum()),
-        "odds_ratio": _finite(odds_ratio),
-    }
-
-
-def _bounds_of_model(audit: Audit, model: Model) -> Summary:
-    """Bounds of the metrics of a model, and the curve of the first of them."""
-    keys = [key for key in KEYS_BY_PROXY if key in keys_of(audit, model)]
-    results = {key: _bounds_by_cells(audit, model, MEASURES[key]) for key in keys}
-    defined = [result for result in results.values() if not math.isnan(result.estimate)]
-    limit = audit.options.proxy_limit
-    curve = bounds_by_odds_ratio(defined[0], limit) if defined else None
-    if curve is not None:
-        for name in ("odds_ratio", "lower", "upper"):
-            curve[name] = np.round(curve[name], 4).tolist()
-        curve["unbounded"] = list(curve["unbounded"])
-        curve["tipping"] = _finite(curve["tipping"])
-    return {
-        "model": visible_text(model.name),
-        "measures": [
-            _summary_of_bounds(audit, MEASURES[key], results[key]) for key in keys
-        ],
-        "curve": curve,
-    }
-
-
-def _bounds_by_cells(audit: Audit, model: Model, measure: Measure) -> ProxyBoundsResult:
-    """Bounds of one metric, from counts by cell alone."""
-    assert audit.proxy is not None
-    (cells, shares), options = audit.proxy, audit.options
-    columns: dict[str, Any] = {
-        "sensitive_features": cells,
-        "sample_weight": audit.rows.weight,
-    }
-    statistic: GroupedConfusion | GroupedHistogram
-    if measure.question == "errors":
-        labels = audit.y_true, model.y_pred
-        statistic = GroupedConfusion.from_predictions(*labels, **columns)
-    else:
-        scores = (model.y_pred == 1).astype(float)
-        if measure.question == "scores":
-            assert model.y_score is not None
-            scores = model.y_score
-            if options.scale == "rank":
-                scores = mid_ranks(scores, audit.rows.weight)
-        statistic = GroupedHistogram.from_scores(scores, **columns)
-    with warnings.catch_warnings():
-        # The report says itself that a group is absent, and has warned of single rows.
-        warnings.simplefilter("ignore", UserWarning)
-        return proxy_bounds(
-            measure.metric,
-            None,
-            statistic,
-            group_probabilities=shares,
-            odds_ratio=options.odds_ratio,
-            confidence_level=_level_of_bounds(audit, measure),
-            random_state=options.random_state,
-        )
-
-
-def _level_of_bounds(audit: Audit, measure: Measure) -> float | None:
-    """Level of confidence bounds; counts of labels lack the squares of weights."""
-    if measure.question == "errors" and audit.rows.weight is not None:
-        return None
-    return audit.options.confidence_level
-
-
-def _summary_of_bounds(
-    audit: Audit, measure: Measure, result: ProxyBoundsResult
-) -> Summary:
-    options, level = audit.options, _level_of_bounds(audit, measure)
-    tipping = result.tipping_odds_ratio(options.proxy_limit)
-    values = {name: getattr(result, name) for name in ENDS}
-    ratios = ", ".join(map(repr, options.odds_ratio)).replace("inf", "math.inf")
-    settings = f"odds_ratio=[{ratios}]"
-    if level is not None:
-        seed = options.random_state
-        settings += f", confidence_level={level}, random_state={seed}"
-    return {
-        "key": measure.key,
-        "estimate": or_none(result.estimate),
-        **{k: None if v is None else [*map(or_none, v)] for k, v in values.items()},
-        "unbounded": []
-        if math.isnan(result.estimate)
-        else [*map(float, result.bounds_at(math.inf))],
-        "tipping": _finite(tipping),
-        "cannot_tell": math.isfinite(tipping),
-        "call": f"proxy_bounds({measure.metric.__name__}, None, {measure.question}, "
-        f"group_probabilities=shares, {settings})",
-    }
-
-
-def _finite(value: float) -> float | None:
-    """Write infinity and nan as None, since JSON has neither."""
-    return float(value) if math.isfinite(value) else None

@@ -3,26 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from skfair._utils._text import (
-    DASH,
     counted,
     in_quotes,
-    interval,
-    label_text,
     listed,
     number,
-    or_none,
     percent,
     quoted,
-    visible_text,
     whole,
     with_size,
 )
 from skfair.groups import CROSS, MISSING_LABEL
-from skfair.inspection import ExplainedGapResult
 from skfair.report._inputs import LEVEL
 from skfair.report._metrics import (
     DCP_SECONDS,
@@ -80,10 +74,6 @@ def in_words(summary: Summary) -> Summary:
     for attribute in summary["attributes"]:
         for result in attribute["results"]:
             _put_result(summary, attribute, result)
-    if summary["proxy"] is not None:
-        put_proxy(summary)
-    for section in summary.get("why") or ():
-        section |= section_of(section["result"])
     texts = list(dict.fromkeys(cautions(summary)))  # each once
     return {**summary, "verdict": verdict(summary), "cautions": texts}
 
@@ -91,7 +81,7 @@ def in_words(summary: Summary) -> Summary:
 def _put_result(summary: Summary, attribute: Summary, result: Summary) -> None:
     """Put the metrics of one model and attribute, and its tables, into words."""
     settings = summary["settings"]
-    titles = {key: metric.title_of(settings) for key, metric in MEASURES.items()}
+    titles = {key: metric.title for key, metric in MEASURES.items()}
     for measure in result["measures"]:
         measure["title"] = titles[measure["key"]]
         measure["note"] = " ".join(note(measure))
@@ -248,7 +238,6 @@ def _lead(summary: Summary, model: int) -> Iterator[str]:
     for state, names in others.items():
         if names:
             yield OF_ATTRIBUTES[state].format(names=listed(names))
-    yield from _lead_of_proxy(summary.get("proxy"), model)
 
 
 def _nothing_to_compare(summary: Summary, model: int) -> str | None:
@@ -440,12 +429,11 @@ def cautions(summary: Summary) -> Iterator[str]:
         text = f"Rows are weighted. Group sizes count rows, {what} and metrics add up "
         untested = ", and which groups differ from the others is not tested"
         yield f"{text}weights{untested if what == 'rates' else ''}."
-    if not settings["n_permutations"] and summary["attributes"]:
+    if not settings["n_permutations"]:
         yield (
             "To save time, no test was made (n_permutations=0): there are no p-values, "
             "and intervals alone say how much may be noise."
         )
-    yield from _about_cells(settings)
     yield from _about_scores(settings)
 
 
@@ -487,23 +475,6 @@ def _about_left_out(summary: Summary) -> Iterator[str]:
 def _be(n: int) -> str:
     """Write the verb of a number of things."""
     return "is" if n == 1 else "are"
-
-
-def _about_cells(settings: Summary) -> Iterator[str]:
-    """Say what is withheld, so that no number tells of few people."""
-    least, withheld = settings["min_cell"], settings["n_withheld"]
-    if least is None:
-        return
-    n = f"fewer than {least}" if withheld is None else whole(withheld)
-    how = "scores were counted in intervals that hold"
-    each, few = ", true label and decision", " of one combination of these"
-    if settings["scale"] == "real":
-        how, each, few = "predictions and errors were joined in parts of", "", ""
-    yield (
-        f"No number tells of fewer than {least} people: {how} {least} rows or more of "
-        f"each group{each}, and the rows of groups that have fewer{few} are left out "
-        f"of every number ({n})."
-    )
 
 
 def _about_scores(settings: Summary) -> Iterator[str]:
@@ -755,151 +726,3 @@ def reason_left_out(stratum: Summary, least: int) -> str:
     lacking = [with_size(group["label"], group["n"]) for group in stratum["aside"]]
     lacking += [with_rows_of_label(cell) for cell in stratum["cells"]]
     return f"without {listed(lacking)}"
-
-
-def data_of(result: Any) -> dict[str, Any]:
-    """Return a result as in JSON: its numbers, the names of groups, and a table."""
-    if not isinstance(result, ExplainedGapResult):
-        raise TypeError(
-            "results must be of skfair.inspection.explained_gap, got "
-            f"{type(result).__name__}."
-        )
-    population = result.population
-    return {
-        "metric": result.metric,
-        "confidence_level": result.confidence_level,
-        "population": None if population == "overlap" else label_text(population),
-        "value": or_none(result.value),
-        "lower": or_none(result.lower),
-        "upper": or_none(result.upper),
-        "table": [
-            {"name": visible_text(str(name)), **{k: or_none(v) for k, v in row.items()}}
-            for name, row in result.table.iterrows()
-        ],
-    }
-
-
-def section_of(result: Mapping[str, Any]) -> dict[str, Any]:
-    """Write what remains of a gap between people who are alike in some columns."""
-    title, population = MEASURES[result["metric"]].title, result["population"]
-    where = "where all groups have people"
-    if population is not None:
-        where = f"with the columns of {population}"
-    ends = {f"value_{end}": result[end] for end in ("lower", "upper")}
-    value = _with_ends({"value": result["value"], **ends}, "value")
-    return {
-        "title": "What the gap goes with",
-        "texts": [
-            f"{title} is {value} between the groups as they are. The table has what "
-            f"remains of it between people who are alike in some columns, {where}.",
-            "Neither number is a cause or an excuse: columns may carry an injustice "
-            "themselves, and groups may differ in columns that are not among them.",
-            f"Intervals of {100 * result['confidence_level']:g}% are in parentheses.",
-        ],
-        "head": [
-            "Alike in",
-            "Remains",
-            "Goes with these columns",
-            "Rows without overlap",
-            "Effective rows of the smallest group",
-        ],
-        "rows": [
-            [
-                row["name"],
-                *(_with_ends(row, name) for name in ("remaining", "explained")),
-                percent(row["no_overlap"]),
-                whole(row["effective_size"]),
-            ]
-            for row in result["table"]
-        ],
-    }
-
-
-def _with_ends(numbers: Mapping[str, Any], name: str) -> str:
-    """Write a number and the ends of its interval, a dash where it is undefined."""
-    if numbers[name] is None:
-        return DASH
-    ends = interval(numbers[f"{name}_lower"], numbers[f"{name}_upper"])
-    return f"{number(numbers[name])} ({ends})"
-
-
-def put_proxy(summary: Summary) -> None:
-    """Put bounds by a proxy, and what they were checked with, into words."""
-    section = summary["proxy"]
-    section["known"] = [
-        _about_check(check, summary["attributes"][check["attribute"]]["name"], section)
-        for check in section["checks"]
-    ]
-    for result in section["results"]:
-        for measure in result["measures"]:
-            settings = summary["settings"]
-            measure["title"] = MEASURES[measure["key"]].title_of(settings)
-            measure["sentence"] = _describe_bounds(measure, section["limit"])
-
-
-def _about_check(check: Summary, name: str, section: Summary) -> str:
-    """Say whether rows with a known group contradict the shares of the cells."""
-    ratio = math.inf if check["odds_ratio"] is None else check["odds_ratio"]
-    text = f"{counted(check['n_rows'], 'row')} with a known group ({name}) "
-    cells = f"{check['n_refuted']} of {counted(section['n_cells'], 'cell')}"
-    if check["n_refuted"]:
-        text += f"contradict the shares of {cells}: the bounds may not hold."
-    else:
-        text += "do not contradict the shares."
-    if ratio <= 1:
-        return text
-    return f"{text} They show that odds differ at least by the factor {ratio:.3g}."
-
-
-def _describe_bounds(measure: Summary, limit: float) -> str:
-    """Say whether a metric is above a limit, or that these data cannot tell."""
-    title, estimate = measure["title"], measure["estimate"]
-    if estimate is None:
-        return f"{title}: cannot be computed, a group is in no cell."
-    tipping = math.inf if measure["tipping"] is None else measure["tipping"]
-    side = "above" if estimate > limit else "below"
-    ends = bounds_text(*measure["unbounded"])
-    if math.isinf(tipping):
-        return f"{title}: {side} {limit:g} whatever the link, {ends}."
-    cannot = (
-        f"{title}: these data cannot tell whether it is above {limit:g}, without an "
-        f"assumption it is {ends}."
-    )
-    if tipping == 1:
-        return cannot
-    return (
-        f"{cannot} It is {side} as long as odds within a cell differ by less than the "
-        f"factor {tipping:.3g}."
-    )
-
-
-def _lead_of_proxy(section: Summary | None, model: int) -> Iterator[str]:
-    """Say what the first metric of a model by the proxy says."""
-    if section is not None and section["results"][model]["measures"]:
-        first = section["results"][model]["measures"][0]["sentence"]
-        yield f"By the proxy ({section['names']}): {first}"
-
-
-def sizes_text(section: Summary) -> str:
-    """Say how many cells there are, and how many rows of each group are expected."""
-    groups = [with_size(g["label"], g["expected"]) for g in section["groups"]]
-    text = (
-        f"{counted(section['n_cells'], 'cell')}, the smallest with "
-        f"{counted(section['smallest_cell'], 'row')}. Expected rows of the groups: "
-        f"{listed(groups)}."
-    )
-    if not section["alone"]:
-        return text
-    return f"{text} Alone in a cell, as if known: {counted(section['alone'], 'row')}."
-
-
-def bounds_text(low: float, high: float) -> str:
-    """Write bounds, or the one number that they are where they agree."""
-    return number(low) if number(low) == number(high) else interval(low, high)
-
-
-def ratio_text(ratio: float | None) -> str:
-    """Write an odds ratio; None is any."""
-    if ratio is None:
-        return "any"
-    return f"{ratio:g}"

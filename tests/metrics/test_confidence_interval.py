@@ -8,6 +8,7 @@ from itertools import combinations, product
 import numpy as np
 import pytest
 from scipy import stats
+from skfair.metrics._spec import specification_of
 from sklearn.exceptions import UndefinedMetricWarning
 
 from skfair.groups import Groups
@@ -27,7 +28,6 @@ from skfair.metrics import (
 )
 from skfair.metrics._confidence_interval import compare, lower_bound, upper_bound
 from skfair.metrics._quantiles import flat_tail
-from skfair.metrics._spec import specification_of
 from skfair.statistics import GroupedOutcomes, GroupedScores
 
 METRICS = {

@@ -136,7 +136,7 @@ def test_undefined_is_nan_and_does_not_reject():
     assert np.isnan([result.value, result.pvalue]).all()
     assert result.reject is False
     assert "nothing can be said" in str(result)
-    with pytest.warns(UndefinedMetricWarning, match="max_gap_test is undefined"):
+    with pytest.warns(UndefinedMetricWarning, match="max_gap is undefined"):
         largest = max_gap_test(None, [1, 0], sensitive_features=["a", "a"])
     assert np.isnan([largest.value, largest.pvalue, largest.null_mean]).all()
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given as given_examples
 from hypothesis import strategies as st
+from skfair.metrics._spec import pick, specification_of
 from sklearn.exceptions import UndefinedMetricWarning
 
 from skfair._rows import read
@@ -35,7 +36,6 @@ from skfair.metrics._mcdp import MCDP, sustained_gap
 from skfair.metrics._pairs import compared_pairs
 from skfair.metrics._permutation import Order
 from skfair.metrics._resampling import Drawn
-from skfair.metrics._spec import pick, specification_of
 from skfair.statistics import GroupedOutcomes, GroupedScores
 from skfair.statistics._grouped_scores import gap_between
 

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import norm, rankdata
+from skfair.metrics._spec import numbers_by_name, specification_of
 
 from skfair.groups import encode_groups
 from skfair.metrics import (
@@ -21,7 +22,6 @@ from skfair.metrics import (
     mcdp_curve,
     permutation_test,
 )
-from skfair.metrics._spec import numbers_by_name, specification_of
 from skfair.monitoring import FairnessMonitor
 from skfair.postprocessing import ScoreRepairer
 from skfair.statistics import GroupedScores

@@ -7,6 +7,8 @@ from functools import partial, wraps
 import numpy as np
 import pytest
 from scipy import stats
+from skfair.metrics._noise import compare_seminorm
+from skfair.metrics._spec import known_metrics, numbers_by_name, specification_of
 
 import skfair.metrics
 from skfair.metrics import (
@@ -18,8 +20,6 @@ from skfair.metrics import (
 )
 from skfair.metrics._abcc import area
 from skfair.metrics._confidence_interval import lower_bound, observe, upper_bound
-from skfair.metrics._noise import compare_seminorm
-from skfair.metrics._spec import known_metrics, numbers_by_name, specification_of
 
 
 def test_every_metric_with_a_scorer_is_public():

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from skfair.metrics._spec import unwrapped
 from sklearn.exceptions import UndefinedMetricWarning
 
 from skfair.metrics import (
@@ -24,7 +25,6 @@ from skfair.metrics import (
     permutation_test,
     values_by_class,
 )
-from skfair.metrics._spec import unwrapped
 
 METRICS = {
     "mcdp": partial(mcdp, epsilon=0.03),

@@ -33,9 +33,8 @@ from skfair.inprocessing import (
     MCDPReweighter,
 )
 from skfair.inspection import (
-    CalibrationGapDisplay,
     CDFGapDisplay,
-    GroupGapDisplay,
+    GroupCurveDisplay,
     explained_gap,
 )
 from skfair.metrics import (
@@ -162,8 +161,8 @@ def test_audit_of_predictions(people, fitted):
         says="threshold must be None where .* labels .* pos_label",
     )
     typed(
-        lambda: GroupGapDisplay.from_predictions(y, y_pred, **groups),
-        lambda: GroupGapDisplay.from_predictions(y, y_pred, **groups, pos_label=">50K"),
+        lambda: cvar_fairness_report(y, y_pred, **groups),
+        lambda: cvar_fairness_report(y, y_pred, **groups, pos_label=">50K"),
         says="pos_label must say which",
     )
 
@@ -269,7 +268,11 @@ OF_SCORES = {
         *rows, **groups
     ),
     "GroupedCalibration": GroupedCalibration.from_scores,
-    "CalibrationGapDisplay": CalibrationGapDisplay.from_predictions,
+    "GroupCurveDisplay": partial(
+        GroupCurveDisplay.from_predictions,
+        kind="calibration_gap",
+        confidence_level=None,
+    ),
 }
 OF_LABELS = {
     "rate_variance": rate_variance,
@@ -281,7 +284,6 @@ OF_LABELS = {
     "top_groups": top_groups,
     "DCPResult": DCPResult.from_predictions,
     "GroupedConfusion": GroupedConfusion.from_predictions,
-    "GroupGapDisplay": GroupGapDisplay.from_predictions,
 }
 OF_GROUPS = {
     "GroupedScores": GroupedScores.from_scores,

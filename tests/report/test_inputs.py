@@ -49,9 +49,7 @@ def made(*arguments, **options):
         ((None, P), {"metrics": ["dcp"]}, "'dcp', which needs y_true"),
         ((Y,), {"y_pred": Y, "metrics": ["mcdp"]}, "'mcdp', which needs y_score"),
         ((Y, P), {"threshold": 2}, r"threshold must be a number in \[0.*\], got 2"),
-        ((Y, P), {"epsilon": 0}, "epsilon must be"),
         ((Y, P), {"limit": 2}, "limit must be"),
-        ((Y, P), {"alpha": 1}, "alpha must be"),
         ((Y, P), {"n_resamples": 0}, "n_resamples must be"),
         (
             (Y, P),
@@ -187,7 +185,7 @@ def test_first_class_as_the_positive_one(biased):
     assert report.summary["models"][0]["name"] == "LogisticRegression"
 
 
-@pytest.mark.filterwarnings("ignore:MADDPostProcessor, on held-out rows")
+@pytest.mark.filterwarnings("ignore:MADDPostProcessor, on")
 def test_estimators_that_ask_for_groups(biased):
     X, y = biased
     groups, plain = X["sex"], X.drop(columns="sex")

@@ -389,6 +389,25 @@ def check_weights(
     return weights.astype(np.int64) if exact else weights
 
 
+def check_counts(counts: ArrayLike | None, n_samples: int) -> NDArray[np.int64] | None:
+    """Return how many people each row stands for, as whole numbers."""
+    if counts is None:
+        return None
+    people = _to_numbers(as_array(counts, "counts", n_samples), "counts")
+    whole = np.isfinite(people) & (people >= 0)
+    whole &= people == np.rint(people)
+    if not whole.all():
+        row = int(whole.argmin())
+        raise RowError(
+            f"counts must be whole numbers of people, 0 or more, got {people[row]:g}",
+            row,
+        )
+    total = people.sum()
+    if total >= MAX_EXACT_SUM:
+        raise ValueError(f"counts must add up to less than 2**53, got {total:g}.")
+    return people.astype(np.int64)
+
+
 def _to_numbers(values: NDArray[Any], name: str) -> Floats:
     if values.dtype.kind == "O":
         real = [isinstance(v, numbers.Real | np.bool_ | Decimal) for v in values]

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from skfair._rows import Rows
+from skfair._rows import Rows, take_rows
 from skfair._utils._text import shown
 from skfair.groups import encode_groups, label_array, why_undefined
 from skfair.metrics._abcc import ABCC
@@ -56,7 +56,10 @@ METRICS: Mapping[str, type[Metric]] = {
     )
 }
 #: Arguments that have a value for each row, and are no options.
-_OF_ROWS = ("y_true", "y_pred", "y_score", "sensitive_features", "sample_weight")
+_OF_ROWS = (
+    *("y_true", "y_pred", "y_score"),
+    *("sensitive_features", "sample_weight", "counts"),
+)
 
 
 def as_metric(metric: Any, **options: Any) -> Metric:
@@ -256,8 +259,13 @@ class UserMetric(Metric):
         self, groups_as_given: Any, rows: Rows, error: Exception | None
     ) -> None:
         """Raise where the function has a value for the groups as they are given."""
+        single = rows.singly()
+        if rows.n is not None:
+            people = np.repeat(np.arange(len(rows)), rows.n)
+            groups_as_given = take_rows(groups_as_given, people)
+        columns = single.y_true, single.y_pred, groups_as_given, single.weight
         try:
-            plain = self._call(rows.y_true, rows.y_pred, groups_as_given, rows.weight)
+            plain = self._call(*columns)
         except Exception:
             return
         if math.isnan(plain):

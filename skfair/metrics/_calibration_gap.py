@@ -205,6 +205,7 @@ def calibration_gap(
     multigroup: Multigroup = "pairwise",
     multistratum: Multistratum = "max",
     sample_weight: ArrayLike | None = None,
+    counts: ArrayLike | None = None,
 ) -> float:
     """Largest difference between groups in how far outcomes differ from scores.
 
@@ -244,6 +245,8 @@ default=None
     sample_weight : array-like of shape (n_samples,), default=None
         Non-negative sample weights, which multiply the terms and replace n_g by
         the total weight.
+    counts : array-like of shape (n_samples,), default=None
+        How many people each row stands for; by default one.
 
     Returns
     -------
@@ -307,6 +310,7 @@ default=None
         sensitive_features=sensitive_features,
         control_features=control_features,
         sample_weight=sample_weight,
+        counts=counts,
     )
 
 

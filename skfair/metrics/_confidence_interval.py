@@ -87,6 +87,7 @@ def confidence_interval(
     confidence_level: float = 0.95,
     method: Method = "band",
     sample_weight: ArrayLike | None = None,
+    counts: ArrayLike | None = None,
     **options: Any,
 ) -> ConfidenceInterval:
     """Confidence interval of a disparity that keeps its level, at parity as elsewhere.
@@ -131,6 +132,8 @@ default=None
         Non-negative sample weights, which must not depend on the scores within a group.
         They count by Kish's effective numbers of rows. None unless the method is
         ``"band"``.
+    counts : array-like of shape (n_samples,), default=None
+        How many people each row stands for; by default one.
     **options : dict
         Options of the metric, such as ``pos_label="yes"`` or ``epsilon=0.05``. One that
         has the name of a parameter here is set by `functools.partial`.
@@ -230,8 +233,8 @@ default=None
     if isinstance(y_score, GroupedHistogram) and metric.statistic is GroupedScores:
         bounds, y_score = bounds_of_bins(metric, y_score), y_score.at_edges()
     groups, strata = sensitive_features, control_features
-    rows = y_true, y_score, groups, strata, sample_weight
-    comparisons = compare_rows(metric, method, *rows)
+    columns = groups, strata, sample_weight, counts
+    comparisons = compare_rows(metric, method, y_true, y_score, *columns)
     tail, value = (1 - level) / 2, comparisons.value
     low = lower_bound(comparisons, tail)
     high = upper_bound(comparisons, tail)
@@ -252,6 +255,7 @@ def compare_rows(
     sensitive_features: Any,
     control_features: Any,
     sample_weight: ArrayLike | None,
+    counts: ArrayLike | None = None,
 ) -> Comparisons:
     """Find what a metric compares, and quantiles of the noise, from its arguments."""
     if method != "band" and sample_weight is not None:
@@ -259,12 +263,13 @@ def compare_rows(
             f"sample_weight must be None with method={method!r}, whose bounds are for "
             "unweighted rows."
         )
-    arguments = y_true, y_score, sensitive_features, control_features, sample_weight
+    columns = sensitive_features, control_features, sample_weight, counts
     if isinstance(y_score, GroupedStatistic):
-        observed = metric.observe_statistic(metric.take(*arguments))
-        comparisons = metric.compare(observed, method)
+        taken = metric.take(y_true, y_score, *columns)
+        comparisons = metric.compare(metric.observe_statistic(taken), method)
     else:
-        comparisons = _compare_strata(metric, method, metric.read(*arguments))
+        rows = metric.read(y_true, y_score, *columns)
+        comparisons = _compare_strata(metric, method, rows)
     if comparisons.message:
         warn_user(comparisons.message, UndefinedMetricWarning)
     return comparisons
@@ -397,6 +402,7 @@ def certify(
     confidence_level: float = 0.95,
     method: Method = "band",
     sample_weight: ArrayLike | None = None,
+    counts: ArrayLike | None = None,
     **options: Any,
 ) -> CertifyResult:
     """Test whether a disparity is at most a given value.
@@ -430,6 +436,8 @@ default=None
         Which bounds of the noise are used, see `confidence_interval`.
     sample_weight : array-like of shape (n_samples,), default=None
         Non-negative sample weights, see `confidence_interval`.
+    counts : array-like of shape (n_samples,), default=None
+        How many people each row stands for; by default one.
     **options : dict
         Options of the metric, such as ``pos_label="yes"`` or ``epsilon=0.05``. One that
         has the name of a parameter here is set by `functools.partial`.
@@ -476,8 +484,8 @@ default=None
     metric = bounded_metric(metric, **options)
     level = check_real("confidence_level", confidence_level, 0, 1, closed="neither")
     groups, strata = sensitive_features, control_features
-    rows = y_true, y_score, groups, strata, sample_weight
-    comparisons = compare_rows(metric, method, *rows)
+    columns = groups, strata, sample_weight, counts
+    comparisons = compare_rows(metric, method, y_true, y_score, *columns)
     limit = check_real("at_most", at_most, 0, comparisons.maximum, closed="neither")
     tail = 1 - level
     least = upper_bound(comparisons, tail)

@@ -54,6 +54,7 @@ def max_gap_test(
     group_weights: GroupWeights = "uniform",
     pos_label: Any = None,
     sample_weight: ArrayLike | None = None,
+    counts: ArrayLike | None = None,
     n_permutations: int = 999,
     random_state: int | np.random.RandomState | None = None,
     n_jobs: int | None = None,
@@ -83,6 +84,8 @@ def max_gap_test(
     sample_weight : array-like of shape (n_samples,), default=None
         Non-negative sample weights. They stay with the row's outcome where groups are
         permuted, row by row.
+    counts : array-like of shape (n_samples,), default=None
+        How many people each row stands for; by default one.
     n_permutations : int, default=999
         Number of permutations; the p-value is at least 1 / (n_permutations + 1).
     random_state : int, RandomState instance or None, default=None
@@ -141,6 +144,7 @@ def max_gap_test(
         within=within,
         n_permutations=n_permutations,
         sample_weight=sample_weight,
+        counts=counts,
         random_state=random_state,
         n_jobs=n_jobs,
         verbose=verbose,
@@ -199,6 +203,7 @@ def rate_variance(
     pos_label: Any = None,
     sampling: Sampling = "fixed",
     bias_correction: bool = False,
+    counts: ArrayLike | None = None,
 ) -> RateVarianceResult:
     """Estimate the weighted variance of the groups' rates (definition 7).
 
@@ -238,6 +243,8 @@ def rate_variance(
         the square of `f2` is subtracted, whose expectation is too large by Var(f2).
     pos_label : int, float, bool or str, default=None
         The positive class, see `cvar_fairness`.
+    counts : array-like of shape (n_samples,), default=None
+        How many people each row stands for; by default one.
 
     Returns
     -------
@@ -279,7 +286,7 @@ def rate_variance(
     """
     check_flag("bias_correction", bias_correction)
     metric = MaxGap(quality=quality, pos_label=pos_label)
-    statistic = metric.tabulate(y_true, y_pred, sensitive_features)
+    statistic = metric.tabulate(y_true, y_pred, sensitive_features, None, counts)
     estimator = RateVarianceEstimator(
         "rate_variance", statistic, group_weights, sampling
     )
@@ -451,7 +458,7 @@ class WeightedRateVariance(DistanceFromAverage):
 
     def collect(self, rows: Rows) -> tuple[GroupedOutcomes, GroupedOutcomes]:
         """Collect the outcomes of rows by weight, and by squared weight."""
-        squared = replace(rows, weight=np.square(rows.weights))
+        squared = replace(rows, weight=rows.squared)
         return rows.statistic(GroupedOutcomes), squared.statistic(GroupedOutcomes)
 
     def find(self, statistic: Any) -> Estimate:
@@ -539,6 +546,7 @@ def cvar_fairness_test(
     pos_label: Any = None,
     sampling: Sampling = "fixed",
     sample_weight: ArrayLike | None = None,
+    counts: ArrayLike | None = None,
     n_permutations: int = 999,
     random_state: int | np.random.RandomState | None = None,
     n_jobs: int | None = None,
@@ -581,6 +589,8 @@ def cvar_fairness_test(
         Non-negative sample weights. They stay with the row's outcome where groups are
         permuted, row by row; `sampling`
         must then be ``"fixed"``.
+    counts : array-like of shape (n_samples,), default=None
+        How many people each row stands for; by default one.
     n_permutations : int, default=999
         Number of permutations; the p-value is at least 1 / (n_permutations + 1).
     random_state : int, RandomState instance or None, default=None
@@ -655,9 +665,8 @@ def cvar_fairness_test(
     n_permutations = check_integer("n_permutations", n_permutations, 1)
     own = {"quality": quality, "group_weights": group_weights, "pos_label": pos_label}
     metric = MaxGap(**own)
-    columns = sensitive_features, None, sample_weight
     weighted = WeightedRateVariance(**own) if sample_weight is not None else None
-    rows = y_true, y_pred, sensitive_features, sample_weight
+    rows = y_true, y_pred, sensitive_features, sample_weight, counts
     estimator = RateVarianceEstimator(
         "cvar_fairness_test",
         metric.tabulate(*rows),
@@ -669,6 +678,7 @@ def cvar_fairness_test(
         variance = RateVariance(estimator=estimator)
         sample = Sample.of_statistic(variance, None, estimator.statistic)
     else:
+        columns = sensitive_features, None, sample_weight, counts
         part = weighted.select(weighted.check(metric.read(y_true, y_pred, *columns)))
         part = replace(part, position=None)
         sample = Sample(weighted, part, (Part(part),))
@@ -710,6 +720,7 @@ def cvar_fairness_report(
     pos_label: Any = None,
     confidence_level: float = 0.95,
     sample_weight: ArrayLike | None = None,
+    counts: ArrayLike | None = None,
 ) -> pd.DataFrame:
     """Table of the groups: size, rate, interval, gap, and share in the tail.
 
@@ -736,6 +747,8 @@ def cvar_fairness_report(
         Level of the intervals.
     sample_weight : array-like of shape (n_samples,), default=None
         Non-negative sample weights.
+    counts : array-like of shape (n_samples,), default=None
+        How many people each row stands for; by default one.
 
     Returns
     -------
@@ -803,7 +816,7 @@ def cvar_fairness_report(
     """
     alpha = check_real("alpha", alpha, 0, 1, closed="left")
     metric = MaxGap(quality=quality, pos_label=pos_label)
-    rows = y_true, y_pred, sensitive_features, sample_weight
+    rows = y_true, y_pred, sensitive_features, sample_weight, counts
     groups = find_gaps(metric.tabulate(*rows), group_weights)
     metric.told(groups.estimate("cvar_fairness_report", 0.0))
     return tabulate_gaps(groups, alpha, fractional, confidence_level)
@@ -842,6 +855,7 @@ def top_groups(
     pos_label: Any = None,
     false_discovery_rate: float = 0.05,
     sample_weight: ArrayLike | None = None,
+    counts: ArrayLike | None = None,
 ) -> pd.DataFrame:
     """Find the groups whose rate differs from that of all other rows.
 
@@ -866,6 +880,8 @@ def top_groups(
     sample_weight : array-like of shape (n_samples,), default=None
         Non-negative sample weights, which must not depend on the outcomes within a
         group. The test is then approximate, see the notes.
+    counts : array-like of shape (n_samples,), default=None
+        How many people each row stands for; by default one.
 
     Returns
     -------
@@ -921,7 +937,7 @@ def top_groups(
         "false_discovery_rate", false_discovery_rate, 0, 1, closed="neither"
     )
     metric = MaxGap(quality=quality, pos_label=pos_label)
-    rows = y_true, y_pred, sensitive_features, sample_weight
+    rows = y_true, y_pred, sensitive_features, sample_weight, counts
     statistic = metric.tabulate(*rows)
     groups = _compared_with_others(statistic)
     different = groups[groups["adjusted_pvalue"] <= level]

@@ -101,6 +101,7 @@ def dcp(
     time_limit: float | None = None,
     multistratum: Multistratum = "max",
     sample_weight: ArrayLike | None = None,
+    counts: ArrayLike | None = None,
 ) -> float:
     """Share of the population that a classifier treats differently.
 
@@ -132,6 +133,8 @@ default=None
         The largest value over strata, or their mean by the total weight of each.
     sample_weight : array-like of shape (n_samples,), default=None
         Non-negative sample weights.
+    counts : array-like of shape (n_samples,), default=None
+        How many people each row stands for; by default one.
 
     Returns
     -------
@@ -179,6 +182,7 @@ default=None
         sensitive_features=sensitive_features,
         control_features=control_features,
         sample_weight=sample_weight,
+        counts=counts,
     )
 
 
@@ -239,6 +243,7 @@ class DCPResult(TableResult):
         *,
         sensitive_features: Any = None,
         sample_weight: ArrayLike | None = None,
+        counts: ArrayLike | None = None,
         tol: float = 1e-4,
         time_limit: float | None = None,
         method: SearchMethod = "auto",
@@ -258,6 +263,8 @@ class DCPResult(TableResult):
             Group of each row; several columns stand for their intersection.
         sample_weight : array-like of shape (n_samples,), default=None
             Non-negative sample weights.
+        counts : array-like of shape (n_samples,), default=None
+            How many people each row stands for; by default one.
         tol : float in (0, 1), default=1e-4
             The search ends when ``upper - lower`` is at most this.
         time_limit : float, default=None
@@ -299,7 +306,7 @@ class DCPResult(TableResult):
         (0.125, True)
         """
         metric = DCP(tol=tol, time_limit=time_limit, method=method)
-        rows = y_true, y_pred, sensitive_features, sample_weight
+        rows = y_true, y_pred, sensitive_features, sample_weight, counts
         statistic = metric.tabulate(*rows)
         refused = metric.refuse(statistic)
         if refused is not None:

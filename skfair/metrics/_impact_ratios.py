@@ -8,9 +8,10 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import UndefinedMetricWarning
 
+from skfair._rows import Rows, with_people
 from skfair._utils._arrays import Bools, Floats
 from skfair._utils._text import shown
 from skfair._utils._validation import (
@@ -19,7 +20,6 @@ from skfair._utils._validation import (
     check_numbers,
     check_real,
     check_shape,
-    check_weights,
     check_y_true,
 )
 from skfair._utils._warnings import warn_user, warns_if_reordered
@@ -62,6 +62,7 @@ def impact_ratios(
     min_share: float = 0.0,
     confidence_level: float = 0.95,
     sample_weight: ArrayLike | None = None,
+    counts: ArrayLike | None = None,
 ) -> pd.DataFrame:
     """Rate of each group over the highest rate, by attribute and intersection.
 
@@ -98,6 +99,8 @@ def impact_ratios(
         Level of the intervals of the ratios.
     sample_weight : array-like of shape (n_samples,), default=None
         Non-negative sample weights.
+    counts : array-like of shape (n_samples,), default=None
+        How many people each row stands for; by default one.
 
     Returns
     -------
@@ -174,22 +177,26 @@ def impact_ratios(
     check_choice("rate", rate, ("selection", "scoring"))
     min_share = check_real("min_share", min_share, 0, 1, closed="left")
     level = check_real("confidence_level", confidence_level, 0, 1, closed="neither")
-    rows = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
+    people = {"sample_weight": sample_weight, "counts": counts}
     if isinstance(y_pred, GroupedOutcomes):
         statistic = in_place_of_rows(
             y_pred,
             y_true=y_true,
             pos_label=pos_label,
             rate=None if rate == "selection" else rate,
-            **rows,
+            sensitive_features=sensitive_features,
+            **people,
         )
         _check_outcomes(statistic)
         attributes = _by_attribute(statistic, 0)
     else:
         refuse_statistics(y_pred, "y_pred", GroupedOutcomes)
         check_y_true(y_true, y_pred, name="y_pred")
-        outcomes = are_selected(y_pred, rate, pos_label, sample_weight)
-        attributes = _of_rows(outcomes, sensitive_features, sample_weight)
+        predicted = as_array(y_pred, "y_pred")
+        everyone = Groups(np.zeros(len(predicted), np.int8), (None,))
+        rows = with_people(Rows(everyone, y_pred=predicted), **people)
+        outcomes = are_selected(predicted, rate, pos_label, rows.totals)
+        attributes = _of_rows(outcomes, sensitive_features, people)
     tables = [tabulate_ratios(*attribute, min_share, level) for attribute in attributes]
     for (name, statistic, _), table in zip(attributes, tables, strict=True):
         if table["impact_ratio"].isna().all():
@@ -198,7 +205,7 @@ def impact_ratios(
 
 
 def are_selected(
-    values: ArrayLike, rate: str, pos_label: Any, sample_weight: ArrayLike | None
+    values: ArrayLike, rate: str, pos_label: Any, weights: NDArray[Any] | None
 ) -> Bools:
     """Return which rows are selected, or have a score above everyone's median."""
     name = "y_pred"
@@ -217,7 +224,6 @@ def are_selected(
     if pos_label is not None:
         raise ValueError(f"pos_label must be None for scores, got {shown(pos_label)}.")
     scores = check_numbers(values, name)
-    weights = check_weights(sample_weight, len(scores))
     order = np.argsort(scores)
     heard = np.cumsum(np.ones(len(scores)) if weights is None else weights[order])
     # Where half of the rows lie below a gap, all numbers in it are medians, and the
@@ -240,12 +246,12 @@ def _check_outcomes(statistic: GroupedOutcomes) -> None:
 
 
 def _of_rows(
-    outcomes: Bools, sensitive_features: Any, sample_weight: ArrayLike | None
+    outcomes: Bools, sensitive_features: Any, people: dict[str, Any]
 ) -> list[Attribute]:
     """Add up the outcomes by each attribute, and by the intersection of all."""
     if sensitive_features is None or isinstance(sensitive_features, Groups):
         groups = resolve_groups(sensitive_features, n_samples=len(outcomes))
-        _, statistic, n_unknown = _count_outcomes("", outcomes, groups, sample_weight)
+        _, statistic, n_unknown = _count_outcomes("", outcomes, groups, people)
         return _by_attribute(statistic, n_unknown)
     names, columns = columns_of(sensitive_features)
     named = [name or f"attribute {i + 1}" for i, name in enumerate(names)]
@@ -260,23 +266,19 @@ def _of_rows(
         encoded.append(intersect(encoded))
         named.append(CROSS.join(named))
     return [
-        _count_outcomes(name, outcomes, Groups(codes, labels), sample_weight)
+        _count_outcomes(name, outcomes, Groups(codes, labels), people)
         for name, (codes, labels) in zip(named, encoded, strict=True)
     ]
 
 
 def _count_outcomes(
-    name: str, outcomes: Bools, groups: Groups, sample_weight: ArrayLike | None
+    name: str, outcomes: Bools, groups: Groups, people: dict[str, Any]
 ) -> Attribute:
-    """Add up the outcomes of each group, and count the rows without one."""
-    statistic = GroupedOutcomes.from_outcomes(
-        outcomes, sensitive_features=groups, sample_weight=sample_weight
-    )
-    weights = check_weights(sample_weight, len(outcomes))
-    unknown = groups.codes < 0
-    if weights is not None:
-        unknown = unknown & (weights > 0)
-    return name, statistic, int(unknown.sum())
+    """Add up the outcomes of each group, and count the people without one."""
+    rows = with_people(Rows(groups, y_pred=outcomes.astype(np.float64)), **people)
+    statistic = rows.statistic(GroupedOutcomes)
+    unknown = (groups.codes < 0) & (rows.weights > 0)
+    return name, statistic, rows[unknown].n_people
 
 
 def _by_attribute(statistic: GroupedOutcomes, n_unknown: int) -> list[Attribute]:

@@ -171,6 +171,7 @@ def madd(
     multigroup: Multigroup = "pairwise",
     multistratum: Multistratum = "max",
     sample_weight: ArrayLike | None = None,
+    counts: ArrayLike | None = None,
 ) -> float:
     """Model absolute density distance (MADD) between groups' score histograms.
 
@@ -217,6 +218,8 @@ default=None
         The largest value over strata, or their mean by the total weight of each.
     sample_weight : array-like of shape (n_samples,), default=None
         Non-negative sample weights, which count rows.
+    counts : array-like of shape (n_samples,), default=None
+        How many people each row stands for; by default one.
 
     Returns
     -------
@@ -275,6 +278,7 @@ default=None
         sensitive_features=sensitive_features,
         control_features=control_features,
         sample_weight=sample_weight,
+        counts=counts,
     )
 
 
@@ -322,6 +326,7 @@ def madd_curve(
     multigroup: Multigroup = "pairwise",
     multistratum: Multistratum = "max",
     sample_weight: ArrayLike | None = None,
+    counts: ArrayLike | None = None,
 ) -> tuple[Floats, Floats]:
     """MADD for the bandwidths 1, 1/2, ..., 1/n_bandwidths.
 
@@ -354,6 +359,8 @@ default=None
         The largest value over strata, or their mean by the total weight of each.
     sample_weight : array-like of shape (n_samples,), default=None
         Non-negative sample weights.
+    counts : array-like of shape (n_samples,), default=None
+        How many people each row stands for; by default one.
 
     Returns
     -------
@@ -403,7 +410,7 @@ default=None
         multigroup=multigroup,
         multistratum=multistratum,
     )
-    columns = sensitive_features, control_features, sample_weight
+    columns = sensitive_features, control_features, sample_weight, counts
     curve: tuple[Floats, Floats] = metric.call(y_true, y_score, *columns)
     return curve
 
@@ -480,6 +487,7 @@ def madd_optimal_bandwidth(
     scale: Scale = "probability",
     multigroup: Multigroup = "pairwise",
     sample_weight: ArrayLike | None = None,
+    counts: ArrayLike | None = None,
 ) -> MADDBandwidthResult:
     """Find the interval of bandwidths in which MADD is most stable.
 
@@ -523,6 +531,8 @@ default=None
     sample_weight : array-like of shape (n_samples,), default=None
         Non-negative sample weights. Effective numbers of rows stand for n_0 and n_1,
         Kish's where weights are fractional; whole weights count rows.
+    counts : array-like of shape (n_samples,), default=None
+        How many people each row stands for; by default one.
 
     Returns
     -------
@@ -566,10 +576,10 @@ default=None
     search = partial(stable_interval, min_points=min_points, min_length=min_length)
 
     metric, name = MADD(scale=scale, multigroup=multigroup), "madd_optimal_bandwidth"
-    columns = sensitive_features, control_features, sample_weight
+    columns = sensitive_features, control_features, sample_weight, counts
     if control_features is None or isinstance(y_score, GroupedStatistic):
-        rows = y_true, y_score, sensitive_features, sample_weight
-        statistic = metric.tabulate(*rows, control_features)
+        rows = y_true, y_score, sensitive_features, sample_weight, counts
+        statistic = metric.tabulate(*rows, control_features=control_features)
         reason, advice = metric.why_undefined(statistic)
         if reason:
             metric.told(undefined(name, reason, advice))

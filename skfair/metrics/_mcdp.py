@@ -298,6 +298,7 @@ def mcdp(
     multigroup: Multigroup = "pairwise",
     multistratum: Multistratum = "max",
     sample_weight: ArrayLike | None = None,
+    counts: ArrayLike | None = None,
 ) -> float:
     """Maximal local disparity of two groups' score distributions, MCDP(epsilon).
 
@@ -355,6 +356,8 @@ default=None
         The largest value over strata, or their mean by the total weight of each.
     sample_weight : array-like of shape (n_samples,), default=None
         Non-negative sample weights. Whole numbers count rows, without rounding.
+    counts : array-like of shape (n_samples,), default=None
+        How many people each row stands for; by default one.
 
     Returns
     -------
@@ -425,6 +428,7 @@ default=None
         sensitive_features=sensitive_features,
         control_features=control_features,
         sample_weight=sample_weight,
+        counts=counts,
     )
 
 
@@ -476,6 +480,7 @@ def mcdp_curve(
     multigroup: Multigroup = "pairwise",
     multistratum: Multistratum = "max",
     sample_weight: ArrayLike | None = None,
+    counts: ArrayLike | None = None,
 ) -> tuple[Floats, Floats]:
     """MCDP for every epsilon at once, exactly.
 
@@ -506,6 +511,8 @@ default=None
         The largest value over strata, or their mean by the total weight of each.
     sample_weight : array-like of shape (n_samples,), default=None
         Non-negative sample weights.
+    counts : array-like of shape (n_samples,), default=None
+        How many people each row stands for; by default one.
 
     Returns
     -------
@@ -549,7 +556,7 @@ default=None
     ([0.0, 0.125, 1.0], [1.0, 0.5, 0.0])
     """
     metric = MCDPCurve(scale=scale, multigroup=multigroup, multistratum=multistratum)
-    columns = sensitive_features, control_features, sample_weight
+    columns = sensitive_features, control_features, sample_weight, counts
     curve: tuple[Floats, Floats] = metric.call(y_true, y_score, *columns)
     return curve
 

@@ -229,15 +229,16 @@ class Metric(ABC):
         sensitive_features: Any = None,
         control_features: Any = None,
         sample_weight: ArrayLike | None = None,
+        counts: ArrayLike | None = None,
     ) -> float:
         """Evaluate rows, or a statistic of them, and warn where there is no value."""
-        columns = sensitive_features, control_features, sample_weight
+        columns = sensitive_features, control_features, sample_weight, counts
         return float(self.call(y_true, y_pred, *columns))
 
     def call(self, y_true: Any, y_pred: Any, *columns: Any) -> Any:
         """Find the value, which need not be a number, and warn where there is none.
 
-        `columns` are the groups, strata and weights of rows.
+        `columns` are the groups, strata, weights and counts of rows.
         """
         if isinstance(y_pred, GroupedStatistic):
             return self.told(self.find(self.take(y_true, y_pred, *columns)))
@@ -250,6 +251,7 @@ class Metric(ABC):
         sensitive_features: Any,
         control_features: Any = None,
         sample_weight: Any = None,
+        counts: Any = None,
     ) -> Rows:
         """Read the arguments of a call, and warn of too many groups."""
         if sensitive_features is None:
@@ -259,10 +261,10 @@ class Metric(ABC):
                 f"with None as {self.inputs[0]} if there are no true labels."
             )
         refuse_statistics(y_pred, self.inputs[1], self.stands_for_rows)
-        arguments = y_true, y_pred, sensitive_features, control_features, sample_weight
-        rows = read(*arguments, name=self.inputs[1])
+        columns = sensitive_features, control_features, sample_weight, counts
+        rows = read(y_true, y_pred, *columns, name=self.inputs[1])
         if rows.n_groups >= MANY_NUMBERS and not self.leaves_groups_out:
-            sizes = rows.groups.sizes()
+            sizes = rows.sizes
             if sizes.min() >= max(rows.groups.min_group_size, 1):
                 check_groups_of_numbers(self.name, rows.labels, sizes)
         return rows
@@ -274,6 +276,7 @@ class Metric(ABC):
         sensitive_features: Any = None,
         control_features: Any = None,
         sample_weight: Any = None,
+        counts: Any = None,
     ) -> Any:
         """Return a statistic that takes the place of all rows, if it is of the kind."""
         if control_features is not None:
@@ -293,6 +296,7 @@ class Metric(ABC):
             y_true=y_true,
             sensitive_features=sensitive_features,
             sample_weight=sample_weight,
+            counts=counts,
         )
 
     def tabulate(
@@ -301,10 +305,11 @@ class Metric(ABC):
         y_pred: Any,
         sensitive_features: Any,
         sample_weight: Any = None,
+        counts: Any = None,
         control_features: Any = None,
     ) -> Any:
         """Count rows of one stratum, or return the statistic that takes their place."""
-        columns = sensitive_features, control_features, sample_weight
+        columns = sensitive_features, control_features, sample_weight, counts
         if isinstance(y_pred, GroupedStatistic):
             return self.take(y_true, y_pred, *columns)
         assert control_features is None

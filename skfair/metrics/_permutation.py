@@ -33,6 +33,7 @@ from skfair.metrics._resampling import (
     value_of,
 )
 from skfair.metrics._sample import Part, Sample
+from skfair.statistics._statistic import GroupedStatistic
 
 #: Gaps of which each is standardised by itself.
 _MAX_GAPS = 1000
@@ -100,6 +101,7 @@ def permutation_test(
     within: ArrayLike | Literal["auto"] | None = "auto",
     n_permutations: int = 999,
     sample_weight: ArrayLike | None = None,
+    counts: ArrayLike | None = None,
     random_state: int | np.random.RandomState | None = None,
     n_jobs: int | None = None,
     verbose: int = 0,
@@ -150,6 +152,8 @@ default=None
         Number of permutations; the p-value is at least 1 / (n_permutations + 1).
     sample_weight : array-like of shape (n_samples,), default=None
         Non-negative sample weights. They stay with the row's score.
+    counts : array-like of shape (n_samples,), default=None
+        How many people each row stands for; by default one.
     random_state : int, RandomState instance or None, default=None
         Seed of the permutations.
     n_jobs : int, default=None
@@ -256,8 +260,10 @@ default=None
     metric = as_metric(metric, **options)
     n_permutations = check_integer("n_permutations", n_permutations, 1)
     generator = check_seed(random_state)
-    arguments = y_true, y_score, sensitive_features, control_features, sample_weight
-    observed, sample = evaluated(metric, *arguments)
+    if isinstance(y_score, GroupedStatistic) and within not in ("auto", None):
+        raise ValueError("within must be 'auto' or None with a statistic.")
+    columns = sensitive_features, control_features, sample_weight, counts
+    observed, sample = evaluated(metric, y_true, y_score, *columns)
     return permute(
         sample,
         observed,
@@ -525,8 +531,10 @@ def permuted_sample(sample: Sample, within: Any) -> tuple[Sample, list[Integers]
     if strata is not None:
         codes = strata.codes
         if any(np.ptp(codes[part]) for part in parts if len(part)):
-            return replace(sample, anew=True), parts
-    single = rows.n is None and rows.cluster is None and len(sample.parts) == 1
+            sample = replace(sample, anew=True)
+    if rows.n is not None:
+        return sample.dealt(parts)
+    single = rows.cluster is None and len(sample.parts) == 1
     if single and tests_pairs(sample):
         return sample.in_cells(parts)
     return sample, parts
@@ -534,10 +542,8 @@ def permuted_sample(sample: Sample, within: Any) -> tuple[Sample, list[Integers]
 
 def permuted_parts(within: Any, metric: Metric, rows: Rows) -> list[Integers]:
     """Positions of the people of each part whose groups are permuted together."""
-    people, cells = rows.people, rows.n is not None
-    positions, strata = people.that_count(), []
-    if cells and not (within is None or isinstance(within, str)):
-        raise ValueError("within must be 'auto' or None with a statistic.")
+    people, strata = rows.people, []
+    positions = people.that_count()
     if isinstance(within, str) and within == "auto":
         within = None
         if metric.exchangeable == "same true label":
@@ -640,7 +646,7 @@ def subtract_noise(sample: Sample, parts: list[Integers]) -> float:
     """
     pairs: list[tuple[int, int]] = []
     if sample.metric.largest_of_pairs:
-        present = np.flatnonzero(sample.rows.groups.sizes())
+        present = np.flatnonzero(sample.rows.sizes)
         pairs = list(combinations(present.tolist(), 2))
     if len(pairs) > _MAX_PAIRS or len(pairs) < 2:
         pairs = []

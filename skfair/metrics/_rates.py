@@ -27,6 +27,7 @@ from skfair._utils._validation import (
     scores_on,
 )
 from skfair._utils._warnings import warn_of_means
+from skfair.groups import Groups
 from skfair.metrics._bands import bound_largest
 from skfair.metrics._inputs import Multigroup, has_text, positive_rows
 from skfair.metrics._metric import MetricOfPairs, evaluates, lacks_labels
@@ -259,6 +260,7 @@ def demographic_parity_difference(
     multigroup: Multigroup = "pairwise",
     multistratum: Multistratum = "max",
     sample_weight: ArrayLike | None = None,
+    counts: ArrayLike | None = None,
 ) -> float:
     """Largest difference between groups of the mean score or the selection rate.
 
@@ -304,6 +306,8 @@ default=None
         The largest value over strata, or their mean by the total weight of each.
     sample_weight : array-like of shape (n_samples,), default=None
         Non-negative sample weights.
+    counts : array-like of shape (n_samples,), default=None
+        How many people each row stands for; by default one.
 
     Returns
     -------
@@ -367,6 +371,7 @@ default=None
         sensitive_features=sensitive_features,
         control_features=control_features,
         sample_weight=sample_weight,
+        counts=counts,
     )
 
 
@@ -484,15 +489,11 @@ class EqualizedOdds(DifferenceOfNumbers):
         statistic = self.collect(part)
         if part.weight is None:
             return self.observe_statistic(statistic)
-        own, n_classes = part.groups.codes >= 0, len(part.classes)
-        cells = (part.groups.codes * np.intp(n_classes) + part.y_true)[own]
-        weights = part.weights[own]
-        totals, squares = (
-            np.bincount(cells, values, part.n_groups * n_classes)
-            for values in (weights, weights**2)
-        )
-        sizes = quotients(totals**2, squares).reshape(-1, n_classes)
-        return Observed(statistic, sizes)
+        codes, n_classes = part.groups.codes, len(part.classes)
+        cells = np.where(codes < 0, -1, codes * np.intp(n_classes) + part.y_true)
+        labels = tuple(range(part.n_groups * n_classes))
+        sizes = part.with_groups(Groups(cells, labels)).effective_sizes()
+        return Observed(statistic, sizes.reshape(-1, n_classes))
 
     def observe_statistic(self, statistic: Any) -> Observed:
         """Return a statistic of unweighted rows, with what its noise depends on."""
@@ -525,6 +526,7 @@ def equalized_odds_difference(
     multigroup: Multigroup = "pairwise",
     multistratum: Multistratum = "max",
     sample_weight: ArrayLike | None = None,
+    counts: ArrayLike | None = None,
 ) -> float:
     """Largest difference between groups of P(prediction | true label).
 
@@ -555,6 +557,8 @@ default=None
         The largest value over strata, or their mean by the total weight of each.
     sample_weight : array-like of shape (n_samples,), default=None
         Non-negative sample weights.
+    counts : array-like of shape (n_samples,), default=None
+        How many people each row stands for; by default one.
 
     Returns
     -------
@@ -610,6 +614,7 @@ default=None
         sensitive_features=sensitive_features,
         control_features=control_features,
         sample_weight=sample_weight,
+        counts=counts,
     )
 
 
@@ -666,6 +671,7 @@ def mean_error_difference(
     multigroup: Multigroup = "pairwise",
     multistratum: Multistratum = "max",
     sample_weight: ArrayLike | None = None,
+    counts: ArrayLike | None = None,
 ) -> float:
     """Largest difference between groups of the mean error of predicted numbers.
 
@@ -694,6 +700,8 @@ default=None
         The largest value over strata, or their mean by the total weight of each.
     sample_weight : array-like of shape (n_samples,), default=None
         Non-negative sample weights.
+    counts : array-like of shape (n_samples,), default=None
+        How many people each row stands for; by default one.
 
     Returns
     -------
@@ -737,6 +745,7 @@ default=None
         sensitive_features=sensitive_features,
         control_features=control_features,
         sample_weight=sample_weight,
+        counts=counts,
     )
 
 
@@ -760,6 +769,7 @@ def mean_absolute_error_difference(
     multigroup: Multigroup = "pairwise",
     multistratum: Multistratum = "max",
     sample_weight: ArrayLike | None = None,
+    counts: ArrayLike | None = None,
 ) -> float:
     """Largest difference between groups of the mean absolute error.
 
@@ -786,6 +796,8 @@ default=None
         The largest value over strata, or their mean by the total weight of each.
     sample_weight : array-like of shape (n_samples,), default=None
         Non-negative sample weights.
+    counts : array-like of shape (n_samples,), default=None
+        How many people each row stands for; by default one.
 
     Returns
     -------
@@ -827,6 +839,7 @@ default=None
         sensitive_features=sensitive_features,
         control_features=control_features,
         sample_weight=sample_weight,
+        counts=counts,
     )
 
 
@@ -932,6 +945,7 @@ def true_positive_rate_difference(
     multigroup: Multigroup = "pairwise",
     multistratum: Multistratum = "max",
     sample_weight: ArrayLike | None = None,
+    counts: ArrayLike | None = None,
 ) -> float:
     """Largest difference between groups of the true positive rate, or recall.
 
@@ -961,6 +975,8 @@ default=None
         The largest value over strata, or their mean by the total weight of each.
     sample_weight : array-like of shape (n_samples,), default=None
         Non-negative sample weights.
+    counts : array-like of shape (n_samples,), default=None
+        How many people each row stands for; by default one.
 
     Returns
     -------
@@ -1011,6 +1027,7 @@ default=None
         sensitive_features=sensitive_features,
         control_features=control_features,
         sample_weight=sample_weight,
+        counts=counts,
     )
 
 
@@ -1037,6 +1054,7 @@ def false_positive_rate_difference(
     multigroup: Multigroup = "pairwise",
     multistratum: Multistratum = "max",
     sample_weight: ArrayLike | None = None,
+    counts: ArrayLike | None = None,
 ) -> float:
     """Largest difference between groups of the false positive rate.
 
@@ -1066,6 +1084,8 @@ default=None
         The largest value over strata, or their mean by the total weight of each.
     sample_weight : array-like of shape (n_samples,), default=None
         Non-negative sample weights.
+    counts : array-like of shape (n_samples,), default=None
+        How many people each row stands for; by default one.
 
     Returns
     -------
@@ -1111,6 +1131,7 @@ default=None
         sensitive_features=sensitive_features,
         control_features=control_features,
         sample_weight=sample_weight,
+        counts=counts,
     )
 
 
@@ -1136,6 +1157,7 @@ def predictive_value_difference(
     multigroup: Multigroup = "pairwise",
     multistratum: Multistratum = "max",
     sample_weight: ArrayLike | None = None,
+    counts: ArrayLike | None = None,
 ) -> float:
     """Largest difference between groups of the positive predictive value, or precision.
 
@@ -1166,6 +1188,8 @@ default=None
         The largest value over strata, or their mean by the total weight of each.
     sample_weight : array-like of shape (n_samples,), default=None
         Non-negative sample weights.
+    counts : array-like of shape (n_samples,), default=None
+        How many people each row stands for; by default one.
 
     Returns
     -------
@@ -1220,6 +1244,7 @@ default=None
         sensitive_features=sensitive_features,
         control_features=control_features,
         sample_weight=sample_weight,
+        counts=counts,
     )
 
 
@@ -1274,6 +1299,7 @@ def impact_ratio_shortfall(
     multigroup: Multigroup = "pairwise",
     multistratum: Multistratum = "max",
     sample_weight: ArrayLike | None = None,
+    counts: ArrayLike | None = None,
 ) -> float:
     """One minus the smallest ratio of the selection rates of two groups.
 
@@ -1303,6 +1329,8 @@ default=None
         The largest value over strata, or their mean by the total weight of each.
     sample_weight : array-like of shape (n_samples,), default=None
         Non-negative sample weights.
+    counts : array-like of shape (n_samples,), default=None
+        How many people each row stands for; by default one.
 
     Returns
     -------
@@ -1347,4 +1375,5 @@ default=None
         sensitive_features=sensitive_features,
         control_features=control_features,
         sample_weight=sample_weight,
+        counts=counts,
     )

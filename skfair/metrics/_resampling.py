@@ -170,6 +170,7 @@ def bootstrap_interval(
     confidence_level: float = 0.95,
     n_resamples: int = 999,
     sample_weight: ArrayLike | None = None,
+    counts: ArrayLike | None = None,
     random_state: int | np.random.RandomState | None = None,
     n_jobs: int | None = None,
     verbose: int = 0,
@@ -206,6 +207,8 @@ default=None
         Number of resamples.
     sample_weight : array-like of shape (n_samples,), default=None
         Non-negative sample weights; a row is drawn together with its weight.
+    counts : array-like of shape (n_samples,), default=None
+        How many people each row stands for; by default one.
     random_state : int, RandomState instance or None, default=None
         Seed of the resampling.
     n_jobs : int, default=None
@@ -279,8 +282,8 @@ default=None
     n_resamples = check_integer("n_resamples", n_resamples, 1)
     level = check_real("confidence_level", confidence_level, 0, 1, closed="neither")
     generator = check_seed(random_state)
-    arguments = y_true, y_score, sensitive_features, control_features, sample_weight
-    observed, sample = evaluated(metric, *arguments)
+    columns = sensitive_features, control_features, sample_weight, counts
+    observed, sample = evaluated(metric, y_true, y_score, *columns)
     return resample(
         sample,
         observed,
@@ -320,17 +323,17 @@ def evaluated(
     metric: Metric,
     y_true: Any,
     y_score: Any,
-    sensitive_features: Any,
-    control_features: Any = None,
-    sample_weight: Any = None,
+    *columns: Any,
 ) -> tuple[float, Sample]:
-    """Evaluate a metric, and return its value with the rows that can be drawn."""
-    arguments = y_true, y_score, sensitive_features, control_features, sample_weight
+    """Evaluate a metric, and return its value with the rows that can be drawn.
+
+    `columns` are the groups, strata, weights and counts of rows.
+    """
     if isinstance(y_score, GroupedStatistic):
-        sample = Sample.of_statistic(metric, *arguments)
+        sample = Sample.of_statistic(metric, y_true, y_score, *columns)
         return metric.told(metric.find(metric.collect(sample.rows))), sample
-    rows = metric.read(*arguments)
-    value = metric.evaluate(rows, sensitive_features)
+    rows = metric.read(y_true, y_score, *columns)
+    value = metric.evaluate(rows, columns[0])
     return value, Sample.of_rows(metric, rows)
 
 

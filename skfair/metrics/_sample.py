@@ -67,7 +67,7 @@ class Sample:
         counts_scores = metric.statistic is GroupedScores
         if isinstance(statistic, GroupedHistogram) and counts_scores:
             statistic = statistic.at_edges()
-        cells = cells_of(metric.take(y_true, statistic, *rows)).counted()
+        cells = cells_of(metric.take(y_true, statistic, *rows))
         return cls(metric, cells, (Part(cells),))
 
     @cached_property
@@ -147,6 +147,22 @@ class Sample:
         )
         return type(self)(self.metric, rows, tuple(parts))
 
+    def dealt(self, within: list[Integers]) -> tuple[Self, list[Integers]]:
+        """Return entries whose people can be permuted, and positions of their lists.
+
+        People who are alike are counted in cells where a metric needs one part of them.
+        """
+        numeric = self.metric.statistic is not Rows
+        if len(self.parts) == 1 and numeric and not self.anew:
+            sample, lists = self.in_cells(within)
+            if sample is not self:
+                return sample, lists
+        sample = self.of_rows(self.metric, self.rows.crossed())
+        n_groups = self.rows.n_groups
+        of_groups = np.arange(n_groups)
+        lists = [(at[:, np.newaxis] * n_groups + of_groups).ravel() for at in within]
+        return replace(sample, anew=self.anew), lists
+
     def in_cells(self, within: list[Integers]) -> tuple[Self, list[Integers]]:
         """Count people of the only part who are alike within lists of positions.
 
@@ -162,7 +178,10 @@ class Sample:
         lists = Groups(codes, tuple(range(len(within))))
         n_own, n_all = lists.sizes(), np.array([*map(len, within)])
         whole = (n_own == n_all) | (n_own == 0)
-        cells = replace(own, strata=lists).counted_if_few() if whole.all() else None
+        own = replace(own, strata=lists)
+        cells = None
+        if whole.all():
+            cells = own.counted_if_few() if own.n is None else own.counted()
         if cells is None:
             return self, within
         lists_of_cells = [at for _, at in cells.by_stratum() if len(at)]

@@ -39,7 +39,9 @@ class Stratum(NamedTuple):
     rows: Integers
     #: Groups of these rows; None where no groups can be compared.
     groups: Groups | None
-    #: Number of rows of all groups.
+    #: Number of people of each group.
+    sizes: Integers
+    #: Number of people of all groups.
     n_rows: int
     #: Total weight of these rows.
     weight: float
@@ -63,18 +65,20 @@ def split_strata(
     parts = []
     for label, at in zip(strata.labels, positions, strict=True):
         part = counting[at]
-        weight = float(weights[part].sum())
-        stratum = Stratum(label, part, groups[part], len(part), weight, "")
-        if len(part) < smallest:
-            few = f"it has {counted(len(part), 'row')}, at least {smallest} needed"
+        people = Rows(groups[part], n=None if rows.n is None else rows.n[part])
+        n_rows, weight = people.n_people, float(weights[part].sum())
+        numbers = people.sizes, n_rows, weight
+        stratum = Stratum(label, part, people.groups, *numbers, "")
+        if n_rows < smallest:
+            few = f"it has {counted(n_rows, 'row')}, at least {smallest} needed"
             stratum = stratum._replace(groups=None, reason=few)
         elif not leaves_groups_out:
             stratum = _with_comparable_groups(stratum)
         parts.append(stratum)
     if leaves_groups_out:
         return parts, None
-    counts = groups[counting].sizes()
-    return parts, why_undefined(groups.labels, counts, groups.min_group_size)
+    sizes = rows[counting].sizes
+    return parts, why_undefined(groups.labels, sizes, groups.min_group_size)
 
 
 def _with_comparable_groups(stratum: Stratum) -> Stratum:
@@ -82,7 +86,7 @@ def _with_comparable_groups(stratum: Stratum) -> Stratum:
     rows, groups = stratum.rows, stratum.groups
     assert groups is not None
     comparable, reason = comparable_groups(
-        groups.labels, groups.sizes(), groups.min_group_size
+        groups.labels, stratum.sizes, groups.min_group_size
     )
     if len(comparable) and reason:
         enough = np.isin(groups.codes, comparable)

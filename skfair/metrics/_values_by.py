@@ -26,6 +26,7 @@ def values_by_class(
     control_features: Any = None,
     labels: Sequence[Hashable] | None = None,
     sample_weight: ArrayLike | None = None,
+    counts: ArrayLike | None = None,
     **options: Any,
 ) -> pd.Series[float]:
     """Compute a metric of the scores of each class, one against the rest.
@@ -55,6 +56,8 @@ default=None
         in :func:`sklearn.metrics.roc_auc_score`, else 0, 1, ...
     sample_weight : array-like of shape (n_samples,), default=None
         Non-negative sample weights.
+    counts : array-like of shape (n_samples,), default=None
+        How many people each row stands for; by default one.
     **options : dict
         Options of the metric, such as ``pos_label="yes"`` or ``epsilon=0.05``.
 
@@ -113,9 +116,8 @@ default=None
             raise ValueError(f"y_true has {unknown[0]!r}, expected one of {names}.")
         codes = positions_in(tuple(names), classes)[codes]
         trues = [codes == position for position in range(len(columns))]
-    rows = metric.read(
-        None, y_score, sensitive_features, control_features, sample_weight
-    )
+    arguments = sensitive_features, control_features, sample_weight, counts
+    rows = metric.read(None, y_score, *arguments)
     values = [
         metric.evaluate(replace(rows, y_true=true, y_pred=column))
         for true, column in zip(trues, columns, strict=True)
@@ -157,6 +159,7 @@ def values_by_stratum(
     sensitive_features: Any,
     control_features: Any,
     sample_weight: ArrayLike | None = None,
+    counts: ArrayLike | None = None,
     **options: Any,
 ) -> pd.DataFrame:
     """Compute a metric within each stratum.
@@ -181,6 +184,8 @@ def values_by_stratum(
         stratum.
     sample_weight : array-like of shape (n_samples,), default=None
         Non-negative sample weights.
+    counts : array-like of shape (n_samples,), default=None
+        How many people each row stands for; by default one.
     **options : dict
         Options of the metric, such as ``pos_label="yes"`` or ``epsilon=0.05``.
 
@@ -229,7 +234,7 @@ def values_by_stratum(
     metric = as_metric(metric, **options)
     if control_features is None:
         raise ValueError("control_features is None, expected the stratum of each row.")
-    arguments = sensitive_features, control_features, sample_weight
+    arguments = sensitive_features, control_features, sample_weight, counts
     rows = metric.read(y_true, y_score, *arguments)
     parts, (strata, _) = metric.parts(rows), metric.split(rows)
     estimates = [metric.estimate_stratum(parts, stratum) for stratum in strata]

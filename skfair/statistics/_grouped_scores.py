@@ -275,20 +275,16 @@ class GroupedScores(GroupedStatistic):
 
     @property
     def effective_sizes(self) -> Floats:
-        """Effective number of rows of each group, of shape (n_groups,).
+        """Kish's effective number of rows of each group, of shape (n_groups,).
 
-        Kish's where weights are fractional; whole weights count rows. 0 without rows.
+        The number of rows where all weigh the same; 0 without rows.
         """
-        if self.weights.dtype.kind == "i":
-            return self.totals.astype(float)
-        return quotients(np.square(self.totals), self.squares)
+        return quotients(np.square(self.totals, dtype=float), self.squares)
 
     @property
     def _effective_size(self) -> float:
-        """Effective number of rows of everyone."""
-        if self.weights.dtype.kind == "i":
-            return float(self.totals.sum())
-        return float(self.totals.sum() ** 2 / self.squares.sum())
+        """Kish's effective number of rows of everyone."""
+        return float(self.totals.sum()) ** 2 / float(self.squares.sum())
 
     def of_group(self, group: int | None) -> tuple[Floats, NDArray[Any]]:
         """Distinct scores of one group, or of everyone, and their weights.

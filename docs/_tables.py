@@ -7,10 +7,11 @@ import inspect
 from collections.abc import Iterator
 from pathlib import Path
 
+from skfair.metrics._spec import specification_of
+
 import skfair.metrics
 from skfair.metrics import get_fairness_scorer_names
 from skfair.metrics._confidence_interval import _bounded
-from skfair.metrics._spec import specification_of
 
 TESTS = Path(__file__).parents[1] / "tests"
 #: Public functions of metrics that take a metric, or no rows.

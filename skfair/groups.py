@@ -33,7 +33,7 @@ from skfair._utils._validation import (
     check_weights,
     count_rows,
 )
-from skfair._utils._warnings import warn_if_reordered, warn_of_labels, warn_user
+from skfair._utils._warnings import warn_if_reordered, warn_user
 
 __all__ = ["Groups", "encode_groups"]
 
@@ -406,7 +406,7 @@ def warn_of_missing_words(
         return
     found = [repr(word) for word in dict.fromkeys(words)]
     one = len(found) == 1
-    warn_of_labels(
+    warn_user(
         f"{argument} has the {'label' if one else 'labels'} {listed(found)}, which "
         f"{'looks like a missing value' if one else 'look like missing values'}: "
         f"encode_groups(..., missing_values=[{', '.join(found)}]) makes such rows "

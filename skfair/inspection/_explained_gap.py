@@ -28,7 +28,7 @@ from skfair._utils._validation import (
     check_real,
     check_scores,
 )
-from skfair._utils._warnings import warn_user, warns_if_reordered
+from skfair._utils._warnings import warn_if_reordered, warn_user
 from skfair.groups import columns_of, encode_column, group_index, plain_label
 from skfair.metrics._as_metric import METRICS
 from skfair.metrics._resampling import check_seed
@@ -131,7 +131,6 @@ class ExplainedGapResult(TableResult):
         return ExplainedGapDisplay(result=self, name=name).plot(ax)
 
 
-@warns_if_reordered
 def explained_gap(
     y_score: ArrayLike,
     *,
@@ -274,6 +273,7 @@ def explained_gap(
     >>> result.table.loc["department", ["remaining", "explained"]].round(3).to_dict()
     {'remaining': 0.018, 'explained': 0.123}
     """
+    warn_if_reordered(y_score=y_score, explained_by=explained_by)
     cv = check_integer("cv", cv, 2)
     level = check_real("confidence_level", confidence_level, 0, 1, closed="neither")
     check_choice("metric", metric, _METRICS)

@@ -23,7 +23,7 @@ from skfair._utils._validation import (
     check_scores,
     check_weights,
 )
-from skfair._utils._warnings import warns_if_reordered
+from skfair._utils._warnings import warn_if_reordered
 from skfair.groups import Groups, resolve_groups
 from skfair.inspection._display import PredictionsDisplay
 from skfair.metrics import group_metrics
@@ -226,7 +226,6 @@ class GroupCurveDisplay(PredictionsDisplay):
         return "probability" if needed else "rank"
 
     @classmethod
-    @warns_if_reordered
     def from_predictions(
         cls,
         y_true: ArrayLike,
@@ -299,6 +298,12 @@ default="roc"
         of positives, and a calibration curve from those of its bins. Intervals of areas
         are those of `skfair.metrics.group_metrics`.
         """
+        warn_if_reordered(
+            y_true=y_true,
+            y_score=y_score,
+            sensitive_features=sensitive_features,
+            sample_weight=sample_weight,
+        )
         check_choice("kind", kind, get_args(Kind))
         calibrates = kind.startswith("calibration")
         scores = (check_scores if calibrates else check_numbers)(y_score, "y_score")

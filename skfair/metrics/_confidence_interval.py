@@ -287,12 +287,13 @@ def _compare_strata(metric: Metric, method: Method, rows: Rows) -> Comparisons:
         else UNDEFINED
         for stratum in strata
     ]
-    pairs = zip(strata, compared, strict=True)
-    told = metric.join_strata(
-        strata, [Estimate(c.value, join_reasons(s.reason, c.reason)) for s, c in pairs]
-    )
-    told = told if reason is None else undefined(metric.name, reason)
     found = [not math.isnan(each.value) for each in compared]
+    estimates = [
+        Estimate(each.value, join_reasons(stratum.reason, each.reason), defined=defined)
+        for stratum, each, defined in zip(strata, compared, found, strict=True)
+    ]
+    told = metric.join_strata(strata, estimates)
+    told = told if reason is None else undefined(metric.name, reason)
     if not any(found):
         joined = UNDEFINED._replace(maximum=metric.largest)
     else:

@@ -34,7 +34,7 @@ from skfair._utils._validation import (
     check_weights,
     refuse_scores,
 )
-from skfair._utils._warnings import warn_user, warns_if_reordered
+from skfair._utils._warnings import warn_if_reordered, warn_user
 from skfair.groups import (
     Groups,
     check_kinds_of_labels,
@@ -670,7 +670,6 @@ def _warn_of_kinds(y_true: NDArray[Any], y_pred: NDArray[Any]) -> None:
         check_kinds_of_labels("y_true and y_pred", true, predicted)
 
 
-@warns_if_reordered
 def _check_rows(
     y_true: Any,
     y_pred: Any,
@@ -681,6 +680,14 @@ def _check_rows(
     control_features: Any,
 ) -> tuple[Columns, Groups, Groups | None]:
     """Check the arguments by row, and keep the rows with a group and a stratum."""
+    warn_if_reordered(
+        y_true=y_true,
+        y_pred=y_pred,
+        y_score=y_score,
+        sample_weight=sample_weight,
+        sensitive_features=sensitive_features,
+        control_features=control_features,
+    )
     arguments = {"y_pred": y_pred, "y_score": y_score, "y_true": y_true}
     columns: Columns = {
         name: as_array(values, name)

@@ -22,7 +22,7 @@ from skfair._utils._validation import (
     check_shape,
     check_y_true,
 )
-from skfair._utils._warnings import warn_user, warns_if_reordered
+from skfair._utils._warnings import warn_if_reordered, warn_user
 from skfair.groups import (
     CROSS,
     Groups,
@@ -51,7 +51,6 @@ UNKNOWN = "(unknown)"
 Attribute: TypeAlias = tuple[str, GroupedOutcomes, int]
 
 
-@warns_if_reordered
 def impact_ratios(
     y_true: ArrayLike | None,
     y_pred: ArrayLike | GroupedOutcomes,
@@ -174,6 +173,12 @@ def impact_ratios(
               M          4  0.25          0.33   0.01    1.0  compared
               (unknown)  1   NaN           NaN    NaN    NaN   unknown
     """
+    warn_if_reordered(
+        y_true=y_true,
+        y_pred=y_pred,
+        sensitive_features=sensitive_features,
+        sample_weight=sample_weight,
+    )
     check_choice("rate", rate, ("selection", "scoring"))
     min_share = check_real("min_share", min_share, 0, 1, closed="left")
     level = check_real("confidence_level", confidence_level, 0, 1, closed="neither")

@@ -84,6 +84,12 @@ def count_hits(
     return statistic.counts, hits.astype(np.intp)
 
 
+def is_unweighted(statistic: GroupedScores | GroupedConfusion) -> bool:
+    """Whether all rows weigh one: whole weights that add up to their number do."""
+    whole = statistic.totals.dtype.kind == "i"
+    return whole and np.array_equal(statistic.totals, statistic.counts)
+
+
 def in_place_of_rows(statistic: Statistic, **rows: Any) -> Statistic:
     """Return a statistic; raise if any argument by row is given beside it."""
     names = [name for name, values in rows.items() if values is not None]

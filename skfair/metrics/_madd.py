@@ -21,7 +21,6 @@ from skfair._utils._validation import (
     check_integer,
     check_real,
 )
-from skfair._utils._warnings import warns_if_reordered
 from skfair.metrics._distributions import MetricOfScores
 from skfair.metrics._inputs import Multigroup
 from skfair.metrics._madd_bins import (
@@ -474,7 +473,6 @@ class MADDBandwidthResult(Result):
         )
 
 
-@warns_if_reordered
 def madd_optimal_bandwidth(
     y_true: ArrayLike | None,
     y_score: ArrayLike | GroupedScores,

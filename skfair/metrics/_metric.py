@@ -48,6 +48,7 @@ from skfair.metrics._inputs import (
     Multigroup,
     check_groups_of_numbers,
     in_place_of_rows,
+    is_unweighted,
     refuse_statistics,
 )
 from skfair.metrics._pairs import Located, PairGaps
@@ -422,7 +423,7 @@ class Metric(ABC):
 
     def observe_statistic(self, statistic: Any) -> Observed:
         """Return a statistic of unweighted rows, with what its noise depends on."""
-        if not np.array_equal(statistic.totals, statistic.counts):
+        if not is_unweighted(statistic):
             raise ValueError(
                 "y_score must be a statistic of rows without sample weights, whose "
                 "squares it does not keep; pass the rows with their weights."

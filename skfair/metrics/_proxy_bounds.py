@@ -26,7 +26,7 @@ from skfair._utils._validation import (
     check_scores,
     check_y_true,
 )
-from skfair._utils._warnings import warn_user, warns_if_reordered
+from skfair._utils._warnings import warn_if_reordered, warn_user
 from skfair.groups import Codes
 from skfair.metrics._abcc import ABCC
 from skfair.metrics._as_metric import as_metric, plain_options
@@ -594,7 +594,6 @@ class ProxyBoundsResult(TableResult):
         return display.plot(ax)
 
 
-@warns_if_reordered
 def proxy_bounds(
     metric: Callable[..., float],
     y_true: ArrayLike | None,
@@ -708,6 +707,13 @@ or dict, default=None
     >>> mcdp(None, y_score, sensitive_features=group)  # not known to the auditor
     0.581
     """
+    warn_if_reordered(
+        y_true=y_true,
+        y_score=y_score,
+        group_probabilities=group_probabilities,
+        sensitive_features=sensitive_features,
+        sample_weight=sample_weight,
+    )
     ratios = check_odds_ratios(odds_ratio)
     if confidence_level is not None:
         check_real("confidence_level", confidence_level, 0, 1, closed="neither")

@@ -13,7 +13,7 @@ import numpy as np
 from skfair._rows import Rows
 from skfair._utils._arrays import Integers
 from skfair.groups import Groups
-from skfair.metrics._inputs import count_hits
+from skfair.metrics._inputs import count_hits, is_unweighted
 from skfair.metrics._metric import Metric, in_stratum
 from skfair.statistics import GroupedHistogram, GroupedOutcomes, GroupedScores
 
@@ -205,7 +205,7 @@ def cells_of(statistic: Any) -> Rows:
         n, scores = np.concatenate([sizes - hits, hits]), np.repeat([0.0, 1], n_groups)
         groups = Groups(np.tile(np.arange(n_groups), 2), *rest)
         return Rows(groups, y_pred=scores, n=n)
-    if not np.array_equal(statistic.totals, statistic.counts):
+    if not is_unweighted(statistic):
         raise ValueError(
             "y_score must be a statistic of rows without sample weights, since "
             "single rows are drawn; pass the rows with their weights."

@@ -24,7 +24,6 @@ from skfair._utils._response import (
 )
 from skfair._utils._text import shown
 from skfair._utils._validation import count_rows
-from skfair._utils._warnings import rows_are_not_warned_of
 from skfair.groups import (
     Selector,
     check_expected,
@@ -117,10 +116,7 @@ class GroupScorer(_Scorer):  # type: ignore[misc]
         method_caller = partial(_forward, method_caller, routed)
         kwargs = self._metric_options(estimator, X, y_true, routed) | kwargs
         scorer = self._told_positive_label(estimator)
-        with (
-            tip_for_unknown_columns(estimator, X, self._sensitive_features),
-            rows_are_not_warned_of(),
-        ):
+        with tip_for_unknown_columns(estimator, X, self._sensitive_features):
             return float(
                 super(GroupScorer, scorer)._score(
                     method_caller, estimator, X, y_true, **kwargs

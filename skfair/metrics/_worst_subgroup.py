@@ -26,7 +26,7 @@ from skfair._utils._validation import (
     check_y_true,
     scores_on,
 )
-from skfair._utils._warnings import warn_user, warns_if_reordered
+from skfair._utils._warnings import warn_if_reordered, warn_user
 from skfair.groups import (
     Groups,
     columns_of,
@@ -83,7 +83,6 @@ class WorstSubgroupResult(TableResult):
     stratum: Hashable = field(default=None, repr=False)
 
 
-@warns_if_reordered
 def worst_subgroup(
     y_true: ArrayLike | None,
     y_score: ArrayLike,
@@ -216,6 +215,12 @@ default=None
     >>> result.subgroup, round(result.value, 2), result.pvalue
     ('sex = F and race = b', 0.43, 0.01)
     """
+    warn_if_reordered(
+        y_true=y_true,
+        y_score=y_score,
+        sensitive_features=sensitive_features,
+        control_features=control_features,
+    )
     min_group_size = check_integer("min_group_size", min_group_size, 1)
     n_subgroups = check_integer("n_subgroups", n_subgroups, 1)
     n_permutations = check_integer("n_permutations", n_permutations, 0)

@@ -35,7 +35,7 @@ from skfair._utils._validation import (
     check_real,
     check_weights,
 )
-from skfair._utils._warnings import rows_are_not_warned_of, warn_user
+from skfair._utils._warnings import warn_user
 from skfair.groups import (
     Groups,
     encode_column,
@@ -313,8 +313,7 @@ of shape (n_samples,) or (n_samples, n_columns), default=None
     # Folds of a regression are stratified by group alone.
     by_group = isinstance(splitter, GroupStratifiedKFold) and not classifier
     classes = np.zeros(len(y), dtype=np.intp) if by_group else y
-    with rows_are_not_warned_of():
-        splits = list(splitter.split(X, classes, **routed.splitter.split))
+    splits = list(splitter.split(X, classes, **routed.splitter.split))
     folds = cross_fit(
         estimator,
         X,

@@ -28,7 +28,7 @@ from skfair._utils._validation import (
     check_weights,
     distinct_labels,
 )
-from skfair._utils._warnings import warns_if_reordered
+from skfair._utils._warnings import warn_if_reordered
 from skfair.groups import Codes, Groups, resolve_groups
 from skfair.metrics import mcdp
 from skfair.metrics._inputs import Multigroup
@@ -456,7 +456,6 @@ class ModelComparisonResult(TableResult):
     confidence_level: float
 
 
-@warns_if_reordered
 def compare_models(
     y_true: ArrayLike,
     y_score: Mapping[Any, ArrayLike] | pd.DataFrame,
@@ -578,6 +577,12 @@ def compare_models(
     >>> result.table.query("confirmed")["disparity"].idxmin()
     'new'
     """
+    warn_if_reordered(
+        y_true=y_true,
+        y_score=y_score,
+        sensitive_features=sensitive_features,
+        sample_weight=sample_weight,
+    )
     level = check_real("confidence_level", confidence_level, 0, 1, closed="neither")
     margin = check_real("margin", margin, 0, math.inf, closed="left")
     y = as_array(y_true, "y_true")

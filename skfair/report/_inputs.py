@@ -33,9 +33,8 @@ from skfair._utils._validation import (
     scores_on,
 )
 from skfair._utils._warnings import (
-    rows_are_not_warned_of,
+    warn_if_reordered,
     warn_user,
-    warns_if_reordered,
 )
 from skfair.frames._query import (
     Counted,
@@ -58,7 +57,6 @@ from skfair.groups import (
     sort_labels,
     sum_by_code,
     tip_about_length,
-    warn_of_missing_words,
 )
 from skfair.metrics._inputs import (
     Multigroup,
@@ -225,7 +223,6 @@ def rows_of(y_true: Any, size: int, classes: Classes, each: Any, n: Any = None) 
     return Rows(everyone, y_true=y_true, **columns, each=each, classes=classes)
 
 
-@warns_if_reordered
 def make_audit(
     *,
     y_true: ArrayLike | None,
@@ -242,6 +239,14 @@ def make_audit(
 
     Entries that stand for `n_alike` rows each must have positive weights.
     """
+    warn_if_reordered(
+        y_true=y_true,
+        y_score=y_score,
+        y_pred=y_pred,
+        sensitive_features=sensitive_features,
+        sample_weight=sample_weight,
+        control_features=control_features,
+    )
     of_numbers = options.scale == "real"
     if of_numbers:
         _refuse_with_numbers(y_score, y_pred, pos_label)
@@ -460,12 +465,10 @@ def _groups_by_name(
     )
     each = {}
     for name, column in columns.items():
-        with rows_are_not_warned_of():
-            groups = encode_groups(column, min_group_size=options.min_group_size)
+        groups = encode_groups(column, min_group_size=options.min_group_size)
         tip = tip_about_length(sensitive_features, n_samples)
         check_length(f"sensitive_features {name!r}", len(groups), n_samples, tip)
         each[name] = groups[positions]
-    warn_of_missing_words([(groups.codes, groups.labels) for groups in each.values()])
     return each
 
 

@@ -19,7 +19,7 @@ from skfair._utils._validation import (
     lie_in_unit_interval,
     scores_on,
 )
-from skfair._utils._warnings import warns_if_reordered
+from skfair._utils._warnings import warn_if_reordered
 from skfair.groups import (
     Groups,
     drop_weightless,
@@ -95,7 +95,6 @@ class GroupedScores(GroupedStatistic):
     min_group_size: int = 1
 
     @classmethod
-    @warns_if_reordered
     def from_scores(
         cls,
         y_score: ArrayLike,
@@ -135,6 +134,11 @@ class GroupedScores(GroupedStatistic):
             wrong lengths, missing groups, negative weights, or a group whose rows all
             weigh zero.
         """
+        warn_if_reordered(
+            y_score=y_score,
+            sensitive_features=sensitive_features,
+            sample_weight=sample_weight,
+        )
         return cls._from_arrays(y_score, sensitive_features, sample_weight, scale)
 
     @classmethod

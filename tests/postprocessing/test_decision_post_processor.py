@@ -204,7 +204,7 @@ def test_noise_changes_no_decision():
     model = DecisionPostProcessor(
         FrozenEstimator(Known()), uses_group=True, max_difference=0.005
     )
-    with pytest.warns(MitigationWarning, match="max_difference=0.01 is not shown"):
+    with pytest.warns(MitigationWarning, match="max_difference=0.005 is not shown"):
         model.fit(X, y, sensitive_features=groups)
     assert model.comparison_.mitigated == model.comparison_.baseline
     np.testing.assert_array_equal(

@@ -280,6 +280,7 @@ def _count_outcomes(
     name: str, outcomes: Bools, groups: Groups, people: dict[str, Any]
 ) -> Attribute:
     """Add up the outcomes of each group, and count the people without one."""
+    groups = resolve_groups(groups, n_samples=len(outcomes))
     rows = with_people(Rows(groups, y_pred=outcomes.astype(np.float64)), **people)
     statistic = rows.statistic(GroupedOutcomes)
     unknown = (groups.codes < 0) & (rows.weights > 0)

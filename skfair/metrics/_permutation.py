@@ -260,7 +260,8 @@ default=None
     metric = as_metric(metric, **options)
     n_permutations = check_integer("n_permutations", n_permutations, 1)
     generator = check_seed(random_state)
-    if isinstance(y_score, GroupedStatistic) and within not in ("auto", None):
+    by_row = not (within is None or isinstance(within, str))
+    if isinstance(y_score, GroupedStatistic) and by_row:
         raise ValueError("within must be 'auto' or None with a statistic.")
     columns = sensitive_features, control_features, sample_weight, counts
     observed, sample = evaluated(metric, y_true, y_score, *columns)

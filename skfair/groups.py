@@ -253,6 +253,7 @@ def resolve_groups(
     X: Any = None,
     selector: Selector | None = None,
     argument: str = "sensitive_features",
+    missing_values: Labels | None = None,
 ) -> Groups:
     """Find the groups of `n_samples` rows: given labels, or else columns of X.
 
@@ -269,6 +270,9 @@ def resolve_groups(
         a function of X that returns group labels or a `Groups`.
     argument : str, default="sensitive_features"
         Name of the labels in messages.
+    missing_values : tuple, default=None
+        Labels that count as missing. None is none of them, and warns of words that
+        often mean missing values.
 
     Returns
     -------
@@ -302,7 +306,7 @@ def resolve_groups(
         groups = data
         _check_codes(groups, argument)
     else:
-        groups = _encode(data, "raise", argument)
+        groups = _encode(data, "raise", argument, missing_values=missing_values)
     if groups.codes.shape != (n_samples,):
         check_length(
             argument, len(groups), n_samples, tip_about_length(data, n_samples)

@@ -259,7 +259,8 @@ class FairnessScorer(GroupScorer):
         if given is None:
             selector = _in_array(self._sensitive_features, estimator, X)
             given = select_columns(X, selector)
-        groups = resolve_groups(given, n_samples=n_samples, X=X)
+        # Each fold would warn of the same words.
+        groups = resolve_groups(given, n_samples=n_samples, X=X, missing_values=())
         if self._groups is not None:
             groups = with_expected(groups, self._groups)
         options = {"sensitive_features": groups, "groups_as_given": given}
@@ -268,7 +269,11 @@ class FairnessScorer(GroupScorer):
         if strata is not None or self._control_features is not None:
             selector = _in_array(self._control_features, estimator, X)
             options["control_features"] = resolve_strata(
-                strata, n_samples=n_samples, X=X, selector=selector
+                strata,
+                n_samples=n_samples,
+                X=X,
+                selector=selector,
+                missing_values=(),
             )
         find_score_method(estimator, self._response_method)
         classes = getattr(estimator, "classes_", ())

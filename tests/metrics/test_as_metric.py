@@ -1,5 +1,6 @@
 """What is taken as a metric: a name, a class, an object, a function, a partial."""
 
+import sys
 import warnings
 from collections import Counter
 from functools import partial
@@ -118,7 +119,8 @@ def test_a_metric_without_a_value_is_warned_of_once(consumer):
             found = function(mcdp, None, SCORES, sensitive_features=given, **strata)
         assert np.isnan(found.value)
         assert [each.category for each in caught] == [UndefinedMetricWarning]
-        assert caught[0].filename == __file__
+        if sys.version_info >= (3, 12):
+            assert caught[0].filename == __file__
 
 
 @pytest.mark.parametrize("curve", [mcdp_curve, madd_curve])

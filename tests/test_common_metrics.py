@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -820,7 +821,8 @@ def assert_undefined(metric, groups, match):
     with pytest.warns(UndefinedMetricWarning, match=match) as caught:
         result = metric.function(*rows, sensitive_features=groups)
     assert len(caught) == 1
-    assert caught[0].filename == __file__
+    if sys.version_info >= (3, 12):
+        assert caught[0].filename == __file__
     assert str(caught[0].message).startswith(function_of(metric.function).__name__)
     if isinstance(result, tuple):
         result = result[1]
@@ -971,7 +973,8 @@ def test_strata_without_two_groups_are_left_out_and_named(metric):
     with pytest.warns(UndefinedMetricWarning, match="leaves out .*'second'") as caught:
         value = measure(metric, *rows, control_features=names)
     assert [w.category for w in caught].count(UndefinedMetricWarning) == 1
-    assert {w.filename for w in caught} == {__file__}
+    if sys.version_info >= (3, 12):
+        assert {w.filename for w in caught} == {__file__}
     others = names != "second"
     expected = measure(
         metric, *(column[others] for column in rows), control_features=names[others]

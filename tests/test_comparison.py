@@ -1,6 +1,7 @@
 """The comparison with the baseline that all mitigators state, and their one warning."""
 
 import pickle
+import sys
 import warnings
 
 import numpy as np
@@ -213,7 +214,8 @@ def test_worse_in_both():
     worse = expit(rng.normal(size=2000) + 3 * groups.codes)
     (caught,) = warned(compare(y, plain, worse, groups))
     assert caught.category is MitigationWarning
-    assert caught.filename == __file__
+    if sys.version_info >= (3, 12):
+        assert caught.filename == __file__
     text = str(caught.message)
     start = "object, on 2000 held-out rows: no gain is shown: MCDP(0) is 0.8"
     assert text.startswith(start)

@@ -273,7 +273,12 @@ def explained_gap(
     >>> result.table.loc["department", ["remaining", "explained"]].round(3).to_dict()
     {'remaining': 0.018, 'explained': 0.123}
     """
-    warn_if_reordered(y_score=y_score, explained_by=explained_by)
+    warn_if_reordered(
+        y_score=y_score,
+        sensitive_features=sensitive_features,
+        explained_by=explained_by,
+        sample_weight=sample_weight,
+    )
     cv = check_integer("cv", cv, 2)
     level = check_real("confidence_level", confidence_level, 0, 1, closed="neither")
     check_choice("metric", metric, _METRICS)

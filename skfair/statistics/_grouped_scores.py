@@ -464,12 +464,13 @@ def _subtract(statistic: GroupedScores, first: int, second: int | None) -> Gap:
 def cdf_steps(statistic: GroupedScores) -> tuple[Floats, Floats]:
     """CDF of the group of each entry before and after it, in the order of entries."""
     order, starts = statistic._order
-    sums = np.append(0, np.cumsum(statistic.weights[order]))
-    after, before = np.empty((2, len(order)))
-    below = np.repeat(sums[starts[:-1]], np.diff(starts))
-    after[order], before[order] = sums[1:] - below, sums[:-1] - below
+    sums = np.cumsum(statistic.weights[order])
+    sums -= np.repeat(np.append(0, sums)[starts[:-1]], np.diff(starts))
+    after = np.empty(len(order))
+    after[order] = sums
     totals = statistic.totals[statistic.codes]
-    return before / totals, after / totals
+    after /= totals
+    return after - statistic.weights / totals, after
 
 
 def check_probabilities(statistic: GroupedScores, name: str, hint: str) -> None:

@@ -1,3 +1,5 @@
+import sys
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -207,7 +209,8 @@ def test_worse_in_both_respects_is_said(proxy_people, quick):
         MitigationWarning, match="on 300 held-out rows: no gain is"
     ) as found:
         model.fit(X, y, sensitive_features=sex)
-    assert found[0].filename == __file__
+    if sys.version_info >= (3, 12):
+        assert found[0].filename == __file__
     # The history is that of the penalised network.
     assert (model.history_["penalised_loss"] > 1.1 * model.history_["loss"]).any()
 

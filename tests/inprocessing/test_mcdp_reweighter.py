@@ -1,5 +1,7 @@
 """A classifier that is fitted to fair scores."""
 
+import sys
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -361,5 +363,6 @@ def test_no_gain_is_warned_of(people):
         warned
     ):
         model.fit(X, y, sensitive_features=coins)
-    assert warned[0].filename == __file__
+    if sys.version_info >= (3, 12):
+        assert warned[0].filename == __file__
     assert model.strength_ == 1

@@ -1,5 +1,6 @@
 """Scores of several classes: the largest value of each class against the rest."""
 
+import sys
 from functools import partial
 from itertools import cycle
 
@@ -215,7 +216,8 @@ def test_undefined_once():
         value = mcdp(None, y_score, sensitive_features=np.zeros(60))
     assert np.isnan(value)
     assert len(caught) == 1
-    assert caught[0].filename == __file__
+    if sys.version_info >= (3, 12):
+        assert caught[0].filename == __file__
     with pytest.warns(UndefinedMetricWarning):
         values = values_by_class(mcdp, None, y_score, sensitive_features=np.zeros(60))
     assert values.isna().all()

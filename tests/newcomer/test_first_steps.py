@@ -211,12 +211,12 @@ def test_scores_where_decisions_are_wanted(people, fitted):
         )
 
 
-NAME = r"metric must be a function, such as skfair\.metrics\.mcdp, got 'neg_mcdp'"
+NAME = r"must be a function, such as skfair\.metrics\.mcdp, or the name of one, got 'mcd'"
 NO_GROUPS = "must take sensitive_features, which accuracy_score does not.*group_metrics"
 
 
 @pytest.mark.parametrize(
-    ("metric", "says"), [("neg_mcdp", NAME), (accuracy_score, NO_GROUPS)]
+    ("metric", "says"), [("mcd", NAME), (accuracy_score, NO_GROUPS)]
 )
 def test_metrics_by_name_or_without_groups(people, metric, says):
     X, y, _ = people

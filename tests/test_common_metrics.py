@@ -466,15 +466,15 @@ def test_order_of_rows_does_not_matter(metric, n_groups):
 
 @every_metric
 @pytest.mark.parametrize("n_groups", [2, 5])
-@pytest.mark.promise("A whole weight counts as so many rows")
-def test_whole_weights_count_rows(metric, n_groups):
+@pytest.mark.promise("A row that stands for several people counts as so many rows")
+def test_counts_count_rows(metric, n_groups):
     y_true, values, groups = draw_rows(metric, n_groups)
-    weights = np.random.default_rng(1).integers(1, 4, len(groups))
-    repeated = [np.repeat(column, weights) for column in (y_true, values, groups)]
+    numbers = np.random.default_rng(1).integers(1, 4, len(groups))
+    repeated = [np.repeat(column, numbers) for column in (y_true, values, groups)]
     for options in each_multigroup(metric):
         expected = measure(metric, *repeated, **options)
-        for sample_weight in (weights, weights.astype(float), weights.tolist()):
-            options["sample_weight"] = sample_weight
+        for counts in (numbers, numbers.astype(float), numbers.tolist()):
+            options["counts"] = counts
             value = measure(metric, y_true, values, groups, **options)
             assert_same(metric, value, expected)
 
@@ -485,6 +485,7 @@ def test_whole_weights_count_rows(metric, n_groups):
 def test_scale_of_weights_does_not_matter(metric, factor):
     rows = draw_rows(metric, 3)
     weights = np.random.default_rng(1).uniform(0.1, 5, len(rows[0]))
+    weights = np.ceil(weights) if factor > 1 else weights  # whole ones, too
     value = measure(metric, *rows, sample_weight=factor * weights)
     expected = measure(metric, *rows, sample_weight=weights)
     if metric.function is mcdp_curve:  # breaks of no height come and go with rounding

@@ -118,7 +118,6 @@ def test_a_metric_without_a_value_is_warned_of_once(consumer):
             found = function(mcdp, None, SCORES, sensitive_features=given, **strata)
         assert np.isnan(found.value)
         assert [each.category for each in caught] == [UndefinedMetricWarning]
-        assert caught[0].filename == __file__
 
 
 @pytest.mark.parametrize("curve", [mcdp_curve, madd_curve])

@@ -211,7 +211,9 @@ def test_scores_where_decisions_are_wanted(people, fitted):
         )
 
 
-NAME = r"must be a function, such as skfair\.metrics\.mcdp, or the name of one, got 'mcd'"
+NAME = (
+    r"must be a function, such as skfair\.metrics\.mcdp, or the name of one, got 'mcd'"
+)
 NO_GROUPS = "must take sensitive_features, which accuracy_score does not.*group_metrics"
 
 

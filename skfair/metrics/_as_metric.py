@@ -281,8 +281,11 @@ class UserMetric(Metric):
 
 def plain_options(metric: Metric) -> dict[str, Any]:
     """Options of a metric that differ from their defaults, as Python's own numbers."""
-    return {
-        each.name: value.item() if isinstance(value, np.generic) else value
-        for each in fields(metric)
-        if (value := getattr(metric, each.name)) is not each.default
-    }
+    options = {}
+    for each in fields(metric):
+        value = getattr(metric, each.name)
+        if type(value) is not type(each.default) or value != each.default:
+            options[each.name] = (
+                value.item() if isinstance(value, np.generic) else value
+            )
+    return options

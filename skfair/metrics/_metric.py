@@ -217,7 +217,7 @@ class Metric(ABC):
         return reason or "", ADVICE if rare else ""
 
     def advise(self, rows: Rows) -> None:  # noqa: B027
-        """Warn where the value may not be what the user wants."""
+        """Warn who calls the metric where the value may not be what is wanted."""
 
     # What every metric has ---------------------------------------------------
 
@@ -242,7 +242,11 @@ class Metric(ABC):
         """
         if isinstance(y_pred, GroupedStatistic):
             return self.told(self.find(self.take(y_true, y_pred, *columns)))
-        return self.evaluate(self.read(y_true, y_pred, *columns))
+        rows = self.read(y_true, y_pred, *columns)
+        estimate = self.estimate(rows)
+        if estimate.defined:
+            self.advise(rows)
+        return self.told(estimate)
 
     def read(
         self,
@@ -334,10 +338,7 @@ class Metric(ABC):
         A function of the user's own is compared with its value for the groups as they
         are given.
         """
-        estimate = self.estimate(rows)
-        if estimate.defined:
-            self.advise(rows)
-        return self.told(estimate)
+        return self.told(self.estimate(rows))
 
     def estimate(self, rows: Rows) -> Estimate:
         """Find the largest value over strata, or their mean, of rows."""

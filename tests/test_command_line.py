@@ -161,6 +161,8 @@ def test_a_threshold_has_the_unit_of_the_score(audit, table):
         assert [group["selection_rate"] for group in groups] == pytest.approx(
             decided.tolist()
         )
+        assert json.loads(page)["models"][0]["threshold"] == 480
+        assert json.loads(page)["models"][0]["decided_by"] == "score of at least 480"
 
 
 def test_missing_groups(audit, table):

@@ -32,7 +32,7 @@ from skfair.metrics._inputs import collected_reasons
 from skfair.report import FairnessReport
 from skfair.report._options import Options
 from skfair.report._page import require_report_extra
-from skfair.report._summary import tell_left_out
+from skfair.report._summary import tell_left_out, tell_threshold
 
 #: Exit codes beside 0 for success, 2 for bad input and 130 if interrupted.
 _ABOVE_LIMIT, _NOTHING_SAID = 3, 4
@@ -249,6 +249,8 @@ def _report(args: argparse.Namespace) -> FairnessReport:
     with rows.problems():
         make = _report_of_rows if rows.in_memory else _report_of_counts
         report = make(args, rows.frame, settings)
+    if args.scale == "rank" and args.threshold is not None and not args.y_pred:
+        report.summary = tell_threshold(report.summary, args.threshold)
     if n_without:
         without = [
             (f"{name}: {label}", int(n - rows.counts(name).get(label, 0)), int(n))

@@ -9,6 +9,7 @@ import io
 import math
 import numbers
 import re
+import threading
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
@@ -65,6 +66,8 @@ _STYLE: Any = {
     "figure.autolayout": False,
     "figure.constrained_layout.use": False,
 }
+#: Held by the thread that draws.
+_DRAWING = threading.Lock()
 #: Inches of a picture's height for its labels.
 _FRAME = 1.4
 _REFERENCE = re.compile(r"url\(#([^)]+)\)")
@@ -352,7 +355,8 @@ def _svg(size: tuple[float, float], display: Any, prefix: str) -> str:
     from skfair.inspection._drawing import keep_size
 
     file = io.BytesIO()
-    with matplotlib.rc_context(_STYLE), warnings.catch_warnings():
+    # Settings of matplotlib and filters of warnings are those of all threads.
+    with _DRAWING, matplotlib.rc_context(_STYLE), warnings.catch_warnings():
         # A browser has the characters that the font of the layout lacks.
         warnings.filterwarnings("ignore", message="Glyph .* missing from")
         drawing = Figure(figsize=size, layout="constrained")

@@ -34,7 +34,9 @@ from skfair.report._metrics import (
 from skfair.report._numbers import (
     Numbers,
     Part,
+    compare_pair,
     gaps_beside_first,
+    has_pair_intervals,
     parts_by_stratum,
     performance,
     performances,
@@ -106,6 +108,12 @@ def tell_left_out(
     }
     settings = {**summary["settings"], "left_out": left_out}
     return in_words({**summary, "settings": settings})
+
+
+def tell_threshold(summary: Summary, threshold: float) -> Summary:
+    """Say from which score on decisions are positive, in the unit of the score."""
+    told = {"threshold": threshold, "decided_by": f"score of at least {threshold:g}"}
+    return {**summary, "models": [model | told for model in summary["models"]]}
 
 
 def _positive(audit: Audit) -> str | None:
@@ -210,16 +218,39 @@ def _summary_of_metric(
         **drawn,
         "searched": sample.baseline[1] if of_dcp else None,
         "beside_first": None,
-        "attained": {
-            "pair": list(located.pair),
-            "figures": [*map(or_none, located.figures)],
-            "score": or_none(located.score),
-            "n_tail": n_tail if measure.key == "cvar_fairness" else 0,
-            "classes": list(located.cell or (0, 0)),
-            "sizes": [or_none(size) or 0.0 for size in located.sizes],
-        },
+        "attained": _attained(located) | {"n_tail": n_tail},
+        "decided": _decided(sample, measure.key, located, drawn["pairs"]),
         "left_out": _few_of_labels(sample) if of_odds else [],
     }
+
+
+def _attained(located: Located) -> Summary:
+    """Say between which groups a value lies, and where."""
+    return {
+        "pair": list(located.pair),
+        "figures": [*map(or_none, located.figures)],
+        "score": or_none(located.score),
+        "classes": list(located.cell or (0, 0)),
+        "sizes": [or_none(size) or 0.0 for size in located.sizes],
+    }
+
+
+def _decided(
+    sample: Sample, key: str, located: Located, pairs: Sequence[Summary]
+) -> Summary | None:
+    """Value and interval of the pair that decides a test, if it has not the value."""
+    if not pairs or not has_pair_intervals(sample, key):
+        return None
+    labels = [label_text(label) for label in sample.groups.labels]
+    pair = [labels.index(label) for label in pairs[0]["pair"]]
+    classes = pairs[0]["classes"]
+    if {*pair} == {*located.pair} and classes in (None, list(located.cell or ())):
+        return None
+    found, (lower, upper) = compare_pair(sample, key, pair, classes)
+    if not math.isclose(found.value, pairs[0]["gap"], abs_tol=1e-9):
+        return None
+    ends = {"lower": lower, "upper": upper}
+    return {"value": found.value, **ends, "attained": _attained(found) | {"n_tail": 0}}
 
 
 def _few_of_labels(sample: Sample) -> list[Summary]:

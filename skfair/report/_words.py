@@ -82,6 +82,8 @@ def _put_result(summary: Summary, attribute: Summary, result: Summary) -> None:
     """Put the metrics of one model and attribute, and its tables, into words."""
     settings = summary["settings"]
     titles = {key: metric.title for key, metric in MEASURES.items()}
+    answers = zip(questions_of(settings), states(result, settings), strict=True)
+    beyond = {question for question, (_, state) in answers if state == "beyond chance"}
     for measure in result["measures"]:
         measure["title"] = titles[measure["key"]]
         measure["note"] = " ".join(note(measure))
@@ -90,7 +92,10 @@ def _put_result(summary: Summary, attribute: Summary, result: Summary) -> None:
         if (pair := _other_pair(attribute, measure)) is not None:
             gap = amount(pair["gap"], measure["key"])
             measure["tested"] = f"{_pair_text(pair)}: {gap}"
-        measure["sentence"] = " ".join(with_chance(summary, attribute, measure))
+        sentences = with_chance(
+            summary, attribute, measure, measure["question"] in beyond
+        )
+        measure["sentence"] = " ".join(sentences)
     for table in result["impact_ratios"] or ():
         arguments = table["kind"], table["rows"], settings["confidence_level"]
         table["sentence"] = " ".join(describe_ratios(*arguments))
@@ -187,18 +192,25 @@ def _state(measure: Summary | None, largest: float, result: Summary) -> str:
         return "not computable"
     if measure["pvalue"] is None:
         return "not tested"
-    if measure["pvalue"] <= largest:
+    if measure["pvalue"] <= largest and _lower(measure) > 0:
         return "beyond chance"
     return "unclear" if _signs(measure, result) else "may be chance"
+
+
+def _lower(measure: Summary) -> float:
+    """Lower end of the interval of the pair that decides; infinite without any."""
+    lower = (measure["decided"] or measure)["lower"]
+    return math.inf if lower is None else float(lower)
 
 
 def _signs(measure: Summary, result: Summary) -> list[str]:
     """Say what speaks for a difference that is not beyond chance for all questions."""
     signs = []
+    above = _lower(measure) > 0 and measure["lower"] is not None
     if measure["pvalue"] <= LEVEL:
-        pvalue = f"{measure['pvalue']:.2g}"
-        signs.append(f"the p-value, {pvalue}, is small for this question alone")
-    if measure["lower"] is not None and measure["lower"] > 0:
+        alone = "is small for this question alone" if above else "is small"
+        signs.append(f"the p-value, {measure['pvalue']:.2g}, {alone}")
+    if above:
         signs.append("the interval is above 0")
     groups = result.get("groups") or ()
     differing = [in_quotes(g["label"]) for g in groups if g.get("differs")]
@@ -274,7 +286,7 @@ def _calibration(summary: Summary, model: int) -> Iterator[str]:
         yield (
             f"By {listed(names)}, groups with the same scores are not truly positive "
             "equally often, by more than chance explains in a test beside those of the "
-            "three questions (calibration gap)."
+            "questions (calibration gap)."
         )
 
 
@@ -321,13 +333,15 @@ def _point(
     settings = summary["settings"]
     named = {"question": measure["question"], "state": state}
     labels = [group["label"] for group in attribute["groups"]]
-    pair = [labels[i] for i in measure["attained"]["pair"] if i is not None and labels]
+    shown = measure | (measure["decided"] or {})
+    pair = [labels[i] for i in shown["attained"]["pair"] if i is not None and labels]
     if measure["value"] is not None and any(map(is_missing, pair)):
         return named | {"text": _without_missing(measure)}
-    details = [*_details(attribute, measure, settings)]
+    details = [*_details(attribute, shown, settings)]
     if state == "unclear":
         details += _signs(measure, result)
-    text = measure["finding"] + (f" ({'; '.join(details)})" if details else "")
+    text = describe(summary, attribute, shown)
+    text += f" ({'; '.join(details)})" if details else ""
     text = f"{text}."
     if state == "beyond chance" and measure["n_groups"] > 2 and measure["pairs"]:
         text = f"{text} It is shown for {_pairs_text(measure['pairs'])}."
@@ -359,8 +373,8 @@ def _details(attribute: Summary, measure: Summary, settings: Summary) -> Iterato
     if measure["null_mean"] is not None:
         chance = f"chance alone gives {metric.chance_text(measure['null_mean'])}"
         if (pair := _other_pair(attribute, measure)) is not None:
-            gap = metric.text_of(pair["gap"])
-            chance = f"most beyond chance: {_pair_text(pair)}, {gap}, where {chance}"
+            gap = f"{_pair_text(pair)} differ by {metric.text_of(pair['gap'])}"
+            chance = f"beside what chance gives each pair, {gap} most, where {chance}"
         yield chance
 
 
@@ -394,19 +408,26 @@ def _pairs_text(pairs: Sequence[Summary]) -> str:
 
 def _count_tests(summary: Summary) -> Summary:
     """Count the p-values of a report, and those that are small."""
-    pvalues = [
-        measure["pvalue"]
-        for attribute in summary["attributes"]
-        for result in attribute["results"]
-        for measure in result["measures"]
-        if measure["pvalue"] is not None
-    ]
+    results = [result for named in summary["attributes"] for result in named["results"]]
+    measures = [measure for result in results for measure in result["measures"]]
+    pvalues = [m["pvalue"] for m in measures if m["pvalue"] is not None]
     return {
+        "questions": _questions_tested(summary, results),
         "n": len(pvalues),
         "small": sum(pvalue <= LEVEL for pvalue in pvalues),
         "by_chance": LEVEL * len(pvalues),
         "level": LEVEL,
     }
+
+
+def _questions_tested(summary: Summary, results: Sequence[Summary]) -> str:
+    """Name the questions whose p-values are adjusted together."""
+    tested = {
+        sum(m is not None and m["pvalue"] is not None for m, _ in answers)
+        for answers in (states(result, summary["settings"]) for result in results)
+    }
+    words = {1: "the question", 2: "the two questions", 3: "the three questions"}
+    return words.get(tested.pop(), "") if len(tested) == 1 else "the questions"
 
 
 def cautions(summary: Summary) -> Iterator[str]:
@@ -620,9 +641,12 @@ def note(measure: Summary) -> Iterator[str]:
 
 
 def with_chance(
-    summary: Summary, attribute: Summary, measure: Summary
+    summary: Summary, attribute: Summary, measure: Summary, is_beyond: bool
 ) -> Iterator[str]:
-    """Add to a finding what chance alone gives, and which pairs of groups differ."""
+    """Add to a finding what chance alone gives, and which pairs of groups differ.
+
+    Where the verdict on the question `is_beyond` chance, no other metric doubts it.
+    """
     finding, pvalue = measure["finding"], measure["pvalue"]
     if pvalue is None:
         yield f"{finding}."
@@ -642,6 +666,8 @@ def with_chance(
         doubt = "This may be noise:"
         if measure["lower"] is not None and measure["lower"] > 0:
             doubt = "The evidence is weak: the interval is above 0, and"
+        elif is_beyond:
+            doubt = "By this number alone it is less clear:"
         yield f"{finding}. {doubt} {', and '.join(filter(None, (chance, unusual)))}."
         return
     yield f"{finding}; {chance}." if chance else f"{finding}."

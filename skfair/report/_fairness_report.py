@@ -236,19 +236,6 @@ or Groups, default=None
             Stratum of each row, such as its department or its true label. The report
             then also has each metric within strata, where `confidence_interval` knows
             it: the largest value, the stratum in which it is attained, and the mean.
-        group_probabilities : array-like of shape (n_samples,) or (n_samples, \
-n_groups), or dict, default=None
-            Probabilities of groups that are known by a proxy only, as in
-            `skfair.metrics.proxy_bounds`. The report then has a section with the bounds
-            of its metrics.
-        cells : array-like of shape (n_samples,) or (n_samples, n_columns), default=None
-            The proxy of each row, several columns for their intersection. None joins
-            rows of like probability.
-        odds_ratio : sequence of float, default=(1, 1.5, 2, inf)
-            How far the odds of a group may differ within a cell, for the bounds.
-        proxy_limit : float in [0, 1], default=0.1
-            Disparity that the section asks about: whether the bounds are above it, and
-            from which odds ratio on they contain it.
         sample_weight : array-like of shape (n_samples,), default=None
             Non-negative sample weights. Rows of weight 0 are left out.
         threshold : float, default=None

@@ -297,9 +297,8 @@ def test_rows_in_another_order_are_warned_of(argument):
 class OneColumn(ClassifierMixin, BaseEstimator):
     """Classifier of two classes with the probability of one of them."""
 
-    classes_ = np.array([0, 1])
-
     def fit(self, X, y):
+        self.classes_ = np.array([0, 1])
         return self
 
     def predict_proba(self, X):
@@ -312,5 +311,8 @@ class OneColumn(ClassifierMixin, BaseEstimator):
 def test_one_column_of_probabilities_is_refused():
     with pytest.raises(ValueError, match="a column for each of the classes"):
         FairnessReport.from_estimator(
-            OneColumn(), np.ones((4, 1)), [0, 1, 0, 1], sensitive_features=[0, 0, 1, 1]
+            OneColumn().fit(None, None),
+            np.ones((4, 1)),
+            [0, 1, 0, 1],
+            sensitive_features=[0, 0, 1, 1],
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import html
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from os import PathLike
 from typing import Any, Literal, Self, get_args
 
@@ -203,7 +203,7 @@ dataframe or Groups, default=None
         min_group_size: int = 10,
         intersection: bool | None = None,
         impact_ratios: bool = False,
-        limit: float | None = None,
+        limit: float | Mapping[str, float] | None = None,
         title: str = DEFAULT_TITLE,
         random_state: Any = None,
         n_jobs: int | None = None,
@@ -275,9 +275,13 @@ or Groups, default=None
         impact_ratios : bool, default=False
             Whether to add tables of `skfair.metrics.impact_ratios`: of decisions and,
             where there are scores, of scores above their median.
-        limit : float in [0, 1], default=None
+        limit : float in [0, 1] or dict of str to float, default=None
             Disparity that you accept. The verdict then says which metrics are certified
             to be at most this, above it, or neither, and the chart of rates shows it.
+            Or the largest value of each metric that has a limit, named as in
+            `to_frame`, and the least of ``"impact_ratio"``, the smallest ratio of two
+            rates: ``{"impact_ratio": 0.8}`` is the four-fifths rule. The verdict then
+            has the value of each with its interval, and whether it keeps its limit.
         title : str, default="Fairness report"
             Title of the page.
         random_state : int, RandomState instance or None, default=None

@@ -76,6 +76,8 @@ _DECIMAL = re.compile(r"-?\d+\.\d+")
 
 def in_settings(value: Any) -> str:
     """Write the value of an option."""
+    if isinstance(value, dict):
+        value = [f"{key} {number:g}" for key, number in value.items()]
     if isinstance(value, list):
         return listed([in_settings(part) for part in value], len(value))
     return "" if value is None else str(value)
@@ -207,6 +209,7 @@ def render(summary: Summary, record: Mapping[str, Any]) -> str:
             option_names=[field.name for field in fields(Options)],
             charts=[_chart(summary, j) for j in range(len(summary["models"]))],
             shown=_SHOWN,
+            limit=_limit_of_rates(settings),
             several=len(summary["models"]) > 1,
         )
     )
@@ -237,6 +240,14 @@ def _environment() -> jinja2.Environment:
     return environment
 
 
+def _limit_of_rates(settings: Summary) -> float | None:
+    """Limit of the difference of selection rates."""
+    limit = settings["limit"]
+    if isinstance(limit, dict):
+        limit = limit.get("demographic_parity_difference")
+    return limit if limit is None else float(limit)
+
+
 def _chart(summary: Summary, model: int) -> list[Summary]:
     """Share of each group that is selected, or predicted right, by attribute.
 
@@ -244,7 +255,7 @@ def _chart(summary: Summary, model: int) -> list[Summary]:
     """
     binary = summary["positive"] is not None and summary["settings"]["decides"]
     name = "selection_rate" if binary else "accuracy"
-    limit, parts = summary["settings"]["limit"], []
+    limit, parts = _limit_of_rates(summary["settings"]), []
     for attribute in summary["attributes"]:
         rows = [row for row in attribute["results"][model]["groups"] if row.get(name)]
         rows.sort(key=lambda row: (is_missing(row["label"]), -row[name]))

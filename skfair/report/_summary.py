@@ -24,6 +24,7 @@ from skfair.report._inputs import Audit, Model
 from skfair.report._metrics import (
     ALPHA,
     MEASURES,
+    RATIO,
     Measure,
     Sample,
     count_outcomes,
@@ -186,7 +187,8 @@ def _summary_of_attribute(
     sample: Sample, located: dict[str, Located], drawn: dict[str, Numbers]
 ) -> Summary:
     """Everything about one model and one attribute."""
-    groups = _groups(sample)
+    options, groups = sample.audit.options, _groups(sample)
+    asks_ratio = isinstance(options.limit, dict) and RATIO in options.limit
     n_tail = sum(row.get("tail_share", 0) > 0 for row in groups)
     return {
         "model": visible_text(sample.model.name),
@@ -195,7 +197,8 @@ def _summary_of_attribute(
             for key, gap in located.items()
         ],
         "groups": groups,
-        "impact_ratios": _impact_ratios(sample),
+        "impact_ratios": _impact_ratios(sample) if options.impact_ratios else None,
+        "smallest_ratio": _smallest_ratio(sample) if asks_ratio else None,
         "strata": _strata(sample, located),
         "cdf": _cdf(sample, located.get("mcdp")),
     }
@@ -341,14 +344,12 @@ def _selections(sample: Sample) -> list[dict[str, Any]]:
     ]
 
 
-def _impact_ratios(sample: Sample) -> list[dict[str, Any]] | None:
+def _impact_ratios(sample: Sample) -> list[dict[str, Any]]:
     """Impact ratios of decisions and, where there are any, of scores.
 
-    None unless they are asked for. Groups that are too small are among them.
+    Groups that are too small are among them.
     """
     options, model = sample.audit.options, sample.model
-    if not options.impact_ratios:
-        return None
     groups, audit = sample.every, sample.audit
     labels = groups.labels
     # An intersection is one attribute here; the others have their own.
@@ -375,6 +376,17 @@ def _impact_ratios(sample: Sample) -> list[dict[str, Any]] | None:
             rows.append({"label": "unknown", **dict.fromkeys(table.columns)} | unknown)
         tables.append({"kind": kind, "rows": rows})
     return tables
+
+
+def _smallest_ratio(sample: Sample) -> Summary | None:
+    """Smallest impact ratio of decisions, or of scores where nothing is decided."""
+    table = _impact_ratios(sample)[0]
+    compared = [row for row in table["rows"] if row["impact_ratio"] is not None]
+    if not compared:
+        return None
+    low = min(compared, key=lambda row: row["impact_ratio"])
+    high = next(row for row in compared if row["status"] == "highest")
+    return {"kind": table["kind"], "low": low, "high": high}
 
 
 def _plain(value: Any) -> Any:

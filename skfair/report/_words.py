@@ -21,7 +21,9 @@ from skfair.report._inputs import LEVEL
 from skfair.report._metrics import (
     DCP_SECONDS,
     MEASURES,
+    RATIO,
     amount,
+    amounts,
     questions_of,
     word_of,
 )
@@ -114,10 +116,11 @@ def _put_result(summary: Summary, attribute: Summary, result: Summary) -> None:
 def verdict(summary: Summary) -> Summary:
     """Draw the conclusions of a summary.
 
+    "limits" holds each metric that has a limit of its own, and whether it is kept;
     "leads" holds a text for each model, "glance" the metrics that answer each question
     by attribute and model, "points" a sentence on each of these metrics.
     """
-    settings = summary["settings"]
+    settings, limits = summary["settings"], [*_beside_limits(summary)]
     leads = [
         {
             "model": model["name"],
@@ -127,6 +130,7 @@ def verdict(summary: Summary) -> Summary:
             else [
                 *_calibration(summary, i),
                 *_within_limit(summary, i),
+                *(one["text"] for one in limits if one["position"] == i),
             ],
         }
         for i, model in enumerate(summary["models"])
@@ -148,6 +152,7 @@ def verdict(summary: Summary) -> Summary:
         "leads": leads,
         "glance": glance,
         "points": points,
+        "limits": limits,
         "tests": _count_tests(summary),
         "cannot": list(_CANNOT_SHOW),
     }
@@ -294,7 +299,7 @@ def _within_limit(summary: Summary, model: int) -> Iterator[str]:
     """Say which differences are certified to be within the limit, above, or neither."""
     settings = summary["settings"]
     limit, questions = settings["limit"], questions_of(settings)
-    if limit is None:
+    if not isinstance(limit, float):
         return
     by_state: dict[str, dict[str, list[str]]] = {state: {} for state in BESIDE_LIMIT}
     for attribute in summary["attributes"]:
@@ -321,6 +326,64 @@ def _beside_limit(measure: Summary, limit: float) -> str:
         return "within"
     above = measure["lower"] is not None and measure["lower"] > limit
     return "above" if above else "open"
+
+
+def _beside_limits(summary: Summary) -> Iterator[Summary]:
+    """Compare each metric that has a limit of its own with it, by attribute and model.
+
+    A metric that is undefined or not computed does not keep its limit.
+    """
+    limits = summary["settings"]["limit"]
+    for attribute in summary["attributes"] if isinstance(limits, dict) else ():
+        for position, result in enumerate(attribute["results"]):
+            measures = {measure["key"]: measure for measure in result["measures"]}
+            for key, limit in limits.items():
+                if key == RATIO:
+                    kept, text = _ratio_beside(result["smallest_ratio"], limit, summary)
+                else:
+                    kept, text = _value_beside(measures.get(key), key, limit)
+                text = f"By {attribute['name']}, {text}"
+                yield {"metric": key, "position": position, "kept": kept, "text": text}
+
+
+def _ratio_beside(
+    ratio: Summary | None, limit: float, summary: Summary
+) -> tuple[bool, str]:
+    """Say whether the smallest impact ratio is at least a limit."""
+    if ratio is None:
+        return False, f"there is no impact ratio to compare with the limit {limit:g}."
+    low, high = ratio["low"], ratio["high"]
+    level = 100 * summary["settings"]["confidence_level"]
+    kept = low["impact_ratio"] >= limit
+    text = (
+        f"the {ratio['kind']} rate of {in_quotes(low['label'])}, "
+        f"{percent(low['rate'])}, is {number(low['impact_ratio'])} times the highest, "
+        f"{percent(high['rate'])} of {in_quotes(high['label'])} ({level:g}% interval "
+        f"{number(low['lower'])} to {number(low['upper'])}): "
+        f"{'at least' if kept else 'below'} the limit {limit:g}."
+    )
+    return kept, text + _doubt(low["lower"], low["upper"], limit)
+
+
+def _value_beside(measure: Summary | None, key: str, limit: float) -> tuple[bool, str]:
+    """Say whether a metric is at most a limit."""
+    if measure is None or measure["value"] is None:
+        return False, f"{key} was not computed, so not compared with {limit:g}."
+    kept, ends = measure["value"] <= limit, ""
+    if measure["lower"] is not None:
+        ends = f" ({amounts(measure['lower'], measure['upper'], key)})"
+    text = (
+        f"{MEASURES[key].title} is {amount(measure['value'], key)}{ends}: "
+        f"{'at most' if kept else 'above'} the limit {limit:g}."
+    )
+    return kept, text + _doubt(measure["lower"], measure["upper"], limit)
+
+
+def _doubt(lower: float | None, upper: float | None, limit: float) -> str:
+    """Say that an interval has values on both sides of a limit."""
+    if lower is None or upper is None or not lower < limit < upper:
+        return ""
+    return " The interval contains the limit, so these rows cannot tell for sure."
 
 
 def _point(

@@ -161,6 +161,8 @@ def test_a_threshold_has_the_unit_of_the_score(audit, table):
         assert [group["selection_rate"] for group in groups] == pytest.approx(
             decided.tolist()
         )
+        assert json.loads(page)["models"][0]["threshold"] == 480
+        assert json.loads(page)["models"][0]["decided_by"] == "score of at least 480"
 
 
 def test_missing_groups(audit, table):
@@ -391,9 +393,10 @@ def test_all_faults_are_told_at_once_with_the_command_without_them(audit, table)
         (("--out", "--date 31.1.2026 --out"), "--date must be a date such as 2026-01"),
         (("--out", "--date table.csv --out"), "or have no value, got 'table.csv'"),
         (("--out", "--limit much --out"), "--limit must be NUMBER or METRIC=NUMBER"),
-        (("--out", "--limit 1 --limit 0 --out"), "--limit must have one number"),
+        (("--out", "--limit 1 --limit 0 --out"), "--limit must be one number, or M"),
+        (("--out", "--limit 1 --limit mcdp=0 --out"), "--limit must be one number"),
         (("--out", "--limit 7 --out"), "--limit must be"),
-        (("--out", "--limit mcdp=x --out"), "--limit must be METRIC=NUMBER"),
+        (("--out", "--limit mcdp=x --out"), "--limit must be NUMBER or METRIC=NUMBER"),
         (("--out", "--limit mcdp=-1 --out"), "--limit must be"),
         (("--out", "--limit other=1 --out"), "--limit must be"),
     ],
@@ -508,12 +511,31 @@ def test_limits(audit):
     code, page, said = audit(f"{NUMBERS} --limit mcdp=0.001")
     assert code == 3
     assert page
-    assert "mcdp of p by sex is 0." in said.err
+    assert "limit: By sex, MCDP(0) is 0." in said.err
+    assert "MCDP(0) is 0." in page
     assert audit(f"{NUMBERS} --limit mcdp=1 --limit madd=2")[0] == 0
-    code, page, said = audit(f"{LABELS_TO_JSON} --limit mcdp=1 --limit 0.25")
+    code, _, said = audit(f"{LABELS_TO_JSON} --limit mcdp=1")
     assert code == 3
     assert "not computed" in said.err
+    page = audit(f"{LABELS_TO_JSON} --limit 0.25")[1]
     assert json.loads(page)["settings"]["limit"] == 0.25
+
+
+def test_the_four_fifths_rule(audit, table):
+    rates = (table["label"] == "yes").groupby(table["sex"]).mean().sort_values()
+    ratio = rates.iloc[0] / rates.iloc[1]
+    for limit, code in ((ratio + 0.01, 3), (ratio - 0.01, 0)):
+        found, page, said = audit(f"{LABELS_TO_JSON} --limit impact_ratio={limit}")
+        assert found == code
+        (text,) = json.loads(page)["verdict"]["leads"][0]["further"]
+        side = "below" if code else "at least"
+        assert f"is {ratio:.3f} times the highest, {rates.iloc[1]:.1%}" in text
+        assert f"{side} the limit {limit:g}." in text
+        assert (text in said.err) == (code == 3)
+    groups = ["--sensitive", "label"]  # in which nobody, or everyone, is selected
+    assert (
+        audit([*LABELS_TO_JSON.split(), *groups, "--limit", "impact_ratio=0"])[0] == 0
+    )
 
 
 @pytest.mark.parametrize(

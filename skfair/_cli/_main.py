@@ -23,7 +23,7 @@ from sklearn.exceptions import UndefinedMetricWarning
 import skfair
 from skfair._cli._columns import kinds_of
 from skfair._cli._faults import Faults, option_of
-from skfair._cli._options import add_options, check_output, read_date, read_limits
+from skfair._cli._options import add_options, check_output, read_date, read_limit
 from skfair._cli._read import input_record, read_rows
 from skfair._cli._values import check_missing, check_scores, odd_values, read_labels
 from skfair._utils._files import write_text
@@ -32,10 +32,10 @@ from skfair.groups import encode_groups
 from skfair.report import FairnessReport
 from skfair.report._options import Options
 from skfair.report._page import require_report_extra
-from skfair.report._summary import tell_left_out
+from skfair.report._summary import tell_left_out, tell_threshold
 
 #: Exit codes beside 0 for success, 2 for bad input and 130 if interrupted.
-_ABOVE_LIMIT, _NOTHING_SAID = 3, 4
+_MISSED_LIMIT, _NOTHING_SAID = 3, 4
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -168,10 +168,10 @@ def run_audit(args: argparse.Namespace) -> int:
 
     exit codes: 0, the report is written; 2, the arguments or the file are bad, one
     line says why for each fault, and the last one is the command without them; 3, the
-    report is written, and a metric is above its --limit or cannot be computed; 4, the
+    report is written, and a metric misses its --limit or cannot be computed; 4, the
     report is written, but nothing could be compared; 130, interrupted.
     """
-    limits, args.limit = read_limits(args.limit)
+    args.limit = read_limit(args.limit)
     args.date = read_date(args.date)
     _check_outputs(args)
     _check_arguments(args)
@@ -185,13 +185,13 @@ def run_audit(args: argparse.Namespace) -> int:
     _write(report, args, record)
     to_output = _is_standard_output(args.out)
     say(f"{report}\n{args.out}", sys.stderr if to_output else None)
-    above = _beyond_limits(report, limits)
-    for text in above:
-        _warn(f"limit: {text}")
+    missed = [one for one in report.summary["verdict"]["limits"] if not one["kept"]]
+    for one in missed:
+        _warn(f"limit: {one['text']}")
     if _says_nothing(report):
         _warn("nothing could be compared; the page says why.")
         return _NOTHING_SAID
-    return _ABOVE_LIMIT if above else 0
+    return _MISSED_LIMIT if missed else 0
 
 
 def _check_outputs(args: argparse.Namespace) -> None:
@@ -251,6 +251,8 @@ def _report(args: argparse.Namespace) -> FairnessReport:
     with rows.problems():
         make = _report_of_rows if rows.in_memory else _report_of_counts
         report = make(args, rows.frame, settings)
+    if args.scale == "rank" and args.threshold is not None and not args.y_pred:
+        report.summary = tell_threshold(report.summary, args.threshold)
     if n_without:
         without = [
             (f"{name}: {label}", int(n - rows.counts(name).get(label, 0)), int(n))
@@ -343,20 +345,6 @@ def _is_standard_output(path: Path) -> bool:
         return os.path.samestat(path.stat(), os.fstat(1))
     except OSError:  # one of them does not exist
         return False
-
-
-def _beyond_limits(report: FairnessReport, limits: dict[str, float]) -> list[str]:
-    """Name the metrics that are above their limits, or undefined."""
-    beyond = []
-    for row in report.to_frame().to_dict("records"):
-        limit = limits.get(row["metric"])
-        if limit is not None and not row["value"] <= limit:
-            what = f"{row['metric']} of {row['model']} by {row['attribute']}"
-            beyond.append(f"{what} is {row['value']:.6g}, the limit is {limit:g}")
-    missing = set(limits) - set(report.to_frame()["metric"])
-    return beyond + [
-        f"{key} was not computed, so not checked" for key in sorted(missing)
-    ]
 
 
 def _says_nothing(report: FairnessReport) -> bool:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import argparse
 import datetime
-import math
 from pathlib import Path
 from typing import Any, get_args
 
 from skfair._cli._read import files_of
 from skfair._utils._files import check_writable
-from skfair._utils._validation import AnyScale, check_choice, check_real
-from skfair.report._metrics import MEASURES
+from skfair._utils._validation import AnyScale, check_choice
+from skfair.report._metrics import MEASURES, RATIO
 from skfair.report._options import Options
 
 #: Files that no command writes.
@@ -143,7 +142,8 @@ _TABLE: dict[str, dict[str, tuple[str, dict[str, Any]]]] = {
         ),
         "--limit": (
             "mcdp=0.1: exit with code 3 if this metric is larger for any attribute and "
-            "model; 0.1: say on the page what is within it",
+            "model; impact_ratio=0.8: if the smallest ratio of rates is smaller (the "
+            "four-fifths rule); 0.1: say on the page what is within it",
             {**_REPEATED, "metavar": "[METRIC=]NUMBER"},
         ),
     },
@@ -163,27 +163,25 @@ def add_options(parser: argparse.ArgumentParser) -> None:
             group.add_argument(name, **keywords)
 
 
-def read_limits(texts: list[str]) -> tuple[dict[str, float], float | None]:
-    """Read limits of metrics, such as ``mcdp=0.1``, and the one of no metric."""
-    limits, plain = {}, []
+def read_limit(texts: list[str]) -> float | dict[str, float] | None:
+    """Read limits of metrics, such as ``mcdp=0.1``, or the one of no metric."""
+    limits: dict[str, float] = {}
     for text in texts:
-        key, named, written = text.partition("=")
-        if named:
-            check_choice("limit", key, tuple(MEASURES))
+        key, _, written = text.rpartition("=")
         try:
-            value = float(written if named else text)
+            limits[key] = float(written)
         except ValueError:
-            form = "METRIC=NUMBER" if named else "NUMBER or METRIC=NUMBER"
-            raise ValueError(f"--limit must be {form}, got {text!r}.") from None
-        largest = MEASURES[key].maximum if named else 1
-        check_real("limit", value, 0, math.inf if largest is None else largest)
-        if named:
-            limits[key] = value
-        else:
-            plain.append(value)
-    if len(plain) > 1:
-        raise ValueError(f"--limit must have one number, got {plain}.")
-    return limits, plain[0] if plain else None
+            raise ValueError(
+                f"--limit must be NUMBER or METRIC=NUMBER, got {text!r}."
+            ) from None
+        check_choice("limit", key, ("", RATIO, *MEASURES))
+    if "" not in limits:
+        return limits or None
+    if len(texts) > 1:
+        raise ValueError(
+            f"--limit must be one number, or METRIC=NUMBER each time, got {texts}."
+        )
+    return limits[""]
 
 
 def read_date(text: str | None) -> str | None:

@@ -127,6 +127,11 @@ def respond(
         raise ValueError(f"pos_label must be one of {classes}, got {pos_label!r}.")
     positive = 1 if pos_label is None else classes.index(pos_label)
     if response.ndim == 2:
+        if response.shape[1] != 2:
+            raise ValueError(
+                f"{method} of {type(estimator).__name__} must have a column for each "
+                f"of the classes {classes}, got shape {response.shape}."
+            )
         return response[:, positive]
     return response if positive == 1 else -response
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import html
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from os import PathLike
 from typing import Any, Literal, Self, get_args
 
@@ -203,7 +203,7 @@ dataframe or Groups, default=None
         min_group_size: int = 10,
         intersection: bool | None = None,
         impact_ratios: bool = False,
-        limit: float | None = None,
+        limit: float | Mapping[str, float] | None = None,
         title: str = DEFAULT_TITLE,
         random_state: Any = None,
         n_jobs: int | None = None,
@@ -236,19 +236,6 @@ or Groups, default=None
             Stratum of each row, such as its department or its true label. The report
             then also has each metric within strata, where `confidence_interval` knows
             it: the largest value, the stratum in which it is attained, and the mean.
-        group_probabilities : array-like of shape (n_samples,) or (n_samples, \
-n_groups), or dict, default=None
-            Probabilities of groups that are known by a proxy only, as in
-            `skfair.metrics.proxy_bounds`. The report then has a section with the bounds
-            of its metrics.
-        cells : array-like of shape (n_samples,) or (n_samples, n_columns), default=None
-            The proxy of each row, several columns for their intersection. None joins
-            rows of like probability.
-        odds_ratio : sequence of float, default=(1, 1.5, 2, inf)
-            How far the odds of a group may differ within a cell, for the bounds.
-        proxy_limit : float in [0, 1], default=0.1
-            Disparity that the section asks about: whether the bounds are above it, and
-            from which odds ratio on they contain it.
         sample_weight : array-like of shape (n_samples,), default=None
             Non-negative sample weights. Rows of weight 0 are left out.
         threshold : float, default=None
@@ -288,9 +275,13 @@ n_groups), or dict, default=None
         impact_ratios : bool, default=False
             Whether to add tables of `skfair.metrics.impact_ratios`: of decisions and,
             where there are scores, of scores above their median.
-        limit : float in [0, 1], default=None
+        limit : float in [0, 1] or dict of str to float, default=None
             Disparity that you accept. The verdict then says which metrics are certified
             to be at most this, above it, or neither, and the chart of rates shows it.
+            Or the largest value of each metric that has a limit, named as in
+            `to_frame`, and the least of ``"impact_ratio"``, the smallest ratio of two
+            rates: ``{"impact_ratio": 0.8}`` is the four-fifths rule. The verdict then
+            has the value of each with its interval, and whether it keeps its limit.
         title : str, default="Fairness report"
             Title of the page.
         random_state : int, RandomState instance or None, default=None

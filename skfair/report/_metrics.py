@@ -730,6 +730,8 @@ _TABLE = (
     ),
 )
 
+#: What the smallest impact ratio is called among limits, of which it is the least.
+RATIO = "impact_ratio"
 #: Metrics that take seconds for hundreds of groups, and mostly measure noise there.
 _OF_FEW_GROUPS = "madd", "calibration_gap"
 #: Metrics of a report by key, in the order of the page.
@@ -792,6 +794,13 @@ def _check_metrics(audit: Audit) -> None:
     """Raise if a metric that was asked for cannot be computed for any model."""
     if audit.options.impact_ratios and not audit.binary:
         raise ValueError("impact_ratios must be False unless there are two classes.")
+    limits = audit.options.limit if isinstance(audit.options.limit, Mapping) else {}
+    for key in limits:
+        check_choice("limit", key, (RATIO, *MEASURES))
+    if RATIO in limits and not audit.binary:
+        raise ValueError(
+            "limit must have no impact_ratio unless there are two classes."
+        )
     possible = {key for model in audit.models for key in keys_of(audit, model)}
     needs = {
         "decisions": "decisions on two classes, by y_pred or a threshold",

@@ -31,6 +31,7 @@ from skfair._rows import Rows
 from skfair._utils._arrays import Bools, Floats, Integers, quotients
 from skfair._utils._progress import Progress
 from skfair._utils._text import label_text, or_none
+from skfair.groups import keep_labels
 from skfair.metrics import PermutationTestResult
 from skfair.metrics._confidence_interval import join, lower_bound, upper_bound
 from skfair.metrics._metric import Metric, MetricOfPairs
@@ -193,6 +194,43 @@ def gaps_beside_first(sample: Sample, first: Sample) -> dict[str, tuple[float, f
         ]
         intervals[key] = max(low, ends[0] - ends[3]), min(high, ends[1] - ends[2])
     return intervals
+
+
+def has_pair_intervals(sample: Sample, key: str) -> bool:
+    """Whether a metric that answers a question has an interval for each pair.
+
+    Ranks of a pair alone are others than those of everyone.
+    """
+    measure = MEASURES[key]
+    ranked = sample.audit.options.scale == "rank" and key == "abcc"
+    of_pairs = sample.comparison == "pairwise" and measure.compares_pairs
+    return of_pairs and measure.bounded and measure.rank is not None and not ranked
+
+
+def compare_pair(
+    sample: Sample, key: str, pair: Sequence[int], classes: Sequence[int] | None
+) -> tuple[Located, tuple[float, float]]:
+    """Locate the gap of one pair of groups, and of one true label for error rates.
+
+    The interval holds for all pairs, and all true labels, at once.
+    """
+    n_groups = len(sample.groups.labels)
+    two = replace(
+        sample, groups=keep_labels(sample.groups, [i in pair for i in range(n_groups)])
+    )
+    n_intervals = comb(n_groups, 2)
+    if classes is not None:
+        n_intervals *= len(sample.audit.classes)
+        two = two.at(np.flatnonzero(sample.audit.y_true == classes[0]))
+    tail = (1 - sample.audit.options.confidence_level) / 2 / n_intervals
+    with ignore_undefined():
+        ((_, compared),) = compare_metrics(two, [key], sample)
+        found = MEASURES[key].located(two)
+    ends = lower_bound(compared, tail), upper_bound(compared, tail)
+    first, second = found.pair
+    assert second is not None
+    found = found._replace(pair=(sorted(pair)[first], sorted(pair)[second]))
+    return found, (min(ends[0], found.value), max(ends[1], found.value))
 
 
 def uncertainties(

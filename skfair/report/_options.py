@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, get_args
 
@@ -41,7 +42,7 @@ class Options:
     min_group_size: int = 10
     intersection: bool | None = None
     impact_ratios: bool = False
-    limit: float | None = None
+    limit: float | Mapping[str, float] | None = None
     title: str = DEFAULT_TITLE
     random_state: Any = None
     n_jobs: int | None = None
@@ -72,7 +73,12 @@ class Options:
             "title": visible_text(self.title, 120),
             "random_state": _check_seed(self.random_state),
         }
-        if self.limit is not None:
+        if isinstance(self.limit, Mapping):
+            checked["limit"] = {
+                str(key): check_real("limit", value, 0, math.inf)
+                for key, value in self.limit.items()
+            }
+        elif self.limit is not None:
             checked["limit"] = check_real("limit", self.limit, 0, 1)
         for name, value in checked.items():
             object.__setattr__(self, name, value)

@@ -9,6 +9,7 @@ import io
 import math
 import numbers
 import re
+import threading
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
@@ -65,6 +66,8 @@ _STYLE: Any = {
     "figure.autolayout": False,
     "figure.constrained_layout.use": False,
 }
+#: Held by the thread that draws.
+_DRAWING = threading.Lock()
 #: Inches of a picture's height for its labels.
 _FRAME = 1.4
 _REFERENCE = re.compile(r"url\(#([^)]+)\)")
@@ -73,6 +76,8 @@ _DECIMAL = re.compile(r"-?\d+\.\d+")
 
 def in_settings(value: Any) -> str:
     """Write the value of an option."""
+    if isinstance(value, dict):
+        value = [f"{key} {number:g}" for key, number in value.items()]
     if isinstance(value, list):
         return listed([in_settings(part) for part in value], len(value))
     return "" if value is None else str(value)
@@ -204,6 +209,7 @@ def render(summary: Summary, record: Mapping[str, Any]) -> str:
             option_names=[field.name for field in fields(Options)],
             charts=[_chart(summary, j) for j in range(len(summary["models"]))],
             shown=_SHOWN,
+            limit=_limit_of_rates(settings),
             several=len(summary["models"]) > 1,
         )
     )
@@ -234,6 +240,14 @@ def _environment() -> jinja2.Environment:
     return environment
 
 
+def _limit_of_rates(settings: Summary) -> float | None:
+    """Limit of the difference of selection rates."""
+    limit = settings["limit"]
+    if isinstance(limit, dict):
+        limit = limit.get("demographic_parity_difference")
+    return limit if limit is None else float(limit)
+
+
 def _chart(summary: Summary, model: int) -> list[Summary]:
     """Share of each group that is selected, or predicted right, by attribute.
 
@@ -241,7 +255,7 @@ def _chart(summary: Summary, model: int) -> list[Summary]:
     """
     binary = summary["positive"] is not None and summary["settings"]["decides"]
     name = "selection_rate" if binary else "accuracy"
-    limit, parts = summary["settings"]["limit"], []
+    limit, parts = _limit_of_rates(summary["settings"]), []
     for attribute in summary["attributes"]:
         rows = [row for row in attribute["results"][model]["groups"] if row.get(name)]
         rows.sort(key=lambda row: (is_missing(row["label"]), -row[name]))
@@ -359,7 +373,8 @@ def _svg(size: tuple[float, float], display: Any, prefix: str) -> str:
     from skfair._pictures._drawing import keep_size
 
     file = io.BytesIO()
-    with matplotlib.rc_context(_STYLE), warnings.catch_warnings():
+    # Settings of matplotlib and filters of warnings are those of all threads.
+    with _DRAWING, matplotlib.rc_context(_STYLE), warnings.catch_warnings():
         # A browser has the characters that the font of the layout lacks.
         warnings.filterwarnings("ignore", message="Glyph .* missing from")
         drawing = Figure(figsize=size, layout="constrained")

@@ -25,6 +25,7 @@ from skfair.report._inputs import Audit, Model
 from skfair.report._metrics import (
     ALPHA,
     MEASURES,
+    RATIO,
     Measure,
     Sample,
     count_outcomes,
@@ -35,7 +36,9 @@ from skfair.report._metrics import (
 from skfair.report._numbers import (
     Numbers,
     Stratum,
+    compare_pair,
     gaps_beside_first,
+    has_pair_intervals,
     parts_by_stratum,
     performance,
     performances,
@@ -109,6 +112,12 @@ def tell_left_out(
     return in_words({**summary, "settings": settings})
 
 
+def tell_threshold(summary: Summary, threshold: float) -> Summary:
+    """Say from which score on decisions are positive, in the unit of the score."""
+    told = {"threshold": threshold, "decided_by": f"score of at least {threshold:g}"}
+    return {**summary, "models": [model | told for model in summary["models"]]}
+
+
 def _positive(audit: Audit) -> str | None:
     return label_text(audit.classes[1]) if audit.binary else None
 
@@ -179,7 +188,8 @@ def _summary_of_attribute(
     sample: Sample, located: dict[str, Located], drawn: dict[str, Numbers]
 ) -> Summary:
     """Everything about one model and one attribute."""
-    groups = _groups(sample)
+    options, groups = sample.audit.options, _groups(sample)
+    asks_ratio = isinstance(options.limit, dict) and RATIO in options.limit
     n_tail = sum(row.get("tail_share", 0) > 0 for row in groups)
     return {
         "model": visible_text(sample.model.name),
@@ -188,7 +198,8 @@ def _summary_of_attribute(
             for key, gap in located.items()
         ],
         "groups": groups,
-        "impact_ratios": _impact_ratios(sample),
+        "impact_ratios": _impact_ratios(sample) if options.impact_ratios else None,
+        "smallest_ratio": _smallest_ratio(sample) if asks_ratio else None,
         "strata": _strata(sample, located),
         "cdf": _cdf(sample, located.get("mcdp")),
     }
@@ -211,16 +222,39 @@ def _summary_of_metric(
         **drawn,
         "searched": sample.baseline[1] if of_dcp else None,
         "beside_first": None,
-        "attained": {
-            "pair": list(located.pair),
-            "figures": [*map(or_none, located.figures)],
-            "score": or_none(located.score),
-            "n_tail": n_tail if measure.key == "cvar_fairness" else 0,
-            "classes": list(located.cell or (0, 0)),
-            "sizes": [or_none(size) or 0.0 for size in located.sizes],
-        },
+        "attained": _attained(located) | {"n_tail": n_tail},
+        "decided": _decided(sample, measure.key, located, drawn["pairs"]),
         "left_out": _few_of_labels(sample) if of_odds else [],
     }
+
+
+def _attained(located: Located) -> Summary:
+    """Say between which groups a value lies, and where."""
+    return {
+        "pair": list(located.pair),
+        "figures": [*map(or_none, located.figures)],
+        "score": or_none(located.score),
+        "classes": list(located.cell or (0, 0)),
+        "sizes": [or_none(size) or 0.0 for size in located.sizes],
+    }
+
+
+def _decided(
+    sample: Sample, key: str, located: Located, pairs: Sequence[Summary]
+) -> Summary | None:
+    """Value and interval of the pair that decides a test, if it has not the value."""
+    if not pairs or not has_pair_intervals(sample, key):
+        return None
+    labels = [label_text(label) for label in sample.groups.labels]
+    pair = [labels.index(label) for label in pairs[0]["pair"]]
+    classes = pairs[0]["classes"]
+    if {*pair} == {*located.pair} and classes in (None, list(located.cell or ())):
+        return None
+    found, (lower, upper) = compare_pair(sample, key, pair, classes)
+    if not math.isclose(found.value, pairs[0]["gap"], abs_tol=1e-9):
+        return None
+    ends = {"lower": lower, "upper": upper}
+    return {"value": found.value, **ends, "attained": _attained(found) | {"n_tail": 0}}
 
 
 def _few_of_labels(sample: Sample) -> list[Summary]:
@@ -305,14 +339,12 @@ def _selections(sample: Sample) -> list[dict[str, Any]]:
     ]
 
 
-def _impact_ratios(sample: Sample) -> list[dict[str, Any]] | None:
+def _impact_ratios(sample: Sample) -> list[dict[str, Any]]:
     """Impact ratios of decisions and, where there are any, of scores.
 
-    None unless they are asked for. Groups that are too small are among them.
+    Groups that are too small are among them.
     """
     options, model = sample.audit.options, sample.model
-    if not options.impact_ratios:
-        return None
     groups, audit = sample.every, sample.audit
     labels = groups.labels
     # An intersection is one attribute here; the others have their own.
@@ -335,6 +367,17 @@ def _impact_ratios(sample: Sample) -> list[dict[str, Any]] | None:
             rows.append({"label": "unknown", **dict.fromkeys(table.columns)} | unknown)
         tables.append({"kind": kind, "rows": rows})
     return tables
+
+
+def _smallest_ratio(sample: Sample) -> Summary | None:
+    """Smallest impact ratio of decisions, or of scores where nothing is decided."""
+    table = _impact_ratios(sample)[0]
+    compared = [row for row in table["rows"] if row["impact_ratio"] is not None]
+    if not compared:
+        return None
+    low = min(compared, key=lambda row: row["impact_ratio"])
+    high = next(row for row in compared if row["status"] == "highest")
+    return {"kind": table["kind"], "low": low, "high": high}
 
 
 def _plain(value: Any) -> Any:

@@ -21,7 +21,9 @@ from skfair.report._inputs import LEVEL
 from skfair.report._metrics import (
     DCP_SECONDS,
     MEASURES,
+    RATIO,
     amount,
+    amounts,
     questions_of,
     word_of,
 )
@@ -82,6 +84,8 @@ def _put_result(summary: Summary, attribute: Summary, result: Summary) -> None:
     """Put the metrics of one model and attribute, and its tables, into words."""
     settings = summary["settings"]
     titles = {key: metric.title for key, metric in MEASURES.items()}
+    answers = zip(questions_of(settings), states(result, settings), strict=True)
+    beyond = {question for question, (_, state) in answers if state == "beyond chance"}
     for measure in result["measures"]:
         measure["title"] = titles[measure["key"]]
         measure["note"] = " ".join(note(measure))
@@ -90,7 +94,10 @@ def _put_result(summary: Summary, attribute: Summary, result: Summary) -> None:
         if (pair := _other_pair(attribute, measure)) is not None:
             gap = amount(pair["gap"], measure["key"])
             measure["tested"] = f"{_pair_text(pair)}: {gap}"
-        measure["sentence"] = " ".join(with_chance(summary, attribute, measure))
+        sentences = with_chance(
+            summary, attribute, measure, measure["question"] in beyond
+        )
+        measure["sentence"] = " ".join(sentences)
     for table in result["impact_ratios"] or ():
         arguments = table["kind"], table["rows"], settings["confidence_level"]
         table["sentence"] = " ".join(describe_ratios(*arguments))
@@ -109,10 +116,11 @@ def _put_result(summary: Summary, attribute: Summary, result: Summary) -> None:
 def verdict(summary: Summary) -> Summary:
     """Draw the conclusions of a summary.
 
+    "limits" holds each metric that has a limit of its own, and whether it is kept;
     "leads" holds a text for each model, "glance" the metrics that answer each question
     by attribute and model, "points" a sentence on each of these metrics.
     """
-    settings = summary["settings"]
+    settings, limits = summary["settings"], [*_beside_limits(summary)]
     leads = [
         {
             "model": model["name"],
@@ -122,6 +130,7 @@ def verdict(summary: Summary) -> Summary:
             else [
                 *_calibration(summary, i),
                 *_within_limit(summary, i),
+                *(one["text"] for one in limits if one["position"] == i),
             ],
         }
         for i, model in enumerate(summary["models"])
@@ -143,6 +152,7 @@ def verdict(summary: Summary) -> Summary:
         "leads": leads,
         "glance": glance,
         "points": points,
+        "limits": limits,
         "tests": _count_tests(summary),
         "cannot": list(_CANNOT_SHOW),
     }
@@ -187,18 +197,25 @@ def _state(measure: Summary | None, largest: float, result: Summary) -> str:
         return "not computable"
     if measure["pvalue"] is None:
         return "not tested"
-    if measure["pvalue"] <= largest:
+    if measure["pvalue"] <= largest and _lower(measure) > 0:
         return "beyond chance"
     return "unclear" if _signs(measure, result) else "may be chance"
+
+
+def _lower(measure: Summary) -> float:
+    """Lower end of the interval of the pair that decides; infinite without any."""
+    lower = (measure["decided"] or measure)["lower"]
+    return math.inf if lower is None else float(lower)
 
 
 def _signs(measure: Summary, result: Summary) -> list[str]:
     """Say what speaks for a difference that is not beyond chance for all questions."""
     signs = []
+    above = _lower(measure) > 0 and measure["lower"] is not None
     if measure["pvalue"] <= LEVEL:
-        pvalue = f"{measure['pvalue']:.2g}"
-        signs.append(f"the p-value, {pvalue}, is small for this question alone")
-    if measure["lower"] is not None and measure["lower"] > 0:
+        alone = "is small for this question alone" if above else "is small"
+        signs.append(f"the p-value, {measure['pvalue']:.2g}, {alone}")
+    if above:
         signs.append("the interval is above 0")
     groups = result.get("groups") or ()
     differing = [in_quotes(g["label"]) for g in groups if g.get("differs")]
@@ -274,7 +291,7 @@ def _calibration(summary: Summary, model: int) -> Iterator[str]:
         yield (
             f"By {listed(names)}, groups with the same scores are not truly positive "
             "equally often, by more than chance explains in a test beside those of the "
-            "three questions (calibration gap)."
+            "questions (calibration gap)."
         )
 
 
@@ -282,7 +299,7 @@ def _within_limit(summary: Summary, model: int) -> Iterator[str]:
     """Say which differences are certified to be within the limit, above, or neither."""
     settings = summary["settings"]
     limit, questions = settings["limit"], questions_of(settings)
-    if limit is None:
+    if not isinstance(limit, float):
         return
     by_state: dict[str, dict[str, list[str]]] = {state: {} for state in BESIDE_LIMIT}
     for attribute in summary["attributes"]:
@@ -311,6 +328,64 @@ def _beside_limit(measure: Summary, limit: float) -> str:
     return "above" if above else "open"
 
 
+def _beside_limits(summary: Summary) -> Iterator[Summary]:
+    """Compare each metric that has a limit of its own with it, by attribute and model.
+
+    A metric that is undefined or not computed does not keep its limit.
+    """
+    limits = summary["settings"]["limit"]
+    for attribute in summary["attributes"] if isinstance(limits, dict) else ():
+        for position, result in enumerate(attribute["results"]):
+            measures = {measure["key"]: measure for measure in result["measures"]}
+            for key, limit in limits.items():
+                if key == RATIO:
+                    kept, text = _ratio_beside(result["smallest_ratio"], limit, summary)
+                else:
+                    kept, text = _value_beside(measures.get(key), key, limit)
+                text = f"By {attribute['name']}, {text}"
+                yield {"metric": key, "position": position, "kept": kept, "text": text}
+
+
+def _ratio_beside(
+    ratio: Summary | None, limit: float, summary: Summary
+) -> tuple[bool, str]:
+    """Say whether the smallest impact ratio is at least a limit."""
+    if ratio is None:
+        return False, f"there is no impact ratio to compare with the limit {limit:g}."
+    low, high = ratio["low"], ratio["high"]
+    level = 100 * summary["settings"]["confidence_level"]
+    kept = low["impact_ratio"] >= limit
+    text = (
+        f"the {ratio['kind']} rate of {in_quotes(low['label'])}, "
+        f"{percent(low['rate'])}, is {number(low['impact_ratio'])} times the highest, "
+        f"{percent(high['rate'])} of {in_quotes(high['label'])} ({level:g}% interval "
+        f"{number(low['lower'])} to {number(low['upper'])}): "
+        f"{'at least' if kept else 'below'} the limit {limit:g}."
+    )
+    return kept, text + _doubt(low["lower"], low["upper"], limit)
+
+
+def _value_beside(measure: Summary | None, key: str, limit: float) -> tuple[bool, str]:
+    """Say whether a metric is at most a limit."""
+    if measure is None or measure["value"] is None:
+        return False, f"{key} was not computed, so not compared with {limit:g}."
+    kept, ends = measure["value"] <= limit, ""
+    if measure["lower"] is not None:
+        ends = f" ({amounts(measure['lower'], measure['upper'], key)})"
+    text = (
+        f"{MEASURES[key].title} is {amount(measure['value'], key)}{ends}: "
+        f"{'at most' if kept else 'above'} the limit {limit:g}."
+    )
+    return kept, text + _doubt(measure["lower"], measure["upper"], limit)
+
+
+def _doubt(lower: float | None, upper: float | None, limit: float) -> str:
+    """Say that an interval has values on both sides of a limit."""
+    if lower is None or upper is None or not lower < limit < upper:
+        return ""
+    return " The interval contains the limit, so these rows cannot tell for sure."
+
+
 def _point(
     summary: Summary, attribute: Summary, result: Summary, measure: Summary, state: str
 ) -> Summary:
@@ -321,13 +396,15 @@ def _point(
     settings = summary["settings"]
     named = {"question": measure["question"], "state": state}
     labels = [group["label"] for group in attribute["groups"]]
-    pair = [labels[i] for i in measure["attained"]["pair"] if i is not None and labels]
+    shown = measure | (measure["decided"] or {})
+    pair = [labels[i] for i in shown["attained"]["pair"] if i is not None and labels]
     if measure["value"] is not None and any(map(is_missing, pair)):
         return named | {"text": _without_missing(measure)}
-    details = [*_details(attribute, measure, settings)]
+    details = [*_details(attribute, shown, settings)]
     if state == "unclear":
         details += _signs(measure, result)
-    text = measure["finding"] + (f" ({'; '.join(details)})" if details else "")
+    text = describe(summary, attribute, shown)
+    text += f" ({'; '.join(details)})" if details else ""
     text = f"{text}."
     if state == "beyond chance" and measure["n_groups"] > 2 and measure["pairs"]:
         text = f"{text} It is shown for {_pairs_text(measure['pairs'])}."
@@ -359,8 +436,8 @@ def _details(attribute: Summary, measure: Summary, settings: Summary) -> Iterato
     if measure["null_mean"] is not None:
         chance = f"chance alone gives {metric.chance_text(measure['null_mean'])}"
         if (pair := _other_pair(attribute, measure)) is not None:
-            gap = metric.text_of(pair["gap"])
-            chance = f"most beyond chance: {_pair_text(pair)}, {gap}, where {chance}"
+            gap = f"{_pair_text(pair)} differ by {metric.text_of(pair['gap'])}"
+            chance = f"beside what chance gives each pair, {gap} most, where {chance}"
         yield chance
 
 
@@ -394,19 +471,26 @@ def _pairs_text(pairs: Sequence[Summary]) -> str:
 
 def _count_tests(summary: Summary) -> Summary:
     """Count the p-values of a report, and those that are small."""
-    pvalues = [
-        measure["pvalue"]
-        for attribute in summary["attributes"]
-        for result in attribute["results"]
-        for measure in result["measures"]
-        if measure["pvalue"] is not None
-    ]
+    results = [result for named in summary["attributes"] for result in named["results"]]
+    measures = [measure for result in results for measure in result["measures"]]
+    pvalues = [m["pvalue"] for m in measures if m["pvalue"] is not None]
     return {
+        "questions": _questions_tested(summary, results),
         "n": len(pvalues),
         "small": sum(pvalue <= LEVEL for pvalue in pvalues),
         "by_chance": LEVEL * len(pvalues),
         "level": LEVEL,
     }
+
+
+def _questions_tested(summary: Summary, results: Sequence[Summary]) -> str:
+    """Name the questions whose p-values are adjusted together."""
+    tested = {
+        sum(m is not None and m["pvalue"] is not None for m, _ in answers)
+        for answers in (states(result, summary["settings"]) for result in results)
+    }
+    words = {1: "the question", 2: "the two questions", 3: "the three questions"}
+    return words.get(tested.pop(), "") if len(tested) == 1 else "the questions"
 
 
 def cautions(summary: Summary) -> Iterator[str]:
@@ -620,9 +704,12 @@ def note(measure: Summary) -> Iterator[str]:
 
 
 def with_chance(
-    summary: Summary, attribute: Summary, measure: Summary
+    summary: Summary, attribute: Summary, measure: Summary, is_beyond: bool
 ) -> Iterator[str]:
-    """Add to a finding what chance alone gives, and which pairs of groups differ."""
+    """Add to a finding what chance alone gives, and which pairs of groups differ.
+
+    Where the verdict on the question `is_beyond` chance, no other metric doubts it.
+    """
     finding, pvalue = measure["finding"], measure["pvalue"]
     if pvalue is None:
         yield f"{finding}."
@@ -642,6 +729,8 @@ def with_chance(
         doubt = "This may be noise:"
         if measure["lower"] is not None and measure["lower"] > 0:
             doubt = "The evidence is weak: the interval is above 0, and"
+        elif is_beyond:
+            doubt = "By this number alone it is less clear:"
         yield f"{finding}. {doubt} {', and '.join(filter(None, (chance, unusual)))}."
         return
     yield f"{finding}; {chance}." if chance else f"{finding}."

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
 
@@ -291,3 +292,27 @@ def test_rows_in_another_order_are_warned_of(argument):
     assert len(warned) == 1
     expected = made(Y, y_score, metrics=["mcdp"], **{argument: labels})
     pd.testing.assert_frame_equal(report.to_frame(), expected.to_frame())
+
+
+class OneColumn(ClassifierMixin, BaseEstimator):
+    """Classifier of two classes with the probability of one of them."""
+
+    def fit(self, X, y):
+        self.classes_ = np.array([0, 1])
+        return self
+
+    def predict_proba(self, X):
+        return np.full((len(X), 1), 0.3)
+
+    def predict(self, X):
+        return np.zeros(len(X), int)
+
+
+def test_one_column_of_probabilities_is_refused():
+    with pytest.raises(ValueError, match="a column for each of the classes"):
+        FairnessReport.from_estimator(
+            OneColumn().fit(None, None),
+            np.ones((4, 1)),
+            [0, 1, 0, 1],
+            sensitive_features=[0, 0, 1, 1],
+        )

@@ -83,6 +83,37 @@ class CommonScale(NamedTuple):
         return _rescale(scores, self.everyone, self.by_model[model])
 
 
+class FoldRepair:
+    """Repair of what each model of folds predicts, on the scale that they share.
+
+    `common` is None for a single model, whose predictions are repaired as they are.
+    """
+
+    def __init__(self, repairer: ScoreRepairer, common: CommonScale | None) -> None:
+        self.repairer, self.common = repairer, common
+
+    def fit(self, rows: Rows) -> Self:
+        """Learn from held-out rows, whose scores are on the common scale."""
+        self.repairer._learn_rows(rows, warn=False)
+        return self
+
+    def __call__(
+        self, predicted: list[Floats], groups: Groups, strata: Groups | None
+    ) -> Floats:
+        """Return the mean of the predictions of the models, each repaired."""
+        repair, common = self.repairer._repair, self.common
+        if common is None:
+            return repair(predicted[0], groups, strata)
+        draws, repaired = draw_heights(self.repairer, len(groups)), []
+        for model, scores in enumerate(predicted):
+            before = common.place(scores, model, draws)
+            after = repair(before, groups, strata)
+            # Scores that stay are not spread.
+            own = np.where(after == before, scores, common.place_back(after, model))
+            repaired.append(own)
+        return np.asarray(np.mean(repaired, axis=0))
+
+
 def score_held_out(
     mitigator: Any, given: Given, routed: Bunch, tasks: Tasks
 ) -> tuple[list[Any], Rows]:
@@ -189,15 +220,14 @@ def find_aim(
     if common is None or not _folds_have_ties(held_out):
         return aim
     repairer = make_repairer(mitigator, **options | {"max_mcdp": aim.max_mcdp})
-    repairer._learn_rows(held_out, warn=False)
+    repair = FoldRepair(repairer, common).fit(held_out)
     steered = [label in gaps.steered for label in given.rows.labels]
     compared = np.isin(given.rows.groups.codes, np.flatnonzero(steered))
     compared &= (given.rows.weights > 0) & (cells_to_repair(given.rows) >= 0)
     rows = given.rows[compared]
     X = take_rows(given.X, rows.position)
     predicted = [scores_of(mitigator, model, X) for model in models]
-    draws = draw_heights(mitigator, len(rows))
-    scores = mean_repaired(predicted, repairer, common, rows.groups, rows.strata, draws)
+    scores = repair(predicted, rows.groups, rows.strata)
     left = mean_mcdp(replace(rows, y_pred=scores)).value
     return gaps.aim(max(0.0, left - aim.learnt))
 
@@ -237,38 +267,16 @@ def repair_predictions(
     """Mean of the predictions of the models, each repaired on the common scale."""
     features, models = begin_predict(mitigator, X), mitigator.estimators_
     predicted = [scores_of(mitigator, model, features) for model in models]
-    repairer, common = mitigator.repairer_, mitigator._scale
-    if repairer is None:
+    repair = mitigator._repair
+    if repair is None:
         return predicted[0]
-    groups, strata = repairer._read_groups(
+    groups, strata = repair.repairer._read_groups(
         groups_to_predict(mitigator, X, sensitive_features),
         find_strata(mitigator, X, control_features),
         count_rows(X),
         mitigator.unknown_groups,
     )
-    if common is None:
-        return np.asarray(repairer._repair(predicted[0], groups, strata))
-    draws = draw_heights(mitigator, len(groups))
-    return mean_repaired(predicted, repairer, common, groups, strata, draws)
-
-
-def mean_repaired(
-    predicted: list[Floats],
-    repairer: ScoreRepairer,
-    common: CommonScale,
-    groups: Groups,
-    strata: Groups | None,
-    draws: Floats | None,
-) -> Floats:
-    """Mean of the predictions of several models, each repaired on the common scale."""
-    repaired = []
-    for model, scores in enumerate(predicted):
-        before = common.place(scores, model, draws)
-        after = repairer._repair(before, groups, strata)
-        # Scores that stay are not spread.
-        own = np.where(after == before, scores, common.place_back(after, model))
-        repaired.append(own)
-    return np.asarray(np.mean(repaired, axis=0))
+    return np.asarray(repair(predicted, groups, strata))
 
 
 def labels_of(mitigator: Any) -> list[Any] | None:

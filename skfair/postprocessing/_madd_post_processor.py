@@ -40,7 +40,7 @@ from skfair.metrics._madd import MADD
 from skfair.metrics._mcdp import MCDP
 from skfair.metrics._quantiles import supremum_quantile
 from skfair.postprocessing._fold_repair import (
-    CommonScale,
+    FoldRepair,
     expect_aim,
     find_aim,
     make_repairer,
@@ -380,7 +380,7 @@ class MADDPostProcessor(
         self.classes_, self.groups_ = given.classes, rows.labels
         self.strata_, self._dropped = given.strata, given.dropped
         routed = route_fit_params(self, sensitive_features, fit_params, weights)
-        self._scale: CommonScale | None = None
+        self._repair: FoldRepair | None = None
         self.repairer_: ScoreRepairer | None = None
         self.comparison_: Comparison | None = None
         self.repair_level_: float | None = 0.0
@@ -394,17 +394,17 @@ class MADDPostProcessor(
         tasks = Tasks(self)
         models, scored = score_held_out(self, given, routed, tasks)
         self.estimators_, self.threshold_ = models, self._threshold_of(models)
-        held_out, self._scale = put_on_common_scale(self, scored, len(models))
+        held_out, common = put_on_common_scale(self, scored, len(models))
         strata = losses_by_stratum(held_out, self)
         amount = choose_amount(strata, self, len(held_out) / len(rows))
         self.repair_level_, self.standard_error_, self.losses_ = amount
         level = 1.0 if amount.level is None else amount.level
         options = {"repair_level": level, "max_mcdp": self.max_mcdp}
-        aim = find_aim(self, held_out, given, models, self._scale, options)
+        aim = find_aim(self, held_out, given, models, common, options)
         if aim is not None:
             options["max_mcdp"] = aim.max_mcdp
         self.repairer_ = make_repairer(self, **options)
-        self.repairer_._learn_rows(held_out, warn=False)
+        self._repair = FoldRepair(self.repairer_, common).fit(held_out)
         self.repairer_._left_rows_out = given.ungrouped
         tested, repaired, all_folds = repair_across_folds(self.repairer_, held_out)
         found = compare_classifiers(

@@ -24,7 +24,7 @@ from skfair._utils._progress import Tasks, with_callbacks
 from skfair._utils._validation import ParameterError
 from skfair.groups import Selector
 from skfair.postprocessing._fold_repair import (
-    CommonScale,
+    FoldRepair,
     expect_aim,
     find_aim,
     make_repairer,
@@ -262,7 +262,7 @@ class RepairedRegressor(
         self.groups_, self.strata_ = rows.labels, given.strata
         self._dropped = given.dropped
         routed = route_fit_params(self, sensitive_features, fit_params, weights)
-        self._scale: CommonScale | None = None
+        self._repair: FoldRepair | None = None
         self.repairer_: ScoreRepairer | None = None
         self.comparison_: Comparison | None = None
         if not rows.labels:
@@ -272,13 +272,13 @@ class RepairedRegressor(
             return self
         tasks = Tasks(self)
         models, scored = score_held_out(self, given, routed, tasks)
-        held_out, self._scale = put_on_common_scale(self, scored, len(models))
+        held_out, common = put_on_common_scale(self, scored, len(models))
         self.estimators_ = models
-        aim = find_aim(self, held_out, given, models, self._scale, options)
+        aim = find_aim(self, held_out, given, models, common, options)
         if aim is not None:
             options["max_mcdp"] = aim.max_mcdp
         self.repairer_ = make_repairer(self, **options)
-        self.repairer_._learn_rows(held_out, warn=False)
+        self._repair = FoldRepair(self.repairer_, common).fit(held_out)
         self.repairer_._left_rows_out = given.ungrouped
         tested, repaired, all_folds = repair_across_folds(self.repairer_, held_out)
         found = compare_regressors(

@@ -83,7 +83,7 @@ def test_it_is_fitted_to_the_fair_scores_of_held_out_rows(people):
     assert len(kept) == 0.9 * len(y)
     unaware = UnawarePostProcessor(LogisticRegression(), **options)
     unaware.fit(X.iloc[kept], y[kept], sensitive_features=sex.iloc[kept])
-    fair = unaware._map(unaware._rows.y_pred, unaware._q, 0.5)
+    fair = unaware._maps(unaware._maps.rows.y_pred, unaware._maps.q, 0.5)
     assert_allclose(fitted.sample_weight_[kept, 1], fair)
     assert_allclose(fitted.sample_weight_.sum(axis=1), 1)
     twice = LogisticRegression().fit(
@@ -135,7 +135,7 @@ def test_the_automatic_strength_is_that_of_the_unaware_map(people, gap):
     X, y, sex = (part[:600] for part in people)
     model = MCDPReweighter(LogisticRegression(), cv=2)
     model.fit(X, y, sensitive_features=sex)
-    kept = model._rows.position
+    kept = model._maps.rows.position
     unaware = UnawarePostProcessor(LogisticRegression(), cv=2)
     unaware.fit(X.iloc[kept], y[kept], sensitive_features=sex.iloc[kept])
     assert model.strength_ == unaware.strength_ > 0

@@ -449,7 +449,7 @@ def test_new_scores_are_averaged_over_folds(fitted):
     model, X, _, _ = fitted
     pairs = zip(model.estimators_, model.group_estimators_, strict=True)
     expected = [
-        model._map(
+        model._maps(
             plain.predict_proba(X)[:, 1], of_group.predict_proba(X), model.strength_
         )
         for plain, of_group in pairs

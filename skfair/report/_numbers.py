@@ -223,9 +223,8 @@ def compare_pair(
         n_intervals *= len(sample.audit.classes)
         two = two.at(np.flatnonzero(sample.audit.y_true == classes[0]))
     tail = (1 - sample.audit.options.confidence_level) / 2 / n_intervals
-    with ignore_undefined():
-        ((_, compared),) = compare_metrics(two, [key], sample)
-        found = MEASURES[key].located(two)
+    ((_, compared),) = compare_metrics(two, [key], sample)
+    found = MEASURES[key].located(two)
     ends = lower_bound(compared, tail), upper_bound(compared, tail)
     first, second = found.pair
     assert second is not None

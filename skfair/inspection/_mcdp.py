@@ -294,8 +294,8 @@ class CDFGapDisplay(MCDPDisplay):
         sensitive_features: Any = None,
         control_features: Any = None,
         epsilon: float = 0.0,
-        confidence_level: float | None = None,
         scale: AnyScale = "probability",
+        confidence_level: float | None = None,
         sample_weight: ArrayLike | None = None,
         ax: Axes | None = None,
         name: str | None = None,
@@ -319,12 +319,12 @@ class CDFGapDisplay(MCDPDisplay):
             for the choice, as `skfair.metrics.confidence_interval` does.
         epsilon : float in [0, 1], default=0.0
             Half the window of a second mark, MCDP(epsilon); 0 marks MCDP(0) alone.
-        confidence_level : float in (0, 1), default=None
-            Level of a confidence band around each CDF, none by default.
         scale : {"probability", "rank", "real"}, default="probability"
             ``"rank"`` draws the ranks of scores that are no probabilities, as in
             `skfair.metrics.mcdp`; ``"real"`` draws predicted numbers in their unit, for
             which `epsilon` is 0.
+        confidence_level : float in (0, 1), default=None
+            Level of a confidence band around each CDF, none by default.
         sample_weight : array-like of shape (n_samples,), default=None
             Non-negative sample weights.
         ax : matplotlib Axes, default=None
@@ -541,8 +541,8 @@ class MCDPCurveDisplay(MCDPDisplay):
         sensitive_features: Any = None,
         control_features: Any = None,
         scale: Scale = "probability",
-        sample_weight: ArrayLike | None = None,
         confidence_level: float | None = None,
+        sample_weight: ArrayLike | None = None,
         ax: Axes | None = None,
         name: str | None = None,
     ) -> Self:
@@ -566,10 +566,10 @@ class MCDPCurveDisplay(MCDPDisplay):
         scale : {"probability", "rank"}, default="probability"
             ``"rank"`` draws the ranks of scores that are no probabilities, as in
             `skfair.metrics.mcdp_curve`.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Non-negative sample weights.
         confidence_level : float in (0, 1), default=None
             Level of a confidence band of the whole curve, none by default.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Non-negative sample weights.
         ax : matplotlib Axes, default=None
             Where to draw. None makes a new figure.
         name : str, default=None

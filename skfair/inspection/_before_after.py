@@ -89,8 +89,9 @@ class BeforeAfterDisplay(Display):
                 title = f"{self._title}, {title[0].lower()}{title[1:]}"
             panel.plot(ax, name=title)
         ends = np.array([panel.ax_.get_xlim() for panel in panels])
-        for ax in self.axes_:
+        for panel, ax in zip(panels, self.axes_, strict=True):
             ax.set_xlim(ends[:, 0].min(), ends[:, 1].max())
+            panel._draw_legend(may_grow=False)  # its corner may be taken now
         self.axes_[1].set_ylabel("")
 
     @classmethod

@@ -40,6 +40,10 @@ if TYPE_CHECKING:
     from skfair.metrics import ProxyBoundsResult
 
 
+#: Room beside the scores on their axis, as a share of their range.
+_ROOM = 0.02
+
+
 @dataclass(kw_only=True, eq=False, repr=False)
 class MCDPDisplay(PredictionsDisplay):
     """Base of the displays of MCDP: the groups, and the level of bands."""
@@ -258,13 +262,17 @@ class CDFGapDisplay(MCDPDisplay):
         return lines, windows
 
     def _ends(self) -> tuple[float, float]:
-        """Return the ends of the axis of scores; numbers have those of all groups."""
-        if self.scale != "real":
+        """Return the ends of the axis, about those of the scores."""
+        # The ends of the curves of probabilities are 0 and 1.
+        inner = slice(None) if self.scale == "real" else slice(1, -1)
+        scores = np.concatenate([of_group[inner] for of_group in self.scores])
+        low, high = float(scores.min()), float(scores.max())
+        if self.scale == "real":
+            return (low, high) if low < high else (low - 0.5, high + 0.5)
+        if not low < high:
             return 0, 1
-        low, high = (
-            float(end(np.concatenate(self.scores))) for end in (np.min, np.max)
-        )
-        return (low, high) if low < high else (low - 0.5, high + 0.5)
+        room = _ROOM * (high - low)
+        return max(0.0, low - room), min(1.0, high + room)
 
     def _mark_text(self, epsilon: float, mark: Located) -> str:
         """Legend entry of a mark: its value, its scores and its pair of groups."""

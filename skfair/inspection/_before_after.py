@@ -31,7 +31,7 @@ class BeforeAfterDisplay(Display):
     before, after : CDFGapDisplay
         The distributions; their names are the titles of the panels.
     name : str, default=None
-        Title of the figure, none by default.
+        Begins both titles, none by default.
 
     Attributes
     ----------
@@ -84,13 +84,15 @@ class BeforeAfterDisplay(Display):
         """Draw both panels over the same range of scores."""
         panels = self.before, self.after
         for panel, ax in zip(panels, self.axes_, strict=True):
-            panel.plot(ax)
+            title = str(panel.name)
+            if self._title is not None:
+                title = f"{self._title}, {title[0].lower()}{title[1:]}"
+            panel.plot(ax, name=title)
         ends = np.array([panel.ax_.get_xlim() for panel in panels])
-        for ax in self.axes_:
+        for panel, ax in zip(panels, self.axes_, strict=True):
             ax.set_xlim(ends[:, 0].min(), ends[:, 1].max())
+            panel._draw_legend(may_grow=False)  # its corner may be taken now
         self.axes_[1].set_ylabel("")
-        if self._title is not None:
-            self.figure_.suptitle(self._title)
 
     @classmethod
     def from_predictions(
@@ -128,7 +130,7 @@ class BeforeAfterDisplay(Display):
         ax : sequence of two matplotlib Axes, default=None
             Where to draw. None makes a new figure.
         name : str, default=None
-            Title of the figure, none by default.
+            Begins the titles of both panels, none by default.
 
         Returns
         -------

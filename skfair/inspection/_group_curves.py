@@ -317,17 +317,8 @@ default="roc"
             curves, gap = _cumulative(*rows)
         else:
             curves, bands = _curves_of(kind, *rows, confidence_level or 0.95)
-        areas = group_metrics(
-            {kind: _MEASURES[kind]},
-            positive.astype(int),
-            None,
-            y_score=scores,
-            sensitive_features=groups,
-            confidence_level=confidence_level,
-            n_resamples=n_resamples,
-            sample_weight=weights,
-            random_state=random_state,
-        ).groups[["value", "lower", "upper", "n"]]
+        options = confidence_level, n_resamples, random_state
+        areas = _measure_areas(kind, *rows, *options)
         without = [curve.empty for curve in curves]
         areas.loc[without, ["value", "lower", "upper"]] = np.nan
         if areas["value"].isna().all():
@@ -347,6 +338,31 @@ default="roc"
             name=name,
         )
         return display.plot(ax)
+
+
+def _measure_areas(
+    kind: Kind,
+    positive: Bools,
+    scores: Floats,
+    groups: Groups,
+    weights: NDArray[Any] | None,
+    level: float | None,
+    n_resamples: int,
+    random_state: Any,
+) -> pd.DataFrame:
+    """Measure each group by the area under its curve, with its interval."""
+    result = group_metrics(
+        {kind: _MEASURES[kind]},
+        positive.astype(int),
+        None,
+        y_score=scores,
+        sensitive_features=groups,
+        confidence_level=level,
+        n_resamples=n_resamples,
+        sample_weight=weights,
+        random_state=random_state,
+    )
+    return result.groups[["value", "lower", "upper", "n"]]
 
 
 def _curves_of(

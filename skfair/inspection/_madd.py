@@ -214,8 +214,8 @@ class MADDDisplay(PredictionsDisplay):
         *,
         sensitive_features: Any = None,
         control_features: Any = None,
-        n_permutations: int = 99,
         scale: Scale = "probability",
+        n_permutations: int = 99,
         sample_weight: ArrayLike | None = None,
         random_state: int | np.random.RandomState | None = None,
         ax: Sequence[Axes] | None = None,
@@ -239,11 +239,11 @@ class MADDDisplay(PredictionsDisplay):
             Stratum of each row, such as its true label. The stratum with the largest
             MADD is drawn, and named; permutations are of it alone, and do not account
             for the choice, as `skfair.metrics.permutation_test` does.
-        n_permutations : int, default=99
-            Number of permutations for the null distribution; 0 leaves it out.
         scale : {"probability", "rank"}, default="probability"
             ``"rank"`` draws the ranks of scores that are no probabilities, as in
             `skfair.metrics.madd`.
+        n_permutations : int, default=99
+            Number of permutations for the null distribution; 0 leaves it out.
         sample_weight : array-like of shape (n_samples,), default=None
             Non-negative sample weights.
         random_state : int, RandomState instance or None, default=None

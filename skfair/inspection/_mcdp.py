@@ -40,6 +40,10 @@ if TYPE_CHECKING:
     from skfair.metrics import ProxyBoundsResult
 
 
+#: Room beside the scores on their axis, as a share of their range.
+_ROOM = 0.02
+
+
 @dataclass(kw_only=True, eq=False, repr=False)
 class MCDPDisplay(PredictionsDisplay):
     """Base of the displays of MCDP: the groups, and the level of bands."""
@@ -258,13 +262,17 @@ class CDFGapDisplay(MCDPDisplay):
         return lines, windows
 
     def _ends(self) -> tuple[float, float]:
-        """Return the ends of the axis of scores; numbers have those of all groups."""
-        if self.scale != "real":
+        """Return the ends of the axis, about those of the scores."""
+        # The ends of the curves of probabilities are 0 and 1.
+        inner = slice(None) if self.scale == "real" else slice(1, -1)
+        scores = np.concatenate([of_group[inner] for of_group in self.scores])
+        low, high = float(scores.min()), float(scores.max())
+        if self.scale == "real":
+            return (low, high) if low < high else (low - 0.5, high + 0.5)
+        if not low < high:
             return 0, 1
-        low, high = (
-            float(end(np.concatenate(self.scores))) for end in (np.min, np.max)
-        )
-        return (low, high) if low < high else (low - 0.5, high + 0.5)
+        room = _ROOM * (high - low)
+        return max(0.0, low - room), min(1.0, high + room)
 
     def _mark_text(self, epsilon: float, mark: Located) -> str:
         """Legend entry of a mark: its value, its scores and its pair of groups."""
@@ -294,8 +302,8 @@ class CDFGapDisplay(MCDPDisplay):
         sensitive_features: Any = None,
         control_features: Any = None,
         epsilon: float = 0.0,
-        confidence_level: float | None = None,
         scale: AnyScale = "probability",
+        confidence_level: float | None = None,
         sample_weight: ArrayLike | None = None,
         ax: Axes | None = None,
         name: str | None = None,
@@ -319,12 +327,12 @@ class CDFGapDisplay(MCDPDisplay):
             for the choice, as `skfair.metrics.confidence_interval` does.
         epsilon : float in [0, 1], default=0.0
             Half the window of a second mark, MCDP(epsilon); 0 marks MCDP(0) alone.
-        confidence_level : float in (0, 1), default=None
-            Level of a confidence band around each CDF, none by default.
         scale : {"probability", "rank", "real"}, default="probability"
             ``"rank"`` draws the ranks of scores that are no probabilities, as in
             `skfair.metrics.mcdp`; ``"real"`` draws predicted numbers in their unit, for
             which `epsilon` is 0.
+        confidence_level : float in (0, 1), default=None
+            Level of a confidence band around each CDF, none by default.
         sample_weight : array-like of shape (n_samples,), default=None
             Non-negative sample weights.
         ax : matplotlib Axes, default=None
@@ -541,8 +549,8 @@ class MCDPCurveDisplay(MCDPDisplay):
         sensitive_features: Any = None,
         control_features: Any = None,
         scale: Scale = "probability",
-        sample_weight: ArrayLike | None = None,
         confidence_level: float | None = None,
+        sample_weight: ArrayLike | None = None,
         ax: Axes | None = None,
         name: str | None = None,
     ) -> Self:
@@ -566,10 +574,10 @@ class MCDPCurveDisplay(MCDPDisplay):
         scale : {"probability", "rank"}, default="probability"
             ``"rank"`` draws the ranks of scores that are no probabilities, as in
             `skfair.metrics.mcdp_curve`.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Non-negative sample weights.
         confidence_level : float in (0, 1), default=None
             Level of a confidence band of the whole curve, none by default.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Non-negative sample weights.
         ax : matplotlib Axes, default=None
             Where to draw. None makes a new figure.
         name : str, default=None

@@ -19,7 +19,7 @@ from skfair.datasets import make_biased_classification
 from skfair.exceptions import MitigationWarning
 from skfair.groups import encode_groups
 from skfair.inprocessing import MCDPBoostingClassifier
-from skfair.inprocessing._mcdp_boosting_classifier import (
+from skfair.inprocessing._boosting import (
     group_probabilities,
     with_own_group,
 )

@@ -118,10 +118,12 @@ default=None
         trues = [codes == position for position in range(len(columns))]
     arguments = sensitive_features, control_features, sample_weight, counts
     rows = metric.read(None, y_score, *arguments)
-    values = [
-        metric.evaluate(replace(rows, y_true=true, y_pred=column))
+    of_classes = [
+        replace(rows, y_true=true, y_pred=column)
         for true, column in zip(trues, columns, strict=True)
     ]
+    values = [metric.evaluate(each) for each in of_classes]
+    metric.advise(of_classes[0])
     return pd.Series(values, pd.Index(names, tupleize_cols=False), float, "value")
 
 

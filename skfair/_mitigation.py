@@ -210,21 +210,23 @@ def begin_fit(
             _refuse_numbers(mitigator, "control_features", strata, X, control_features)
         groups, compared = within_strata(groups, strata, weights)
     elif getattr(mitigator, "strength", "auto") != 0:
-        name = type(mitigator).__name__
-        warn_user(
-            f"{name} has no sensitive_features: {without_groups}. Pass them "
-            "to fit, or name columns of X in "
-            f"{name}(..., sensitive_features=<column of X>)."
-        )
-    dropped: list[int] = []
-    if mitigator.drop_sensitive:
-        dropped = positions_of(X, mitigator.sensitive_features)
-    rows = Rows(
-        groups, strata if all_strata else compared, y_true=codes, weight=weights
-    )
+        _warn_without_groups(mitigator, without_groups)
+    drops = mitigator.drop_sensitive
+    dropped = positions_of(X, mitigator.sensitive_features) if drops else []
     features = drop_columns(X, dropped) if dropped else X
     labels = () if compared is None else compared.labels
+    strata = strata if all_strata else compared
+    rows = Rows(groups, strata, y_true=codes, weight=weights)
     return Given(features, target, rows, classes, labels, dropped, ungrouped)
+
+
+def _warn_without_groups(mitigator: Any, what: str) -> None:
+    """Warn that no groups are given, and say what happens."""
+    name = type(mitigator).__name__
+    warn_user(
+        f"{name} has no sensitive_features: {what}. Pass them to fit, or name columns "
+        f"of X in {name}(..., sensitive_features=<column of X>)."
+    )
 
 
 def _find_groups(mitigator: Any, X: Any, sensitive_features: Any) -> Groups:

@@ -290,11 +290,11 @@ def scores_of(mitigator: Any, model: Any, X: Any) -> Floats:
     return predicted
 
 
-def draw_heights(mitigator: Any, n_samples: int) -> Floats | None:
+def draw_heights(repair: Any, n_samples: int) -> Floats | None:
     """Draw where each row is within the rows that share its score, if ties are."""
-    if mitigator.ties == "mid":
+    if repair.ties == "mid":
         return None
-    random = check_random_state(mitigator.random_state)
+    random = check_random_state(repair.random_state)
     return np.asarray(random.uniform(size=n_samples))
 
 

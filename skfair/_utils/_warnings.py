@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +33,18 @@ def warn_user(message: str | Warning, category: type[Warning] = UserWarning) -> 
         warnings.warn(message, category, skip_file_prefixes=_DIRECTORIES)
     else:
         warnings.warn(message, category, stacklevel=3)
+
+
+#: Python restores the filters of a process, whichever thread has changed them.
+_CATCHING = threading.RLock()
+
+
+@contextmanager
+def caught_warnings() -> Iterator[list[warnings.WarningMessage]]:
+    """Catch the warnings of other libraries, in one thread at a time."""
+    with _CATCHING, warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield caught
 
 
 def warn_if_reordered(**rows: Any) -> None:

@@ -33,11 +33,10 @@ from math import comb
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
-from joblib import effective_n_jobs
+from joblib import Parallel, delayed, effective_n_jobs
 from numpy.typing import NDArray
 from scipy.optimize import linprog
 from scipy.sparse import csc_array
-from sklearn.utils.parallel import Parallel, delayed
 
 from skfair._utils._arrays import Bools, Floats, Integers
 from skfair._utils._progress import Progress

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -13,10 +12,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, get_args
 import numpy as np
 import pandas as pd
 import sklearn.metrics
+from joblib import Parallel, delayed
 from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.metrics import get_scorer, get_scorer_names
-from sklearn.utils.parallel import Parallel, delayed
 
 from skfair._pictures._group_dots import GroupDotsDisplay
 from skfair._rows import Rows, with_people
@@ -34,7 +33,7 @@ from skfair._utils._validation import (
     check_weights,
     refuse_scores,
 )
-from skfair._utils._warnings import warn_if_reordered, warn_user
+from skfair._utils._warnings import caught_warnings, warn_if_reordered, warn_user
 from skfair.groups import (
     Groups,
     check_kinds_of_labels,
@@ -907,8 +906,7 @@ def _evaluate_resample(
 ) -> list[list[float]]:
     """Values of metrics, of each group and of everyone, without warnings."""
     parts = _rows_of_groups(groups, rows)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with caught_warnings():
         return [
             [measure.evaluate(columns, part) for part in parts] for measure in measures
         ]
@@ -927,8 +925,7 @@ def _evaluate_by_group(
     names = [*map(repr, groups.labels), "everyone"]
     values = []
     for name, part in zip(names, _rows_of_groups(groups, rows), strict=True):
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
+        with caught_warnings() as caught:
             values.append(measure.evaluate(columns, part))
         for warning in caught:
             # Of values that are nan the caller warns.

@@ -9,11 +9,10 @@ from itertools import islice
 from typing import Any, TypeAlias
 
 import numpy as np
-from joblib import effective_n_jobs
+from joblib import Parallel, delayed, effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.utils import check_random_state
-from sklearn.utils.parallel import Parallel, delayed
 
 from skfair._rows import Rows
 from skfair._utils._arrays import Floats

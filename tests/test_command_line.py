@@ -262,6 +262,8 @@ def test_odd_values_are_told(audit, table):
         "column 'person_id' has 10 values that an earlier row has, too",
     ):
         assert text in said
+    page = json.loads(audit(f"{command} --min-group-size 1")[1])
+    assert any("beside 20 to 79" in text for text in page["cautions"])
     made = f"{LABELS_TO_JSON} --sensitive code --na-values N/A --missing-groups group"
     groups = json.loads(audit(made)[1])["attributes"][1]
     assert [group["label"] for group in groups["aside"]] == ["(missing)"]

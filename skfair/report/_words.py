@@ -500,6 +500,7 @@ def cautions(summary: Summary) -> Iterator[str]:
     settings = summary["settings"]
     of_numbers = settings["scale"] == "real"
     yield from _about_left_out(summary)
+    yield from map(_capitalised, settings["notes"])
     for attribute in summary["attributes"]:
         yield from _about_groups(attribute, of_numbers)
         for result in attribute["results"]:

@@ -32,7 +32,7 @@ from skfair.groups import encode_groups
 from skfair.report import FairnessReport
 from skfair.report._options import Options
 from skfair.report._page import require_report_extra
-from skfair.report._summary import tell_left_out, tell_threshold
+from skfair.report._summary import tell_left_out, tell_notes, tell_threshold
 
 #: Exit codes beside 0 for success, 2 for bad input and 130 if interrupted.
 _MISSED_LIMIT, _NOTHING_SAID = 3, 4
@@ -236,10 +236,10 @@ def _report(args: argparse.Namespace) -> FairnessReport:
     values = [name for name, kind in kinds_of(args).items() if kind != "group"]
     labels = [name for name, kind in kinds_of(args).items() if kind == "label"]
     groups = [*dict.fromkeys(args.sensitive + args.control_features)]
-    for text in odd_values(rows, [*groups, *labels], args.min_group_size):
-        _warn(f"note: {text}")
+    notes = [*odd_values(rows, [*groups, *labels], args.min_group_size)]
     positive = read_labels(rows, labels, faults)
-    for text in faults.notes:
+    notes += faults.notes
+    for text in notes:
         _warn(f"note: {text}")
     check_missing(rows, values, groups, faults)
     check_scores(rows, faults)
@@ -251,6 +251,8 @@ def _report(args: argparse.Namespace) -> FairnessReport:
     with rows.problems():
         make = _report_of_rows if rows.in_memory else _report_of_counts
         report = make(args, rows.frame, settings)
+    if notes:
+        report.summary = tell_notes(report.summary, notes)
     if args.scale == "rank" and args.threshold is not None and not args.y_pred:
         report.summary = tell_threshold(report.summary, args.threshold)
     if n_without:

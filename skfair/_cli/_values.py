@@ -122,7 +122,11 @@ def _check_words(rows: Any, counts: Any, faults: Faults) -> None:
                 f"--na-values {word} makes it missing, --missing-values drop leaves "
                 "such rows out."
             )
-    words |= {*faults.args.na_values}
+    args = faults.args
+    for name in [*args.sensitive, *args.control_features]:
+        if args.missing_groups == "raise" and words & {*rows.counts(name).index}:
+            faults.mend(missing_groups="drop")
+    words |= {*args.na_values}
     faults.mend(na_values=sorted(words), missing_values="drop")
 
 

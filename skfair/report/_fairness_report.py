@@ -14,8 +14,9 @@ from numpy.typing import ArrayLike
 from skfair._utils._files import write_text
 from skfair._utils._validation import AnyScale, Scale, check_choice
 from skfair.report._inputs import estimator_inputs, make_audit, read_frame
+from skfair.report._markdown import card_sections, record_of, render_markdown
 from skfair.report._options import DEFAULT_TITLE, Options
-from skfair.report._page import card_sections, record_of, render, render_markdown
+from skfair.report._page import render
 from skfair.report._summary import summarize
 
 #: Columns of tables, by what they are called in a summary.

@@ -264,20 +264,13 @@ def make_audit(
     weights = None if weights is None else weights[positions]
     true = None if true is None else true[positions]
     rows = rows_of(true, len(positions), classes, weights, n_alike)
-    models = []
-    for name in dict.fromkeys([*scores, *predicted]):
-        own = scores[name][positions] if name in scores else None
-        if name in predicted:
-            labels = _recode(predicted[name], classes)[positions]
-            models.append(Model(name, own, labels, threshold=None))
-        else:
-            models.append(_decide(name, own, rows.totals, options))
+    models = _make_models(scores, predicted, rows, positions, options)
     attributes = _groups_by_name(sensitive_features, n_samples, positions, options)
     strata = None
     if control_features is not None:
         strata = resolve_strata(control_features, n_samples=n_samples)[positions]
     audit = Audit(
-        models=tuple(models),
+        models=models,
         attributes=attributes,
         rows=rows,
         options=options,
@@ -362,6 +355,25 @@ def _read_models(
     for name, length in lengths:
         check_length(f"model {name!r}", length, lengths[0][1])
     return scores, predicted, lengths[0][1]
+
+
+def _make_models(
+    scores: dict[str, Floats],
+    predicted: dict[str, Encoded],
+    rows: Rows,
+    positions: Integers,
+    options: Options,
+) -> tuple[Model, ...]:
+    """Combine scores and predicted classes of the rows that count, by name."""
+    models = []
+    for name in dict.fromkeys([*scores, *predicted]):
+        own = scores[name][positions] if name in scores else None
+        if name in predicted:
+            labels = _recode(predicted[name], rows.classes)[positions]
+            models.append(Model(name, own, labels, threshold=None))
+        else:
+            models.append(_decide(name, own, rows.totals, options))
+    return tuple(models)
 
 
 def _decide(

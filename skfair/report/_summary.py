@@ -112,6 +112,12 @@ def tell_left_out(
     return in_words({**summary, "settings": settings})
 
 
+def tell_notes(summary: Summary, notes: Sequence[str]) -> Summary:
+    """Add what looks odd in the data to what is to be read with care."""
+    texts = [visible_text(note, 400) for note in notes]
+    return in_words({**summary, "settings": summary["settings"] | {"notes": texts}})
+
+
 def tell_threshold(summary: Summary, threshold: float) -> Summary:
     """Say from which score on decisions are positive, in the unit of the score."""
     told = {"threshold": threshold, "decided_by": f"score of at least {threshold:g}"}
@@ -491,6 +497,7 @@ def _settings(audits: Sequence[Audit]) -> Summary:
         "counts_are_drawn": audit.counts_are_drawn,
         "blur": [max(audit.blur[i] for audit in audits) for i in (0, 1)],
         "left_out": None,
+        "notes": [],
         "calls": {
             key: measure.call_of(vars(options))
             for key, measure in MEASURES.items()

@@ -197,25 +197,18 @@ def _state(measure: Summary | None, largest: float, result: Summary) -> str:
         return "not computable"
     if measure["pvalue"] is None:
         return "not tested"
-    if measure["pvalue"] <= largest and _lower(measure) > 0:
+    if measure["pvalue"] <= largest:
         return "beyond chance"
     return "unclear" if _signs(measure, result) else "may be chance"
 
 
-def _lower(measure: Summary) -> float:
-    """Lower end of the interval of the pair that decides; infinite without any."""
-    lower = (measure["decided"] or measure)["lower"]
-    return math.inf if lower is None else float(lower)
-
-
 def _signs(measure: Summary, result: Summary) -> list[str]:
     """Say what speaks for a difference that is not beyond chance for all questions."""
-    signs = []
-    above = _lower(measure) > 0 and measure["lower"] is not None
+    signs, lower = [], (measure["decided"] or measure)["lower"]
     if measure["pvalue"] <= LEVEL:
-        alone = "is small for this question alone" if above else "is small"
-        signs.append(f"the p-value, {measure['pvalue']:.2g}, {alone}")
-    if above:
+        pvalue = f"{measure['pvalue']:.2g}"
+        signs.append(f"the p-value, {pvalue}, is small for this question alone")
+    if lower is not None and lower > 0:
         signs.append("the interval is above 0")
     groups = result.get("groups") or ()
     differing = [in_quotes(g["label"]) for g in groups if g.get("differs")]
@@ -400,7 +393,7 @@ def _point(
     pair = [labels[i] for i in shown["attained"]["pair"] if i is not None and labels]
     if measure["value"] is not None and any(map(is_missing, pair)):
         return named | {"text": _without_missing(measure)}
-    details = [*_details(attribute, shown, settings)]
+    details = [*_details(attribute, shown, settings, state)]
     if state == "unclear":
         details += _signs(measure, result)
     text = describe(summary, attribute, shown)
@@ -426,13 +419,22 @@ def _without_missing(measure: Summary) -> str:
     return f"{_pair_text(gaps[0])} differ by {gap}. {unknown}"
 
 
-def _details(attribute: Summary, measure: Summary, settings: Summary) -> Iterator[str]:
-    """Write the interval of a metric, its certificate, and its value by chance."""
+def _details(
+    attribute: Summary, measure: Summary, settings: Summary, state: str
+) -> Iterator[str]:
+    """Write the interval of a metric, and its value by chance.
+
+    A value of 0, which a test has rejected, is no part of an interval that reaches it:
+    of 0 the whole error is on one side, of larger values half on each.
+    """
     metric = MEASURES[measure["key"]]
     if measure["lower"] is not None:
         low, high = metric.unit(measure["lower"]), metric.unit(measure["upper"])
         share = f"{100 * settings['confidence_level']:g}"
-        yield f"{share}% interval {low} to {high}"
+        if state == "beyond chance" and low == metric.unit(0.0):
+            yield f"{share}% interval above 0, up to {high}"
+        else:
+            yield f"{share}% interval {low} to {high}"
     if measure["null_mean"] is not None:
         chance = f"chance alone gives {metric.chance_text(measure['null_mean'])}"
         if (pair := _other_pair(attribute, measure)) is not None:
@@ -498,6 +500,7 @@ def cautions(summary: Summary) -> Iterator[str]:
     settings = summary["settings"]
     of_numbers = settings["scale"] == "real"
     yield from _about_left_out(summary)
+    yield from map(_capitalised, settings["notes"])
     for attribute in summary["attributes"]:
         yield from _about_groups(attribute, of_numbers)
         for result in attribute["results"]:

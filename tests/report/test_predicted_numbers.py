@@ -256,7 +256,7 @@ def test_command_line(people, tmp_path, capsys):
         value = abcc(None, predicted, sensitive_features=sex, **REAL)
         assert result["measures"][1]["value"] == pytest.approx(value)
     assert main([*given, "--limit", "wasserstein_distance=1000"]) == 3
-    assert "wasserstein_distance of" in capsys.readouterr().err
+    assert "By sex, Wasserstein distance is" in capsys.readouterr().err
     assert main([*given, "--threshold", "0.3"]) == 2
     assert "--threshold must be left at its default" in capsys.readouterr().err
 

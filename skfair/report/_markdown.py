@@ -1,0 +1,205 @@
+"""From a summary to Markdown, as for a model card."""
+
+from __future__ import annotations
+
+import datetime
+import math
+import numbers
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from skfair._utils._text import counted, interval, plain, whole
+from skfair.report._metrics import MEASURES, amount, amounts
+
+Summary = dict[str, Any]
+
+#: Level, heading and lines of a part of a report.
+Section = tuple[int, str, list[str]]
+#: Numbers of a group, in the order of the page, and their headings.
+OF_GROUPS = {
+    "n": "Rows",
+    "selection_rate": "Selected",
+    "interval": "Interval",
+    "base_rate": "Truly positive",
+    "true_positive_rate": "Selected of the truly positive",
+    "false_positive_rate": "Selected of the others",
+    "accuracy": "Accuracy",
+    "average_precision": "Average precision",
+    "log_loss": "Log loss",
+    "score_excess": "Score minus outcome",
+    "calibration_error": "Calibration error",
+    "mean_prediction": "Mean prediction",
+    "mean_error": "Mean error",
+    "mean_absolute_error": "Mean absolute error",
+    "r2": "R²",
+}
+OF_RATIOS = {
+    "n": "Rows",
+    "share": "Share of rows",
+    "selected": "Selected",
+    "rate": "Rate",
+    "impact_ratio": "Impact ratio",
+    "lower": "Lower",
+    "upper": "Upper",
+    "status": "Status",
+}
+#: Captions of tables of impact ratios, and headings of lists.
+RATIOS = {
+    "selection": "Impact ratios of selection rates",
+    "scoring": "Impact ratios of scoring rates",
+}
+SECTIONS = {"Cautions": "cautions", "What this cannot show": ""}
+#: Columns of tables of metrics within strata, and of everyone, and their headings.
+OF_STRATA = {
+    "title": "Metric",
+    "everyone": "Everyone",
+    "value": "Largest within",
+    "stratum": "In",
+    "mean": "Mean within",
+    "interval": "Interval",
+    "null_mean": "By chance",
+    "pvalue": "p-value",
+    "tested": "Decided by",
+}
+OF_METRICS = {"title": "Metric", "value": "Value", "interval": "Interval"}
+OF_TESTS = {"null_mean": "By chance", "pvalue": "p-value", "tested": "Decided by"}
+
+
+def record_of(date: str | datetime.date | None, source: str | None) -> dict[str, str]:
+    """Name what is written at the head of a page, if it is given."""
+    record = {"Date": date, "Input": source}
+    return {name: str(value) for name, value in record.items() if value is not None}
+
+
+def render_markdown(summary: Summary, record: Mapping[str, str]) -> str:
+    """Write what a report says, its metrics and groups, as Markdown.
+
+    `record` is written at its head, beside what the summary says about its making.
+    """
+    lines = [f"# {plain(summary['title'])}", "", *_head(summary, record)]
+    for level, heading, texts in sections(summary):
+        lines += ["", f"{'#' * level} {heading}", "", *texts]
+    return "\n".join(lines)
+
+
+def sections(summary: Summary) -> Iterator[Section]:
+    """Parts of a report below its head, in order."""
+    for attribute in summary["attributes"]:
+        for result in attribute["results"]:
+            title = plain(f"{attribute['name']}, {result['model']}")
+            tests = OF_TESTS if summary["settings"]["n_permutations"] else {}
+            if not any(measure["tested"] for measure in result["measures"]):
+                tests = {k: heading for k, heading in tests.items() if k != "tested"}
+            yield 2, title, _metrics(result["measures"], OF_METRICS | tests)
+            if result["groups"]:
+                rows = [{**row, "interval": _ends(row)} for row in result["groups"]]
+                yield 3, f"Groups: {title}", _table_of_groups(rows, OF_GROUPS)
+            for table in result.get("impact_ratios") or ():
+                lines = [plain(table["sentence"]), ""]
+                lines += _table_of_groups(table["rows"], OF_RATIOS)
+                yield 3, f"{RATIOS[table['kind']]}: {title}", lines
+            if result.get("strata"):
+                lines = [plain(result["strata"]["sentence"]), ""]
+                lines += _metrics(result["strata"]["rows"], OF_STRATA)
+                yield 3, f"Within strata: {title}", lines
+    for heading, key in SECTIONS.items():
+        texts = summary[key] if key else summary["verdict"]["cannot"]
+        if texts:
+            yield 2, heading, [f"- {plain(text)}" for text in texts]
+
+
+def card_sections(
+    summary: Summary, section: str, record: Mapping[str, str]
+) -> Iterator[tuple[str, str]]:
+    """Path and text of each part of a report within a section of a model card."""
+    places = [section]
+    yield section, "\n".join(_head(summary, record))
+    for level, heading, texts in sections(summary):
+        places = [*places[: level - 1], heading.replace("/", "\\/")]
+        yield "/".join(places), "\n".join(texts)
+
+
+def _head(summary: Summary, record: Mapping[str, str]) -> list[str]:
+    """Lines on what a report was made of, and its verdict on each model."""
+    lines = [f"{counted(summary['n_rows'], 'row')}.", ""]
+    if (left_out := summary["settings"]["left_out"]) is not None:
+        lines[0] = f"{lines[0][:-1]}, {whole(left_out['n_rows'])} more left out."
+    lines += [f"- {name}: {plain(str(text))}" for name, text in record.items()]
+    seed = summary["settings"]["random_state"]
+    made = f"skfair {summary['versions']['skfair']}, seed {seed}"
+    lines += [f"- Made with: {plain(made)}", ""]
+    for lead in summary["verdict"]["leads"]:
+        text = " ".join([lead["text"], *lead.get("further", ())])
+        lines.append(f"- **{plain(lead['model'])}**: {plain(text)}")
+    return lines
+
+
+def _ends(row: Summary) -> str | None:
+    """Write the interval of a row, if it has one."""
+    if row.get("lower") is None:
+        return None
+    return interval(row["lower"], row["upper"])
+
+
+def _metrics(rows: list[Summary], headings: Mapping[str, str]) -> list[str]:
+    """Table of metrics, of everyone or within strata.
+
+    Values are text in the unit of a target; others have the digits of their column.
+    """
+    cells = []
+    for row in rows:
+        key, written = row["key"], {**row, "interval": None}
+        if row["lower"] is not None:
+            written["interval"] = amounts(row["lower"], row["upper"], key)
+        if MEASURES[key].maximum is None:
+            for name in ("everyone", "value", "mean", "null_mean"):
+                value = row.get(name)
+                written[name] = None if value is None else amount(value, key)
+        cells.append([written[name] for name in headings])
+    return _table_lines(list(headings.values()), cells)
+
+
+def _table_of_groups(rows: list[Summary], headings: Mapping[str, str]) -> list[str]:
+    """Table of groups, without the columns that no group has a number for."""
+    keys = [k for k in headings if any(row.get(k) is not None for row in rows)]
+    head = ["Group", *(headings[key] for key in keys)]
+    cells = [[row[k] if k == "status" else row.get(k) for k in keys] for row in rows]
+    labels = [row["label"] for row in rows]
+    return _table_lines(head, ([a, *b] for a, b in zip(labels, cells, strict=True)))
+
+
+def _table_lines(
+    head: Sequence[str], rows: Iterable[Sequence[Any]], digits: int = 3
+) -> list[str]:
+    """Lines of a table, numbers of a column with the same decimal places."""
+    table = [list(row) for row in rows]
+    places = [_places(column, digits) for column in zip(*table, strict=True)]
+    lines = [[plain(name) for name in head], ["---"] * len(head)]
+    lines += [
+        [_written(v, n) for v, n in zip(row, places, strict=True)] for row in table
+    ]
+    return [f"| {' | '.join(cells)} |" for cells in lines]
+
+
+def _places(column: Iterable[Any], digits: int) -> int:
+    """Return 0 for counts, else `digits`; shares may happen to be 0 and 1."""
+    defined = [v for v in column if _has_number(v)]
+    whole = all(float(v).is_integer() for v in defined)
+    counts = all(isinstance(v, numbers.Integral) for v in defined) or max(defined) > 1
+    return 0 if whole and counts else digits
+
+
+def _has_number(value: Any) -> bool:
+    """Whether a value is a number that exists."""
+    if isinstance(value, bool):
+        return False
+    return isinstance(value, numbers.Real) and not math.isnan(value)
+
+
+def _written(value: Any, digits: int) -> str:
+    """Write a number, or text on one line; nothing where there is none."""
+    if _has_number(value):
+        return f"{value:z,.{digits}f}"
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return ""
+    return plain(", ".join(map(str, value)) if isinstance(value, tuple) else str(value))

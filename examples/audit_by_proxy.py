@@ -10,7 +10,7 @@ to explain it, and what does a survey add?
 import numpy as np
 import pandas as pd
 
-from skfair.inspection import CDFGapDisplay, ProxyBoundsDisplay
+from skfair.inspection import CDFGapDisplay
 from skfair.metrics import mcdp, proxy_bounds
 
 # %%
@@ -50,7 +50,7 @@ assert result.lower[-1] < truth < result.upper[-1]
 # From where the band crosses the limit on, these data cannot tell whether the disparity
 # is above 0.1.
 
-ProxyBoundsDisplay.from_result(result, limit=0.1)
+result.plot(limit=0.1)
 
 # %%
 # A survey

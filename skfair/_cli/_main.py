@@ -18,6 +18,7 @@ from typing import Any, NoReturn, TextIO
 
 import numpy as np
 import pandas as pd
+from sklearn.exceptions import UndefinedMetricWarning
 
 import skfair
 from skfair._cli._columns import kinds_of
@@ -28,7 +29,6 @@ from skfair._cli._values import check_missing, check_scores, odd_values, read_la
 from skfair._utils._files import write_text
 from skfair._utils._validation import ParameterError
 from skfair.groups import encode_groups
-from skfair.metrics._inputs import collected_reasons
 from skfair.report import FairnessReport
 from skfair.report._options import Options
 from skfair.report._page import require_report_extra
@@ -175,7 +175,9 @@ def run_audit(args: argparse.Namespace) -> int:
     args.date = read_date(args.date)
     _check_outputs(args)
     _check_arguments(args)
-    with collected_reasons():
+    with warnings.catch_warnings():
+        # The page and the notes say it.
+        warnings.simplefilter("ignore", UndefinedMetricWarning)
         record = input_record(args.table)
         report = _report(args)
         if input_record(args.table) != record:

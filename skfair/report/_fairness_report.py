@@ -87,7 +87,7 @@ class FairnessReport:
     distinct, and scores are joined to 16,384 cells of score and weight. Up to ten
     groups are compared in pairs. Each of more than ten groups is compared with
     everyone (``multigroup="pooled"``), and MADD and the calibration gap are left out
-    unless `metrics` names them.
+    unless `metrics` names them. DCP of more than 64 groups has no interval and no test.
     For the p-values of equalized odds and DCP, groups are permuted among the rows of
     each true label. Undefined metrics are None in the summary and nan in the frame;
     the report says why, without a warning.

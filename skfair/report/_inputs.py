@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import narwhals as nw
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.exceptions import UndefinedMetricWarning
 
 from skfair._rows import Rows
 from skfair._utils._arrays import Bools, Floats, Integers
@@ -31,7 +32,10 @@ from skfair._utils._validation import (
     count_rows,
     scores_on,
 )
-from skfair._utils._warnings import rows_are_not_warned_of, warns_if_reordered
+from skfair._utils._warnings import (
+    warn_if_reordered,
+    warn_user,
+)
 from skfair.frames._query import (
     Counted,
     Table,
@@ -53,13 +57,11 @@ from skfair.groups import (
     sort_labels,
     sum_by_code,
     tip_about_length,
-    warn_of_missing_words,
 )
 from skfair.metrics._inputs import (
     Multigroup,
     positive_class,
     tip_for_numbers,
-    warn_or_collect,
 )
 from skfair.report._options import Options
 from skfair.statistics._grouped_confusion import encode_classes
@@ -221,7 +223,6 @@ def rows_of(y_true: Any, size: int, classes: Classes, each: Any, n: Any = None) 
     return Rows(everyone, y_true=y_true, **columns, each=each, classes=classes)
 
 
-@warns_if_reordered
 def make_audit(
     *,
     y_true: ArrayLike | None,
@@ -238,6 +239,14 @@ def make_audit(
 
     Entries that stand for `n_alike` rows each must have positive weights.
     """
+    warn_if_reordered(
+        y_true=y_true,
+        y_score=y_score,
+        y_pred=y_pred,
+        sensitive_features=sensitive_features,
+        sample_weight=sample_weight,
+        control_features=control_features,
+    )
     of_numbers = options.scale == "real"
     if of_numbers:
         _refuse_with_numbers(y_score, y_pred, pos_label)
@@ -468,12 +477,10 @@ def _groups_by_name(
     )
     each = {}
     for name, column in columns.items():
-        with rows_are_not_warned_of():
-            groups = encode_groups(column, min_group_size=options.min_group_size)
+        groups = encode_groups(column, min_group_size=options.min_group_size)
         tip = tip_about_length(sensitive_features, n_samples)
         check_length(f"sensitive_features {name!r}", len(groups), n_samples, tip)
         each[name] = groups[positions]
-    warn_of_missing_words([(groups.codes, groups.labels) for groups in each.values()])
     return each
 
 
@@ -500,9 +507,10 @@ def _tell_numbers(audit: Audit) -> None:
     """Warn of attributes whose groups are numbers, and suggest ranges."""
     for name, groups in audit.every.items():
         if tip := tip_for_numbers(groups.labels, sizes_of(groups, audit.rows.n)):
-            many = f"{name} has {len(groups.labels):,} groups, each a number"
-            warn_or_collect(
-                many, f"{many}, and the report leaves small ones out. {tip}"
+            warn_user(
+                f"{name} has {len(groups.labels):,} groups, each a number, and the "
+                f"report leaves small ones out. {tip}",
+                UndefinedMetricWarning,
             )
 
 

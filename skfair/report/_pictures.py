@@ -75,18 +75,20 @@ def group_gap_picture(
     result: Summary, attribute: Summary, settings: Summary, prefix: str
 ) -> Summary | None:
     """Draw the gaps of many groups, largest first."""
-    from skfair.inspection import GroupGapDisplay
-    from skfair.inspection._group_rows import rows_height
+    from skfair._pictures._group_dots import GroupDotsDisplay, rows_height
 
     rows = result["groups"]
     if attribute["comparison"] == "pairwise" or "selection_rate" not in rows[0]:
         return None
     report = _gap_table(rows, attribute["name"])
-    display = GroupGapDisplay(
-        report=report, alpha=ALPHA, confidence_level=settings["confidence_level"]
+    display = GroupDotsDisplay(
+        tables={"Selection rate minus the average": report},
+        interval=f"{settings['confidence_level']:.4g} interval, each group alone",
+        reference="Average",
+        filled=f"{percent(1 - ALPHA)} furthest",
     )
     height = 1.6 + (rows_height(report, 0.2) if len(rows) <= 40 else 3.4)
-    differences, n_tail = report["difference"], int(report["in_tail"].sum())
+    differences, n_tail = report["value"], int(report["filled"].sum())
     low, high = points(differences.min()), points(differences.max())
     words = {"low": low, "high": high, "n_tail": n_tail, "n": len(rows)}
     return {
@@ -97,13 +99,18 @@ def group_gap_picture(
 
 
 def _gap_table(groups: list[Summary], name: str) -> pd.DataFrame:
-    """Put the groups of a summary into the form of `cvar_fairness_report`."""
+    """Put the groups of a summary into the form of a table of dots."""
     table = pd.DataFrame(groups).set_index("label").rename_axis(name)
-    table = table.rename(columns={"n": "size", "selection_rate": "rate"})
-    return table.assign(
-        weight=1 / len(groups),
-        gap=table["difference"].abs(),
-        in_tail=table["tail_share"] > 0,
+    average = table["selection_rate"] - table["difference"]
+    return pd.DataFrame(
+        {
+            "value": table["difference"],
+            "lower": table["lower"] - average,
+            "upper": table["upper"] - average,
+            "n": table["n"],
+            "reference": 0.0,
+            "filled": table["tail_share"] > 0,
+        }
     )
 
 
@@ -112,7 +119,7 @@ def _svg(size: tuple[float, float], display: Any, prefix: str) -> str:
     import matplotlib
     from matplotlib.figure import Figure
 
-    from skfair.inspection._drawing import keep_size
+    from skfair._pictures._drawing import keep_size
 
     file = io.BytesIO()
     # Settings of matplotlib and filters of warnings are those of all threads.

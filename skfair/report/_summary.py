@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 import skfair
 from skfair._utils._text import label_text, or_none, visible_text
 from skfair.groups import CROSS, rows_by_code
-from skfair.metrics import cvar_fairness_report, impact_ratios, top_groups
-from skfair.metrics._impact_ratios import are_selected
-from skfair.metrics._inputs import ignore_undefined
+from skfair.metrics import top_groups
+from skfair.metrics._cvar_fairness import tabulate_gaps
+from skfair.metrics._impact_ratios import are_selected, tabulate_ratios
+from skfair.metrics._many_groups import find_gaps
 from skfair.metrics._pairs import Located
 from skfair.report._inputs import Audit, Model
 from skfair.report._metrics import (
@@ -34,7 +35,7 @@ from skfair.report._metrics import (
 )
 from skfair.report._numbers import (
     Numbers,
-    Part,
+    Stratum,
     compare_pair,
     gaps_beside_first,
     has_pair_intervals,
@@ -325,14 +326,8 @@ def _selections(sample: Sample) -> list[dict[str, Any]]:
     options = sample.audit.options
     positions = tuple(range(sample.statistic("decisions").n_groups))
     selected = replace(sample.statistic("decisions"), labels=positions, names=())
-    with ignore_undefined():
-        # The report says itself that a single group cannot be compared.
-        table = cvar_fairness_report(
-            None,
-            selected,
-            alpha=ALPHA,
-            confidence_level=options.confidence_level,
-        ).sort_index()
+    gaps = find_gaps(selected, "uniform")
+    table = tabulate_gaps(gaps, ALPHA, True, options.confidence_level).sort_index()
     differs = None
     if not sample.audit.weighted and sample.comparable:
         differs = set(top_groups(None, selected).index)
@@ -366,13 +361,9 @@ def _impact_ratios(sample: Sample) -> list[dict[str, Any]]:
     tables = []
     for kind, of_rows in values.items():
         chosen = are_selected(of_rows, kind, None, audit.rows.totals)
-        with ignore_undefined():
-            # The report says itself that groups cannot be compared.
-            table = impact_ratios(
-                None,
-                count_outcomes(audit, chosen, groups),
-                confidence_level=options.confidence_level,
-            )
+        outcomes = count_outcomes(audit, chosen, groups)
+        level = options.confidence_level
+        table = tabulate_ratios("group", outcomes, 0, 0.0, level)
         rows = [
             {"label": label_text(label), **{k: _plain(v) for k, v in row.items()}}
             for label, row in zip(labels, table.to_dict("records"), strict=True)
@@ -430,7 +421,7 @@ def _named(label: Hashable, metric: str | None = None, **why: Any) -> Summary:
     return {"label": label_text(label), "metric": metric} | nothing | why
 
 
-def _left_out(parts: Sequence[Part], least: int) -> Iterator[Summary]:
+def _left_out(parts: Sequence[Stratum], least: int) -> Iterator[Summary]:
     """List strata of too few rows or groups, and groups that are left out within."""
     for label, part in parts:
         if part.audit.n_rows < least:
@@ -441,7 +432,9 @@ def _left_out(parts: Sequence[Part], least: int) -> Iterator[Summary]:
             yield _named(label, aside=_sizes(part.aside))
 
 
-def _without_rates(parts: Sequence[Part], keys: Collection[str]) -> Iterator[Summary]:
+def _without_rates(
+    parts: Sequence[Stratum], keys: Collection[str]
+) -> Iterator[Summary]:
     """List groups within strata that have few rows of a true label."""
     key = "equalized_odds_difference"
     for label, part in parts if key in keys else ():

@@ -186,7 +186,7 @@ def test_first_class_as_the_positive_one(biased):
     assert report.summary["models"][0]["name"] == "LogisticRegression"
 
 
-@pytest.mark.filterwarnings("ignore:MADDPostProcessor, on held-out rows")
+@pytest.mark.filterwarnings("ignore:MADDPostProcessor, on")
 def test_estimators_that_ask_for_groups(biased):
     X, y = biased
     groups, plain = X["sex"], X.drop(columns="sex")

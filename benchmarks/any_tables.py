@@ -55,7 +55,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 from pandas.api.types import is_numeric_dtype
 from repair_areas import SHARES_LEFT, WAYS
 
-from skfair._comparison import compare_with_plain
+from skfair._comparison import mean_mcdp
 from skfair._rows import Rows as Table
 from skfair.groups import encode_groups
 
@@ -180,11 +180,11 @@ def measure(parts: Split, methods: list[str]) -> dict[tuple[str, str], float]:
     train, validation = (Rows(*(part[:N_ROWS] for part in rows)) for rows in parts[:2])
     test = parts.test
     scores = positive(make_plain().fit(train.X, train.y), test)
-    rows = Table(encode_groups(test.groups), y_true=test.y)
+    rows = Table(encode_groups(test.groups), y_pred=scores)
     plain = point(test, scores)
     found = {
         ("area", "plain MCDP"): plain.mcdp,
-        ("area", "noise"): compare_with_plain(rows, scores, scores).noise,
+        ("area", "noise"): mean_mcdp(rows).noise,
     }
     for method in methods:
         try:

@@ -29,6 +29,7 @@ from scipy import stats
 
 from skfair.metrics import (
     abcc,
+    confidence_interval,
     cvar_fairness,
     demographic_parity_difference,
     equalized_odds_difference,
@@ -36,14 +37,8 @@ from skfair.metrics import (
     max_gap,
     mcdp,
 )
-from skfair.metrics._confidence_interval import compare, join, observe, upper_bound
-from skfair.metrics._madd import (
-    N_BANDWIDTHS,
-    gap_curves,
-    stable_interval,
-)
+from skfair.metrics._madd_bins import N_BANDWIDTHS, gap_curves, stable_interval
 from skfair.metrics._pairs import compared_pairs
-from skfair.metrics._quantiles import Observed
 from skfair.statistics import GroupedScores
 
 #: Level of certificates, and the share of rounding in a bound.
@@ -188,19 +183,6 @@ class Bandwidths:
         return max(values)
 
 
-def observe_all(
-    names: list[str], y_true: Any, scores: Any, groups: Any, weights: Any
-) -> dict[str, Observed]:
-    """Collect what each metric reads; metrics of distributions share a statistic."""
-    shared = observe(mcdp, None, scores, groups, weights)
-    return {
-        name: shared
-        if name.startswith(("MCDP", "ABCC", "MADD"))
-        else observe(METRICS[name], y_true, responses(name, scores), groups, weights)
-        for name in names
-    }
-
-
 def study(
     layout: tuple[tuple[int, ...], str], shift: float, names: list[str], n_samples: int
 ) -> pd.DataFrame:
@@ -219,7 +201,6 @@ def study(
         # The distribution of everyone changes with the weights of a sample.
         if "pooled" not in name or kind != "weights"
     ]
-    strata = [population.strata == one for one in np.unique(population.strata)]
     wrong = dict.fromkeys(cases, 0)
     for seed in range(n_samples):
         generator = np.random.default_rng(seed)
@@ -229,17 +210,18 @@ def study(
             weights = generator.lognormal(size=len(scores))
         if bandwidths is not None:
             true["MADD"] = bandwidths.truth(scores, population.groups, weights)
-        rows = (y_true, scores, population.groups, weights)
-        seen = [
-            observe_all(names, *(None if x is None else x[of_one] for x in rows))
-            for of_one in strata
-        ]
+        rows = {
+            "sensitive_features": population.groups,
+            "control_features": population.strata if population.strata.any() else None,
+            "sample_weight": weights,
+            "confidence_level": 1 - 2 * LEVEL,
+        }
         for name, method in cases:
             if seed % METHODS[method]:
                 continue
-            parts = [compare(METRICS[name], one[name], method) for one in seen]
-            found = join(parts, None)
-            wrong[name, method] += upper_bound(found, LEVEL) < true[name] - ROUNDING
+            values = y_true, responses(name, scores)
+            found = confidence_interval(METRICS[name], *values, method=method, **rows)
+            wrong[name, method] += found.upper < true[name] - ROUNDING
     return pd.DataFrame(
         [
             {

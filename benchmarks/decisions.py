@@ -38,7 +38,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from skfair.metrics import dcp
 from skfair.postprocessing import DecisionPostProcessor
-from skfair.postprocessing._decision_post_processor import _FEW_ROWS
+from skfair.postprocessing._decision_rules import FEW_ROWS
 
 MODELS = {
     "trees": LGBMClassifier(n_estimators=60, num_leaves=15, n_jobs=1, verbose=-1),
@@ -120,7 +120,7 @@ def _centres(joint: Any, k: int) -> Any:
 def rules(model: Any, X: Any, y: Any, groups: Any, errors: bool, aware: bool) -> Any:
     """Measure each rule of the path on test rows."""
     given = {"sensitive_features": groups} if aware else {}
-    path = model.path_.iloc[1:]
+    path = pd.DataFrame(model.path_).iloc[1:]
     stated = path["difference_error"] - path["mean_test_neg_difference"]
     # A rule is chosen where its limit, and this sum, are at most the difference asked.
     reached = np.minimum(np.maximum(path["limit"], stated) + 1e-9, 1)
@@ -191,7 +191,10 @@ def compare(name: str, kind: str, seed: int) -> dict[str, Any]:
     result |= {"gain": np.nanmean(gains), "seconds of peer": np.mean(seconds)}
     odds = DecisionPostProcessor(MODELS[kind], constraint="equalized_odds")
     odds.fit(*parts[::2][:2], sensitive_features=parts[4])
-    given, third = {"sensitive_features": others}, odds.comparison_.plain_difference / 3
+    given, third = (
+        {"sensitive_features": others},
+        odds.comparison_.baseline["difference"] / 3,
+    )
     for key, limit in (("DCP", third), ("plain DCP", 1.0)):
         decided = odds.with_difference(limit).predict(X_test)
         result[key] = dcp(y_test, decided, **given, method="local")
@@ -255,7 +258,7 @@ def compare_with_truth(
         np.add.at(counts, (groups, y), 1)
         if constraint == "demographic_parity":
             counts[:] = counts.sum(axis=1, keepdims=True)
-        enough = counts[new, y_new] > _FEW_ROWS
+        enough = counts[new, y_new] > FEW_ROWS
         true = measure(
             decided[enough], y_new[enough], new[enough], constraint != KINDS[0][0]
         )[0]
@@ -267,11 +270,11 @@ def compare_with_truth(
                 "constraint": constraint,
                 "aware": aware,
                 "shift": shift,
-                "stated": said.difference,
-                "error": said.difference_error,
+                "stated": said.mitigated["difference"],
+                "error": said.standard_error["difference"],
                 "true": true,
                 "warned": any("do not show" in str(each.message) for each in caught),
-                "optimism": said.accuracy - np.mean(decided == y_new),
+                "optimism": said.mitigated["accuracy"] - np.mean(decided == y_new),
             }
         )
     return results

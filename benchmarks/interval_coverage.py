@@ -43,12 +43,7 @@ from skfair.metrics import (
     mcdp,
     mean_absolute_error_difference,
 )
-from skfair.metrics._confidence_interval import compare, lower_bound, upper_bound
-from skfair.metrics._madd import (
-    N_BANDWIDTHS,
-    gap_curves,
-    stable_interval,
-)
+from skfair.metrics._madd_bins import N_BANDWIDTHS, gap_curves, stable_interval
 from skfair.statistics import GroupedOutcomes, GroupedScores
 
 METRICS: dict[str, Callable[..., float]] = {
@@ -270,11 +265,8 @@ def study_rates(seeds: range) -> None:
             for hits in (counts * rates, *drawn)
         ]
         truth = metric(None, samples[0])
-        found = [compare(metric, (s, totals, None), "band") for s in samples[1:]]
-        lower, upper = (
-            np.array([end(comparisons, 0.025) for comparisons in found])
-            for end in (lower_bound, upper_bound)
-        )
+        found = [confidence_interval(metric, None, sample) for sample in samples[1:]]
+        lower, upper = np.array([(each.lower, each.upper) for each in found]).T
         below = np.mean(lower > truth + ROUNDING)
         above = np.mean(upper < truth - ROUNDING)
         rows.append((name, sizes, rate, gap, below, above, 1 - below - above))

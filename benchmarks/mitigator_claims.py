@@ -172,15 +172,17 @@ def measure(name: str, table: str, model: str, n_train: int, seed: int) -> Any:
         plain = MODELS[model]().fit(*training[:2])
     fair, unfair = true_figures(fitted, plain, new)
     if name == "DecisionPostProcessor":
-        claimed = found.accuracy, found.difference
-        claimed_plain = found.plain_accuracy, found.plain_difference
-        # The error is that of the difference itself, and accuracy has none.
-        errors = np.nan, found.difference_error
+        columns = found.mitigated, found.baseline, found.standard_error
+        claimed, claimed_plain, errors = (
+            (column["accuracy"], column["difference"]) for column in columns
+        )
+        # The error is that of the difference itself.
         off = np.subtract(claimed, fair)
     else:
-        claimed = found.average_precision, found.adjusted_mcdp
-        claimed_plain = found.plain_average_precision, found.plain_adjusted_mcdp
-        errors = found.average_precision_error, found.mcdp_error
+        columns = found.mitigated, found.baseline, found.standard_error
+        claimed, claimed_plain, errors = (
+            tuple(column.values())[:: len(column) - 1] for column in columns
+        )
         off = np.subtract(claimed, claimed_plain) - np.subtract(fair, unfair)
     changes = claimed != claimed_plain
     z = off / errors if changes else np.full(2, np.nan)

@@ -35,7 +35,7 @@ from scipy.optimize import brentq
 from scipy.special import ndtri
 from scipy.stats import beta
 
-from skfair.metrics import demographic_parity_difference, mcdp
+from skfair.metrics import confidence_interval, demographic_parity_difference, mcdp
 from skfair.metrics._anytime import (
     gap_variance,
     log_e_value,
@@ -43,7 +43,6 @@ from skfair.metrics._anytime import (
     two_means,
     variances_at_any_time,
 )
-from skfair.metrics._confidence_interval import compare, observe
 from skfair.metrics._quantiles import supremum_quantile
 from skfair.monitoring import FairnessMonitor
 
@@ -155,8 +154,15 @@ def exact_alarms(
     """Find looks, of some, at which the lower end is above the limit."""
     for look in np.flatnonzero(candidates):
         groups = np.tile(stream.groups, look + 1)
-        observed = observe(stream.metric, None, scores[: look + 1].ravel(), groups)
-        if compare(stream.metric, observed, "anytime").low(TAIL) > stream.at_most:
+        found = confidence_interval(
+            stream.metric,
+            None,
+            scores[: look + 1].ravel(),
+            sensitive_features=groups,
+            method="anytime",
+            confidence_level=1 - 2 * TAIL,
+        )
+        if found.lower > stream.at_most:
             yield int(look)
 
 

@@ -8,9 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import skfair.metrics
-from skfair.metrics import get_fairness_scorer_names
-from skfair.metrics._confidence_interval import _bounded
-from skfair.metrics._spec import specification_of
+from skfair.metrics._as_metric import METRICS
 
 TESTS = Path(__file__).parents[1] / "tests"
 #: Public functions of metrics that take a metric, or no rows.
@@ -51,27 +49,24 @@ def what_metrics_take() -> str:
 
 def what_a_metric_takes(name: str, function: object) -> list[str]:
     """Return the row of one function."""
-    known = specification_of(function)[0]
+    known = METRICS.get(name)
     parameters = inspect.signature(function).parameters
-    statistic = known.statistic and known.statistic.__name__
-    if statistic is None and "Grouped" in str(parameters):
+    statistic = known and known.stands_for_rows and known.stands_for_rows.__name__
+    if not statistic and "Grouped" in str(parameters):
         annotations = " ".join(str(each.annotation) for each in parameters.values())
         statistic = next(word for word in annotations.split() if "Grouped" in word)
-    has_scorer = f"neg_{name}" in get_fairness_scorer_names()
     strata = "multistratum" in parameters and "largest or mean"
     strata = strata or ("control_features" in parameters and "largest")
-    bounded = known.measure or known.band_bounds or known.check_bins
-    bounded = bounded or known.bounds_by_label
-    errors = known.compares_errors and known.compares_errors()
+    errors = known and known().exchangeable == "same true label"
     cells = [
         "sample_weight" in parameters and "yes",
         strata,
-        known.takes_classes and "yes",
+        known and known.takes_classes and "yes",
         statistic and f"`{statistic}`",
-        bounded and "yes",
-        function in _bounded() and "yes",
-        has_scorer and ("within true labels" if errors else "yes"),
-        has_scorer and f"`neg_{name}`",
+        known and known.binned and "yes",
+        known and known.bounded and "yes",
+        known and ("within true labels" if errors else "yes"),
+        known and f"`neg_{name}`",
     ]
     return [f"`{name}`", *(cell or "no" for cell in cells)]
 

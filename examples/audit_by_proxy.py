@@ -10,9 +10,8 @@ to explain it, and what does a survey add?
 import numpy as np
 import pandas as pd
 
-from skfair.inspection import CDFGapDisplay, ProxyBoundsDisplay
+from skfair.inspection import CDFGapDisplay
 from skfair.metrics import mcdp, proxy_bounds
-from skfair.report import FairnessReport
 
 # %%
 # The people
@@ -51,7 +50,7 @@ assert result.lower[-1] < truth < result.upper[-1]
 # From where the band crosses the limit on, these data cannot tell whether the disparity
 # is above 0.1.
 
-ProxyBoundsDisplay.from_result(result, limit=0.1)
+result.plot(limit=0.1)
 
 # %%
 # A survey
@@ -77,20 +76,6 @@ assert (noisy.upper_confidence >= noisy.upper).all()
 # The distributions of both groups lie within their bands:
 
 CDFGapDisplay.from_proxy_bounds(result, odds_ratio=2)
-
-# %%
-# The page
-# --------
-# A report has a section on the proxy, and needs no groups. It says where these data
-# cannot tell, what each figure assumes, and which call recomputes it from counts.
-
-report = FairnessReport.from_predictions(
-    None, score, group_probabilities=shares, metrics=["mcdp", "abcc"], random_state=0
-)
-print(report)
-print(report.to_frame("proxy").drop(columns="model").round(3).to_string(index=False))
-page = report.to_html()  # to_html("report.html") writes it
-assert "these data cannot tell" in page
 
 # %%
 # Five per cent without a group

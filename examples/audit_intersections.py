@@ -14,7 +14,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import train_test_split
 
 from skfair.groups import encode_groups
-from skfair.inspection import GroupGapDisplay
+from skfair.inspection import GroupDotsDisplay
 from skfair.metrics import (
     cvar_fairness,
     cvar_fairness_report,
@@ -108,6 +108,7 @@ print(found[shown].round(4).to_string())
 assert ("female", "A", "-25", "region 7") in list(found.index)
 
 # %%
-# All gaps, and the tail that CVaR averages:
+# All rates beside their average, and the tail that CVaR averages:
 
-GroupGapDisplay.from_predictions(y_test, y_pred, alpha=0.9, **options)
+report = cvar_fairness_report(y_test, y_pred, alpha=0.9, **options)
+GroupDotsDisplay.from_table(report, "rate")

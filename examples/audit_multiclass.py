@@ -12,7 +12,6 @@ import pandas as pd
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.model_selection import cross_val_score, train_test_split
 
-from skfair.inspection import DCPDisplay
 from skfair.metrics import DCPResult, dcp, make_fairness_scorer
 from skfair.statistics import GroupedConfusion
 
@@ -57,7 +56,7 @@ assert worst["group"].iloc[0] == ("south", "F")
 # %%
 # The part of each group and grade in it:
 
-DCPDisplay(result=result, name="Gradient boosting").plot()
+result.plot(name="Gradient boosting")
 
 # %%
 # Noise

@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 from skfair.datasets import load_berkeley_admissions
-from skfair.inspection import CDFGapDisplay, ExplainedGapDisplay, explained_gap
+from skfair.inspection import CDFGapDisplay, explained_gap
 from skfair.metrics import (
     demographic_parity_difference,
     mcdp,
@@ -79,7 +79,7 @@ explained = explained_gap(
     random_state=0,
 )
 print(explained.to_frame().round(3).T)
-ExplainedGapDisplay.from_result(explained, name="Admissions at Berkeley")
+explained.plot(name="Admissions at Berkeley")
 assert round(explained.table.loc["department", "remaining"], 3) == 0.018
 
 # %%

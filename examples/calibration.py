@@ -15,7 +15,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import train_test_split
 
 from skfair.datasets import make_biased_classification
-from skfair.inspection import CalibrationGapDisplay
+from skfair.inspection import GroupCurveDisplay
 from skfair.metrics import (
     bootstrap_interval,
     calibration_gap,
@@ -46,8 +46,14 @@ y_test, sex_test = y[test], sex.loc[test].to_numpy()
 # distance of the two curves is the calibration gap.
 figure, axes = plt.subplots(1, 2, figsize=(9, 4), sharey=True, layout="constrained")
 for ax, (name, y_score) in zip(axes, scores.items(), strict=True):
-    CalibrationGapDisplay.from_predictions(
-        y_test, y_score, sensitive_features=sex_test, ax=ax, name=name
+    GroupCurveDisplay.from_predictions(
+        y_test,
+        y_score,
+        sensitive_features=sex_test,
+        kind="calibration_gap",
+        random_state=0,
+        ax=ax,
+        name=name,
     )
 
 # %%

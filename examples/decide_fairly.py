@@ -17,8 +17,8 @@ import pandas as pd
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.model_selection import train_test_split
 
-from skfair.inspection import DCPDisplay, TradeOffDisplay
-from skfair.metrics import dcp, group_metrics
+from skfair.inspection import TradeOffDisplay
+from skfair.metrics import DCPResult, dcp, group_metrics
 from skfair.postprocessing import DecisionPostProcessor
 
 rng = np.random.default_rng(0)
@@ -48,7 +48,7 @@ model = DecisionPostProcessor(
     constraint="equalized_odds",
     max_difference=0.05,
 ).fit(X, y, sensitive_features=age)
-print(model.comparison_.to_frame().T)
+print(model.comparison_.to_frame())
 
 # %%
 # What a smaller difference costs, on rows that fitted neither classifier nor rule:
@@ -70,7 +70,8 @@ figure, axes = plt.subplots(1, 2, figsize=(12, 4.5), layout="constrained")
 rows = {}
 for ax, (name, decided) in zip(axes, decisions.items(), strict=True):
     given = {"sensitive_features": age_test}
-    DCPDisplay.from_predictions(y_test, decided, **given, ax=ax, name=name)
+    result = DCPResult.from_predictions(y_test, decided, **given)
+    result.plot(ax, name=name)
     by_group = group_metrics("accuracy_score", y_test, decided, **given).by_group
     rows[name] = {
         "accuracy": np.mean(decided == y_test),

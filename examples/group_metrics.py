@@ -12,7 +12,7 @@ import pandas as pd
 from sklearn.linear_model import LogisticRegression
 
 from skfair.datasets import make_biased_classification
-from skfair.inspection import GroupMetricsDisplay
+from skfair.metrics import group_metrics
 
 X, y = make_biased_classification(
     1_000,
@@ -26,19 +26,19 @@ model = LogisticRegression().fit(features, y)
 # %%
 # Each panel is a metric. The dots are the groups with their intervals, the line is the
 # value of everyone.
-display = GroupMetricsDisplay.from_estimator(
-    model,
-    features,
+result = group_metrics(
+    ["accuracy", "recall", "selection_rate", "roc_auc"],
     y,
-    metrics=["accuracy", "recall", "selection_rate", "roc_auc"],
+    model.predict(features),
+    y_score=model.predict_proba(features)[:, 1],
     sensitive_features=people,
     random_state=0,
 )
+result.plot(name="LogisticRegression")
 
 # %%
 # The numbers behind the picture: rows of each group, rows in the denominator, values
 # and intervals.
-result = display.result
 result.to_frame().round(3)
 
 # %%

@@ -13,7 +13,7 @@ from sklearn.metrics import average_precision_score
 from sklearn.model_selection import GridSearchCV, train_test_split
 
 from skfair.datasets import make_biased_classification
-from skfair.inspection import RepairDisplay
+from skfair.inspection import BeforeAfterDisplay
 from skfair.metrics import get_fairness_scorer, madd, mcdp
 from skfair.postprocessing import MADDPostProcessor
 
@@ -52,9 +52,16 @@ assert table.loc["repaired", "MCDP"] < table.loc["plain", "MCDP"] / 2
 assert table.loc["repaired", "average precision"] < table.loc["plain"].iloc[0]
 
 # %%
-# The distributions, the losses that the choice weighs, and the maps of both groups:
+# The distributions before and after:
 
-RepairDisplay.from_estimator(repaired, X_test)
+BeforeAfterDisplay.from_estimators(
+    plain,
+    repaired,
+    X_test,
+    y_test,
+    sensitive_features="sex",
+    metric=average_precision_score,
+)
 
 # %%
 # The mitigator has compared itself with the plain model, on rows that neither was

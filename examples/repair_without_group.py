@@ -40,7 +40,7 @@ model.fit(X, y, sensitive_features=sex)
 # it: the best performer with MCDP of at most 0.1.
 
 columns = ["strength", "mean_test_average_precision", "mean_test_neg_mcdp"]
-print(model.path_[columns].round(3).to_string(index=False))
+print(pd.DataFrame(model.path_)[columns].round(3).to_string(index=False))
 rule = BestUnder(limit=0.1)
 TradeOffDisplay.from_cv_results(model.path_, rule=rule)
 

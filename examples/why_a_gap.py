@@ -13,7 +13,7 @@ import pandas as pd
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 
-from skfair.inspection import ExplainedGapDisplay, explained_gap
+from skfair.inspection import explained_gap
 
 rng = np.random.default_rng(0)
 n_people = 6_000
@@ -51,7 +51,7 @@ result = explained_gap(
     random_state=0,
 )
 print(result.to_frame().round(3).T)
-ExplainedGapDisplay.from_result(result)
+result.plot()
 remaining = result.table["remaining"]
 assert remaining["hours + occupation"] < remaining["hours"] < result.value / 2
 

@@ -1,15 +1,15 @@
-"""Comparison of a mitigated model with the plain one, on held-out rows."""
+"""Comparison of a mitigated model with the baseline, on held-out rows."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field, replace
-from enum import IntEnum
 from functools import partial
-from typing import Any, ClassVar, NamedTuple, Self, TypeAlias
+from typing import Any, NamedTuple, Self
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike
 from scipy.special import kolmogi
 from sklearn.metrics import r2_score
@@ -17,23 +17,24 @@ from sklearn.metrics import r2_score
 from skfair._rows import Rows
 from skfair._utils._arrays import Floats
 from skfair._utils._results import Result
+from skfair._utils._text import rounded
 from skfair._utils._warnings import warn_user
 from skfair.exceptions import MitigationWarning
 from skfair.groups import count_codes, keep_labels
-from skfair.metrics._mcdp import MCDP, bound_pairs, sustained_gap
-from skfair.metrics._pairs import EveryPair, largest_bounded
+from skfair.metrics._mcdp import MCDP, sustained_gap
+from skfair.metrics._pairs import (
+    MAX_PAIRWISE,
+    bound_gaps,
+    compared_groups,
+    find_largest,
+    largest_of_rows,
+)
 from skfair.statistics import GroupedScores
 from skfair.statistics._grouped_scores import gap_between
 
-#: Differences of more standard errors than this exceed noise: of two equally good
-#: models, one seems better by more in 2.3 % of samples.
-_N_ERRORS = 2.0
 #: A gap that is lower by more standard errors than this is a gain. Of 0, 0.5 and 1,
 #: the first left worse models, and the last more good ones unused, on small data.
 _GAIN_ERRORS = 0.5
-#: With fewer rows of the rarer class average precision cannot show what is lost, and
-#: with as many in all the gap can.
-_FEWEST_RARE, _FEWEST_ROWS = 10, 100
 #: Probability that groups of one distribution have a larger gap than `noise`.
 _LEVEL = 0.05
 #: Square of the mean of Kolmogorov's distribution.
@@ -41,149 +42,32 @@ _MEAN_SQUARED = math.pi / 2 * math.log(2) ** 2
 #: Most by which taking noise out makes the error of a gap larger: that of a gap next to
 #: none grows by a third, those of others by as much as the gap falls.
 _MOST_STRETCH = 1.5
+#: Metrics as they are called in a sentence.
+_IN_WORDS = {"mcdp": "MCDP(0)", "adjusted_mcdp": "adjusted MCDP(0)", "r2": "R2"}
 
 
-class Noise(IntEnum):
-    """Ways to treat the noise of rows in the squares of gaps of a comparison.
+@dataclass(frozen=True, repr=False)
+class Comparison(Result):
+    r"""A mitigated model beside the baseline, on rows that neither was fitted to.
 
-    It is taken out where the rows gave nothing to anything, and added where a map was
-    fitted to all folds of the rows but that of each row.
-    """
-
-    TAKEN_OUT, KEPT, ADDED = -1, 0, 1
-
-
-@dataclass(frozen=True, repr=False, kw_only=True)
-class _BesidePlain(Result):
-    """What both comparisons say of the gap, and of what is to be done about it."""
-
-    #: What the models are.
-    _model: ClassVar[str]
-    mcdp: float
-    plain_mcdp: float
-    adjusted_mcdp: float
-    plain_adjusted_mcdp: float
-    mcdp_error: float
-    noise: float
-    max_mcdp: float | None
-    n_samples: int
-    group_sizes: dict[Hashable, int] = field(repr=False)
-
-    #: How much worse the mitigated model predicts, and the standard error.
-    _loss: ClassVar[Any]
-    #: All numbers of both models, in words.
-    _figures: ClassVar[Any]
-
-    @property
-    def _too_few(self) -> str:
-        """Why the rows are too few to tell what is lost; empty if they are enough."""
-        return ""
-
-    @property
-    def problems(self) -> list[str]:
-        """What is worse than it should be by more than noise, one sentence for each."""
-        loss, error = self._loss
-        gap, plain = self.adjusted_mcdp, self.plain_adjusted_mcdp
-        less_fair = gap - plain > _N_ERRORS * self.mcdp_error
-        problems = []
-        if less_fair or (loss > _N_ERRORS * error and gap >= plain):
-            problems.append(self._figures)
-        elif self._too_few:
-            problems.append(f"no gain is shown, and {self._too_few}: {self._figures}")
-        if self.max_mcdp is not None and gap > self.max_mcdp + self.noise:
-            problems.append(
-                f"MCDP(0) is {gap:.3f}, above the largest gap asked for, "
-                f"{self.max_mcdp:g}, by more than sampling noise ({self.noise:.3f}); "
-                f"the plain {self._model}'s is {plain:.3f}"
-            )
-        return problems
-
-    @property
-    def beyond_noise(self) -> bool:
-        """Whether scores of two groups differ by more than noise in the plain model."""
-        return self.plain_adjusted_mcdp > self.noise
-
-    @property
-    def shows_gain(self) -> bool:
-        """Whether MCDP(0) is below the plain one by half a standard error or more.
-
-        It is adjusted for the sizes of the groups. Where rows are too few to tell what
-        is lost, a gain is a whole standard error.
-        """
-        gain = self.plain_adjusted_mcdp - self.adjusted_mcdp
-        enough = gain > 0 and gain >= _GAIN_ERRORS * self.mcdp_error
-        return enough and not self._too_few
-
-    @property
-    def _gaps(self) -> str:
-        """Gaps of both models, in words."""
-        gaps = f"MCDP(0) is {self.mcdp:.3f}, the plain {self._model}'s is "
-        gaps += f"{self.plain_mcdp:.3f}"
-        if self.plain_adjusted_mcdp != self.plain_mcdp:
-            gaps += (
-                f", adjusted for the sizes of the groups {self.adjusted_mcdp:.3f} and "
-                f"{self.plain_adjusted_mcdp:.3f}"
-            )
-        return f"{gaps} (standard error of the difference {self.mcdp_error:.3f})"
-
-    def warn(self, mitigator: object, remedy: str) -> None:
-        """Warn the user of problems, or that no gain is shown.
-
-        Models with the same figures are both as good.
-
-        Parameters
-        ----------
-        mitigator : estimator
-            What is compared.
-        remedy : str
-            What the user should change, a sentence without its full stop.
-
-        Warns
-        -----
-        MitigationWarning
-        """
-        same = self.mcdp == self.plain_mcdp and self._loss[0] == 0
-        problems = self.problems
-        if not (problems or same or self.shows_gain):
-            problems = [f"no gain is shown: {self._figures}"]
-        if problems:
-            warn_user(
-                f"{type(mitigator).__name__}, on {self.n_samples} held-out rows: "
-                f"{'; '.join(problems)}. {remedy}.",
-                MitigationWarning,
-            )
-
-
-@dataclass(frozen=True, repr=False, kw_only=True)
-class PlainComparison(_BesidePlain):
-    """A mitigated classifier beside the plain one, on rows that neither was fitted to.
+    The baseline is the same estimator without mitigation. ``print`` shows the table.
 
     Attributes
     ----------
-    average_precision, plain_average_precision : float
-        Average precision of the mitigated and of the plain classifier.
-    average_precision_error : float
-        Standard error of the difference of the two.
-    mcdp, plain_mcdp : float
-        MCDP(0) of the mitigated and of the plain classifier, the largest over pairs of
-        groups. With `control_features` it is the mean over strata, by the weight of
-        their rows, of those that have two groups.
-    adjusted_mcdp, plain_adjusted_mcdp : float
-        The same, where the gap of a pair of groups is lowered by what its noise exceeds
-        that of the pair with the least noise. So a group of a few rows, whose gap is
-        mostly noise, does not hide those of the others. With two groups it is MCDP(0).
-    mcdp_error : float
-        Standard error of the difference of the two adjusted gaps.
-    noise : float
-        The MCDP(0) that two groups exceed in at most 5 % of samples if their scores
-        have the same distribution (for the pair with the least noise, and all pairs
-        together).
-    max_mcdp : float or None
-        Largest gap that the mitigator was asked for, None if it was asked for none.
     n_samples : int
         Number of rows with a weight.
-    n_rarer : int
-        Number of those rows that are of the rarer class.
+    baseline, mitigated : dict
+        Value of each metric of both models, by its name: ``"average_precision"`` of
+        classifiers, ``"squared_error"`` and ``"r2"`` of regressors, and ``"mcdp"``,
+        the largest MCDP(0) over pairs of groups. With `control_features` it is the mean
+        over strata, by the weight of their rows, of those that have two groups. With
+        more than two groups, ``"adjusted_mcdp"`` is the same, where the gap of a pair
+        of groups is lowered by what its noise exceeds that of the pair with the least
+        noise. So a group of a few rows, whose gap is mostly noise, does not hide those
+        of the others. Of decisions they are ``"accuracy"`` (or ``"neg_cost"``),
+        ``"dcp"`` if errors are compared, and ``"difference"``, that of the rates.
+    standard_error : dict
+        Standard error of the difference of both models, by metric.
     group_sizes : dict
         Number of those rows in each group that has any; with `control_features` of
         those that are in a stratum.
@@ -192,21 +76,18 @@ class PlainComparison(_BesidePlain):
     -----
     Numbers are nan where they are undefined: without positive rows, or with fewer than
     two groups. Standard errors are those of the infinitesimal jackknife, from the
-    derivative of the difference in the weight of each row: both classifiers are
-    compared on the same rows, whose noise cancels in part. To the error of the gap half
-    a row of each group is added, since a group of one row has no variance within.
-    The noise is a quantile of Kolmogorov's distribution, with Bonferroni's correction,
-    and over strata the mean of such quantiles.
+    derivative of the difference in the weight of each row: both models are compared on
+    the same rows, whose noise cancels in part. To the error of the gap half a row of
+    each group is added, since a group of one row has no variance within.
 
     Gaps are estimates of those on many new rows. The noise of rows makes any gap
     larger. Of groups of one distribution with the sizes :math:`n_g` and :math:`n_h` the
-    gap is :math:`\\sqrt{\\pi / 2} \\, \\log 2 \\, \\sqrt{1 / n_g + 1 / n_h}` in the
-    mean. The square of that, for the pair with the least noise, is taken out of the
-    square of a gap, down to 0. It is added instead to that of a map that was fitted to
-    all folds but one, and measured on them in turn: what the map has learnt from noise
-    cancels when the folds are put together, but not on new rows. Where
-    `MADDPostProcessor` or `RepairedRegressor` find a band for `max_mcdp`, the gap is
-    the one that they expect.
+    gap is :math:`\sqrt{\pi / 2} \, \log 2 \, \sqrt{1 / n_g + 1 / n_h}` in the mean. The
+    square of that, for the pair with the least noise, is taken out of the square of a
+    gap, down to 0. It is added instead to that of a map that was fitted to all folds
+    but one, and measured on them in turn: what the map has learnt from noise cancels
+    when the folds are put together, but not on new rows. Where `MADDPostProcessor` or
+    `RepairedRegressor` find a band for `max_mcdp`, the gap is the one that they expect.
 
     References
     ----------
@@ -214,166 +95,228 @@ class PlainComparison(_BesidePlain):
        Chapter 6 is on the infinitesimal jackknife.
     """
 
-    _model = "classifier"
-
-    average_precision: float
-    plain_average_precision: float
-    average_precision_error: float
-    n_rarer: int
+    n_samples: int
+    baseline: dict[str, float] = field(repr=False)
+    mitigated: dict[str, float] = field(repr=False)
+    standard_error: dict[str, float] = field(repr=False)
+    group_sizes: dict[Hashable, int] = field(repr=False)
 
     @property
-    def _too_few(self) -> str:
-        """Why average precision may have been lost for a gap that may be noise.
+    def difference(self) -> dict[str, float]:
+        """Mitigated less baseline value of each metric."""
+        before = self.baseline
+        return {name: value - before[name] for name, value in self.mitigated.items()}
 
-        With fewer than ten rows of the rarer class a lower average precision is enough
-        where the gap is above noise and not lower by a standard error.
+    @property
+    def lacks_gain(self) -> bool:
+        """Whether a gap is not lower by half a standard error or more.
+
+        It is that in the last row of the table. Where the baseline has none, and
+        nothing is changed, nothing is lacking.
         """
-        few = self.n_rarer < _FEWEST_RARE and self.n_samples >= _FEWEST_ROWS
-        least = max(self.noise, self.plain_adjusted_mcdp - self.mcdp_error)
-        if not (few and self._loss[0] > 0 and self.adjusted_mcdp > least):
-            return ""
-        return (
-            f"{self.n_rarer} rows of the rarer class are too few to tell what is lost"
-        )
+        gap = list(self.difference)[-1]
+        gain = -self.difference[gap]
+        if self.baseline[gap] == 0 and self.mitigated == self.baseline:
+            return False
+        return not (gain > 0 and gain >= _GAIN_ERRORS * self.standard_error[gap])
 
-    @property
-    def _loss(self) -> tuple[float, float]:
-        """Loss of average precision, and its standard error."""
-        loss = self.plain_average_precision - self.average_precision
-        return loss, self.average_precision_error
+    def to_frame(self) -> pd.DataFrame:
+        """Return the table of metrics.
 
-    @property
-    def _figures(self) -> str:
-        """All numbers of both classifiers, in words."""
-        return (
-            f"{self._gaps}; average precision is {self.average_precision:.3f} and "
-            f"{self.plain_average_precision:.3f} ({self.average_precision_error:.3f})"
-        )
+        Returns
+        -------
+        DataFrame
+            One row for each metric, with the columns ``baseline``, ``mitigated``,
+            ``difference`` and ``standard_error``, that of the difference.
+
+        Examples
+        --------
+        >>> from sklearn.linear_model import LogisticRegression
+        >>> from skfair.datasets import make_biased_classification
+        >>> from skfair.postprocessing import MADDPostProcessor
+        >>> X, y = make_biased_classification(
+        ...     4000, score_shifts={"group": {"b": 1.0}}, random_state=0
+        ... )
+        >>> model = MADDPostProcessor(
+        ...     LogisticRegression(), sensitive_features="group", drop_sensitive=True
+        ... )
+        >>> model.fit(X, y).comparison_.to_frame().round(2)
+                           baseline  mitigated  difference  standard_error
+        average_precision      0.90       0.92        0.02            0.00
+        mcdp                   0.28       0.03       -0.25            0.01
+        """
+        columns = "baseline", "mitigated", "difference", "standard_error"
+        return pd.DataFrame({name: getattr(self, name) for name in columns})
+
+    def _table(self) -> pd.DataFrame:
+        """Table as it is printed, with the error beside the difference."""
+        table = self.to_frame()
+        both = zip(table["difference"], table.pop("standard_error"), strict=True)
+        table["difference"] = [" ± ".join(rounded([*pair])) for pair in both]
+        return table
+
+    def in_words(self) -> str:
+        """Write all numbers of both models."""
+        texts = []
+        for name, value in self.mitigated.items():
+            title = _IN_WORDS.get(name, name.replace("_", " "))
+            before, error = self.baseline[name], self.standard_error[name]
+            numbers = f"{value:.3g}, the baseline's {before:.3g}"
+            texts.append(f"{title} is {numbers} (error of the difference {error:.2g})")
+        return "; ".join(reversed(texts))
 
 
-@dataclass(frozen=True, repr=False, kw_only=True)
-class RegressorComparison(_BesidePlain):
-    """A mitigated regressor beside the plain one, on rows that neither was fitted to.
+def warn_of_comparison(
+    mitigator: object, comparison: Comparison, remedy: str, problem: str = ""
+) -> None:
+    """Warn of a problem, such as a limit that is missed, or that no gain is shown.
 
-    Attributes
+    Parameters
     ----------
-    squared_error, plain_squared_error : float
-        Mean squared error of the mitigated and of the plain regressor.
-    squared_error_error : float
-        Standard error of the difference of the two.
-    r2, plain_r2 : float
-        Share of the target's variance that each explains; nan if the target is
-        constant.
-    mcdp, plain_mcdp : float
-        MCDP(0) of the predictions of both, the largest over pairs of groups; with
-        `control_features` the mean over strata, as in `PlainComparison`. Those of
-        `UnawareRegressor` are the gaps to expect on new rows, as there; those of
-        `RepairedRegressor` are the MCDP(0) of the held-out rows.
-    adjusted_mcdp, plain_adjusted_mcdp : float
-        The same, where the gap of a pair of groups is lowered by what its noise exceeds
-        that of the pair with the least noise. So a group of a few rows, whose gap is
-        mostly noise, does not hide those of the others. With two groups it is MCDP(0).
-    mcdp_error : float
-        Standard error of the difference of the two adjusted gaps.
-    noise : float
-        The MCDP(0) that two groups exceed in at most 5 % of samples if their
-        predictions have the same distribution (for the pair with the least noise, and
-        all pairs together).
-    max_mcdp : float or None
-        Largest gap that the mitigator was asked for, None if it was asked for none.
-    n_samples : int
-        Number of rows with a weight.
-    group_sizes : dict
-        Number of those rows in each group that has any.
+    mitigator : estimator
+        The mitigator that is compared.
+    comparison : Comparison
+        Its figures.
+    remedy : str
+        Advice for the user, a sentence without its full stop.
+    problem : str, default=""
+        What is missed; if it is empty, there is a warning where rows show no gain.
+
+    Warns
+    -----
+    MitigationWarning
     """
-
-    _model = "regressor"
-
-    squared_error: float
-    plain_squared_error: float
-    squared_error_error: float
-    r2: float
-    plain_r2: float
-
-    @property
-    def _loss(self) -> tuple[float, float]:
-        """Increase of the squared error, and its standard error."""
-        loss = self.squared_error - self.plain_squared_error
-        return loss, self.squared_error_error
-
-    @property
-    def _figures(self) -> str:
-        """All numbers of both regressors, in words."""
-        return (
-            f"{self._gaps}; the squared error is {self.squared_error:.4g} and "
-            f"{self.plain_squared_error:.4g} ({self.squared_error_error:.2g}), R2 is "
-            f"{self.r2:.3f} and {self.plain_r2:.3f}"
+    if problem or comparison.lacks_gain:
+        warn_user(
+            f"{type(mitigator).__name__}, on {comparison.n_samples} held-out rows: "
+            f"{problem or 'no gain is shown'}: {comparison.in_words()}. {remedy}.",
+            MitigationWarning,
         )
 
 
-#: Comparison of a mitigated model with the plain one.
-Comparison: TypeAlias = PlainComparison | RegressorComparison
+def limit_missed(rows: Rows, comparison: Comparison, max_mcdp: float) -> str:
+    """Say that the mitigated gap is above a limit by more than noise, if it is."""
+    noise = mean_mcdp(rows, adjusts=True)
+    allowed = max_mcdp + float(noise.add_noise(noise.noise, -1))
+    if not list(comparison.mitigated.values())[-1] > allowed:
+        return ""
+    return f"max_mcdp={max_mcdp:g} is missed by more than sampling noise"
 
 
-def compare_with_plain(
-    rows: Rows,
-    plain_scores: ArrayLike,
-    scores: ArrayLike,
-    *,
-    max_mcdp: float | None = None,
-    noise: Noise = Noise.KEPT,
-) -> PlainComparison:
-    """Compare the scores of a mitigated classifier with those of the plain one.
+def compare_classifiers(
+    rows: Rows, baseline: ArrayLike, mitigated: ArrayLike, *, cross_fitted: bool = False
+) -> Comparison:
+    """Compare scores of a mitigated classifier with those of the baseline.
 
     Rows were used to fit neither. Those of no group or stratum (code -1) count in the
-    average precision only. `noise` is that of the mitigated gap. Unless it is kept, it
-    is taken out of the plain one.
+    average precision only. Noise of the rows is taken out of the gaps; it is added to
+    the mitigated one if that is `cross_fitted`, by maps of all folds but that of a row.
     """
-    y, old, new, weights, gaps = _compare_gaps(
-        rows, plain_scores, scores, max_mcdp, noise
-    )
-    plain_precision, plain_slopes = average_precision(y, old, weights)
-    precision, slopes = average_precision(y, new, weights)
-    return PlainComparison(
-        average_precision=precision,
-        plain_average_precision=plain_precision,
-        average_precision_error=_error(precision, slopes() - plain_slopes(), weights),
-        n_rarer=int(min(y.sum(), len(y) - y.sum())),
-        **gaps,
-    )
+    rows, old, new = _weighted(rows, baseline, mitigated)
+    y, weights = np.asarray(rows.y_true, float), rows.weights
+    before, slopes_before = average_precision(y, old, weights)
+    after, slopes = average_precision(y, new, weights)
+    error = _error(after, slopes() - slopes_before(), weights)
+    performance = {"average_precision": (before, after, error)}
+    return _state(rows, performance | _gaps(rows, old, new, cross_fitted))
 
 
 def compare_regressors(
-    rows: Rows,
-    plain_scores: ArrayLike,
-    scores: ArrayLike,
-    *,
-    max_mcdp: float | None = None,
-    noise: Noise = Noise.KEPT,
-) -> RegressorComparison:
-    """Compare the predictions of a mitigated regressor with those of the plain one.
+    rows: Rows, baseline: ArrayLike, mitigated: ArrayLike, *, cross_fitted: bool = False
+) -> Comparison:
+    """Compare predictions of a mitigated regressor with those of the baseline.
 
-    Rows were used to fit neither. Those of no group or stratum (code -1) count in the
-    squared error only. `noise` is as in `compare_with_plain`.
+    Rows of no group or stratum (code -1) count in the squared error only. All else is
+    as in `compare_classifiers`.
     """
-    y, old, new, weights, gaps = _compare_gaps(
-        rows, plain_scores, scores, max_mcdp, noise
+    rows, old, new = _weighted(rows, baseline, mitigated)
+    y, weights = np.asarray(rows.y_true, float), rows.weights
+    squares = np.array([(y - old) ** 2, (y - new) ** 2])
+    before, after = np.average(squares, axis=1, weights=weights).tolist()
+    change = (squares[1] - after) - (squares[0] - before)
+    error = _error(after, change / weights.sum(), weights)
+    variance = np.average((y - np.average(y, weights=weights)) ** 2, weights=weights)
+    explained = r2(y, old, weights), r2(y, new, weights)
+    performance = {
+        "squared_error": (before, after, error),
+        # The variance of the targets is the same for both models.
+        "r2": (*explained, error / variance if variance else math.nan),
+    }
+    return _state(rows, performance | _gaps(rows, old, new, cross_fitted))
+
+
+def _weighted(rows: Rows, *scores: ArrayLike) -> tuple[Any, ...]:
+    """Keep the rows that have a weight, and their scores."""
+    counts = rows.weights > 0
+    return rows[counts], *(np.asarray(each, float)[counts] for each in scores)
+
+
+def _state(rows: Rows, figures: dict[str, tuple[float, float, float]]) -> Comparison:
+    """Make the comparison of values before and after, and errors, by metric."""
+    sizes = rows.groups.sizes()
+    if rows.strata is not None:
+        sizes = count_codes(rows.groups.codes[rows.strata.codes >= 0], rows.n_groups)
+    before, after, errors = (
+        {name: values[column] for name, values in figures.items()}
+        for column in range(3)
     )
-    errors, plain_errors = (y - new) ** 2, (y - old) ** 2
-    error, plain_error = (
-        float(np.average(values, weights=weights)) for values in (errors, plain_errors)
-    )
-    slopes = (errors - error) / weights.sum() - (
-        plain_errors - plain_error
-    ) / weights.sum()
-    return RegressorComparison(
-        squared_error=error,
-        plain_squared_error=plain_error,
-        squared_error_error=_error(error, slopes, weights),
-        r2=r2(y, new, weights),
-        plain_r2=r2(y, old, weights),
-        **gaps,
-    )
+    present = np.flatnonzero(sizes)
+    of_groups = {rows.labels[group]: int(sizes[group]) for group in present}
+    return Comparison(len(rows), before, after, errors, of_groups)
+
+
+def _gaps(
+    rows: Rows, old: Floats, new: Floats, cross_fitted: bool
+) -> dict[str, tuple[float, float, float]]:
+    """Compute the gaps before and after, and the error of the difference."""
+    sign = 1 if cross_fitted and not np.array_equal(old, new) else -1
+    figures = {}
+    for name in ("mcdp", "adjusted_mcdp")[: 1 + (rows.n_groups > 2)]:
+        adjusts = name == "adjusted_mcdp"
+        before = mean_mcdp(replace(rows, y_pred=old), adjusts).with_noise(-1)
+        after = mean_mcdp(replace(rows, y_pred=new), adjusts).with_noise(sign)
+        halves = {**before.half_rows, **after.half_rows}.values()
+        error = _error(after.value, after.slopes() - before.slopes(), rows.weights)
+        figures[name] = before.value, after.value, math.hypot(error, *halves)
+    return figures
+
+
+class Gap(NamedTuple):
+    """MCDP(0), which may be adjusted for the sizes of groups.
+
+    `slopes` computes its derivative in the weight of each row. `half_rows` is half a
+    row as a share of each group that it compares, by stratum and group. `noise` is the
+    gap that the pair of groups with the least noise exceeds by chance, and `scale` the
+    root of the sum of the inverse sizes of that pair.
+    """
+
+    value: float
+    slopes: Callable[[], Floats]
+    half_rows: dict[tuple[int, int], float]
+    noise: float
+    scale: float
+
+    def with_noise(self, sign: int) -> Self:
+        """Take the noise of the rows out (-1), or add it (1).
+
+        A gap that falls by that changes by more with each row than before.
+        """
+        moved = float(self.add_noise(self.value, sign))
+        stretch = min(
+            max(self.value / moved, 1.0) if moved else math.inf, _MOST_STRETCH
+        )
+        return self._replace(value=moved, slopes=lambda: stretch * self.slopes())
+
+    def add_noise(self, gaps: ArrayLike, signs: ArrayLike) -> Floats:
+        """Move the squares of gaps by the square of what noise is in the mean."""
+        moved = np.asarray(signs) * _MEAN_SQUARED * self.scale**2
+        return np.asarray(np.sqrt(np.clip(np.square(gaps) + moved, 0, 1)))
+
+
+def exceeds_noise(rows: Rows) -> bool:
+    """Whether scores of two groups differ by more than noise."""
+    gap = mean_mcdp(rows, adjusts=True)
+    return gap.value > gap.noise
 
 
 def r2(y: Floats, predicted: Floats, weights: Floats) -> float:
@@ -381,90 +324,6 @@ def r2(y: Floats, predicted: Floats, weights: Floats) -> float:
     if not np.ptp(y):
         return math.nan
     return float(r2_score(y, predicted, sample_weight=weights))
-
-
-def _compare_gaps(
-    rows: Rows,
-    plain_scores: ArrayLike,
-    scores: ArrayLike,
-    max_mcdp: Any,
-    noise: Noise,
-) -> tuple[Floats, Floats, Floats, Floats, dict[str, Any]]:
-    """Return targets, plain and new scores, and weights of rows with weight, and gaps.
-
-    The gaps are the fields of a comparison that do not depend on the target.
-    """
-    counts = rows.weights > 0
-    old, new = (
-        np.asarray(plain_scores, float)[counts],
-        np.asarray(scores, float)[counts],
-    )
-    rows = rows[counts]
-    y, weights = np.asarray(rows.y_true, float), rows.weights
-    sizes = rows.groups.sizes()
-    if rows.strata is not None:
-        sizes = count_codes(rows.groups.codes[rows.strata.codes >= 0], rows.n_groups)
-    plain_gap = mean_mcdp(replace(rows, y_pred=old))
-    gap = mean_mcdp(replace(rows, y_pred=new))
-    if noise is not Noise.KEPT:
-        same = np.array_equal(old, new)
-        gap = gap.move_to_new_rows(Noise.TAKEN_OUT if same else noise)
-        plain_gap = plain_gap.move_to_new_rows(Noise.TAKEN_OUT)
-    slopes = gap.slopes() - plain_gap.slopes()
-    half_rows = {**plain_gap.half_rows, **gap.half_rows}.values()
-    gaps = {
-        "mcdp": gap.value,
-        "plain_mcdp": plain_gap.value,
-        "adjusted_mcdp": gap.adjusted,
-        "plain_adjusted_mcdp": plain_gap.adjusted,
-        "mcdp_error": math.hypot(_error(gap.value, slopes, weights), *half_rows),
-        "noise": plain_gap.noise,
-        "max_mcdp": max_mcdp,
-        "n_samples": len(y),
-        "group_sizes": {
-            rows.labels[group]: int(sizes[group]) for group in np.flatnonzero(sizes)
-        },
-    }
-    return y, old, new, weights, gaps
-
-
-class _Gap(NamedTuple):
-    """MCDP(0), and that adjusted for the sizes of groups.
-
-    `slopes` computes the derivative of the adjusted gap in the weight of each row.
-    `half_rows` is half a row as a share of each group that it compares, by stratum and
-    group. `noise` is the gap that the pair of groups with the least noise exceeds by
-    chance, and `scale` the root of the sum of the inverse sizes of that pair.
-    """
-
-    value: float
-    adjusted: float
-    slopes: Callable[[], Floats]
-    half_rows: dict[tuple[int, int], float]
-    noise: float
-    scale: float
-
-    def move_to_new_rows(self, noise: Noise) -> Self:
-        """Take the noise of the rows out, or add it.
-
-        A gap that falls by that changes by more with each row than before.
-        """
-        moved = self.add_noise([self.value, self.adjusted], noise)
-        value, adjusted = moved.tolist()
-        stretch = _MOST_STRETCH
-        if adjusted:
-            stretch = min(max(self.adjusted / adjusted, 1.0), _MOST_STRETCH)
-        return self._replace(
-            value=value,
-            adjusted=adjusted,
-            slopes=lambda: stretch * self.slopes(),
-            noise=float(self.add_noise(self.noise, Noise.TAKEN_OUT)),
-        )
-
-    def add_noise(self, gaps: ArrayLike, signs: ArrayLike) -> Floats:
-        """Move the squares of gaps by the square of what noise is in the mean."""
-        moved = np.asarray(signs) * _MEAN_SQUARED * self.scale**2
-        return np.asarray(np.sqrt(np.clip(np.square(gaps) + moved, 0, 1)))
 
 
 def _error(value: float, slopes: Floats, weights: Floats) -> float:
@@ -504,10 +363,11 @@ def average_precision(
     return value, slopes
 
 
-def mean_mcdp(rows: Rows) -> _Gap:
+def mean_mcdp(rows: Rows, adjusts: bool = False) -> Gap:
     """Mean MCDP(0) of the strata that have two groups, by the weight of their rows.
 
-    Rows with the code -1 are in no stratum.
+    Rows with the code -1 are in no stratum. With `adjusts` the gap of a pair of groups
+    is lowered by what its noise exceeds that of the pair with the least.
     """
     cells, n_groups = rows.cells, rows.n_groups
     n_strata = 1 if rows.strata is None else len(rows.strata.labels)
@@ -515,78 +375,80 @@ def mean_mcdp(rows: Rows) -> _Gap:
     sizes = sizes.reshape(n_strata, n_groups)
     compared = (sizes > 0).sum(axis=1) > 1
     if not compared.any():
-        undefined = math.nan
-        no_slopes = partial(np.zeros, len(rows))
-        return _Gap(undefined, undefined, no_slopes, {}, undefined, undefined)
+        return Gap(math.nan, partial(np.zeros, len(rows)), {}, math.nan, math.nan)
     n_tests = math.comb(int(sizes.any(axis=0).sum()), 2) * int(compared.sum())
     critical = float(kolmogi(_LEVEL / n_tests))
-    weights = rows.weights
-    parts = [
-        own
-        for (_, own), several in zip(rows.by_stratum(), compared, strict=True)
-        if several
-    ]
+    weights, every = rows.weights, [own for _, own in rows.by_stratum()]
+    parts = [every[stratum] for stratum in np.flatnonzero(compared)]
     total = sum(weights[own].sum() for own in parts)
-    value, adjusted, scale, half_rows, gaps = 0.0, 0.0, 0.0, {}, []
-    for stratum, own in zip(np.flatnonzero(compared).tolist(), parts, strict=True):
-        gap = _largest_gap(rows if len(own) == len(rows) else rows[own], critical)
-        share = float(weights[own].sum() / total)
-        value += share * gap.value
-        adjusted += share * gap.adjusted
-        scale += share * gap.scale
-        for (_, group), half in gap.half_rows.items():
-            half_rows[stratum, group] = share * half
-        gaps.append((own, share, gap))
+    shares = [float(weights[own].sum() / total) for own in parts]
+    gaps = [
+        _largest_gap(
+            rows if len(own) == len(rows) else rows[own], critical if adjusts else 0.0
+        )
+        for own in parts
+    ]
+    value = sum(share * gap.value for share, gap in zip(shares, gaps, strict=True))
+    scale = sum(share * gap.scale for share, gap in zip(shares, gaps, strict=True))
 
     def slopes() -> Floats:
         by_row = np.zeros(len(rows))
-        for own, share, gap in gaps:
-            by_row[own] = share * gap.slopes() + (gap.adjusted - adjusted) / total
+        for own, share, gap in zip(parts, shares, gaps, strict=True):
+            by_row[own] = share * gap.slopes() + (gap.value - value) / total
         return by_row
 
-    noise = min(1.0, critical * scale)
-    return _Gap(value, adjusted, slopes, half_rows, noise, scale)
+    half_rows = {
+        (stratum, group): share * half
+        for stratum, (share, gap) in enumerate(zip(shares, gaps, strict=True))
+        for (_, group), half in gap.half_rows.items()
+    }
+    return Gap(value, slopes, half_rows, min(1.0, critical * scale), scale)
 
 
-def _largest_gap(rows: Rows, critical: float = 0.0) -> _Gap:
-    """MCDP(0), and the gap of the pair that is largest when adjusted for sizes.
+def _largest_gap(rows: Rows, critical: float = 0.0) -> Gap:
+    """Gap of the pair of groups that is largest when adjusted for sizes.
 
     The noise of a pair is `critical` times the square root of the sum of its inverse
-    sizes. The slopes are those of the gap at the threshold that attains it.
+    sizes. Of many groups the pairs are those of the largest ones, which have the least
+    noise. The slopes are those of the gap at the threshold that attains it.
     """
     sizes = rows.groups.sizes()
     groups, present = keep_labels(rows.groups, sizes > 0), np.flatnonzero(sizes)
     statistic = replace(rows, groups=groups).statistic(GroupedScores)
-    codes = groups.codes
-    weights = rows.weights
+    codes, weights = groups.codes, rows.weights
     totals = np.bincount(codes, weights)
     inverse_sizes = np.bincount(codes, weights**2) / totals**2
-    pairs = EveryPair(range(len(present)))
-    firsts, seconds = pairs.at(np.arange(len(pairs)))
-    scales = np.sqrt(inverse_sizes[firsts] + inverse_sizes[seconds])
+    largest = np.sort(np.argsort(inverse_sizes, kind="stable")[:MAX_PAIRWISE])
+    pairs = largest[np.array(compared_groups(len(largest), "pairwise"))]
+    scales = np.sqrt(inverse_sizes[pairs].sum(axis=0))
     noises = critical * scales
     lower_by = noises - noises.min()
-    bounds = np.full(len(pairs), np.inf)
-    if len(pairs) > 1:
-        bounds = bound_pairs(statistic, 0.0)(firsts, seconds, -math.inf) - lower_by
+    bounds = np.full(len(scales), np.inf)
+    if len(scales) > 1:
+        first, second = pairs
+        bounds = bound_gaps(statistic, first, second, lambda _: largest_of_rows)
+        bounds -= lower_by
 
     def adjusted(i: int) -> float:
-        return sustained_gap(gap_between(statistic, *pairs[i])) - float(lower_by[i])
+        return sustained_gap(gap_between(statistic, *pairs[:, i])) - float(lower_by[i])
 
-    largest = largest_bounded(pairs, bounds, adjusted)
+    adjusted_gap, best = find_largest(bounds, adjusted)
+    pair = pairs[:, best].tolist()
 
     def slopes() -> Floats:
-        gap = gap_between(statistic, *largest.pair)
+        gap = gap_between(statistic, *pair)
         best = int(np.abs(gap.signed).argmax())
         below, by_row = rows.y_pred <= gap.scores[best], np.zeros(len(rows))
         signs = (1, -1) if gap.signed[best] >= 0 else (-1, 1)
-        for group, sign in zip(largest.pair, signs, strict=True):
+        for group, sign in zip(pair, signs, strict=True):
             own = codes == group
             share = weights[own] @ below[own] / totals[group]
             by_row[own] = sign * (below[own] - share) / totals[group]
         return by_row
 
-    halves = {(0, int(present[g])): float(inverse_sizes[g]) / 2 for g in largest.pair}
-    value = largest.value if len(pairs) == 1 else MCDP().value(statistic)
+    halves = {(0, int(present[g])): float(inverse_sizes[g]) / 2 for g in pair}
+    value = adjusted_gap
+    if critical == 0 and statistic.n_groups > MAX_PAIRWISE:
+        value = MCDP().value(statistic)
     least = float(scales.min())
-    return _Gap(value, largest.value, slopes, halves, critical * least, least)
+    return Gap(value, slopes, halves, critical * least, least)

@@ -11,17 +11,13 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn import get_config
 from sklearn.base import (
-    BaseEstimator,
-    ClassifierMixin,
-    MetaEstimatorMixin,
-    RegressorMixin,
     clone,
     is_classifier,
     is_regressor,
@@ -62,7 +58,7 @@ from skfair._utils._columns import (
     positions_of,
     select_columns,
 )
-from skfair._utils._progress import CallbackSupportMixin, Tasks
+from skfair._utils._progress import CallbackSupportMixin
 from skfair._utils._text import shown
 from skfair._utils._validation import (
     check_flag,
@@ -109,211 +105,8 @@ class LinkedToSite(Versioned):
         return site and site + page
 
 
-class FittedTable:
-    """Attribute of a fitted estimator that is a DataFrame, or None.
-
-    It is kept as a dict of arrays, since skops saves no objects of pandas.
-    """
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        self.name, self.kept_as = name, f"_columns_of_{name}"
-
-    def __get__(self, estimator: Any, owner: type | None = None) -> Any:
-        if estimator is None:
-            return self
-        if self.kept_as not in vars(estimator):
-            raise AttributeError(f"{estimator!r} has no {self.name} before fit.")
-        columns = vars(estimator)[self.kept_as]
-        return None if columns is None else pd.DataFrame(columns)
-
-    def __set__(self, estimator: Any, table: pd.DataFrame | None) -> None:
-        columns = table
-        if table is not None:
-            columns = {name: table[name].to_numpy() for name in table}
-        vars(estimator)[self.kept_as] = columns
-
-
-class Mitigator(LinkedToSite, CallbackSupportMixin):  # type: ignore[misc]
-    """Mixin of estimators that know the groups of the rows they are fitted to.
-
-    Groups come from the keyword `sensitive_features`, or from columns of X, and strata
-    from `control_features`.
-    """
-
-    sensitive_features: Any
-    control_features: Any
-    drop_sensitive: bool
-    classes_: NDArray[Any]
-    groups_: tuple[Hashable, ...]
-    strata_: tuple[Hashable, ...]
-    n_features_in_: int
-    feature_names_in_: NDArray[Any]
-
-    __metadata_request__fit: ClassVar = ROUTED
-    #: Tasks of a fit that goes on.
-    _tasks: Tasks
-    #: Whether there may be more than two classes.
-    _several_classes: ClassVar = False
-    #: What happens if `fit` is given no groups, of which the user is warned.
-    _without_groups: ClassVar = "no gap is penalised"
-
-    def _prepare(
-        self,
-        X: Any,
-        y: Any,
-        sensitive_features: Any,
-        control_features: Any,
-        sample_weight: ArrayLike | None,
-        all_strata: bool = False,
-    ) -> tuple[Any, Rows]:
-        """Return the features and the rows; set the classes, groups and strata.
-
-        The features can be indexed, and lack the sensitive columns if they are dropped.
-        The true label is the position of the class; of a regressor it is the target.
-        Strata that cannot be compared are left out, unless `all_strata`.
-        """
-        check_flag("drop_sensitive", self.drop_sensitive)
-        X = _indexable(X)
-        validate_data(self, X, y, skip_check_array=True)
-        weights = check_weights(sample_weight, count_rows(X))
-        target = self._read_target(X, y, weights)
-        groups, strata, compared = Groups(np.full(len(target), -1), ()), None, None
-        self._leaves_rows_out = False
-        if sensitive_features is not None or self.sensitive_features is not None:
-            groups = resolve_groups(
-                sensitive_features,
-                n_samples=len(target),
-                X=X,
-                selector=self.sensitive_features,
-            )
-            self._refuse_numbers("sensitive_features", groups, X, sensitive_features)
-            self._leaves_rows_out = bool((groups.codes < 0).any())
-            strata = self._find_strata(control_features, X)
-            if strata is not None:
-                self._refuse_numbers("control_features", strata, X, control_features)
-            groups, compared = within_strata(groups, strata, weights)
-        elif getattr(self, "strength", "auto") != 0:
-            name = type(self).__name__
-            warn_user(
-                f"{name} has no sensitive_features: {self._without_groups}. Pass them "
-                "to fit, or name columns of X in "
-                f"{name}(..., sensitive_features=<column of X>)."
-            )
-        self.groups_ = groups.labels
-        self.strata_ = () if compared is None else compared.labels
-        self._dropped: list[int] = []
-        if self.drop_sensitive:
-            self._dropped = positions_of(X, self.sensitive_features)
-        strata = strata if all_strata else compared
-        rows = Rows(groups, strata, y_true=target, weight=weights)
-        return drop_columns(X, self._dropped) if self._dropped else X, rows
-
-    def _refuse_numbers(
-        self, argument: str, groups: Groups, X: Any, given: Any
-    ) -> None:
-        """Raise if groups, or strata, are those of a column of numbers.
-
-        Nearly every row is a group of its own, or the column is named by its position
-        and has many values. `given` are labels that take the place of columns.
-        """
-        labels = keep_labels(groups, groups.sizes() > 0).labels
-        selector = getattr(self, argument) if given is None else None
-        many = _MANY_GROUPS if argument == "sensitive_features" else math.inf
-        if len(labels) >= many and 2 * len(labels) > len(groups):
-            expected = "groups of several rows"
-        elif names_positions(selector) and _most_values(labels) > _MOST_BY_POSITION:
-            expected = f"at most {_MOST_BY_POSITION} values of a column by its position"
-        else:
-            return
-        named = argument
-        if selector is not None and not callable(selector):
-            named += f"={selector!r}"
-            names = getattr(self, "feature_names_in_", None)
-            if names is not None:
-                positions = positions_of(X, selector)
-                named += f" (of X {[str(names[i]) for i in positions]})"
-        raise ValueError(
-            f"{named} has {len(labels):,} groups in {len(groups):,} rows, expected "
-            f"{expected}. A position names another column of X where columns are left "
-            "out before, as in BaggingClassifier(max_features=...), RFECV or "
-            f"SequentialFeatureSelector: pass {argument} to fit there, by metadata "
-            "routing; elsewhere name columns of a DataFrame. encode_groups(..., "
-            "bins=...) makes ranges of numbers."
-        )
-
-    def _read_target(self, X: Any, y: Any, weights: Any) -> NDArray[Any]:
-        """Set the classes, and return the position of the class of each row."""
-        y = _check_target(X, y)
-        check_classification_targets(y)
-        self.classes_ = _find_classes(
-            y, getattr(self, "estimator", None), weights, self._several_classes
-        )
-        return np.asarray(np.searchsorted(self.classes_, y), dtype=np.intp)
-
-    def _check_predict_input(self, X: Any, fitted_attribute: str) -> Any:
-        """Return the features that the classifier gets, of X that can be indexed.
-
-        X has the features seen in `fit`; those that were dropped may be absent.
-        """
-        check_is_fitted(self, fitted_attribute)
-        X = _indexable(X)
-        if not self._dropped:
-            validate_data(self, X, reset=False, skip_check_array=True)
-            return X
-        n_features, names = (
-            self.n_features_in_,
-            getattr(self, "feature_names_in_", None),
-        )
-        absent = absent_columns(X, names, n_features, self._dropped)
-        expected = copy.copy(self)
-        expected.n_features_in_ = n_features - len(absent)
-        if names is not None:
-            expected.feature_names_in_ = np.delete(names, absent)
-        validate_data(expected, X, reset=False, skip_check_array=True)
-        columns = np.delete(np.arange(n_features), absent)
-        return drop_columns(X, np.flatnonzero(np.isin(columns, self._dropped)).tolist())
-
-    def _second_class_where(self, chosen: NDArray[np.bool_]) -> NDArray[Any]:
-        """Return the second class in the rows chosen, else the first."""
-        return np.asarray(self.classes_[chosen.astype(np.intp)])
-
-    def _find_strata(self, control_features: Any, X: Any) -> Groups | None:
-        """Return the stratum of each row, None if none are given."""
-        if control_features is None and self.control_features is None:
-            return None
-        return resolve_strata(
-            control_features,
-            n_samples=count_rows(X),
-            X=X,
-            selector=self.control_features,
-        )
-
-    @contextmanager
-    def _tip_to_drop(self, X: Any) -> Iterator[None]:
-        """Name `drop_sensitive` where a classifier cannot read sensitive columns of X.
-
-        They hold text, or it was fitted before, on features without them.
-        """
-        try:
-            yield
-        except ValueError as error:
-            named = self.sensitive_features
-            if self.drop_sensitive or named is None or callable(named):
-                raise
-            names = named if isinstance(named, (list, tuple)) else [named]
-            fitted = getattr(self, "estimator", None)
-            as_fitted = set(getattr(fitted, "feature_names_in_", names)) >= set(names)
-            is_text = np.asarray(select_columns(X, named)).dtype.kind in "OUS"
-            if as_fitted and not (is_text and _ABOUT_TEXT.search(str(error))):
-                raise
-            raise ValueError(
-                f"{error}\nThe sensitive columns of X, {named!r}, are features unless "
-                "drop_sensitive=True: set it if the classifier cannot take them."
-            ) from error
-
-
-class MetaMitigator(Mitigator):
-    """Mixin of mitigators around another estimator, `estimator`."""
+class MetaMitigator(LinkedToSite, CallbackSupportMixin):  # type: ignore[misc]
+    """Mixin of mitigators around another estimator: its tags, and routing to it."""
 
     estimator: Any
 
@@ -321,7 +114,7 @@ class MetaMitigator(Mitigator):
         tags: Tags = super().__sklearn_tags__()
         inner = get_tags(self.estimator)
         if tags.classifier_tags is not None:
-            tags.classifier_tags.multi_class = self._several_classes
+            tags.classifier_tags.multi_class = False
         tags.input_tags.sparse = inner.input_tags.sparse
         tags.input_tags.allow_nan = inner.input_tags.allow_nan
         return tags
@@ -342,67 +135,217 @@ class MetaMitigator(Mitigator):
                 router.add(method_mapping=mapping, **{name: target})
         return router
 
-    def _check_estimator(self) -> None:
-        """Raise unless the estimator predicts probabilities."""
-        estimator = self.estimator
-        if not hasattr(estimator, "predict_proba"):
-            advice = "Wrap it in sklearn.calibration.CalibratedClassifierCV."
-            if hasattr(estimator, "get_params") and is_regressor(estimator):
-                advice = (
-                    "RepairedRegressor and UnawareRegressor of skfair.postprocessing "
-                    "take regressors."
-                )
-            raise TypeError(
-                f"estimator must have predict_proba, got {shown(estimator)}. {advice}"
+
+def check_estimator(mitigator: Any) -> None:
+    """Raise unless the estimator of a mitigator predicts probabilities, or numbers."""
+    estimator = mitigator.estimator
+    if is_regressor(mitigator):
+        if not hasattr(estimator, "predict") or is_classifier(estimator):
+            raise TypeError(f"estimator must be a regressor, got {estimator!r}.")
+        return
+    if not hasattr(estimator, "predict_proba"):
+        advice = "Wrap it in sklearn.calibration.CalibratedClassifierCV."
+        if hasattr(estimator, "get_params") and is_regressor(estimator):
+            advice = (
+                "RepairedRegressor and UnawareRegressor of skfair.postprocessing "
+                "take regressors."
             )
-
-    def _groups_to_predict(self, X: Any, sensitive_features: Any) -> Any:
-        """Return the groups of rows to predict: those given, or columns of X."""
-        if sensitive_features is not None:
-            return sensitive_features
-        if self.sensitive_features is None:
-            name = type(self).__name__
-            raise ValueError(
-                f"{name} needs the group of each row that it predicts, but "
-                "sensitive_features is None: pass it to the method, or construct "
-                f"{name}(..., sensitive_features=<column of X>). If a "
-                "cross-validation or search called this: scikit-learn's scorers "
-                "pass no groups on, score with "
-                "skfair.metrics.make_group_scorer(<scorer>)."
-            )
-        return select_columns(X, self.sensitive_features)
+        raise TypeError(
+            f"estimator must have predict_proba, got {shown(estimator)}. {advice}"
+        )
 
 
-class ClassifierMitigator(
-    MetaMitigator,
-    ClassifierMixin,  # type: ignore[misc]
-    MetaEstimatorMixin,  # type: ignore[misc]
-    BaseEstimator,  # type: ignore[misc]
-):
-    """Base of mitigators around a classifier."""
+class Given(NamedTuple):
+    """Checked arguments of `fit`.
+
+    `X` are the features that the estimator gets, `target` are its classes or numbers;
+    true labels in `rows` are positions in `classes`, which a regressor lacks. `strata`
+    are the labels of those compared, `dropped` the positions of columns that X lacks.
+    `ungrouped` says whether rows without a group were given.
+    """
+
+    X: Any
+    target: NDArray[Any]
+    rows: Rows
+    classes: NDArray[Any]
+    strata: tuple[Hashable, ...]
+    dropped: list[int]
+    ungrouped: bool
 
 
-class RegressorMitigator(
-    MetaMitigator,
-    RegressorMixin,  # type: ignore[misc]
-    MetaEstimatorMixin,  # type: ignore[misc]
-    BaseEstimator,  # type: ignore[misc]
-):
-    """Base of mitigators around a regressor, whose target is any number."""
+def begin_fit(
+    mitigator: Any,
+    X: Any,
+    y: Any,
+    sensitive_features: Any,
+    control_features: Any,
+    sample_weight: ArrayLike | None,
+    *,
+    all_strata: bool = False,
+    several_classes: bool = False,
+    without_groups: str = "no gap is penalised",
+) -> Given:
+    """Check what the `fit` of a mitigator was given, and find classes and groups.
 
-    def _read_target(self, X: Any, y: Any, weights: Any) -> NDArray[Any]:
-        """Return the target as floats."""
-        y = _check_target(X, y)
-        if len(y) < 2:
-            raise ValueError(f"y has n_samples={len(y)}, expected at least two rows.")
-        if weights is not None and not weights.any():
-            raise ValueError(_WEIGHTLESS)
-        return np.asarray(y, dtype=np.float64)
+    Strata that cannot be compared are left out, unless `all_strata`. Where no groups
+    are given, the user is warned of what happens `without_groups`.
+    """
+    check_flag("drop_sensitive", mitigator.drop_sensitive)
+    weights = check_weights(sample_weight, count_rows(X))
+    target = _check_target(X, y)
+    classes, codes = np.empty(0), target
+    if is_regressor(mitigator):
+        codes = target = _check_numbers_to_fit(target, weights)
+    else:
+        estimator = getattr(mitigator, "estimator", None)
+        classes = _find_classes(target, estimator, weights, several_classes)
+        codes = np.searchsorted(classes, target).astype(np.intp)
+    groups, strata, compared = Groups(np.full(len(target), -1), ()), None, None
+    ungrouped = False
+    if sensitive_features is not None or mitigator.sensitive_features is not None:
+        groups = _find_groups(mitigator, X, sensitive_features)
+        ungrouped = bool((groups.codes < 0).any())
+        strata = find_strata(mitigator, X, control_features)
+        if strata is not None:
+            _refuse_numbers(mitigator, "control_features", strata, X, control_features)
+        groups, compared = within_strata(groups, strata, weights)
+    elif getattr(mitigator, "strength", "auto") != 0:
+        _warn_without_groups(mitigator, without_groups)
+    drops = mitigator.drop_sensitive
+    dropped = positions_of(X, mitigator.sensitive_features) if drops else []
+    features = drop_columns(X, dropped) if dropped else X
+    labels = () if compared is None else compared.labels
+    strata = strata if all_strata else compared
+    rows = Rows(groups, strata, y_true=codes, weight=weights)
+    return Given(features, target, rows, classes, labels, dropped, ungrouped)
 
-    def _check_estimator(self) -> None:
-        """Raise unless the estimator predicts numbers."""
-        if not hasattr(self.estimator, "predict") or is_classifier(self.estimator):
-            raise TypeError(f"estimator must be a regressor, got {self.estimator!r}.")
+
+def _warn_without_groups(mitigator: Any, what: str) -> None:
+    """Warn that no groups are given, and say what happens."""
+    name = type(mitigator).__name__
+    warn_user(
+        f"{name} has no sensitive_features: {what}. Pass them to fit, or name columns "
+        f"of X in {name}(..., sensitive_features=<column of X>)."
+    )
+
+
+def _find_groups(mitigator: Any, X: Any, sensitive_features: Any) -> Groups:
+    """Return the group of each row: those given, or columns of X."""
+    groups = resolve_groups(
+        sensitive_features,
+        n_samples=count_rows(X),
+        X=X,
+        selector=mitigator.sensitive_features,
+    )
+    _refuse_numbers(mitigator, "sensitive_features", groups, X, sensitive_features)
+    return groups
+
+
+def find_strata(mitigator: Any, X: Any, control_features: Any) -> Groups | None:
+    """Return the stratum of each row, None if none are given."""
+    selector = getattr(mitigator, "control_features", None)
+    if control_features is None and selector is None:
+        return None
+    return resolve_strata(
+        control_features, n_samples=count_rows(X), X=X, selector=selector
+    )
+
+
+def _refuse_numbers(
+    mitigator: Any, argument: str, groups: Groups, X: Any, given: Any
+) -> None:
+    """Raise if groups, or strata, are those of a column of numbers.
+
+    Nearly every row is a group of its own, or the column is named by its position
+    and has many values. `given` are labels that take the place of columns.
+    """
+    labels = keep_labels(groups, groups.sizes() > 0).labels
+    selector = getattr(mitigator, argument) if given is None else None
+    many = _MANY_GROUPS if argument == "sensitive_features" else math.inf
+    if len(labels) >= many and 2 * len(labels) > len(groups):
+        expected = "groups of several rows"
+    elif names_positions(selector) and _most_values(labels) > _MOST_BY_POSITION:
+        expected = f"at most {_MOST_BY_POSITION} values of a column by its position"
+    else:
+        return
+    named = argument
+    if selector is not None and not callable(selector):
+        named += f"={selector!r}"
+        names = getattr(mitigator, "feature_names_in_", None)
+        if names is not None:
+            positions = positions_of(X, selector)
+            named += f" (of X {[str(names[i]) for i in positions]})"
+    raise ValueError(
+        f"{named} has {len(labels):,} groups in {len(groups):,} rows, expected "
+        f"{expected}. A position names another column of X where columns are left "
+        "out before, as in BaggingClassifier(max_features=...), RFECV or "
+        f"SequentialFeatureSelector: pass {argument} to fit there, by metadata "
+        "routing; elsewhere name columns of a DataFrame. encode_groups(..., "
+        "bins=...) makes ranges of numbers."
+    )
+
+
+def begin_predict(mitigator: Any, X: Any) -> Any:
+    """Return the features that the estimator gets, in a container of rows.
+
+    X has the features seen in `fit`; those that were dropped may be absent.
+    """
+    check_is_fitted(mitigator, "groups_")
+    X, dropped = as_table(X), mitigator._dropped
+    if not dropped:
+        validate_data(mitigator, X, reset=False, skip_check_array=True)
+        return X
+    n_features = mitigator.n_features_in_
+    names = getattr(mitigator, "feature_names_in_", None)
+    absent = absent_columns(X, names, n_features, dropped)
+    expected = copy.copy(mitigator)
+    expected.n_features_in_ = n_features - len(absent)
+    if names is not None:
+        expected.feature_names_in_ = np.delete(names, absent)
+    validate_data(expected, X, reset=False, skip_check_array=True)
+    columns = np.delete(np.arange(n_features), absent)
+    return drop_columns(X, np.flatnonzero(np.isin(columns, dropped)).tolist())
+
+
+def groups_to_predict(mitigator: Any, X: Any, sensitive_features: Any) -> Any:
+    """Return the groups of rows to predict: those given, or columns of X."""
+    if sensitive_features is not None:
+        return sensitive_features
+    if mitigator.sensitive_features is None:
+        name = type(mitigator).__name__
+        raise ValueError(
+            f"{name} needs the group of each row that it predicts, but "
+            "sensitive_features is None: pass it to the method, or construct "
+            f"{name}(..., sensitive_features=<column of X>). If a "
+            "cross-validation or search called this: scikit-learn's scorers "
+            "pass no groups on, score with "
+            "skfair.metrics.make_group_scorer(<scorer>)."
+        )
+    return select_columns(X, mitigator.sensitive_features)
+
+
+@contextmanager
+def tip_to_drop(mitigator: Any, X: Any) -> Iterator[None]:
+    """Name `drop_sensitive` where a classifier cannot read sensitive columns of X.
+
+    They hold text, or it was fitted before, on features without them.
+    """
+    try:
+        yield
+    except ValueError as error:
+        named = mitigator.sensitive_features
+        if mitigator.drop_sensitive or named is None or callable(named):
+            raise
+        names = named if isinstance(named, (list, tuple)) else [named]
+        fitted = getattr(mitigator, "estimator", None)
+        as_fitted = set(getattr(fitted, "feature_names_in_", names)) >= set(names)
+        is_text = np.asarray(select_columns(X, named)).dtype.kind in "OUS"
+        if as_fitted and not (is_text and _ABOUT_TEXT.search(str(error))):
+            raise
+        raise ValueError(
+            f"{error}\nThe sensitive columns of X, {named!r}, are features unless "
+            "drop_sensitive=True: set it if the classifier cannot take them."
+        ) from error
 
 
 #: Words of the errors of classifiers that cannot make numbers of text.
@@ -411,7 +354,7 @@ _ABOUT_TEXT = re.compile(r"\b(strings?|dtypes?)\b")
 _WEIGHTLESS = "sample_weight is zero in every row, expected positive weights."
 
 
-def _indexable(X: Any) -> Any:
+def as_table(X: Any) -> Any:
     """Return X in a container whose rows can be indexed; numbers must be 2-D."""
     is_row = isinstance(X, Mapping) and not hasattr(X, "shape")  # no sparse matrix
     if is_row or isinstance(X, pd.Series):
@@ -436,6 +379,15 @@ def _check_target(X: Any, y: Any) -> NDArray[Any]:
     return np.asarray(y)
 
 
+def _check_numbers_to_fit(y: NDArray[Any], weights: NDArray[Any] | None) -> Floats:
+    """Return the target of a regressor as floats."""
+    if len(y) < 2:
+        raise ValueError(f"y has n_samples={len(y)}, expected at least two rows.")
+    if weights is not None and not weights.any():
+        raise ValueError(_WEIGHTLESS)
+    return np.asarray(y, dtype=np.float64)
+
+
 def _find_classes(
     y: NDArray[Any],
     estimator: Any,
@@ -443,6 +395,7 @@ def _find_classes(
     several: bool,
 ) -> NDArray[Any]:
     """Return the classes, two unless there may be several: of y or a frozen model."""
+    check_classification_targets(y)
     classes = seen = weighted = np.unique(y)
     if isinstance(estimator, FrozenEstimator):
         check_is_fitted(estimator)

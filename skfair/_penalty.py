@@ -26,7 +26,7 @@ _INTERVALS = (64, 1024)
 #: Number of rows whose sigmoids are in memory at once.
 _BLOCK_SIZE = 4096
 #: Newton steps from the best threshold of the grid.
-NEWTON_STEPS = 6
+_NEWTON_STEPS = 6
 
 
 @dataclass(frozen=True, eq=False)
@@ -291,7 +291,7 @@ def _refine_threshold(rows: _Rows, signed: Floats, threshold: float) -> float:
     used = signed != 0
     scores, signed, temperature = rows.scores[used], signed[used], rows.temperature
     best, largest = threshold, -math.inf
-    for _ in range(NEWTON_STEPS):
+    for _ in range(_NEWTON_STEPS):
         below = expit(temperature * (threshold - scores))
         gap, density = float(signed @ below), signed * below * (1 - below)
         if not gap > largest:

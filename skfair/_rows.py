@@ -13,6 +13,9 @@ order of the scores among it, is shared with the rows that it was drawn from::
         rows[positions].statistic(GroupedScores)
     people = rows.counted()  # cells of people who are alike, with their number `n`
     people.permuted(generator)  # draws the numbers of all cells at once
+
+An entry stands for one person, or for `n` of them: what counts people asks `sizes`,
+`n_people`, `totals` and `squared`, and never counts entries.
 """
 
 from __future__ import annotations
@@ -28,7 +31,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skfair._utils._arrays import Floats, Integers, quotients
-from skfair._utils._validation import as_array, check_weights
+from skfair._utils._validation import (
+    MAX_EXACT_SUM,
+    as_array,
+    check_counts,
+    check_weights,
+)
 from skfair._utils._warnings import warn_if_reordered
 from skfair.groups import (
     Codes,
@@ -79,9 +87,12 @@ class Rows:
         Sum of the squared weights of the people of each entry; by default they weigh
         the same.
     each : ndarray
-        Weight of each of the people of an entry, of cells that are drawn.
+        Weight of each of the people of an entry, where entries stand for several.
     fold : ndarray of int
         Fold that held out each entry.
+    cluster : ndarray of int
+        Person that each entry belongs to, with all entries of whom groups are permuted
+        and people are drawn; by default each is a person of its own.
     classes : tuple
         Labels that `y_true` and `y_pred` are positions of.
     position : ndarray of int
@@ -97,6 +108,7 @@ class Rows:
     squares: NDArray[Any] | None = None
     each: NDArray[Any] | None = None
     fold: Any = None
+    cluster: NDArray[Any] | None = None
     classes: tuple[Hashable, ...] = ()
     position: Any = None
 
@@ -137,6 +149,28 @@ class Rows:
         if self.totals is None:
             return np.ones(len(self))
         return self.totals.astype(np.float64)
+
+    @property
+    def n_people(self) -> int:
+        """Number of people."""
+        return len(self) if self.n is None else int(self.n.sum())
+
+    @property
+    def sizes(self) -> Integers:
+        """Number of people of each group."""
+        if self.n is None:
+            return self.groups.sizes()
+        own = self.groups.codes >= 0
+        numbers = np.bincount(self.groups.codes[own], self.n[own], self.n_groups)
+        return np.asarray(numbers.astype(np.intp))
+
+    @property
+    def squared(self) -> Floats:
+        """Sum of the squared weights of the people of each entry."""
+        if self.squares is not None:
+            return self.squares
+        squares = self.weights**2
+        return squares if self.n is None else quotients(squares, self.n)
 
     @property
     def cells(self) -> Integers:
@@ -222,6 +256,26 @@ class Rows:
         """Return the same entries in other groups."""
         return self._changed(groups=groups)
 
+    def effective_sizes(self) -> Floats:
+        """Kish's effective number of people of each group."""
+        codes = self.groups.codes
+        own = codes >= 0
+        totals, squares = (
+            np.bincount(codes[own], values[own], self.n_groups)
+            for values in (self.weights, self.squared)
+        )
+        return quotients(totals**2, squares)
+
+    def singly(self) -> Self:
+        """Return an entry for each of the people."""
+        if self.n is None:
+            return self
+        weight = self.each
+        if weight is None and self.weight is not None:
+            weight = quotients(self.weight, self.n)
+        rows = replace(self, n=None, weight=weight, squares=None, each=None)
+        return rows[np.repeat(np.arange(len(self)), self.n)]
+
     def times(self, n: NDArray[Any]) -> Self:
         """Return each entry so many times."""
         weight = None if self.weight is None else self.weight * n
@@ -233,7 +287,8 @@ class Rows:
         changed = object.__new__(type(self))
         changed.__dict__.update(self.__dict__)
         if "groups" in columns:
-            changed.__dict__.pop("_of_each_cell", None)
+            for name in "_of_each_cell", "_entries_of_cells", "people":
+                changed.__dict__.pop(name, None)
         for name, values in columns.items():
             object.__setattr__(changed, name, values)
         return changed
@@ -244,9 +299,14 @@ class Rows:
         """Permute groups among the people at each of some lists of positions.
 
         By default these are all people that count. Entries that stand for several
-        people must be those of `counted`: their numbers are dealt, not single people.
+        people must be those of `counted` or `crossed`: their numbers are dealt, not
+        single people.
         """
-        within = [self.that_count()] if within is None else within
+        within = [self.people.that_count()] if within is None else within
+        if self.cluster is not None:
+            codes = shuffled_codes(self.people.groups.codes, within, generator)
+            codes = codes[self.person]
+            return self.with_groups(replace(self.groups, codes=codes))
         if self.n is None:
             codes = shuffled_codes(self.groups.codes, within, generator)
             return self.with_groups(replace(self.groups, codes=codes))
@@ -260,8 +320,41 @@ class Rows:
         """Draw as many people of each group, within each stratum, with replacement."""
         if self.n is None:
             return self.times(np.bincount(self.draw(generator), minlength=len(self)))
-        drawn = [redraw(numbers, generator) for numbers in self._by_group]
-        return self.with_numbers(np.array(drawn))
+        n = self.n.copy()
+        for entries in self._entries_of_cells:
+            n[entries] = redraw(n[entries], generator)
+        return self._with_n(n)
+
+    @cached_property
+    def _entries_of_cells(self) -> list[Integers]:
+        """Positions of the entries that count, of each stratum and group."""
+        counting = self.that_count()
+        parts = rows_by_code(self.cells[counting])
+        return [counting[part] for part in parts if len(part)]
+
+    @cached_property
+    def people(self) -> Self:
+        """First entry of each person."""
+        if self.cluster is None:
+            return self
+        return replace(self[self.first_of_people], cluster=None, position=None)
+
+    @property
+    def first_of_people(self) -> Integers:
+        """Position of the first entry of each person."""
+        return self._clusters[0]
+
+    @property
+    def person(self) -> Any:
+        """Position among people of the person of each entry."""
+        return slice(None) if self.cluster is None else self._clusters[1]
+
+    @cached_property
+    def _clusters(self) -> tuple[Integers, Integers]:
+        """Position of the first entry of each person, and the person of each entry."""
+        clusters: Any = self.cluster
+        found = np.unique(clusters, return_index=True, return_inverse=True)
+        return found[1], found[2]
 
     def draw(self, generator: np.random.Generator) -> Integers:
         """Positions of people that are drawn in each group, and within each stratum."""
@@ -290,12 +383,20 @@ class Rows:
         """
         rows = self[self.that_count()]
         n = np.ones(len(rows), np.intp) if rows.n is None else rows.n
-        each = None if rows.weight is None else quotients(rows.weight, n)
-        rows = replace(rows, each=each)
+        if rows.each is None and rows.weight is not None:
+            rows = replace(rows, each=quotients(rows.weight, n))
         first, cells = rows._find_cells()
         numbers = np.zeros((rows.n_groups, len(first)), np.int64)
         np.add.at(numbers, (rows.groups.codes, cells), n)
         return rows[first].with_numbers(numbers)
+
+    def crossed(self) -> Self:
+        """Return an entry for each group of each of these, so that people can move."""
+        assert self.n is not None
+        own = np.flatnonzero(self.groups.codes >= 0)
+        numbers = np.zeros((self.n_groups, len(self)), np.int64)
+        numbers[self.groups.codes[own], own] = self.n[own]
+        return self.with_numbers(numbers)
 
     def counted_if_few(self) -> Self | None:
         """Count single people who are alike, or return None where few are."""
@@ -322,7 +423,11 @@ class Rows:
             codes = np.tile(np.arange(self.n_groups), n_cells)
             groups = replace(self.groups, codes=codes)
             rows = replace(rows, groups=groups, squares=None, position=None)
-        return rows._changed(n=n, weight=None if rows.each is None else n * rows.each)
+        return rows._with_n(n)
+
+    def _with_n(self, n: NDArray[np.int64]) -> Self:
+        """Return the same entries with other numbers of people."""
+        return self._changed(n=n, weight=None if self.each is None else n * self.each)
 
     @property
     def _by_group(self) -> NDArray[np.int64]:
@@ -337,18 +442,20 @@ def read(
     sensitive_features: Any,
     control_features: Any = None,
     sample_weight: Any = None,
+    counts: Any = None,
     *,
     name: str = "y_pred",
 ) -> Rows:
     """Read the arguments of a metric, once: nothing behind this converts them again.
 
-    Checks containers, lengths, missing groups, weights, and that each group has a
-    positive weight. What labels and scores must be is said by each metric. `name` is
+    Checks containers, lengths, missing groups, weights, counts, and that each group has
+    a positive weight. What labels and scores must be is said by each metric. `name` is
     that of `y_pred` in messages.
     """
     arguments = {"y_true": y_true, name: y_pred}
     arguments |= {"sensitive_features": sensitive_features}
     arguments |= {"control_features": control_features, "sample_weight": sample_weight}
+    arguments["counts"] = counts
     warn_if_reordered(**arguments)
     predicted = as_array(y_pred, name)
     n = len(predicted)
@@ -359,10 +466,28 @@ def read(
     if control_features is not None:
         strata = resolve_strata(control_features, n_samples=n)
     true = None if y_true is None else as_array(y_true, "y_true", n)
-    weight = check_weights(sample_weight, n)
-    if weight is not None:
-        _check_weight_of_groups(groups, strata, weight)
-    return Rows(groups, strata, true, predicted, weight)
+    rows = Rows(groups, strata, true, predicted)
+    return with_people(rows, sample_weight, counts)
+
+
+def with_people(rows: Rows, sample_weight: Any, counts: Any) -> Rows:
+    """Add checked weights, each that of a person, and numbers of people to rows.
+
+    Rows that stand for nobody have no group, and so count for nothing.
+    """
+    n, each = check_counts(counts, len(rows)), check_weights(sample_weight, len(rows))
+    groups = rows.groups
+    if n is not None and not n.all():
+        nobody = groups.codes.dtype.type(-1)
+        groups = replace(groups, codes=np.where(n > 0, groups.codes, nobody))
+    if each is not None:
+        _check_weight_of_groups(groups, rows.strata, each)
+    rows = replace(rows, groups=groups)
+    if n is None or each is None:
+        return replace(rows, weight=each, n=n)
+    if each.dtype.kind == "i" and each.astype(float) @ n >= MAX_EXACT_SUM:
+        each = each.astype(np.float64)
+    return replace(rows, weight=each * n, n=n, each=each)
 
 
 def _check_weight_of_groups(
@@ -463,8 +588,8 @@ def deal(
     left, sizes = numbers.sum(axis=0), numbers.sum(axis=1).tolist()
     if sum(sizes) >= _MAX_DEALT:
         raise ValueError(
-            "y_score must be a statistic of fewer than 10**9 rows, as NumPy permutes "
-            f"no more, got one of {sum(sizes)}."
+            "y_score or counts must stand for fewer than 10**9 rows, as NumPy permutes "
+            f"no more, got {sum(sizes)}."
         )
     dealt = np.empty_like(numbers)
     for group, size in enumerate(sizes[:-1]):

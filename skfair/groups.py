@@ -33,7 +33,7 @@ from skfair._utils._validation import (
     check_weights,
     count_rows,
 )
-from skfair._utils._warnings import warn_if_reordered, warn_of_labels, warn_user
+from skfair._utils._warnings import warn_if_reordered, warn_user
 
 __all__ = ["Groups", "encode_groups"]
 
@@ -253,6 +253,7 @@ def resolve_groups(
     X: Any = None,
     selector: Selector | None = None,
     argument: str = "sensitive_features",
+    missing_values: Labels | None = None,
 ) -> Groups:
     """Find the groups of `n_samples` rows: given labels, or else columns of X.
 
@@ -269,6 +270,9 @@ def resolve_groups(
         a function of X that returns group labels or a `Groups`.
     argument : str, default="sensitive_features"
         Name of the labels in messages.
+    missing_values : tuple, default=None
+        Labels that count as missing. None is none of them, and warns of words that
+        often mean missing values.
 
     Returns
     -------
@@ -302,7 +306,7 @@ def resolve_groups(
         groups = data
         _check_codes(groups, argument)
     else:
-        groups = _encode(data, "raise", argument)
+        groups = _encode(data, "raise", argument, missing_values=missing_values)
     if groups.codes.shape != (n_samples,):
         check_length(
             argument, len(groups), n_samples, tip_about_length(data, n_samples)
@@ -406,7 +410,7 @@ def warn_of_missing_words(
         return
     found = [repr(word) for word in dict.fromkeys(words)]
     one = len(found) == 1
-    warn_of_labels(
+    warn_user(
         f"{argument} has the {'label' if one else 'labels'} {listed(found)}, which "
         f"{'looks like a missing value' if one else 'look like missing values'}: "
         f"encode_groups(..., missing_values=[{', '.join(found)}]) makes such rows "

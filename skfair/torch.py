@@ -8,12 +8,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from skfair._penalty import (
-    NEWTON_STEPS,
-    OBJECTIVES,
-    Objective,
-    threshold_grid,
-)
+from skfair._penalty import OBJECTIVES, Objective, threshold_grid
 from skfair._utils._validation import check_choice, check_real
 from skfair.groups import encode_groups
 
@@ -27,6 +22,11 @@ except ImportError as error:
     ) from error
 
 __all__ = ["DiffMCDPLoss"]
+
+#: Intervals of the second grid, on either side of the best threshold of the first.
+_FINE = 32
+#: Newton steps from the best threshold of the second grid.
+_NEWTON_STEPS = 2
 
 
 class DiffMCDPLoss(torch.nn.Module):  # type: ignore[misc]
@@ -57,6 +57,9 @@ class DiffMCDPLoss(torch.nn.Module):  # type: ignore[misc]
     -----
     If a mini-batch has few rows of a group, its gap is mostly noise. Draw mini-batches
     with many rows of every group, as `DiffMCDPClassifier` does.
+
+    The host reads the device once in a call, to check the numbers and to count the
+    groups; scores, groups and weights on the same device make no copy.
 
     References
     ----------
@@ -118,89 +121,152 @@ class DiffMCDPLoss(torch.nn.Module):  # type: ignore[misc]
             On wrong lengths, missing groups, and scores outside [0, 1].
         """
         flat = scores.reshape(-1)
-        if len(flat) and not bool(((flat >= 0) & (flat <= 1)).all()):
-            raise ValueError(
-                "scores must be probabilities in [0, 1], got values from "
-                f"{float(flat.min())} to {float(flat.max())}. Apply torch.sigmoid to "
-                "logits."
-            )
-        shares = _group_shares(flat, groups, sample_weight)
+        with torch.no_grad():
+            shares = _group_shares(flat, groups, sample_weight)
         if len(shares) < 2:
             return flat.sum() * 0
         if self.objective == "dp":
-            means = shares @ flat
-            return means.max() - means.min()
-        grid = torch.as_tensor(threshold_grid(self.temperature)).to(flat)
+            with torch.no_grad():
+                means = shares @ flat
+                signed = _difference(shares, means.argmax(), means.argmin())
+            return signed @ flat
         if self.objective == "abcc":
-            return _area_between_cdfs(self._cdfs(flat, shares, grid), grid)
+            return self._area_between_cdfs(flat, shares)
         with torch.no_grad():
-            cdfs = self._cdfs(flat, shares, grid)
-            best = (cdfs.amax(dim=0) - cdfs.amin(dim=0)).argmax()
-            pair = cdfs[:, best].argmax(), cdfs[:, best].argmin()
-            signed = shares[pair[0]] - shares[pair[1]]
-            threshold = self._refine_threshold(flat, signed, grid[best])
-        return signed @ torch.sigmoid(self.temperature * (threshold - flat))
+            signed, threshold = self._find_largest(self.temperature * flat, shares)
+        return signed @ torch.sigmoid(threshold - self.temperature * flat)
 
-    def _cdfs(
-        self, scores: torch.Tensor, shares: torch.Tensor, grid: torch.Tensor
-    ) -> torch.Tensor:
-        """Smooth CDF of each group at each threshold, (n_groups, n_thresholds)."""
-        return shares @ torch.sigmoid(self.temperature * (grid - scores[:, None]))
+    def _find_largest(
+        self, scores: torch.Tensor, shares: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Find the pair with the largest gap, and the threshold where it is.
 
-    def _refine_threshold(
-        self, scores: torch.Tensor, signed: torch.Tensor, threshold: torch.Tensor
+        Scores and thresholds are multiplied by the temperature. The pair is that of the
+        best threshold of the grid, near which a finer grid and Newton steps follow.
+        """
+        # Indices stay on the device: `index_select` needs no number on the host.
+        grid = self._grid(scores)
+        cdfs = shares @ torch.sigmoid(grid - scores[:, None])
+        high, first = cdfs.max(dim=0)
+        low, second = cdfs.min(dim=0)
+        best = (high - low).argmax(dim=0, keepdim=True)
+        pair = (each.index_select(0, best) for each in (first, second))
+        signed = _difference(shares, *pair)
+        width = self.temperature / (len(grid) - 1)
+        near = torch.linspace(-width, width, 2 * _FINE + 1, **_like(scores))
+        near = (grid.index_select(0, best) + near).clamp(0, self.temperature)
+        gaps = signed @ torch.sigmoid(near - scores[:, None])
+        threshold = near.index_select(0, gaps.argmax(dim=0, keepdim=True))
+        for _ in range(_NEWTON_STEPS):
+            below = torch.sigmoid(threshold - scores)
+            density = torch.addcmul(below, below, below, value=-1)
+            slope = signed @ density
+            curvature = signed @ torch.addcmul(density, density, below, value=-2)
+            # Only near a maximum the curvature is below 0, and the step short.
+            step = torch.where(curvature < 0, slope / curvature, 0)
+            threshold = threshold - step.clamp(-width / _FINE, width / _FINE)
+        return signed, threshold.clamp(0, self.temperature)
+
+    def _grid(self, scores: torch.Tensor) -> torch.Tensor:
+        """Thresholds of the grid, multiplied by the temperature."""
+        n_thresholds = len(threshold_grid(self.temperature))
+        return torch.linspace(0, self.temperature, n_thresholds, **_like(scores))
+
+    def _area_between_cdfs(
+        self, scores: torch.Tensor, shares: torch.Tensor
     ) -> torch.Tensor:
-        """Threshold of the largest gap near a point of the grid, by Newton steps."""
-        largest = torch.full_like(threshold, -math.inf)
-        best = threshold
-        for _ in range(NEWTON_STEPS):
-            below = torch.sigmoid(self.temperature * (threshold - scores))
-            larger = signed @ below > largest
-            best = torch.where(larger, threshold, best)
-            largest = torch.where(larger, signed @ below, largest)
-            density = signed * below * (1 - below)
-            curvature = self.temperature * (density @ (1 - 2 * below))
-            step = torch.where(curvature < 0, density.sum() / curvature, 0)
-            threshold = (threshold - step).clamp(0, 1)
-        return best
+        """Largest area between two CDFs, by the trapezoidal rule."""
+        grid = self._grid(scores)
+        cdfs = shares @ torch.sigmoid(grid - self.temperature * scores[:, None])
+        with torch.no_grad():
+            widths = torch.full_like(grid, 1 / (len(grid) - 1))
+            widths[:: len(grid) - 1] /= 2
+            areas = torch.cdist(cdfs * widths, cdfs * widths, p=1)
+            largest = areas.argmax()
+            pair = largest // len(cdfs), largest % len(cdfs)
+        return _difference(cdfs, *pair).abs() @ widths
+
+
+def _like(scores: torch.Tensor) -> dict[str, Any]:
+    """Keywords of a new tensor of the type of the scores, on their device."""
+    return {"dtype": scores.dtype, "device": scores.device}
+
+
+def _difference(
+    rows: torch.Tensor, first: torch.Tensor, second: torch.Tensor
+) -> torch.Tensor:
+    """Subtract two rows, whose positions stay on the device."""
+    pair = (rows.index_select(0, position.reshape(1)) for position in (first, second))
+    difference: torch.Tensor = torch.sub(*pair)[0]
+    return difference
 
 
 def _group_shares(
     scores: torch.Tensor, groups: Any, sample_weight: Any
 ) -> torch.Tensor:
-    """Weight of each row within each group that has weight, (n_groups, n_samples)."""
-    weights = torch.ones_like(scores)
+    """Weight of each row within each group, (n_groups, n_samples).
+
+    A group without weight gets the shares of the heaviest one, so that it is in no gap.
+    The host reads the device once: whether all numbers are valid, and how many groups
+    there are.
+    """
+    labelled = isinstance(groups, torch.Tensor)
+    labels = groups if labelled else torch.as_tensor(encode_groups(groups).codes)
+    given = {"groups": labels.to(scores.device).reshape(-1)}
     if sample_weight is not None:
-        weights = torch.as_tensor(sample_weight).detach().to(scores).reshape(-1)
-    if isinstance(groups, torch.Tensor):
-        codes = groups.reshape(-1).to(scores.device)
-    else:
-        codes = torch.as_tensor(encode_groups(groups).codes).to(scores.device)
-    for name, values in {"groups": codes, "sample_weight": weights}.items():
+        weights = torch.as_tensor(sample_weight).detach().to(scores)
+        given["sample_weight"] = weights.reshape(-1)
+    for name, values in given.items():
         if len(values) != len(scores):
             raise ValueError(
                 f"{name} has {len(values)} rows, expected {len(scores)}, one per score."
             )
-    if codes.is_floating_point() and bool(codes.isnan().any()):
-        raise ValueError("groups has missing values (NaN), expected none.")
-    if not bool((weights >= 0).all()):
+    if not len(scores):
+        return scores.new_empty(0, 0)
+    ordered, order = given["groups"].sort()
+    codes = torch.zeros_like(order)
+    codes[1:] = (ordered[1:] != ordered[:-1]).cumsum(0)
+    n_groups, has_none = _read_facts(scores, given, ordered, codes[-1])
+    codes = torch.empty_like(codes).scatter_(0, order, codes)
+    if has_none and not labelled:  # -1 marks rows without a group
+        codes, n_groups = codes - 1, n_groups - 1
+    present = torch.arange(n_groups, device=scores.device)
+    members = (codes == present[:, None]).to(scores.dtype)
+    if sample_weight is not None:
+        members = members * given["sample_weight"]
+    if n_groups < 2:
+        return members
+    totals = members.sum(dim=1, keepdim=True)
+    shares = members / totals.clamp(min=torch.finfo(scores.dtype).tiny)
+    heaviest = shares.index_select(0, totals.argmax().reshape(1))
+    return torch.where(totals > 0, shares, heaviest)
+
+
+def _read_facts(
+    scores: torch.Tensor,
+    given: dict[str, torch.Tensor],
+    ordered: torch.Tensor,
+    last_code: torch.Tensor,
+) -> tuple[int, bool]:
+    """Read the number of groups, and whether the first is negative; check the numbers.
+
+    All facts come to the host at once.
+    """
+    low, high = scores.aminmax()
+    facts = [low, 1 - high, last_code, ordered[0], ordered[-1]]
+    if "sample_weight" in given:
+        facts.append(given["sample_weight"].min())
+    low, room, last, least, most, *lightest = torch.stack(
+        [fact.to(torch.float32) for fact in facts]
+    ).tolist()
+    if not (low >= 0 and room >= 0):
         raise ValueError(
-            f"sample_weight must be non-negative, got {float(weights.min())}."
+            "scores must be probabilities in [0, 1], got values from "
+            f"{float(scores.min())} to {float(scores.max())}. Apply torch.sigmoid to "
+            "logits."
         )
-    present = torch.unique(codes)
-    if not isinstance(groups, torch.Tensor):
-        present = present[present >= 0]  # -1 marks rows without a group
-    members = (codes == present[:, None]).to(scores.dtype) * weights
-    totals = members.sum(dim=1)
-    shares: torch.Tensor = members[totals > 0] / totals[totals > 0, None]
-    return shares
-
-
-def _area_between_cdfs(cdfs: torch.Tensor, grid: torch.Tensor) -> torch.Tensor:
-    """Largest area between two CDFs, by the trapezoidal rule."""
-    with torch.no_grad():
-        widths = torch.full_like(grid, float(grid[1]))
-        widths[[0, -1]] /= 2
-        areas = torch.cdist(cdfs * widths, cdfs * widths, p=1)
-        first, second = divmod(int(areas.argmax()), len(cdfs))
-    return (cdfs[first] - cdfs[second]).abs() @ widths
+    if math.isnan(most):
+        raise ValueError("groups has missing values (NaN), expected none.")
+    if lightest and not lightest[0] >= 0:
+        raise ValueError(f"sample_weight must be non-negative, got {lightest[0]}.")
+    return int(last) + 1, least < 0

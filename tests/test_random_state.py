@@ -2,16 +2,12 @@
 
 import inspect
 import pickle
-import warnings
 from functools import partial
 
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.stats import uniform
-from sklearn.compose import make_column_transformer
 from sklearn.linear_model import LogisticRegression
-from sklearn.pipeline import make_pipeline
 
 from skfair import datasets, metrics, model_selection, sampling
 from skfair.datasets import make_biased_classification, make_biased_scores
@@ -28,11 +24,7 @@ from skfair.metrics import (
     proxy_bounds,
     worst_subgroup,
 )
-from skfair.model_selection import (
-    GroupStratifiedKFold,
-    LessDiscriminatorySearchCV,
-    cross_val_fairness,
-)
+from skfair.model_selection import GroupStratifiedKFold, cross_val_fairness
 from skfair.sampling import (
     attribute_specific_sampling,
     required_sample_size,
@@ -53,22 +45,6 @@ FREQUENCIES = [0.4, 0.6], [[0.5, 0.5], [0.3, 0.7]], [[0.4, 0.6], [0.6, 0.4]]
 def folds(random_state):
     splitter = GroupStratifiedKFold(3, shuffle=True, random_state=random_state)
     return [test for _, test in splitter.split(SCORES, Y, sensitive_features=GROUPS)]
-
-
-def searched(random_state):
-    search = LessDiscriminatorySearchCV(
-        make_pipeline(
-            make_column_transformer(("passthrough", ["score"])), LogisticRegression()
-        ),
-        {"logisticregression__C": uniform(0.1, 1)},
-        sensitive_features="group",
-        n_iter=1,
-        cv=2,
-        random_state=random_state,
-    )
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "No alternative", UserWarning)
-        return search.fit(X, Y).alternatives_.drop(columns="params").to_numpy().tolist()
 
 
 DRAWS = {
@@ -145,11 +121,10 @@ DRAWS = {
         estimator=LogisticRegression(),
     ),
     "GroupStratifiedKFold": folds,
-    "LessDiscriminatorySearchCV": searched,
 }
 
 
-LONG = {"LessDiscriminatorySearchCV", "group_metrics", "explained_gap"}
+LONG = {"group_metrics", "explained_gap"}
 #: Other draws lead to the same result here.
 SETTLED = {"attribute_specific_sampling", "min_dcp_bounds", "required_sample_size"}
 

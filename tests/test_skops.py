@@ -85,7 +85,8 @@ def test_dumped_and_loaded(model, in_strata, make_people):
     assert_array_equal(getattr(loaded, method)(X, **keywords), expected)
     for name in ("history_", "losses_", "path_"):
         if hasattr(model, name):
-            pd.testing.assert_frame_equal(getattr(loaded, name), getattr(model, name))
+            tables = (pd.DataFrame(getattr(each, name)) for each in (loaded, model))
+            pd.testing.assert_frame_equal(*tables)
     assert loaded.groups_ == model.groups_
     if isinstance(model, UnawarePostProcessor):
         assert_array_equal(

@@ -5,6 +5,7 @@ import importlib
 import pickle
 import subprocess
 import sys
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -73,6 +74,31 @@ def test_one_group_has_no_gap(torch, loss_of, objective):
         gap.backward()
         assert float(gap.detach()) == 0
         assert not scores.grad.any()
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_a_step_has_few_kernels_and_none_waits_for_the_host(
+    torch, loss_of, coded_scores, objective
+):
+    """One read of the host, of all facts that are checked, is no operation here."""
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    class Count(TorchDispatchMode):
+        names: ClassVar[list] = []
+
+        def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+            if not function.is_view:
+                self.names.append(function.__name__)
+            return function(*args, **(kwargs or {}))
+
+    scores, codes, weights = coded_scores(300, 3)
+    tensor, codes = torch.tensor(scores, requires_grad=True), torch.tensor(codes)
+    weights = torch.tensor(weights)
+    with Count() as counted:
+        loss_of(objective=objective)(tensor, codes, weights).backward()
+    assert len(counted.names) <= 115
+    waiting = {"_local_scalar_dense", "nonzero", "_unique2", "masked_select"}
+    assert not waiting & {name.partition(".")[0] for name in counted.names}
 
 
 def test_training_makes_the_gap_smaller(torch, loss_of):

@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+import sys
 import warnings
 from functools import cache
 
@@ -60,7 +61,8 @@ def test_another_version_is_warned_of(kind, monkeypatch):
     assert str(warning).startswith(f"{name} was pickled by the version 0.")
     assert warning.estimator_name == name
     assert warning.current_skfair_version == "9.8.7"
-    assert caught[-1].filename == __file__
+    if sys.version_info >= (3, 12):
+        assert caught[-1].filename == __file__
     assert {*vars(loaded)} == {*vars(one)}
     assert type(pickle.loads(pickle.dumps(loaded))) is type(one)
 

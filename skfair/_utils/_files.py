@@ -6,9 +6,6 @@ import hashlib
 import os
 import secrets
 import stat
-import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
 from os import PathLike
 from pathlib import Path
 
@@ -30,51 +27,15 @@ def write_text(path: str | PathLike[str], text: str) -> None:
             with open(path, "a", encoding="utf-8", newline="\n") as stream:
                 stream.write(text)
         else:
-            _replace({Path(os.path.realpath(path)): text})
+            _replace(Path(os.path.realpath(path)), text)
     except OSError as error:  # its message would name the temporary file
         raise OSError(error.errno, error.strerror, os.fspath(path)) from error
-
-
-def write_together(folder: Path, texts: Mapping[str, str]) -> None:
-    """Write the files of a directory, all of them or none."""
-    is_new = not folder.exists()
-    folder.mkdir(exist_ok=True)
-    try:
-        _replace({folder / name: text for name, text in texts.items()})
-    except BaseException as error:
-        if is_new:
-            with suppress(OSError):
-                folder.rmdir()
-        if isinstance(error, OSError):  # its message would name a temporary file
-            raise OSError(error.errno, error.strerror, os.fspath(folder)) from error
-        raise
 
 
 def sha256_of(path: Path) -> str:
     """Hash the bytes of a file as they are stored."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-@contextmanager
-def locked(path: str | PathLike[str]) -> Iterator[None]:
-    """Wait until no other process has the lock of a file, and hold it.
-
-    The lock is that of a file beside it, since the file itself is replaced. It ends
-    with the process, however that ends.
-    """
-    name = Path(f"{os.path.realpath(path)}.lock")
-    with name.open("a+b") as file:
-        if sys.platform == "win32":
-            import msvcrt
-
-            # It waits ten seconds, then raises OSError.
-            msvcrt.locking(file.fileno(), msvcrt.LK_LOCK, 1)
-        else:
-            import fcntl
-
-            fcntl.flock(file, fcntl.LOCK_EX)
-        yield
 
 
 def is_stream(path: str | PathLike[str]) -> bool:
@@ -109,24 +70,16 @@ def _mode(path: str | PathLike[str]) -> int | None:
         return None
 
 
-def _replace(texts: Mapping[Path, str]) -> None:
-    """Put new files in the place of others, with the permissions of the old ones.
-
-    Each is written beside its target first; only then do they take their places.
-    """
-    written = {}
+def _replace(target: Path, text: str) -> None:
+    """Put a new file in the place of another, with the permissions of the old one."""
+    temporary = target.with_name(f".skfair-{secrets.token_hex(8)}.tmp")
     try:
-        for target, text in texts.items():
-            name = f".skfair-{secrets.token_hex(8)}.tmp"
-            temporary = written[target] = target.with_name(name)
-            with temporary.open("x", encoding="utf-8", newline="\n") as file:
-                file.write(text)
-            mode = _mode(target)
-            if mode is not None:
-                temporary.chmod(stat.S_IMODE(mode))
-        for target, temporary in written.items():
-            temporary.replace(target)
+        with temporary.open("x", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+        mode = _mode(target)
+        if mode is not None:
+            temporary.chmod(stat.S_IMODE(mode))
+        temporary.replace(target)
     except BaseException:
-        for temporary in written.values():
-            temporary.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable
-from functools import wraps
 from typing import Any
 
 from skfair._utils._validation import check_integer
 
 try:
     from sklearn.callback import CallbackSupportMixin as CallbackSupportMixin
-    from sklearn.callback import with_callbacks
+    from sklearn.callback import with_callbacks as with_callbacks
 except ImportError:  # scikit-learn before 1.9
 
     class CallbackSupportMixin:  # type: ignore[no-redef]
@@ -96,23 +94,3 @@ class Tasks:
             self._progress.line(f"done, {self._n_done} of {self._n_tasks}")
         if self._context is not None:
             self._context.call_on_fit_task_end(estimator=self._estimator)
-
-
-def reports_tasks(fit: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorate a `fit` that tells `self._tasks`, which it has meanwhile, of its tasks.
-
-    Its class inherits from `CallbackSupportMixin`.
-    """
-
-    @wraps(fit)
-    def reporting(self: Any, *args: Any, **kwargs: Any) -> Any:
-        self._tasks = Tasks(self)
-        try:
-            fitted = fit(self, *args, **kwargs)
-            self._tasks.end()
-        finally:
-            del self._tasks
-        return fitted
-
-    decorated: Callable[..., Any] = with_callbacks(reporting)
-    return decorated

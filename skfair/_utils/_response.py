@@ -22,7 +22,6 @@ from sklearn.utils.metadata_routing import get_routing_for_object
 from sklearn.utils.validation import check_is_fitted
 
 from skfair._utils._text import shown
-from skfair._utils._warnings import rows_are_not_warned_of
 
 #: Methods whose responses have ranks; the first that an estimator has is taken.
 RANKED_METHODS = ("predict_proba", "decision_function", "predict")
@@ -120,8 +119,7 @@ def respond(
     and strata, are passed on if the method takes them.
     """
     taken = asked_of(estimator, method, metadata)
-    with rows_are_not_warned_of():  # of which the caller knows
-        response = np.asarray(getattr(estimator, method)(X, **taken))
+    response = np.asarray(getattr(estimator, method)(X, **taken))
     if method == "predict" or len(getattr(estimator, "classes_", ())) != 2:
         return response
     classes = np.asarray(estimator.classes_).tolist()
@@ -129,6 +127,11 @@ def respond(
         raise ValueError(f"pos_label must be one of {classes}, got {pos_label!r}.")
     positive = 1 if pos_label is None else classes.index(pos_label)
     if response.ndim == 2:
+        if response.shape[1] != 2:
+            raise ValueError(
+                f"{method} of {type(estimator).__name__} must have a column for each "
+                f"of the classes {classes}, got shape {response.shape}."
+            )
         return response[:, positive]
     return response if positive == 1 else -response
 

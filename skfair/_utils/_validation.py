@@ -80,7 +80,9 @@ def check_real(
     return float(value)
 
 
-def check_choice(name: str, value: Any, choices: tuple[Any, ...]) -> None:
+def check_choice(
+    name: str, value: Any, choices: tuple[Any, ...], hint: str = ""
+) -> None:
     """Raise unless a parameter is one of its values, of the same type or NumPy's."""
     if isinstance(value, np.generic):  # of a grid of parameters that is an array
         value = value.item()
@@ -89,7 +91,7 @@ def check_choice(name: str, value: Any, choices: tuple[Any, ...]) -> None:
             return
     *others, last = map(repr, choices)
     raise ParameterError(
-        name, f"must be {', '.join(others)} or {last}, got {shown(value)}."
+        name, f"must be {', '.join(others)} or {last}, got {shown(value)}.{hint}"
     )
 
 
@@ -385,6 +387,25 @@ def check_weights(
     whole = np.array_equal(weights, np.rint(weights))
     exact = whole and weights.sum() < MAX_EXACT_SUM
     return weights.astype(np.int64) if exact else weights
+
+
+def check_counts(counts: ArrayLike | None, n_samples: int) -> NDArray[np.int64] | None:
+    """Return how many people each row stands for, as whole numbers."""
+    if counts is None:
+        return None
+    people = _to_numbers(as_array(counts, "counts", n_samples), "counts")
+    whole = np.isfinite(people) & (people >= 0)
+    whole &= people == np.rint(people)
+    if not whole.all():
+        row = int(whole.argmin())
+        raise RowError(
+            f"counts must be whole numbers of people, 0 or more, got {people[row]:g}",
+            row,
+        )
+    total = people.sum()
+    if total >= MAX_EXACT_SUM:
+        raise ValueError(f"counts must add up to less than 2**53, got {total:g}.")
+    return people.astype(np.int64)
 
 
 def _to_numbers(values: NDArray[Any], name: str) -> Floats:

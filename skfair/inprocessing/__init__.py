@@ -5,10 +5,8 @@ unless `drop_sensitive` is True.
 """
 
 from skfair.inprocessing._diff_mcdp_classifier import DiffMCDPClassifier
-from skfair.inprocessing._mcdp_boosting_classifier import (
-    MCDPBoostingClassifier,
-    MCDPObjective,
-)
+from skfair.inprocessing._mcdp_boosting_classifier import MCDPBoostingClassifier
+from skfair.inprocessing._mcdp_objective import MCDPObjective
 from skfair.inprocessing._mcdp_reweighter import MCDPReweighter
 
 __all__ = [

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice, pairwise
-from typing import Any, Self, TypeAlias
+from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -14,13 +14,18 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags, check_array, check_random_state
+from sklearn.utils.validation import validate_data
 
-from skfair._comparison import Noise, PlainComparison, compare_with_plain
+from skfair._comparison import Comparison, compare_classifiers, warn_of_comparison
 from skfair._mitigation import (
-    FittedTable,
-    Mitigator,
+    ROUTED,
+    LinkedToSite,
+    as_table,
+    begin_fit,
+    begin_predict,
     check_validation_fraction,
     hold_out_if_possible,
+    tip_to_drop,
 )
 from skfair._penalty import (
     Objective,
@@ -32,7 +37,7 @@ from skfair._penalty import (
 )
 from skfair._rows import Rows
 from skfair._utils._arrays import Floats, Integers
-from skfair._utils._progress import reports_tasks
+from skfair._utils._progress import CallbackSupportMixin, Tasks, with_callbacks
 from skfair._utils._validation import (
     check_flag,
     check_integer,
@@ -48,7 +53,8 @@ _REMEDY = (
 
 
 class DiffMCDPClassifier(
-    Mitigator,
+    LinkedToSite,
+    CallbackSupportMixin,  # type: ignore[misc]
     ClassifierMixin,  # type: ignore[misc]
     BaseEstimator,  # type: ignore[misc]
 ):
@@ -138,20 +144,17 @@ class DiffMCDPClassifier(
         Coefficients of each layer.
     intercepts_ : list of ndarray of shape (n_out,)
         Intercepts of each layer.
-    history_ : DataFrame of `n_iter_` rows
+    history_ : dict of ndarray of shape (`n_iter_`,)
         Columns ``step``; the log-loss ``loss``, the ``gap`` and its ``threshold`` on
         the mini-batch before the step (gap and threshold are nan if no gap is
         penalised); ``penalised_loss``, the log-loss plus the L2 term plus
         :math:`\lambda` times the gap; and if `early_stopping` is True
         ``validation_penalised_loss``, the log-loss plus :math:`\lambda` times the gap
         on the rows held out.
-    comparison_ : PlainComparison or None
+    comparison_ : Comparison or None
         Average precision and MCDP(0) (within strata, if there are any) of this network
-        and of the plain one on the rows held out: `average_precision`,
-        `plain_average_precision`, `mcdp`, `plain_mcdp`, the standard errors of both
-        differences, and `problems`, what is worse by more than noise; `to_frame` makes
-        a table. None if nothing is compared: without rows held out, without groups,
-        and with strength 0.
+        and of the plain one on the rows held out, with standard errors. None if nothing
+        is compared: without rows held out, without groups, and with strength 0.
     loss_curve_ : list of length `n_iter_`
         The penalised loss of each mini-batch.
     n_iter_ : int
@@ -214,7 +217,7 @@ class DiffMCDPClassifier(
     ('positive',)
     """
 
-    history_ = FittedTable()
+    __metadata_request__fit: ClassVar = ROUTED
 
     def __init__(
         self,
@@ -251,7 +254,7 @@ class DiffMCDPClassifier(
         self.objective = objective
         self.verbose = verbose
 
-    @reports_tasks
+    @with_callbacks  # type: ignore[untyped-decorator]
     def fit(
         self,
         X: Any,
@@ -309,9 +312,13 @@ class DiffMCDPClassifier(
         check_training(self)
         loss = check_penalised_loss(self)
         rng = check_random_state(self.random_state)
+        X = as_table(X)
+        validate_data(self, X, y, skip_check_array=True)
         columns = X, y, sensitive_features, control_features, sample_weight
-        features, rows = self._prepare(*columns)
-        features = self._features(features)
+        given = begin_fit(self, *columns)
+        self.classes_, self.groups_ = given.classes, given.rows.labels
+        self.strata_, self._dropped = given.strata, given.dropped
+        features, rows = self._features(given.X), given.rows
         if rows.weight is not None:  # only rows with weight, 1 in the mean
             weighted = np.flatnonzero(rows.weight)
             features, rows = features[weighted], rows[weighted]
@@ -324,24 +331,29 @@ class DiffMCDPClassifier(
         train_on = features[training], rows[training]
         watched = None if stopping is None else (features[stopping], rows[stopping])
         n_networks = 1 + (held_out is not None)
-        self._tasks.begin(n_networks * self.max_iter)
+        tasks = Tasks(self)
+        tasks.begin(n_networks * self.max_iter)
         parameters, self.history_ = train(
-            [values.copy() for values in first], train_on, watched, loss, self, rng
+            [values.copy() for values in first],
+            *(train_on, watched, loss, self, rng),
+            tasks.done,
         )
-        self.comparison_: PlainComparison | None = None
+        self.comparison_: Comparison | None = None
         if held_out is not None:
             unpenalised = replace(loss, strength=0.0)
-            plain, _ = train(first, train_on, watched, unpenalised, self, rng)
-            self.comparison_ = compare_with_plain(
+            plain, _ = train(
+                first, train_on, watched, unpenalised, self, rng, tasks.done
+            )
+            self.comparison_ = compare_classifiers(
                 rows[held_out],
                 expit(predict_logits(features[held_out], plain)),
                 expit(predict_logits(features[held_out], parameters)),
-                noise=Noise.TAKEN_OUT,
             )
-            self.comparison_.warn(self, _REMEDY)
+            warn_of_comparison(self, self.comparison_, _REMEDY)
         self.coefs_, self.intercepts_ = parameters[::2], parameters[1::2]
-        self.n_iter_ = len(self.history_)
+        self.n_iter_ = len(self.history_["step"])
         self.loss_curve_ = self.history_["penalised_loss"].tolist()
+        tasks.end()
         return self
 
     def _hold_out(
@@ -379,7 +391,7 @@ class DiffMCDPClassifier(
         sklearn.exceptions.NotFittedError
             If called before `fit`.
         """
-        X = self._check_predict_input(X, "coefs_")
+        X = begin_predict(self, X)
         layers = zip(self.coefs_, self.intercepts_, strict=True)
         parameters = [values for layer in layers for values in layer]
         return predict_logits(self._features(X), parameters)
@@ -422,11 +434,12 @@ class DiffMCDPClassifier(
         sklearn.exceptions.NotFittedError
             If called before `fit`.
         """
-        return self._second_class_where(self.decision_function(X) > 0)
+        second = self.decision_function(X) > 0
+        return np.asarray(self.classes_[second.astype(np.intp)])
 
     def _features(self, X: Any) -> Any:
         """Return features as numbers."""
-        with self._tip_to_drop(X):
+        with tip_to_drop(self, X):
             return check_array(
                 X,
                 accept_sparse="csr",
@@ -473,8 +486,9 @@ def train(
     loss: PenalisedLoss,
     network: Any,
     rng: np.random.RandomState,
-) -> tuple[Parameters, pd.DataFrame]:
-    """Return the trained parameters and a history with one row per step.
+    done: Callable[[str], None] = lambda name: None,
+) -> tuple[Parameters, dict[str, NDArray[Any]]]:
+    """Return the trained parameters and a history, with one entry for each step.
 
     Features and rows are given to train on, and to watch. The parameters are those of
     the step with the least loss on the rows watched; without any those of the last
@@ -495,7 +509,7 @@ def train(
         optimizer.step(gradients, learning_rate_of(network, step - 1))
         _check_finite(record["penalised_loss"], parameters, step, network)
         steps.append({"step": step, **record})
-        network._tasks.done("step")
+        done("step")
         if watched is None or step % _VALIDATION_INTERVAL:
             continue
         validation[step] = _validation_loss(parameters, *watched, loss)
@@ -507,7 +521,7 @@ def train(
     history = pd.DataFrame(steps)
     if validation:
         history["validation_penalised_loss"] = history["step"].map(validation)
-    return best, history
+    return best, {name: history[name].to_numpy() for name in history}
 
 
 def batch_gradients(

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from numbers import Integral
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
-from sklearn.base import clone
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.utils import Bunch, check_random_state
 from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import validate_data
 
-from skfair._comparison import Noise, PlainComparison, compare_with_plain
+from skfair._comparison import Comparison, compare_classifiers, warn_of_comparison
 from skfair._mitigation import (
     MIN_ROWS,
-    ClassifierMitigator,
+    ROUTED,
+    Given,
+    MetaMitigator,
+    as_table,
+    begin_fit,
+    begin_predict,
     fit_all,
     make_splits,
     most_groups,
@@ -23,11 +30,17 @@ from skfair._mitigation import (
 )
 from skfair._rows import Rows, take_rows
 from skfair._utils._arrays import Floats, Integers
+from skfair._utils._progress import Tasks, with_callbacks
 from skfair._utils._validation import count_rows
 from skfair._utils._warnings import warn_user
+from skfair.groups import Selector
 from skfair.model_selection._folds import Split, hold_out, params_of_rows
-from skfair.postprocessing._score_map import Performance
-from skfair.postprocessing._unaware_post_processor import GroupPredictor
+from skfair.postprocessing._group_prediction import (
+    check_parameters,
+    copy_with,
+    predict_held_out,
+)
+from skfair.postprocessing._score_map import StrengthMaps
 
 #: Share of the rows that is set aside for the comparison. With a sixth, the scores of
 #: the others came from fewer rows, and the model kept less of the average precision.
@@ -35,6 +48,7 @@ _SHARE_SET_ASIDE = 0.1
 #: Most folds of the classifier of the group, if `cv` is a number. With three the area
 #: in `any_tables.py` is larger by .004 (standard error .005).
 _MOST_GROUP_FOLDS = 2
+_REMEDY = "Choose a smaller strength, or an estimator that follows fair scores"
 
 
 def _estimator_has(method: str) -> Any:
@@ -53,7 +67,12 @@ def _can_compare(rows: Rows) -> bool:
     return len(np.unique(rows.y_true)) == 2 and most_groups(rows) >= 2
 
 
-class MCDPReweighter(GroupPredictor, ClassifierMitigator):
+class MCDPReweighter(
+    MetaMitigator,
+    ClassifierMixin,  # type: ignore[misc]
+    MetaEstimatorMixin,  # type: ignore[misc]
+    BaseEstimator,  # type: ignore[misc]
+):
     r"""Classifier trained on scores that have similar distributions in all groups.
 
     It computes fair scores of the training rows, as `UnawarePostProcessor` does, and
@@ -126,13 +145,13 @@ class MCDPReweighter(GroupPredictor, ClassifierMitigator):
         out.
     strength_ : float
         The strength, given or chosen.
-    path_ : DataFrame
+    path_ : dict of ndarray
         What the fair scores of each strength reach on held-out rows, apart from those
         set aside: for ``"auto"`` all strengths tried, else 0 and `strength`. It has the
         columns of the
         ``cv_results_`` of a search, with the metrics ``average_precision`` and
         ``neg_mcdp``, as in `UnawarePostProcessor`. Empty if no groups are given.
-    comparison_ : PlainComparison or None
+    comparison_ : Comparison or None
         Average precision and MCDP(0) (within strata, if there are any) of a classifier
         that was fitted to the fair scores of the other rows, and of the plain
         classifier of the same rows, on those set aside, with standard errors. None if
@@ -153,8 +172,7 @@ class MCDPReweighter(GroupPredictor, ClassifierMitigator):
     Warns
     -----
     skfair.exceptions.MitigationWarning
-        In `fit`, if the rows set aside show no gain, and if ``strength="auto"`` changes
-        nothing.
+        In `fit`, if the rows set aside show no gain.
 
     See Also
     --------
@@ -223,13 +241,121 @@ class MCDPReweighter(GroupPredictor, ClassifierMitigator):
     ('positive',)
     """
 
-    _performance: ClassVar[Performance] = "average_precision"
-    comparison_: PlainComparison | None
-    #: All rows that were held out, with probabilities of groups, and whether each row
-    #: was set aside.
-    _held_out: Rows
-    _q_held_out: Floats
-    _set_aside: NDArray[np.bool_]
+    __metadata_request__fit: ClassVar = ROUTED
+
+    def __init__(
+        self,
+        estimator: Any,
+        *,
+        strength: float | Literal["auto"] = "auto",
+        sensitive_features: Selector | None = None,
+        drop_sensitive: bool = False,
+        control_features: Selector | None = None,
+        random_state: Any = None,
+        group_estimator: Any = None,
+        cv: Any = 5,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.estimator = estimator
+        self.strength = strength
+        self.sensitive_features = sensitive_features
+        self.drop_sensitive = drop_sensitive
+        self.control_features = control_features
+        self.random_state = random_state
+        self.group_estimator = group_estimator
+        self.cv = cv
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    @with_callbacks  # type: ignore[untyped-decorator]
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        sensitive_features: Any = None,
+        control_features: Any = None,
+        sample_weight: ArrayLike | None = None,
+        **fit_params: Any,
+    ) -> Self:
+        """Fit both models on folds, and the classifier to the fair scores of its rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Training data, in any container that both models take.
+        y : array-like of shape (n_samples,)
+            Class of each row, one of two.
+        sensitive_features : array-like of shape (n_samples,) or \
+(n_samples, n_columns), or Groups, default=None
+            Group of each row. It takes precedence over the parameter of the same name.
+            Rows without a group in a `Groups` count in the loss only.
+        control_features : array-like of shape (n_samples,) or \
+(n_samples, n_columns), or Groups, default=None
+            Stratum of each row. The gap is then the mean of the gaps within strata, by
+            the weight of their rows. It takes precedence over the parameter of the same
+            name. The true label is a stratum, too; rows without a
+            stratum in a `Groups` count in the loss only, see the example.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Non-negative weights of the rows in the map and in the fits of models;
+            pipelines pass them to their last step.
+        **fit_params : dict
+            Passed to the `fit` method of `estimator`, or routed to it if metadata
+            routing is enabled; `groups` to a splitter that is `cv`. Values with
+            n_samples entries are indexed like the rows.
+
+        Returns
+        -------
+        self : object
+
+        Raises
+        ------
+        ValueError
+            If y does not have two classes, if lengths differ, if fewer than two groups
+            have weight, if a class has fewer rows than there are folds, and if a
+            parameter is out of range.
+        TypeError
+            If a classifier has no `predict_proba`, or `estimator` takes no weights.
+
+        Warns
+        -----
+        UserWarning
+            If no groups are given and `strength` is not 0: the plain model is fitted.
+            If strata or groups cannot be compared, and are left out of the gap.
+        skfair.exceptions.MitigationWarning
+            If the rows set aside show no gain.
+        """
+        check_parameters(self)
+        weight_keyword(self.estimator)
+        X = as_table(X)
+        validate_data(self, X, y, skip_check_array=True)
+        columns = X, y, sensitive_features, control_features, sample_weight
+        given = begin_fit(self, *columns)
+        self.classes_, self.groups_ = given.classes, given.rows.labels
+        self.strata_, self._dropped = given.strata, given.dropped
+        self._all_rows = given.rows
+        routed = _route(self, sensitive_features, fit_params, given.rows.weight)
+        params = routed.estimator.fit
+        if not given.rows.labels:
+            self.strength_, self.path_ = 0.0, dict[str, NDArray[Any]]()
+            fitted = fit_plain(self, given.X, params)
+        else:
+            tasks = Tasks(self)
+            splits = split_with_rows_aside(self, given, routed)
+            both = splits.for_estimator, splits.for_groups
+            n_last_fits = 1 + splits.sets_aside
+            found = predict_held_out(self, given, routed, both, tasks, n_last_fits)
+            self._set_aside = (found.rows.fold == 0) & splits.sets_aside
+            self._held_out, self._q_held_out = found.rows, found.q
+            others = ~self._set_aside
+            maps = StrengthMaps("average_precision")
+            self._maps = maps.fit(found.rows[others], found.q[others])
+            self.strength_, self.path_ = maps.choose(self.strength)
+            fitted = fit_to_fair_scores(self, given.X, params, tasks.done)
+            tasks.end()
+        self.estimator_, self.sample_weight_, self.comparison_ = fitted
+        return self
 
     def with_strength(
         self, strength: float | Literal["auto"], X: Any, **fit_params: Any
@@ -265,16 +391,17 @@ class MCDPReweighter(GroupPredictor, ClassifierMitigator):
         skfair.exceptions.MitigationWarning
             As in `fit`.
         """
-        model = self._copy_with(strength=strength)
+        model = copy_with(self, strength=strength)
         if count_rows(X) != len(self._all_rows):
             raise ValueError(
                 f"X has n_samples={count_rows(X)}, expected the "
                 f"{len(self._all_rows)} rows given to fit."
             )
-        X = self._check_predict_input(X, "estimator_")
-        weights = self._all_rows.weight
-        params = model._route(None, fit_params, weights).estimator.fit
-        model._fit_to_fair_scores(X, params)
+        X = begin_predict(self, X)
+        params = _route(model, None, fit_params, self._all_rows.weight).estimator.fit
+        model.strength_, model.path_ = self._maps.choose(strength)
+        fitted = fit_to_fair_scores(model, X, params)
+        model.estimator_, model.sample_weight_, model.comparison_ = fitted
         return model
 
     def predict(self, X: Any) -> NDArray[Any]:
@@ -294,7 +421,7 @@ class MCDPReweighter(GroupPredictor, ClassifierMitigator):
         sklearn.exceptions.NotFittedError
             If called before `fit`.
         """
-        return self._respond("predict", X)
+        return np.asarray(self.estimator_.predict(begin_predict(self, X)))
 
     @available_if(_estimator_has("predict_proba"))  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
@@ -315,7 +442,7 @@ class MCDPReweighter(GroupPredictor, ClassifierMitigator):
         sklearn.exceptions.NotFittedError
             If called before `fit`.
         """
-        return self._respond("predict_proba", X)
+        return np.asarray(self.estimator_.predict_proba(begin_predict(self, X)))
 
     @available_if(_estimator_has("decision_function"))  # type: ignore[untyped-decorator]
     def decision_function(self, X: Any) -> NDArray[np.float64]:
@@ -335,182 +462,182 @@ class MCDPReweighter(GroupPredictor, ClassifierMitigator):
         sklearn.exceptions.NotFittedError
             If called before `fit`.
         """
-        return self._respond("decision_function", X)
+        X = begin_predict(self, X)
+        return np.asarray(self.estimator_.decision_function(X))
 
-    def _respond(self, method: str, X: Any) -> NDArray[Any]:
-        """Call a method of the fitted classifier."""
-        X = self._check_predict_input(X, "estimator_")
-        return np.asarray(getattr(self.estimator_, method)(X))
 
-    def _check_parameters(self) -> None:
-        """Raise unless the parameters are valid, and the estimator takes weights."""
-        super()._check_parameters()
-        weight_keyword(self.estimator)
+def _route(
+    mitigator: Any,
+    sensitive_features: Any,
+    fit_params: dict[str, Any],
+    weights: NDArray[Any] | None,
+) -> Bunch:
+    """Route the metadata given to `fit`; the classifier gets the weights."""
+    routed = route_fit_params(mitigator, sensitive_features, fit_params)
+    if weights is not None:
+        keyword = weight_keyword(mitigator.estimator)
+        routed.estimator.fit = {**routed.estimator.fit, keyword: weights}
+    return routed
 
-    def _route(
-        self,
-        sensitive_features: Any,
-        fit_params: dict[str, Any],
-        weights: NDArray[Any] | None,
-    ) -> Bunch:
-        """Route the metadata given to `fit`; the classifier gets the weights."""
-        routed = route_fit_params(self, sensitive_features, fit_params)
-        if weights is not None:
-            keyword = weight_keyword(self.estimator)
-            routed.estimator.fit = {**routed.estimator.fit, keyword: weights}
-        return routed
 
-    def _keep_plain(self, estimator: Any, rows: Rows) -> None:
-        """Predict with a classifier that was fitted to all rows."""
-        self.estimator_ = estimator
-        weights = np.column_stack([1 - rows.y_true, rows.y_true])
-        self.sample_weight_: Floats = weights * rows.weights[:, None]
+class Fitted(NamedTuple):
+    """A classifier, the weights of both labels of all rows, and the comparison."""
 
-    def _use_strength(
-        self,
-        X: Any,
-        rows: Rows,
-        params: dict[str, Any],
-        models: list[Any],
-        group_models: list[Any],
-    ) -> None:
-        """Fit the classifier to the fair scores of `strength_`."""
-        self._all_rows = rows
-        self._fit_to_fair_scores(X, params)
+    estimator: Any
+    sample_weight: Floats
+    comparison: Comparison | None
 
-    def _make_splits(
-        self, X: Any, rows: Rows, target: NDArray[Any], routed: Any
-    ) -> tuple[list[Split], list[Split]]:
-        """Set rows aside, to which no model of the others is fitted; split the others.
 
-        The first model is fitted to all others. It predicts the rows set aside, and is
-        the plain one that the result is compared with.
-        """
-        if isinstance(self.cv, Integral):
-            splits, group_splits, aside = self._split_others(rows, target)
-        else:
-            columns = X, target, rows.groups.codes, routed.splitter.split
-            splits, aside = self._split_by_cv(rows, make_splits(self, *columns))
-            group_splits = splits
-        self._n_last_fits = 1
-        if len(aside):
-            self._n_last_fits = 2
-            others = np.setdiff1d(np.arange(len(rows)), aside)
-            splits = [(others, aside), *splits]
-            (train, test), *rest = group_splits
-            group_splits = [(train, np.append(test, aside)), *rest]
-        return splits, group_splits
+def fit_plain(mitigator: MCDPReweighter, X: Any, params: dict[str, Any]) -> Fitted:
+    """Fit the classifier to all rows as they are."""
+    rows = mitigator._all_rows
+    target = mitigator.classes_[rows.y_true]
+    weights = np.column_stack([1 - rows.y_true, rows.y_true]) * rows.weights[:, None]
+    return Fitted(fit_all(mitigator.estimator, X, target, params), weights, None)
 
-    def _split_others(
-        self, rows: Rows, target: NDArray[Any]
-    ) -> tuple[list[Split], list[Split], Integers]:
-        """Draw rows to set aside, and make folds of the others for both models."""
-        seed = 0 if self.random_state is None else self.random_state
-        others, aside = np.arange(len(rows)), np.arange(0)
-        if np.count_nonzero(rows.weights) >= MIN_ROWS:
-            try:
-                drawn = hold_out(rows, _SHARE_SET_ASIDE, check_random_state(seed))[1]
-            except ValueError:  # a class has a single row, of which folds will say more
-                drawn = aside
-            others = np.setdiff1d(others, drawn)
-            if not _can_compare(rows[drawn]) or (
-                np.bincount(rows.y_true[others], minlength=2).min() < self.cv
-            ):
-                others, drawn = np.arange(len(rows)), aside
-                self._warn_of_no_comparison(
-                    "a tenth of the rows would have a single class or group, or leave "
-                    "too few of a class"
-                )
-            aside = drawn
-        y, codes = target[others], rows.groups.codes[others]
-        both = []
-        for most_folds in (None, _MOST_GROUP_FOLDS):
-            splits = make_splits(self, None, y, codes, {}, most_folds)
-            both.append([(others[train], others[test]) for train, test in splits])
-        return both[0], both[1], aside
 
-    def _split_by_cv(
-        self, rows: Rows, splits: list[Split]
-    ) -> tuple[list[Split], Integers]:
-        """Set the first test part of `cv` aside, and leave it out of the others."""
-        everyone = np.arange(len(rows))  # parts may be masks
-        splits = [(everyone[train], everyone[test]) for train, test in splits]
-        aside = splits[0][1]
-        others = [
-            (np.setdiff1d(train, aside), np.setdiff1d(test, aside))
-            for train, test in splits[1:]
-        ]
-        if np.count_nonzero(rows.weights) < MIN_ROWS:
-            return splits, aside[:0]
-        y, codes = rows.y_true, rows.groups.codes
-        several = [
-            len(np.unique(values[train])) > 1
-            for train, _ in others
-            for values in (y, codes)
-        ]
-        if others and all(several) and _can_compare(rows[aside]):
-            return others, aside
-        self._warn_of_no_comparison(
-            "the first test part of cv, or training parts without it, have a single "
-            "class or group"
-        )
-        return splits, aside[:0]
+def fit_to_fair_scores(
+    mitigator: MCDPReweighter,
+    X: Any,
+    params: dict[str, Any],
+    done: Callable[[str], None] = lambda name: None,
+) -> Fitted:
+    """Fit to fair scores of held-out rows; compare a fit without those set aside.
 
-    def _warn_of_no_comparison(self, reason: str) -> None:
-        """Tell the user that nothing is compared, and why."""
-        warn_user(
-            f"{type(self).__name__} sets no rows aside, and comparison_ is None: "
-            f"{reason}."
-        )
-
-    def _keep_held_out(self, rows: Rows, q: Floats) -> None:
-        """Keep the rows set aside apart from those to which the map is fitted."""
-        self._held_out, self._q_held_out = rows, q
-        self._set_aside = (rows.fold == 0) & (self._n_last_fits > 1)
-        others = ~self._set_aside
-        super()._keep_held_out(rows[others], q[others])
-
-    def _fit_to_fair_scores(self, X: Any, params: dict[str, Any]) -> None:
-        """Fit to fair scores of held-out rows; compare a fit without those set aside.
-
-        Their fair scores come from the map of the others.
-        """
-        rows, aside = self._held_out, self._set_aside
-        plain, positions, tested = rows.y_pred, rows.position, rows[aside]
-        assert self._map is not None
-        assert positions is not None
-        scores = tested.y_pred
-        if not self.strength_:
-            target = self.classes_[self._all_rows.y_true]
-            self._keep_plain(fit_all(self.estimator, X, target, params), self._all_rows)
-        else:
-            fair = self._map(plain, self._q_held_out, self.strength_).clip(0, 1)
-            weights = np.column_stack([1 - fair, fair]) * rows.weights[:, None]
-            self.sample_weight_ = np.zeros((len(self._all_rows), 2))
-            self.sample_weight_[positions] = weights
-            self.estimator_ = self._fit_twice(X, positions, params)
-            if len(tested):
-                model = self._fit_twice(X, positions[~aside], params)
-                of_tested = take_rows(X, positions[aside])
-                scores = model.predict_proba(of_tested)[:, 1]
-        self.comparison_ = None
+    Their fair scores come from the map of the others. `done` is called after each fit.
+    """
+    rows, aside = mitigator._held_out, mitigator._set_aside
+    tested, strength = rows[aside], mitigator.strength_
+    scores = tested.y_pred
+    if not strength:
+        fitted = fit_plain(mitigator, X, params)
+    else:
+        fair = mitigator._maps(rows.y_pred, mitigator._q_held_out, strength).clip(0, 1)
+        weights = np.zeros((len(mitigator._all_rows), 2))
+        weights[rows.position] = np.column_stack([1 - fair, fair])
+        weights[rows.position] *= rows.weights[:, None]
+        model = _fit_twice(mitigator, X, rows.position, weights, params)
+        done("fit to fair scores")
+        fitted = Fitted(model, weights, None)
         if len(tested):
-            self.comparison_ = compare_with_plain(
-                tested, tested.y_pred, scores, noise=Noise.TAKEN_OUT
-            )
-            self.comparison_.warn(
-                self,
-                "Choose a smaller strength, or an estimator that follows fair scores",
-            )
-
-    def _fit_twice(self, X: Any, chosen: Integers, params: dict[str, Any]) -> Any:
-        """Fit a clone to some rows twice, with each label and its weights."""
-        twice = np.tile(chosen, 2)
-        keyword = weight_keyword(self.estimator)
-        params = params_of_rows(params, twice, len(self._all_rows))
-        params[keyword] = self.sample_weight_[chosen].T.ravel()
-        y = np.repeat(self.classes_, len(chosen))
-        fitted = clone(self.estimator).fit(take_rows(X, twice), y, **params)
-        if hasattr(self, "_tasks"):
-            self._tasks.done("fit to fair scores")
+            others = rows.position[~aside]
+            model = _fit_twice(mitigator, X, others, weights, params)
+            done("fit to fair scores")
+            scores = model.predict_proba(take_rows(X, tested.position))[:, 1]
+    if not len(tested):
         return fitted
+    comparison = compare_classifiers(tested, tested.y_pred, scores)
+    if mitigator.strength != 0:
+        warn_of_comparison(mitigator, comparison, _REMEDY)
+    return fitted._replace(comparison=comparison)
+
+
+def _fit_twice(
+    mitigator: MCDPReweighter,
+    X: Any,
+    chosen: Integers,
+    weights: Floats,
+    params: dict[str, Any],
+) -> Any:
+    """Fit a clone to some rows twice, with each label and its weights."""
+    twice = np.tile(chosen, 2)
+    params = params_of_rows(params, twice, len(weights))
+    params[weight_keyword(mitigator.estimator)] = weights[chosen].T.ravel()
+    y = np.repeat(mitigator.classes_, len(chosen))
+    return clone(mitigator.estimator).fit(take_rows(X, twice), y, **params)
+
+
+class Splits(NamedTuple):
+    """Splits of both models. The first holds out the rows set aside, if there are."""
+
+    for_estimator: list[Split]
+    for_groups: list[Split]
+    sets_aside: bool
+
+
+def split_with_rows_aside(mitigator: Any, given: Given, routed: Bunch) -> Splits:
+    """Set rows aside, to which no model of the others is fitted; split the others.
+
+    The first model is fitted to all others. It predicts the rows set aside, and is the
+    plain one that the result is compared with.
+    """
+    rows = given.rows
+    if isinstance(mitigator.cv, Integral):
+        splits, group_splits, aside = _split_others(mitigator, rows, given.target)
+    else:
+        columns = given.X, given.target, rows.groups.codes, routed.splitter.split
+        splits, aside = _split_by_cv(mitigator, rows, make_splits(mitigator, *columns))
+        group_splits = splits
+    if not len(aside):
+        return Splits(splits, group_splits, False)
+    others = np.setdiff1d(np.arange(len(rows)), aside)
+    (train, test), *rest = group_splits
+    group_splits = [(train, np.append(test, aside)), *rest]
+    return Splits([(others, aside), *splits], group_splits, True)
+
+
+def _split_others(
+    mitigator: Any, rows: Rows, target: NDArray[Any]
+) -> tuple[list[Split], list[Split], Integers]:
+    """Draw rows to set aside, and make folds of the others for both models."""
+    seed = 0 if mitigator.random_state is None else mitigator.random_state
+    others, aside = np.arange(len(rows)), np.arange(0)
+    if np.count_nonzero(rows.weights) >= MIN_ROWS:
+        try:
+            drawn = hold_out(rows, _SHARE_SET_ASIDE, check_random_state(seed))[1]
+        except ValueError:  # a class has a single row, of which folds will say more
+            drawn = aside
+        others = np.setdiff1d(others, drawn)
+        if not _can_compare(rows[drawn]) or (
+            np.bincount(rows.y_true[others], minlength=2).min() < mitigator.cv
+        ):
+            others, drawn = np.arange(len(rows)), aside
+            _warn_of_no_comparison(
+                mitigator,
+                "a tenth of the rows would have a single class or group, or leave "
+                "too few of a class",
+            )
+        aside = drawn
+    y, codes = target[others], rows.groups.codes[others]
+    both = []
+    for most_folds in (None, _MOST_GROUP_FOLDS):
+        splits = make_splits(mitigator, None, y, codes, {}, most_folds)
+        both.append([(others[train], others[test]) for train, test in splits])
+    return both[0], both[1], aside
+
+
+def _split_by_cv(
+    mitigator: Any, rows: Rows, splits: list[Split]
+) -> tuple[list[Split], Integers]:
+    """Set the first test part of `cv` aside, and leave it out of the others."""
+    everyone = np.arange(len(rows))  # parts may be masks
+    splits = [(everyone[train], everyone[test]) for train, test in splits]
+    aside = splits[0][1]
+    others = [
+        (np.setdiff1d(train, aside), np.setdiff1d(test, aside))
+        for train, test in splits[1:]
+    ]
+    if np.count_nonzero(rows.weights) < MIN_ROWS:
+        return splits, aside[:0]
+    y, codes = rows.y_true, rows.groups.codes
+    several = [
+        len(np.unique(values[train])) > 1
+        for train, _ in others
+        for values in (y, codes)
+    ]
+    if others and all(several) and _can_compare(rows[aside]):
+        return others, aside
+    _warn_of_no_comparison(
+        mitigator,
+        "the first test part of cv, or training parts without it, have a single "
+        "class or group",
+    )
+    return splits, aside[:0]
+
+
+def _warn_of_no_comparison(mitigator: Any, reason: str) -> None:
+    """Tell the user that nothing is compared, and why."""
+    warn_user(
+        f"{type(mitigator).__name__} sets no rows aside, and comparison_ is None: "
+        f"{reason}."
+    )

@@ -3,34 +3,29 @@
 Displays need matplotlib.
 """
 
-from skfair.inspection._dcp import DCPDisplay
+from skfair._pictures._group_dots import GroupDotsDisplay
+from skfair.inspection._before_after import BeforeAfterDisplay
 from skfair.inspection._explained_gap import (
     ExplainedGapDisplay,
     ExplainedGapResult,
     explained_gap,
 )
-from skfair.inspection._group_curves import CalibrationGapDisplay, GroupCurveDisplay
-from skfair.inspection._group_rows import GroupGapDisplay, GroupMetricsDisplay
-from skfair.inspection._madd import MADDDisplay, RepairDisplay
+from skfair.inspection._group_curves import GroupCurveDisplay
+from skfair.inspection._madd import MADDDisplay
 from skfair.inspection._mcdp import CDFGapDisplay, MCDPCurveDisplay
 from skfair.inspection._monitor import MonitorDisplay
-from skfair.inspection._proxy_bounds import ProxyBoundsDisplay
 from skfair.inspection._trade_off import TradeOffDisplay
 
 __all__ = [
+    "BeforeAfterDisplay",
     "CDFGapDisplay",
-    "CalibrationGapDisplay",
-    "DCPDisplay",
     "ExplainedGapDisplay",
     "ExplainedGapResult",
     "GroupCurveDisplay",
-    "GroupGapDisplay",
-    "GroupMetricsDisplay",
+    "GroupDotsDisplay",
     "MADDDisplay",
     "MCDPCurveDisplay",
     "MonitorDisplay",
-    "ProxyBoundsDisplay",
-    "RepairDisplay",
     "TradeOffDisplay",
     "explained_gap",
 ]

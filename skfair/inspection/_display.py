@@ -1,24 +1,17 @@
-"""What all displays are: a dataclass of what is shown, which draws it on axes.
-
-Those of predictions are made from arrays, from an estimator or from the held-out rows
-of a cross-validation.
-"""
+"""Displays of predictions: from arrays, an estimator or the rows it has not seen."""
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import wraps
-from inspect import signature
-from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias, dataclass_transform
+from typing import Any, ClassVar, Self, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
 
-from skfair._rows import read
+from skfair._pictures._display import Display
+from skfair._rows import Rows
 from skfair._utils._arrays import Floats, Integers
 from skfair._utils._response import (
     RANKED_METHODS,
@@ -31,16 +24,12 @@ from skfair._utils._text import label_text, listed
 from skfair._utils._validation import (
     AnyScale,
     Scale,
+    check_choice,
     check_integer,
-    check_real,
+    check_weights,
     count_rows,
 )
-from skfair._utils._versions import Versioned
-from skfair._utils._warnings import (
-    rows_are_not_warned_of,
-    warn_if_reordered,
-    warns_if_reordered,
-)
+from skfair._utils._warnings import warn_if_reordered
 from skfair.groups import (
     CROSS,
     Groups,
@@ -49,138 +38,18 @@ from skfair.groups import (
     resolve_strata,
     why_undefined,
 )
-from skfair.inspection._drawing import folded, plain_text, require_matplotlib
 from skfair.metrics import permutation_test
-from skfair.metrics._evaluate import results_by_stratum, warn_of_results
-from skfair.metrics._inputs import effective_sizes
-from skfair.metrics._pairs import grouped_scores
-from skfair.metrics._spec import unwrapped
+from skfair.metrics._abcc import ABCC
+from skfair.metrics._as_metric import as_metric
 from skfair.statistics import GroupedScores
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-
-@dataclass_transform(kw_only_default=True, eq_default=False)
-class Display(Versioned):
-    """Base of the displays: each is a dataclass whose fields are given by keyword.
-
-    A display on one axes sets `ax_`, one on several `axes_`.
-    """
-
-    name: str | None
-    ax_: Axes
-    axes_: NDArray[Any]
-    figure_: Any
-    #: Whether the axes of a new figure share the axis of y.
-    _shares_y: ClassVar[bool] = False
-    #: Title of this plot, if it has one.
-    _title: str | None
-
-    def __init_subclass__(cls) -> None:
-        dataclass(kw_only=True, eq=False, repr=False)(cls)
-        for name, maker in [*vars(cls).items()]:
-            if name.startswith("from_"):
-                setattr(cls, name, classmethod(_needs_matplotlib(maker.__func__)))
-
-    def _repr_png_(self) -> bytes | None:
-        """Picture of the display where it is the last line of a notebook's cell."""
-        figure = getattr(self, "figure_", None)
-        if figure is None:  # it has not been plotted
-            return None
-        import matplotlib.pyplot as plt
-
-        buffer = io.BytesIO()
-        figure.savefig(buffer, format="png", bbox_inches="tight")
-        if "inline" in plt.get_backend():
-            # At the end of the cell pyplot shows its open figures: this one, again.
-            plt.close(figure)
-        return buffer.getvalue()
-
-    def plot(self, ax: Any = None, *, name: str | None = None) -> Self:
-        """Draw the display.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            Where to draw. None makes a new figure, as large as the display needs.
-        name : str, default=None
-            Title of the axes. None stands for the display's own.
-
-        Returns
-        -------
-        Display
-            This display.
-
-        Raises
-        ------
-        ImportError
-            Without matplotlib.
-        ValueError
-            If there is nothing to draw.
-        """
-        require_matplotlib(f"{type(self).__name__}.plot")
-        self._title = self.name if name is None else name
-        self._begin(ax)
-        titled = self._draw()
-        if titled is not None and self._title is not None:
-            titled.set_title(folded(plain_text(self._title)))
-        self._draw_legend(may_grow=ax is None)
-        return self
-
-    def _begin(self, ax: Any) -> None:
-        """Set the axes to plot on: those given, or of a new figure."""
-        layout = self._layout()
-        if ax is None:
-            import matplotlib.pyplot as plt
-
-            size, shares_y = self._size(), self._shares_y
-            _, drawn = plt.subplot_mosaic(
-                layout, figsize=size, sharey=shares_y, layout="constrained"
-            )
-            ax = [*drawn.values()]
-        axes = np.ravel(np.asarray(ax, dtype=object))
-        n_axes = len({*layout} - {*";."})
-        if len(axes) != n_axes:
-            raise ValueError(f"ax must be {n_axes} axes, got {len(axes)}.")
-        self.figure_ = axes[0].figure
-        if type(self)._layout is Display._layout:
-            self.ax_ = axes[0]
-        else:
-            self.axes_ = axes
-
-    def _layout(self) -> str:
-        """Layout of the axes of a new figure, such as "AA;BC"; a dot is left empty."""
-        return "A"
-
-    def _size(self) -> tuple[float, float] | None:
-        """Width and height of a new figure in inches, None for matplotlib's own."""
-        return None
-
-    def _draw(self) -> Axes | None:
-        """Draw the display on its axes, and return those that have the title."""
-        raise NotImplementedError
-
-    def _draw_legend(self, *, may_grow: bool) -> None:
-        """Draw the legend, for which the figure may grow."""
-
-
-def _needs_matplotlib(make: Callable[..., Any]) -> Callable[..., Any]:
-    """Raise, before anything is computed, unless a display can be plotted."""
-
-    @wraps(make)
-    def checked(cls: type, *args: Any, **kwargs: Any) -> Any:
-        require_matplotlib(f"{cls.__name__}.{make.__name__}")
-        return make(cls, *args, **kwargs)
-
-    return checked
 
 
 class PredictionsDisplay(Display):
-    """Base of the displays that ``from_predictions`` makes."""
+    """Base of the displays of scores that ``from_predictions`` makes."""
 
-    name: str | None = None
     from_predictions: ClassVar[Callable[..., Any]]
+    #: Whether true labels are compared, of which one is positive.
+    _compares_labels: ClassVar[bool] = False
 
     @classmethod
     def from_estimator(
@@ -346,15 +215,17 @@ class PredictionsDisplay(Display):
         """Draw the responses of models, each to its rows of X; None are all rows."""
         warn_if_reordered(X=X, y=y)
         estimator = models[0][0]
-        parameters = signature(cls.from_predictions).parameters
         classes: Any = getattr(estimator, "classes_", ())
-        pos_label = options.get("pos_label")
-        if "pos_label" in parameters and pos_label is None and len(classes) == 2:
-            pos_label = options["pos_label"] = classes[1]
-        for argument, method in cls._methods(estimator, options).items():
-            options[argument], groups, strata = responses_of(
-                models, X, sensitive_features, method, pos_label, control_features
-            )
+        if cls._compares_labels and len(classes) == 2:
+            options = {"pos_label": classes[1]} | options
+        responses, groups, strata = responses_of(
+            models,
+            X,
+            sensitive_features,
+            method_of_scores(estimator, cls._scale(options)),
+            options.get("pos_label"),
+            control_features,
+        )
         rows = models[0][1]
         if rows is not None:
             rows = np.concatenate([held_out for _, held_out in models])
@@ -366,6 +237,7 @@ class PredictionsDisplay(Display):
         }
         drawn: Self = cls.from_predictions(
             y if y is None else _of_rows(y, rows),
+            responses,
             **options,
             sensitive_features=_of_rows(groups, rows),
             name=model_name(estimator) if name is None else name,
@@ -373,14 +245,10 @@ class PredictionsDisplay(Display):
         return drawn
 
     @classmethod
-    def _methods(cls, estimator: Any, options: dict[str, Any]) -> dict[str, str]:
-        """Choose a method of an estimator for each argument of `from_predictions`."""
-        parameters = signature(cls.from_predictions).parameters
-        if "y_score" not in parameters:
-            return {"y_pred": "predict"}
-        has_scale = "scale" in parameters
-        scale = options.get("scale", "probability") if has_scale else None
-        return {"y_score": method_of_scores(estimator, scale)}
+    def _scale(cls, options: dict[str, Any]) -> AnyScale:
+        """Say which scores of an estimator are drawn."""
+        scale: AnyScale = options.get("scale", "probability")
+        return scale
 
 
 def model_name(estimator: Any) -> str:
@@ -445,7 +313,7 @@ def responses_of(
     return np.concatenate(parts), groups, strata
 
 
-def method_of_scores(estimator: Any, scale: AnyScale | None) -> str:
+def method_of_scores(estimator: Any, scale: AnyScale) -> str:
     """Return the method that gives one score for each row, or raise ValueError."""
     name = type(estimator).__name__
     ranked = scale in ("rank", "real")
@@ -466,7 +334,7 @@ RowsToDraw: TypeAlias = tuple[Any, Any, Any, Any]
 
 
 def stratum_of_largest(
-    metric: Callable[..., float],
+    metric: Any,
     rows: RowsToDraw,
     control_features: Any,
     name: str | None,
@@ -479,19 +347,17 @@ def stratum_of_largest(
     if control_features is None:
         return rows, name
     y_true, y_score, groups, weights = rows
-    results, reason = results_by_stratum(
-        metric, y_true, y_score, groups, control_features, weights
-    )
-    compared = [stratum for stratum in results if stratum.result is not None]
+    metric = as_metric(metric)
+    table = metric.read(y_true, y_score, groups, control_features, weights)
+    parts, (strata, reason) = metric.parts(table), metric.split(table)
+    estimates = [metric.estimate_stratum(parts, stratum) for stratum in strata]
+    compared = [i for i, estimate in enumerate(estimates) if estimate.defined]
     if reason is not None or not compared:
-        why = reason or listed(
-            [f"{stratum.label!r} ({stratum.reason})" for stratum in results]
-        )
+        pairs = zip(strata, estimates, strict=True)
+        why = reason or listed([f"{s.label!r} ({e.reason})" for s, e in pairs])
         raise ValueError(f"control_features leave nothing to compare: {why}.")
-    warn_of_results(unwrapped(metric)[0].__name__, results)
-    largest = max(compared, key=lambda stratum: stratum.result)
-    with rows_are_not_warned_of():
-        table = read(y_true, y_score, groups, control_features, weights)
+    metric.told(metric.join_strata(strata, estimates))
+    largest = strata[max(compared, key=lambda i: estimates[i].value)]
     assert table.strata is not None
     text = f"{CROSS.join(table.strata.names) or 'stratum'} {label_text(largest.label)}"
     part = table[largest.rows]
@@ -500,7 +366,7 @@ def stratum_of_largest(
 
 
 def scores_to_draw(
-    metric: Callable[..., float],
+    metric: Any,
     rows: RowsToDraw,
     control_features: Any,
     scale: AnyScale,
@@ -521,7 +387,18 @@ def scores_to_draw(
     return statistic, fields
 
 
-@warns_if_reordered
+def effective_sizes(
+    statistic: GroupedScores, sensitive_features: Any, sample_weight: Any
+) -> Floats:
+    """Kish's effective number of rows of each group, nan where it is unknown."""
+    if sample_weight is not None:
+        groups = resolve_groups(sensitive_features, n_samples=len(sample_weight))
+        weight = check_weights(sample_weight, len(groups))
+        return Rows(groups, weight=weight).effective_sizes()
+    unweighted = np.array_equal(statistic.totals, statistic.counts)
+    return np.where(unweighted, statistic.counts, np.nan)
+
+
 def comparable_scores(
     y_true: ArrayLike | None,
     y_score: ArrayLike | GroupedScores,
@@ -531,16 +408,19 @@ def comparable_scores(
     scales: Any = Scale,
 ) -> GroupedScores:
     """Return the statistic of scores; raise ValueError if its metrics would be nan."""
+    check_choice("scale", scale, get_args(scales))
+    metric = ABCC(scale=scale)
     rows = y_true, y_score, sensitive_features, sample_weight
-    statistic = grouped_scores(*rows, scale=scale, scales=scales)
+    statistic = metric.tabulate(*rows)
     reason = why_undefined(statistic.labels, statistic.counts, statistic.min_group_size)
     if reason is not None:
         raise ValueError(f"sensitive_features leave nothing to compare: {reason}.")
-    return statistic
+    scaled: GroupedScores = metric.scaled(statistic)
+    return scaled
 
 
 def permuted_values(
-    metric: Callable[..., float],
+    metric: Any,
     rows: RowsToDraw,
     n_permutations: Any,
     random_state: Any,
@@ -564,14 +444,3 @@ def permuted_values(
         sample_weight=weights,
         random_state=random_state,
     ).null_distribution
-
-
-def check_level(effective_sizes: Floats, confidence_level: Any) -> float:
-    """Check the level of a confidence band and that effective sizes are known."""
-    level = check_real("confidence_level", confidence_level, 0, 1, closed="neither")
-    if np.isnan(effective_sizes).any():
-        raise ValueError(
-            "confidence_level must be None: the effective group sizes cannot be known "
-            "from a statistic of weighted rows. Pass the rows instead."
-        )
-    return level

@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import permutations
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -16,6 +16,8 @@ from scipy.sparse import csr_array
 from sklearn.model_selection import StratifiedKFold
 from sklearn.utils import check_random_state
 
+from skfair._pictures import _drawing
+from skfair._pictures._display import Display
 from skfair._rows import read
 from skfair._utils._arrays import Floats, Integers, quotients
 from skfair._utils._results import TableResult
@@ -26,23 +28,17 @@ from skfair._utils._validation import (
     check_real,
     check_scores,
 )
-from skfair._utils._warnings import warn_user, warns_if_reordered
+from skfair._utils._warnings import warn_if_reordered, warn_user
 from skfair.groups import columns_of, encode_column, group_index, plain_label
-from skfair.inspection import _drawing
-from skfair.inspection._display import Display
-from skfair.metrics import abcc, demographic_parity_difference, mcdp
-from skfair.metrics._resampling import check_seed, evaluate
+from skfair.metrics._as_metric import METRICS
+from skfair.metrics._resampling import check_seed
 from skfair.model_selection._folds import cross_fit
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 #: Metrics whose noise is known under weights that depend on the rows.
-_METRICS: dict[str, Callable[..., float]] = {
-    "mcdp": mcdp,
-    "abcc": abcc,
-    "demographic_parity_difference": demographic_parity_difference,
-}
+_METRICS = ("mcdp", "demographic_parity_difference")
 _COLUMNS = (
     "remaining",
     "remaining_lower",
@@ -111,14 +107,36 @@ class ExplainedGapResult(TableResult):
     metric: str
     confidence_level: float
 
+    def plot(
+        self, ax: Axes | None = None, *, name: str | None = None
+    ) -> ExplainedGapDisplay:
+        """Draw what remains of the gap with each set of columns.
 
-@warns_if_reordered
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw. None makes a new figure.
+        name : str, default=None
+            Title of the axes, none by default.
+
+        Returns
+        -------
+        ExplainedGapDisplay
+
+        Raises
+        ------
+        ImportError
+            Without matplotlib.
+        """
+        return ExplainedGapDisplay(result=self, name=name).plot(ax)
+
+
 def explained_gap(
     y_score: ArrayLike,
     *,
     sensitive_features: Any,
     explained_by: Any,
-    metric: Literal["mcdp", "abcc", "demographic_parity_difference"] = "mcdp",
+    metric: Literal["mcdp", "demographic_parity_difference"] = "mcdp",
     population: Hashable = "overlap",
     estimator: Any = None,
     cv: int = 5,
@@ -149,9 +167,9 @@ def explained_gap(
         Columns in which groups are made alike, numbers without bins or categories;
         missing values are a value of their own. Several sets in a dictionary are taken
         each alone, and then together in their order.
-    metric : {"mcdp", "abcc", "demographic_parity_difference"}, default="mcdp"
+    metric : {"mcdp", "demographic_parity_difference"}, default="mcdp"
         A function of `skfair.metrics`: the largest difference of two groups over all
-        thresholds, its mean over thresholds, or the difference of means.
+        thresholds, or the difference of means.
     population : "overlap" or label of a group, default="overlap"
         On whom groups are compared: on people of whose columns all groups have some
         (overlap weights), or on people of one group, whose columns the other groups
@@ -201,7 +219,7 @@ def explained_gap(
     skfair.metrics.values_by_stratum : The metric within each stratum.
     sklearn.inspection.permutation_importance : With a fairness scorer, by how much a
         disparity falls if one feature of a model is shuffled.
-    ExplainedGapDisplay : Draws the result.
+    ExplainedGapResult.plot : Draws the result.
 
     Notes
     -----
@@ -255,9 +273,15 @@ def explained_gap(
     >>> result.table.loc["department", ["remaining", "explained"]].round(3).to_dict()
     {'remaining': 0.018, 'explained': 0.123}
     """
+    warn_if_reordered(
+        y_score=y_score,
+        sensitive_features=sensitive_features,
+        explained_by=explained_by,
+        sample_weight=sample_weight,
+    )
     cv = check_integer("cv", cv, 2)
     level = check_real("confidence_level", confidence_level, 0, 1, closed="neither")
-    check_choice("metric", metric, tuple(_METRICS))
+    check_choice("metric", metric, _METRICS)
     rows = read(
         None,
         check_scores(y_score),
@@ -265,7 +289,8 @@ def explained_gap(
         sample_weight=sample_weight,
     )
     sets = _sets_of_columns(explained_by, len(rows))
-    value, lower, upper = evaluate(_METRICS[metric], rows), math.nan, math.nan
+    compared = METRICS[metric]()
+    value, lower, upper = compared.told(compared.estimate(rows)), math.nan, math.nan
     counting = rows.that_count()
     rows, labels = rows[counting], rows.labels
     target = _position_of(population, labels)
@@ -292,7 +317,7 @@ def explained_gap(
             numbers = [math.nan] * 6
             if alike.effective_sizes.all():
                 weighted = replace(rows, weight=alike.weights)
-                remaining = evaluate(_METRICS[metric], weighted)
+                remaining = compared.told(compared.estimate(weighted))
                 noise = noise_of([before, alike])
                 numbers = [
                     remaining,
@@ -616,10 +641,6 @@ def draw_noise(
         errors = part.reshape(n_draws, n_groups, -1)
         errors = errors[:, pairs[:, 0]] - errors[:, pairs[:, 1]]
         gaps = means[pairs[:, 0]] - means[pairs[:, 1]]
-        if metric == "abcc":
-            widths = np.diff(thresholds, append=thresholds[-1])
-            noises.append(_of_areas(gaps, errors, widths))
-            continue
         noise = _of_largest(gaps.ravel(), errors.reshape(n_draws, -1))
         if between and not of_means:
             missed = np.diff(errors).std(axis=0).mean()
@@ -667,23 +688,6 @@ def _of_largest(gaps: Floats, errors: Floats) -> Noise:
     return Noise(errors.max(axis=1), errors, (errors + short).max(axis=1))
 
 
-def _of_areas(gaps: Floats, errors: Floats, widths: Floats) -> Noise:
-    """Noise of the largest integral of an absolute gap over all pairs.
-
-    Where the sign of a gap is not clear, its absolute error counts.
-    """
-    clear = np.abs(gaps) > _NEAR * errors.std(axis=0)
-    signed = np.where(clear, np.sign(gaps) * errors, 0) @ widths
-    unclear = np.where(clear, 0, np.abs(errors)) @ widths
-    above, below = signed + unclear, signed - unclear
-    areas = np.abs(gaps) @ widths
-    best = int(areas.argmax())
-    apart = np.std(above - above[:, [best]], axis=0)
-    near = areas >= areas[best] - _NEAR * apart
-    again = (np.abs(gaps + errors) @ widths).max(axis=1) - areas[best]
-    return Noise(above[:, near].max(axis=1), below[:, near], again)
-
-
 def interval_of_gap(value: float, noise: Noise, level: float) -> tuple[float, float]:
     """Confidence interval of a gap, from draws of its noise."""
     tail = (1 - level) / 2
@@ -718,6 +722,7 @@ def interval_of_difference(
     return lower, upper
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class ExplainedGapDisplay(Display):
     """What remains of a gap with each set of columns, as bars with intervals.
 
@@ -748,12 +753,12 @@ class ExplainedGapDisplay(Display):
     Examples
     --------
     >>> from skfair.datasets import load_berkeley_admissions
-    >>> from skfair.inspection import ExplainedGapDisplay, explained_gap
+    >>> from skfair.inspection import explained_gap
     >>> X, y = load_berkeley_admissions(return_X_y=True)
     >>> result = explained_gap(
     ...     y, sensitive_features=X["sex"], explained_by=X["department"]
     ... )
-    >>> display = ExplainedGapDisplay.from_result(result)
+    >>> display = result.plot()
     >>> display.total_line_.get_label()
     'As it is: 0.142'
     """
@@ -795,33 +800,3 @@ class ExplainedGapDisplay(Display):
     def _draw_legend(self, *, may_grow: bool) -> None:
         """Draw the legend outside the axes, since bars leave no corner free."""
         _drawing.legend_outside(self.ax_, None, may_grow=may_grow)
-
-    @classmethod
-    def from_result(
-        cls,
-        result: ExplainedGapResult,
-        *,
-        ax: Axes | None = None,
-        name: str | None = None,
-    ) -> Self:
-        """Draw a result.
-
-        Parameters
-        ----------
-        result : ExplainedGapResult
-            Result of `explained_gap`.
-        ax : matplotlib Axes, default=None
-            Where to draw. None makes a new figure.
-        name : str, default=None
-            Title of the axes.
-
-        Returns
-        -------
-        ExplainedGapDisplay
-
-        Raises
-        ------
-        ImportError
-            If matplotlib is not installed.
-        """
-        return cls(result=result, name=name).plot(ax)

@@ -3,33 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, Self, get_args
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn.metrics import make_scorer, precision_recall_curve, roc_curve
 
+from skfair._pictures import _drawing
 from skfair._rows import read
-from skfair._utils._arrays import Bools, Floats, Integers, quotients
+from skfair._utils._arrays import Bools, Floats, quotients
 from skfair._utils._text import interval, number
 from skfair._utils._validation import (
+    AnyScale,
     as_array,
     check_choice,
     check_numbers,
     check_scores,
     check_weights,
 )
-from skfair._utils._warnings import warns_if_reordered
-from skfair.groups import resolve_groups
-from skfair.inspection import _drawing
-from skfair.inspection._display import (
-    PredictionsDisplay,
-    method_of_scores,
-    stratum_of_largest,
-)
-from skfair.metrics import calibration_gap, group_metrics
+from skfair._utils._warnings import warn_if_reordered
+from skfair.groups import Groups, resolve_groups
+from skfair.inspection._display import PredictionsDisplay
+from skfair.metrics import group_metrics
 from skfair.metrics._calibration_gap import CalibrationGap, largest_curve_gap
 from skfair.metrics._inputs import positive_rows
 from skfair.metrics._quantiles import supremum_quantile
@@ -38,7 +35,7 @@ from skfair.metrics._rate_intervals import clopper_pearson
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-Kind = Literal["roc", "precision_recall", "calibration"]
+Kind = Literal["roc", "precision_recall", "calibration", "calibration_gap"]
 #: Values of x at which bands are computed.
 _GRID = np.linspace(0, 1, 201)
 #: Bins of a calibration curve, of equally many rows.
@@ -53,18 +50,29 @@ _TEXTS = {
         "Share of positives",
         "Share of positives minus mean score",
     ),
+    "calibration_gap": (
+        "Predicted probability",
+        "Outcomes minus scores, up to the score",
+        "Share of positives minus mean score",
+    ),
 }
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class GroupCurveDisplay(PredictionsDisplay):
     """ROC, precision-recall or calibration curve of each group, with bands.
 
     The legend has the area under each curve with its interval. With more than eight
     groups only the two with the smallest and the largest area are coloured.
 
+    The curves of the calibration gap need no bins. That of a group rises where its
+    outcomes are more frequent than its scores say, and falls where they are less
+    frequent; with calibrated scores it stays near 0. The largest difference of two
+    curves is the gap, and is marked.
+
     Parameters
     ----------
-    kind : {"roc", "precision_recall", "calibration"}
+    kind : {"roc", "precision_recall", "calibration", "calibration_gap"}
         Which curve.
     curves : sequence of n_groups DataFrames
         Points of the curve of each group, with the columns ``x`` and ``y``; without
@@ -77,6 +85,8 @@ class GroupCurveDisplay(PredictionsDisplay):
         the share of positives minus the mean score.
     labels : sequence of length n_groups
         Group labels.
+    gap : tuple of two floats, default=None
+        The calibration gap, and the first score at which two curves differ by it.
     confidence_level : float or None, default=0.95
         Level of the bands and of the intervals.
     sensitive_names : sequence of str, default=()
@@ -93,13 +103,15 @@ class GroupCurveDisplay(PredictionsDisplay):
     bands_ : list of matplotlib PolyCollection
         The bands of the coloured curves; empty without a level.
     reference_line_ : matplotlib Line2D or None
-        The diagonal: no skill, or perfect calibration.
+        No skill, or perfect calibration.
+    gap_line_ : matplotlib Line2D or None
+        A vertical line as long as the calibration gap.
 
     See Also
     --------
     skfair.metrics.abroca : The area between two ROC curves.
-    CalibrationGapDisplay : Calibration without bins.
-    GroupMetricsDisplay : Any metrics by group.
+    skfair.metrics.calibration_gap : The largest difference without bins.
+    skfair.metrics.group_metrics : Any metrics by group.
 
     Examples
     --------
@@ -119,41 +131,74 @@ class GroupCurveDisplay(PredictionsDisplay):
     bands: Sequence[pd.DataFrame] | None = None
     areas: pd.DataFrame
     labels: Sequence[Hashable]
+    gap: tuple[float, float] | None = None
     confidence_level: float | None = 0.95
     sensitive_names: Sequence[str] = ()
+    name: str | None = None
+    _compares_labels: ClassVar[bool] = True
 
     def _draw(self) -> Axes:
         """Draw the display on its axes."""
-        values = self.areas["value"].to_numpy()
+        values = self._heights() if self.gap else self.areas["value"].to_numpy()
         coloured = list(range(len(values)))
         if len(values) > _drawing.MAX_GROUPS:
             coloured = [int(np.nanargmin(values)), int(np.nanargmax(values))]
-        self.reference_line_ = None
-        if self.kind != "precision_recall":
-            text = "No skill" if self.kind == "roc" else "Calibrated"
-            style = _drawing.mark_style(2, _drawing.SHADE, 1.5)
-            (self.reference_line_,) = self.ax_.plot([0, 1], [0, 1], **style, label=text)
+        self.reference_line_ = self._draw_reference()
         curves = [(curve["x"], curve["y"]) for curve in self.curves]
         texts = [self._text_of(group) for group in range(len(curves))]
-        looks: dict[str, dict[str, Any]] = {
-            "precision_recall": {"drawstyle": "steps-post"},
-            "calibration": {"marker": "o", "markersize": 4},
-        }
-        counts, look = self.areas["n"].to_numpy(), looks.get(self.kind, {})
         self.lines_ = _drawing.draw_group_lines(
-            self.ax_, curves, texts, counts, coloured, **look
+            self.ax_,
+            curves,
+            texts,
+            self.areas["n"].to_numpy(),
+            coloured,
+            **_LOOKS[self.kind],
         )
-        self.bands_ = []
+        self.bands_ = self._draw_bands(coloured)
+        self.gap_line_ = self._draw_gap()
+        xlabel, ylabel, _ = _TEXTS[self.kind]
+        self.ax_.set(xlabel=xlabel, ylabel=ylabel, xlim=(0, 1))
+        if self.kind != "calibration_gap":
+            self.ax_.set_ylim(0, 1.01)
+        return self.ax_
+
+    def _draw_reference(self) -> Any:
+        """Draw what no skill or calibrated scores would give, if it is one line."""
+        if self.kind == "precision_recall":
+            return None
+        text = "No skill" if self.kind == "roc" else "Calibrated"
+        style = _drawing.mark_style(2, _drawing.SHADE, 1.5)
+        heights = [0, 0] if self.kind == "calibration_gap" else [0, 1]
+        return self.ax_.plot([0, 1], heights, **style, label=text)[0]
+
+    def _draw_bands(self, coloured: list[int]) -> list[Any]:
+        """Draw the bands of the coloured curves, with one entry in the legend."""
+        bands: list[Any] = []
         for position, group in enumerate(coloured if self.bands is not None else []):
             band = self.bands[group]  # type: ignore[index]
             text = f"{self.confidence_level:.4g} band, each group alone"
             ends = band["x"], band["lower"], band["upper"]
-            style = _drawing.band_style(position, 0.15)
-            look = style | {"label": None if position else text}
-            self.bands_.append(self.ax_.fill_between(*ends, **look))
-        xlabel, ylabel, _ = _TEXTS[self.kind]
-        self.ax_.set(xlabel=xlabel, ylabel=ylabel, xlim=(0, 1), ylim=(0, 1.01))
-        return self.ax_
+            look = _drawing.band_style(position, 0.15)
+            look |= {"label": None if position else text}
+            bands.append(self.ax_.fill_between(*ends, **look))
+        return bands
+
+    def _heights(self) -> Floats:
+        """Heights of the curves at the score of the calibration gap."""
+        assert self.gap is not None
+        score = 1.0 if np.isnan(self.gap[1]) else self.gap[1]  # a gap of 0
+        at = [curve["y"][curve["x"] <= score].iloc[-1] for curve in self.curves]
+        return np.array(at)
+
+    def _draw_gap(self) -> Any:
+        """Draw the calibration gap as a line between two curves."""
+        if self.gap is None or np.isnan(self.gap[1]):
+            return None
+        (value, score), heights = self.gap, self._heights()
+        text = f"Largest gap {value:.3f} at the score {score:.4g}"
+        look: dict[str, Any] = {"color": _drawing.INK, "marker": "_", "zorder": 3}
+        ends = [heights.min(), heights.max()]
+        return self.ax_.plot([score] * 2, ends, **look, label=text)[0]
 
     def _draw_legend(self, *, may_grow: bool) -> None:
         """Draw the legend with the areas."""
@@ -175,13 +220,12 @@ class GroupCurveDisplay(PredictionsDisplay):
         return f"{text} ({interval(area['lower'], area['upper'])})"
 
     @classmethod
-    def _methods(cls, estimator: Any, options: dict[str, Any]) -> dict[str, str]:
-        of_probabilities = options.get("kind") == "calibration"
-        scale: Any = None if of_probabilities else "rank"
-        return {"y_score": method_of_scores(estimator, scale)}
+    def _scale(cls, options: dict[str, Any]) -> AnyScale:
+        """Say that only calibration needs probabilities."""
+        needed = str(options.get("kind")).startswith("calibration")
+        return "probability" if needed else "rank"
 
     @classmethod
-    @warns_if_reordered
     def from_predictions(
         cls,
         y_true: ArrayLike,
@@ -204,12 +248,14 @@ class GroupCurveDisplay(PredictionsDisplay):
         y_true : array-like of shape (n_samples,)
             True labels.
         y_score : array-like of shape (n_samples,)
-            Scores, any finite numbers that are larger for the positive class; for a
-            calibration curve its probabilities.
+            Scores, any finite numbers that are larger for the positive class; for
+            calibration its probabilities.
         sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
             Group of each row; several columns stand for their intersection.
-        kind : {"roc", "precision_recall", "calibration"}, default="roc"
-            Which curve. A calibration curve has ten bins of equally many rows.
+        kind : {"roc", "precision_recall", "calibration", "calibration_gap"}, \
+default="roc"
+            Which curve. A calibration curve has ten bins of equally many rows; the
+            calibration gap needs none.
         pos_label : int, float, bool or str, default=None
             Label of the positive class. None stands for 1 where labels are 0 and 1 or
             -1 and 1.
@@ -252,36 +298,29 @@ class GroupCurveDisplay(PredictionsDisplay):
         of positives, and a calibration curve from those of its bins. Intervals of areas
         are those of `skfair.metrics.group_metrics`.
         """
+        warn_if_reordered(
+            y_true=y_true,
+            y_score=y_score,
+            sensitive_features=sensitive_features,
+            sample_weight=sample_weight,
+        )
         check_choice("kind", kind, get_args(Kind))
-        check = check_scores if kind == "calibration" else check_numbers
-        scores = check(y_score, "y_score")
+        calibrates = kind.startswith("calibration")
+        scores = (check_scores if calibrates else check_numbers)(y_score, "y_score")
         true = as_array(y_true, "y_true", len(scores))
         positive = positive_rows(true, "y_true", pos_label)
         groups = resolve_groups(sensitive_features, n_samples=len(scores))
         weights = check_weights(sample_weight, len(scores))
-        areas = group_metrics(
-            {kind: _MEASURES[kind]},
-            positive.astype(int),
-            None,
-            y_score=scores,
-            sensitive_features=groups,
-            confidence_level=confidence_level,
-            n_resamples=n_resamples,
-            sample_weight=weights,
-            random_state=random_state,
-        ).groups[["value", "lower", "upper", "n"]]
-        counted = np.ones(len(scores)) if weights is None else weights.astype(float)
-        curves, bands = [], []
-        for code in range(len(groups.labels)):
-            rows = (groups.codes == code) & (counted > 0)
-            curve = band = pd.DataFrame(columns=_COLUMNS, dtype=float)
-            if len(np.unique(positive[rows])) >= (1 if kind == "calibration" else 2):
-                parts = positive[rows], scores[rows], counted[rows]
-                curve, band = _CURVES[kind](*parts, confidence_level or 0.95)
-            else:
-                areas.iloc[code, :3] = np.nan
-            curves.append(curve)
-            bands.append(band)
+        rows = positive, scores, groups, weights
+        gap, bands = None, None
+        if kind == "calibration_gap":
+            curves, gap = _cumulative(*rows)
+        else:
+            curves, bands = _curves_of(kind, *rows, confidence_level or 0.95)
+        options = confidence_level, n_resamples, random_state
+        areas = _measure_areas(kind, *rows, *options)
+        without = [curve.empty for curve in curves]
+        areas.loc[without, ["value", "lower", "upper"]] = np.nan
         if areas["value"].isna().all():
             raise ValueError(
                 f"There is nothing to draw: none of the groups {list(groups.labels)} "
@@ -293,6 +332,7 @@ class GroupCurveDisplay(PredictionsDisplay):
             bands=None if confidence_level is None else bands,
             areas=areas,
             labels=groups.labels,
+            gap=gap,
             confidence_level=confidence_level,
             sensitive_names=groups.names,
             name=name,
@@ -300,171 +340,73 @@ class GroupCurveDisplay(PredictionsDisplay):
         return display.plot(ax)
 
 
-class CalibrationGapDisplay(PredictionsDisplay):
-    """Curve of each group whose largest difference is the calibration gap.
+def _measure_areas(
+    kind: Kind,
+    positive: Bools,
+    scores: Floats,
+    groups: Groups,
+    weights: NDArray[Any] | None,
+    level: float | None,
+    n_resamples: int,
+    random_state: Any,
+) -> pd.DataFrame:
+    """Measure each group by the area under its curve, with its interval."""
+    result = group_metrics(
+        {kind: _MEASURES[kind]},
+        positive.astype(int),
+        None,
+        y_score=scores,
+        sensitive_features=groups,
+        confidence_level=level,
+        n_resamples=n_resamples,
+        sample_weight=weights,
+        random_state=random_state,
+    )
+    return result.groups[["value", "lower", "upper", "n"]]
 
-    The curve of a group rises where its outcomes are more frequent than its scores say,
-    and falls where they are less frequent. A group with calibrated scores stays near 0.
-    With more than eight groups only the two that differ most are coloured.
 
-    Parameters
-    ----------
-    scores : ndarray of shape (n_scores,)
-        Distinct scores, increasing.
-    curves : ndarray of shape (n_groups, n_scores)
-        Sum over the rows of a group with at most a score of outcome minus score, by
-        weight, as a share of the total weight of the group.
-    labels : sequence of length n_groups
-        Group labels.
-    counts : ndarray of shape (n_groups,)
-        Number of rows of each group.
-    value : float
-        The calibration gap.
-    score : float
-        First score at which two curves differ by the gap; nan where it is 0.
-    sensitive_names : sequence of str, default=()
-        Names of the sensitive columns, the title of the legend.
-    name : str, default=None
-        Name of the model, the title of the axes.
+def _curves_of(
+    kind: Kind,
+    positive: Bools,
+    scores: Floats,
+    groups: Groups,
+    weights: NDArray[Any] | None,
+    level: float,
+) -> tuple[list[pd.DataFrame], list[pd.DataFrame]]:
+    """Curve and band of each group, empty where its rows have too few classes."""
+    counted = np.ones(len(scores)) if weights is None else weights.astype(float)
+    curves, bands = [], []
+    for code in range(len(groups.labels)):
+        rows = (groups.codes == code) & (counted > 0)
+        curve = band = pd.DataFrame(columns=_COLUMNS, dtype=float)
+        if len(np.unique(positive[rows])) >= (1 if kind == "calibration" else 2):
+            parts = positive[rows], scores[rows], counted[rows]
+            curve, band = _CURVES[kind](*parts, level)
+        curves.append(curve)
+        bands.append(band)
+    return curves, bands
 
-    Attributes
-    ----------
-    ax_ : matplotlib Axes
-    figure_ : matplotlib Figure
-    lines_ : list of n_groups matplotlib Line2D
-        The curves.
-    mark_line_ : matplotlib Line2D or None
-        A vertical line as long as the gap.
 
-    See Also
-    --------
-    skfair.metrics.calibration_gap : The value.
-
-    Examples
-    --------
-    >>> from skfair.inspection import CalibrationGapDisplay
-    >>> display = CalibrationGapDisplay.from_predictions(
-    ...     [0, 1, 0, 0], [0.25, 0.75, 0.25, 0.75], sensitive_features=list("aabb")
-    ... )
-    >>> display.mark_line_.get_label()
-    'Gap of 0.500 at the score 0.75'
-    """
-
-    scores: Floats
-    curves: Floats
-    labels: Sequence[Hashable]
-    counts: Integers
-    value: float
-    score: float
-    sensitive_names: Sequence[str] = ()
-
-    def _draw(self) -> Axes:
-        """Draw the display on its axes."""
-        at = self.curves[:, self.scores == self.score]
-        pair = [] if not at.size else [int(at.argmin()), int(at.argmax())]
-        few = len(self.labels) <= _drawing.MAX_GROUPS
-        self.ax_.axhline(0, color=_drawing.INK, linewidth=0.8)
-        last = self.curves[:, -1:]
-        heights = np.hstack([np.zeros_like(last), self.curves, last])
-        scores = np.concatenate([[0.0], self.scores, [1.0]])
-        curves = [(scores, of_group) for of_group in heights]
-        texts = [*map(_drawing.group_text, self.labels, self.counts.tolist())]
-        coloured = list(range(len(self.labels))) if few else pair
-        self.lines_ = _drawing.draw_group_lines(
-            self.ax_, curves, texts, self.counts, coloured, drawstyle="steps-post"
-        )
-        self.mark_line_ = None
-        if pair:
-            text = f"Gap of {self.value:.3f} at the score {self.score:.4g}"
-            look: dict[str, Any] = {"color": _drawing.INK, "marker": "_", "zorder": 3}
-            (self.mark_line_,) = self.ax_.plot(
-                [self.score] * 2, at[pair, 0], **look, label=text
-            )
-        self.ax_.set(
-            xlabel=_drawing.SCORE_LABELS["probability"],
-            ylabel="Outcomes minus scores, up to the score",
-            xlim=(0, 1),
-        )
-        return self.ax_
-
-    def _draw_legend(self, *, may_grow: bool) -> None:
-        """Draw the legend in a corner without curves."""
-        heading = _drawing.names_text(self.sensitive_names)
-        corners = ["upper left", "lower left", "upper right", "lower right"]
-        _drawing.legend_in_corner(self.ax_, heading, corners, may_grow=may_grow)
-
-    @classmethod
-    @warns_if_reordered
-    def from_predictions(
-        cls,
-        y_true: ArrayLike,
-        y_score: ArrayLike,
-        *,
-        sensitive_features: Any,
-        control_features: Any = None,
-        pos_label: Any = None,
-        sample_weight: ArrayLike | None = None,
-        ax: Axes | None = None,
-        name: str | None = None,
-    ) -> Self:
-        """Draw the curves of given probabilities.
-
-        Parameters
-        ----------
-        y_true : array-like of shape (n_samples,)
-            True labels.
-        y_score : array-like of shape (n_samples,)
-            Probabilities of the positive class, in [0, 1].
-        sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
-            Group of each row; several columns stand for their intersection.
-        control_features : array-like of shape (n_samples,) or \
-(n_samples, n_columns), default=None
-            Stratum of each row, such as its department. The stratum with the
-            largest gap is drawn, and named.
-        pos_label : int, float, bool or str, default=None
-            The true label that counts as positive, see
-            `skfair.metrics.calibration_gap`.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Non-negative sample weights.
-        ax : matplotlib Axes, default=None
-            Where to draw. None makes a new figure.
-        name : str, default=None
-            Title of the axes, none by default.
-
-        Returns
-        -------
-        CalibrationGapDisplay
-
-        Raises
-        ------
-        ImportError
-            If matplotlib is not installed.
-        ValueError
-            As in `skfair.metrics.calibration_gap`, and where that is undefined.
-        """
-        metric = partial(calibration_gap, pos_label=pos_label)
-        columns = y_true, y_score, sensitive_features, sample_weight
-        columns, name = stratum_of_largest(metric, columns, control_features, name)
-        gap = CalibrationGap(pos_label=pos_label)
-        true, scored, groups, weights = columns
-        rows = read(true, scored, groups, sample_weight=weights, name="y_score")
-        statistic = gap.count(gap.check(rows))
-        reason, _ = gap.why_undefined(statistic)
-        if reason:
-            raise ValueError(f"There is nothing to draw: {reason}.")
-        scores, curves = zip(*statistic.curves(), strict=True)
-        value, score, _ = largest_curve_gap(statistic)
-        display = cls(
-            scores=np.concatenate(scores),
-            curves=np.concatenate(curves, axis=1),
-            labels=statistic.labels,
-            counts=statistic.counts,
-            value=value,
-            score=score,
-            sensitive_names=statistic.names,
-            name=name,
-        )
-        return display.plot(ax)
+def _cumulative(
+    positive: Bools, scores: Floats, groups: Groups, weights: NDArray[Any] | None
+) -> tuple[list[pd.DataFrame], tuple[float, float]]:
+    """Outcomes minus scores of each group up to each score, and their largest gap."""
+    rows = read(
+        positive.astype(int), scores, groups, sample_weight=weights, name="y_score"
+    )
+    metric = CalibrationGap()
+    statistic = metric.count(metric.check(rows))
+    reason, _ = metric.why_undefined(statistic)
+    if reason:
+        raise ValueError(f"There is nothing to draw: {reason}.")
+    parts, heights = zip(*statistic.curves(), strict=True)
+    x = np.concatenate([[0.0], *parts, [1.0]])
+    value, score, _ = largest_curve_gap(statistic)
+    curves = [
+        pd.DataFrame({"x": x, "y": np.concatenate([[0.0], y, y[-1:]])})
+        for y in np.concatenate(heights, axis=1)
+    ]
+    return curves, (value, score)
 
 
 def _positives_minus_scores(
@@ -477,9 +419,16 @@ def _positives_minus_scores(
 _MEASURES: dict[str, Any] = {
     "roc": "roc_auc_score",
     "precision_recall": "average_precision_score",
-    "calibration": make_scorer(
-        _positives_minus_scores, response_method="predict_proba"
-    ),
+}
+_MEASURES["calibration"] = _MEASURES["calibration_gap"] = make_scorer(
+    _positives_minus_scores, response_method="predict_proba"
+)
+#: How the line of each curve is drawn.
+_LOOKS: dict[str, dict[str, Any]] = {
+    "roc": {},
+    "precision_recall": {"drawstyle": "steps-post"},
+    "calibration": {"marker": "o", "markersize": 4},
+    "calibration_gap": {"drawstyle": "steps-post"},
 }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self, get_args
 
@@ -11,6 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
+from skfair._pictures import _drawing
 from skfair._utils._arrays import Floats
 from skfair._utils._text import number
 from skfair._utils._validation import (
@@ -20,10 +22,8 @@ from skfair._utils._validation import (
     check_real,
     lie_in_unit_interval,
 )
-from skfair.inspection import _drawing
 from skfair.inspection._display import (
     PredictionsDisplay,
-    check_level,
     scores_to_draw,
 )
 from skfair.metrics import mcdp, mcdp_curve
@@ -40,59 +40,41 @@ if TYPE_CHECKING:
     from skfair.metrics import ProxyBoundsResult
 
 
+#: Room beside the scores on their axis, as a share of their range.
+_ROOM = 0.02
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
 class MCDPDisplay(PredictionsDisplay):
-    """Base of the displays of MCDP, with confidence bands."""
+    """Base of the displays of MCDP: the groups, and the level of bands."""
 
     labels: Sequence[Hashable]
     counts: NDArray[Any]
     effective_sizes: NDArray[Any] | None = None
     sensitive_names: Sequence[str] = ()
     scale: AnyScale = "probability"
+    confidence_level: float | None = None
+    name: str | None = None
 
-    def plot(
-        self,
-        ax: Axes | None = None,
-        *,
-        confidence_level: float | None = None,
-        name: str | None = None,
-    ) -> Self:
-        """Draw the display.
+    def _tail(self) -> float:
+        """Check the level of bands; return one minus it."""
+        level = check_real(
+            "confidence_level", self.confidence_level, 0, 1, closed="neither"
+        )
+        if np.isnan(self._sizes()).any():
+            raise ValueError(
+                "confidence_level must be None: the effective group sizes cannot be "
+                "known from a statistic of weighted rows. Pass the rows instead."
+            )
+        return 1 - level
 
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            Where to draw. None makes a new figure.
-        confidence_level : float in (0, 1), default=None
-            Level of confidence bands, none by default.
-        name : str, default=None
-            Name of the model. None stands for the display's own.
-
-        Returns
-        -------
-        Display
-            This display.
-
-        Raises
-        ------
-        ImportError
-            Without matplotlib.
-        ValueError
-            If `confidence_level` is out of range or effective group sizes are unknown.
-        """
+    def _sizes(self) -> Floats:
+        """Effective sizes of the groups; the numbers of rows where they are unknown."""
         sizes = self.counts if self.effective_sizes is None else self.effective_sizes
-        #: Half-widths of the bands, and their text in the legend.
-        self._band: tuple[Floats, str] | None = None
-        if confidence_level is not None:
-            level = check_level(sizes, confidence_level)
-            text = f"{confidence_level:.4g} confidence band"
-            self._band = self._half_widths(sizes, level), text
-        return super().plot(ax, name=name)
-
-    def _half_widths(self, sizes: Floats, level: float) -> Floats:
-        """Half-widths of the bands of groups of these effective sizes."""
-        raise NotImplementedError
+        return np.asarray(sizes, dtype=np.float64)
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class CDFGapDisplay(MCDPDisplay):
     """Cumulative distributions of the groups' scores, with their largest gap, MCDP.
 
@@ -127,6 +109,8 @@ class CDFGapDisplay(MCDPDisplay):
         known by a proxy only.
     odds_ratio : float, default=None
         Odds ratio for which `bounds` hold.
+    confidence_level : float in (0, 1), default=None
+        Level of a confidence band around each CDF, none by default.
     name : str, default=None
         Name of the model, the title of the axes.
 
@@ -174,15 +158,11 @@ class CDFGapDisplay(MCDPDisplay):
     bounds: Sequence[tuple[Floats, Floats]] | None = None
     odds_ratio: float | None = None
 
-    def _half_widths(self, sizes: Floats, level: float) -> Floats:
-        """Half-widths of the bands of Dvoretzky, Kiefer and Wolfowitz."""
-        return np.asarray(supremum_quantile(1 - level) / np.sqrt(sizes))
-
     def _draw(self) -> Axes:
         """Draw the display on its axes."""
         sizes = self.counts
-        if self._band is not None and self.effective_sizes is not None:
-            sizes = self.effective_sizes
+        if self.confidence_level is not None:
+            tail, sizes = self._tail(), self._sizes()
         coloured = self._coloured_groups()
         texts = [*map(_drawing.group_text, self.labels, self.counts, sizes)]
         curves = list(zip(self.scores, self.shares, strict=True))
@@ -193,9 +173,10 @@ class CDFGapDisplay(MCDPDisplay):
         if self.bounds is not None:
             text = f"Possible with odds ratios up to {self.odds_ratio:.4g}"
             self.bands_ = self._draw_bands(coloured, self.bounds, text)
-        elif self._band is not None:
-            widths, text = self._band
-            text = f"{text}, each group alone"
+        elif self.confidence_level is not None:
+            # The bands of Dvoretzky, Kiefer and Wolfowitz.
+            widths = supremum_quantile(tail) / np.sqrt(sizes)
+            text = f"{self.confidence_level:.4g} confidence band, each group alone"
             bounds = [
                 (np.maximum(shares - width, 0), np.minimum(shares + width, 1))
                 for shares, width in zip(self.shares, widths, strict=True)
@@ -281,23 +262,31 @@ class CDFGapDisplay(MCDPDisplay):
         return lines, windows
 
     def _ends(self) -> tuple[float, float]:
-        """Return the ends of the axis of scores; numbers have those of all groups."""
-        if self.scale != "real":
+        """Return the ends of the axis, about those of the scores."""
+        # The ends of the curves of probabilities are 0 and 1.
+        inner = slice(None) if self.scale == "real" else slice(1, -1)
+        scores = np.concatenate([of_group[inner] for of_group in self.scores])
+        low, high = float(scores.min()), float(scores.max())
+        if self.scale == "real":
+            return (low, high) if low < high else (low - 0.5, high + 0.5)
+        if not low < high:
             return 0, 1
-        low, high = (
-            float(end(np.concatenate(self.scores))) for end in (np.min, np.max)
-        )
-        return (low, high) if low < high else (low - 0.5, high + 0.5)
+        room = _ROOM * (high - low)
+        return max(0.0, low - room), min(1.0, high + room)
 
     def _mark_text(self, epsilon: float, mark: Located) -> str:
         """Legend entry of a mark: its value, its scores and its pair of groups."""
-        text = f"MCDP({epsilon:.3g}) = {number(mark.value)}"
         unit = _drawing.MARK_UNITS[self.scale]
-        if mark.value > 0 and epsilon > 0:
-            text += f", {unit}s {mark.window[0]:.3g} to {mark.window[1]:.3g}"
-        elif mark.value > 0:
-            score = f"{mark.score:.{_drawing.SCORE_DIGITS[self.scale]}g}"
-            text += f", {unit} {score}"
+        if epsilon > 0:
+            text = f"MCDP {number(mark.value)} with epsilon {epsilon:.3g}"
+            if mark.value > 0:
+                low, high = mark.window
+                text += f", at {unit}s {low:.3g} to {high:.3g}"
+        else:
+            text = f"Largest gap {number(mark.value)}"
+            if mark.value > 0:
+                score = f"{mark.score:.{_drawing.SCORE_DIGITS[self.scale]}g}"
+                text += f" at {unit} {score}"
         if len(self.labels) > 2:
             text += "\n" + _drawing.joined_text(
                 [self.labels[i] for i in _pair_of(mark)]
@@ -313,8 +302,8 @@ class CDFGapDisplay(MCDPDisplay):
         sensitive_features: Any = None,
         control_features: Any = None,
         epsilon: float = 0.0,
-        confidence_level: float | None = None,
         scale: AnyScale = "probability",
+        confidence_level: float | None = None,
         sample_weight: ArrayLike | None = None,
         ax: Axes | None = None,
         name: str | None = None,
@@ -338,12 +327,12 @@ class CDFGapDisplay(MCDPDisplay):
             for the choice, as `skfair.metrics.confidence_interval` does.
         epsilon : float in [0, 1], default=0.0
             Half the window of a second mark, MCDP(epsilon); 0 marks MCDP(0) alone.
-        confidence_level : float in (0, 1), default=None
-            Level of a confidence band around each CDF, none by default.
         scale : {"probability", "rank", "real"}, default="probability"
             ``"rank"`` draws the ranks of scores that are no probabilities, as in
             `skfair.metrics.mcdp`; ``"real"`` draws predicted numbers in their unit, for
             which `epsilon` is 0.
+        confidence_level : float in (0, 1), default=None
+            Level of a confidence band around each CDF, none by default.
         sample_weight : array-like of shape (n_samples,), default=None
             Non-negative sample weights.
         ax : matplotlib Axes, default=None
@@ -361,26 +350,19 @@ class CDFGapDisplay(MCDPDisplay):
             Without matplotlib.
         ValueError
             As in `skfair.metrics.mcdp`, and where MCDP is undefined: fewer than two
-            groups, or a group that is absent or too small. See `plot` for bands.
+            groups, or a group that is absent or too small.
         """
-        check_choice("scale", scale, get_args(AnyScale))
-        if scale == "real" and epsilon != 0:
-            raise ValueError(
-                f"epsilon must be 0 with scale='real', got {epsilon!r}: windows are of "
-                "probabilities or of ranks."
-            )
-        of_ranks: Scale = "probability" if scale == "probability" else "rank"
-        epsilons = sorted({0.0, check_real("epsilon", epsilon, 0, 1)})
-        metric = partial(mcdp, epsilon=epsilon, scale=of_ranks)
-        rows = y_true, y_score, sensitive_features, sample_weight
-        statistic, fields = scores_to_draw(
-            metric, rows, control_features, scale, name, AnyScale
+        fields = find_cdfs(
+            y_true,
+            y_score,
+            sensitive_features=sensitive_features,
+            control_features=control_features,
+            epsilon=epsilon,
+            scale=scale,
+            sample_weight=sample_weight,
+            name=name,
         )
-        cdfs = (step_cdf(statistic, group) for group in range(statistic.n_groups))
-        scores, shares = zip(*cdfs, strict=True)
-        marks = {each: MCDP(epsilon=each).locate(statistic) for each in epsilons}
-        display = cls(scores=scores, shares=shares, marks=marks, **fields)
-        return display.plot(ax, confidence_level=confidence_level)
+        return cls(confidence_level=confidence_level, **fields).plot(ax)
 
     @classmethod
     def from_proxy_bounds(
@@ -441,6 +423,7 @@ class CDFGapDisplay(MCDPDisplay):
         return display.plot(ax)
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class MCDPCurveDisplay(MCDPDisplay):
     """MCDP(epsilon) as a function of epsilon, half the length of the window of scores.
 
@@ -463,6 +446,8 @@ class MCDPCurveDisplay(MCDPDisplay):
         Names of the sensitive columns, for the title of the legend.
     scale : {"probability", "rank"}, default="probability"
         What the scores are, for the labels of the axes.
+    confidence_level : float in (0, 1), default=None
+        Level of a confidence band of the whole curve, none by default.
     name : str, default=None
         Name of the model, for its entry in the legend.
 
@@ -471,10 +456,10 @@ class MCDPCurveDisplay(MCDPDisplay):
     ax_ : matplotlib Axes
     figure_ : matplotlib Figure
     line_ : matplotlib Line2D
-        The curve, extended to epsilon = 1. The axis ends at 0.5 where no curve on it
-        falls beyond that.
+        The curve, extended to epsilon = 1. The axis ends where the last curve on it
+        has its last step.
     mark_ : matplotlib Line2D
-        The point at MCDP(0).
+        The point at epsilon = 0, the largest gap.
     band_ : matplotlib PolyCollection or None
         The confidence band of the curve.
 
@@ -499,17 +484,17 @@ class MCDPCurveDisplay(MCDPDisplay):
     ...     y_true, y_score, sensitive_features=group
     ... )
     >>> display.mark_.get_label()
-    'MCDP(0) = 0.572'
+    'Largest gap 0.572'
     """
 
     epsilons: NDArray[Any]
     values: NDArray[Any]
 
-    def _half_widths(self, sizes: Floats, level: float) -> Floats:
+    def _half_width(self) -> float:
         """Half the width of a band that holds for all pairs of groups at once."""
-        n_pairs = math.comb(len(sizes), 2)
-        quantile = supremum_quantile((1 - level) / n_pairs)
-        return np.asarray(quantile * np.sqrt((1 / np.sort(sizes)[:2]).sum()))
+        quantile = supremum_quantile(self._tail() / math.comb(len(self.labels), 2))
+        smallest = np.sort(self._sizes())[:2]
+        return float(quantile * np.sqrt((1 / smallest).sum()))
 
     def _draw(self) -> None:
         """Draw the curve on axes that other models may have, whose names it tells."""
@@ -520,22 +505,25 @@ class MCDPCurveDisplay(MCDPDisplay):
         # Each curve that was drawn before has two lines.
         position = len(self.ax_.get_lines()) // 2
         style = _drawing.group_style(position)
-        end = 0.5 if self.epsilons[-1] <= 0.5 else 1.0
+        end = min(1.0, max(1.05 * float(self.epsilons[-1]), 0.05))
         end = max(end, self.ax_.get_xlim()[1]) if position else end
         (self.line_,) = self.ax_.plot(epsilons, values, drawstyle="steps-post", **style)
-        text, look = f"{before}MCDP(0) = {values[0]:.3f}", style | {"clip_on": False}
+        gap = "largest gap" if named else "Largest gap"
+        text = f"{before}{gap} {values[0]:.3f}"
+        look = style | {"clip_on": False}
         (self.mark_,) = self.ax_.plot([0], values[:1], marker="o", **look, label=text)
         self.band_ = None
-        if self._band is not None:
-            half, text = self._band
+        if self.confidence_level is not None:
+            half = self._half_width()
+            text = f"{self.confidence_level:.4g} confidence band"
             ends = np.maximum(values - half, 0), np.minimum(values + half, 1)
             look = _drawing.band_style(position, 0.2)
             self.band_ = self.ax_.fill_between(
                 epsilons, *ends, step="post", **look, label=before + text
             )
         self.ax_.set(
-            xlabel=f"Epsilon (half window, {_drawing.UNITS[self.scale]})",
-            ylabel="MCDP(epsilon) (0 to 1)",
+            xlabel=f"Epsilon, half the window ({_drawing.UNITS[self.scale]})",
+            ylabel="MCDP, the gap in a whole window",
             xlim=(0, end),
         )
         # The upper end is left to matplotlib, so that the curve of another model fits.
@@ -561,8 +549,8 @@ class MCDPCurveDisplay(MCDPDisplay):
         sensitive_features: Any = None,
         control_features: Any = None,
         scale: Scale = "probability",
-        sample_weight: ArrayLike | None = None,
         confidence_level: float | None = None,
+        sample_weight: ArrayLike | None = None,
         ax: Axes | None = None,
         name: str | None = None,
     ) -> Self:
@@ -586,10 +574,10 @@ class MCDPCurveDisplay(MCDPDisplay):
         scale : {"probability", "rank"}, default="probability"
             ``"rank"`` draws the ranks of scores that are no probabilities, as in
             `skfair.metrics.mcdp_curve`.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Non-negative sample weights.
         confidence_level : float in (0, 1), default=None
             Level of a confidence band of the whole curve, none by default.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Non-negative sample weights.
         ax : matplotlib Axes, default=None
             Where to draw. None makes a new figure.
         name : str, default=None
@@ -620,8 +608,39 @@ class MCDPCurveDisplay(MCDPDisplay):
         rows = y_true, y_score, sensitive_features, sample_weight
         statistic, fields = scores_to_draw(metric, rows, control_features, scale, name)
         epsilons, values = mcdp_curve(None, statistic)
-        display = cls(epsilons=epsilons, values=values, **fields)
-        return display.plot(ax, confidence_level=confidence_level)
+        fields["confidence_level"] = confidence_level
+        return cls(epsilons=epsilons, values=values, **fields).plot(ax)
+
+
+def find_cdfs(
+    y_true: ArrayLike | None,
+    y_score: ArrayLike | GroupedScores,
+    *,
+    sensitive_features: Any = None,
+    control_features: Any = None,
+    epsilon: float = 0.0,
+    scale: AnyScale = "probability",
+    sample_weight: ArrayLike | None = None,
+    name: str | None = None,
+) -> dict[str, Any]:
+    """Find the CDFs of given scores and their gaps, the fields of `CDFGapDisplay`."""
+    check_choice("scale", scale, get_args(AnyScale))
+    if scale == "real" and epsilon != 0:
+        raise ValueError(
+            f"epsilon must be 0 with scale='real', got {epsilon!r}: windows are of "
+            "probabilities or of ranks."
+        )
+    of_ranks: Scale = "probability" if scale == "probability" else "rank"
+    epsilons = sorted({0.0, check_real("epsilon", epsilon, 0, 1)})
+    metric = partial(mcdp, epsilon=epsilon, scale=of_ranks)
+    rows = y_true, y_score, sensitive_features, sample_weight
+    statistic, fields = scores_to_draw(
+        metric, rows, control_features, scale, name, AnyScale
+    )
+    cdfs = (step_cdf(statistic, group) for group in range(statistic.n_groups))
+    scores, shares = zip(*cdfs, strict=True)
+    marks = {each: MCDP(epsilon=each).locate(statistic) for each in epsilons}
+    return {"scores": scores, "shares": shares, "marks": marks, **fields}
 
 
 def _pair_of(mark: Located) -> tuple[int, int]:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 import pandas as pd
 
+from skfair._pictures import _drawing
+from skfair._pictures._display import Display
 from skfair._utils._text import label_text, listed
-from skfair.inspection import _drawing
-from skfair.inspection._display import Display
-from skfair.metrics._spec import unwrapped
+from skfair.metrics._as_metric import as_metric
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 _FEW_LOOKS = 40
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class MonitorDisplay(Display):
     """Disparity of all rows so far, and of the recent rows, at each look.
 
@@ -205,10 +207,9 @@ class MonitorDisplay(Display):
         history = monitor.history_
         if history.empty:
             raise ValueError("the monitor has seen no rows yet: call update first.")
-        metric, _ = unwrapped(monitor.metric)
         display = cls(
             history=history,
-            metric=metric.__name__,
+            metric=as_metric(monitor.metric).name,
             at_most=monitor.at_most,
             confidence_level=monitor.confidence_level,
             change_time=monitor.change_time_,

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import pandas as pd
 
+from skfair._pictures import _drawing
+from skfair._pictures._display import Display
 from skfair._utils._validation import check_integer
-from skfair.inspection import _drawing
-from skfair.inspection._display import Display
 from skfair.model_selection import BestUnder, FairestWithin, pareto_front
 from skfair.model_selection._rules import (
     CVResults,
@@ -30,6 +31,7 @@ _MANY = 100
 _MAX_PARAMS = 6
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class TradeOffDisplay(Display):
     """Performance of the candidates of a search against their disparity.
 

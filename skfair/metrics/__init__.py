@@ -18,16 +18,14 @@ from skfair.metrics._confidence_interval import (
 from skfair.metrics._cvar_fairness import (
     CVaRTestResult,
     RateVarianceResult,
-    cvar_fairness,
     cvar_fairness_report,
     cvar_fairness_test,
-    max_gap,
     max_gap_test,
     rate_variance,
     top_groups,
 )
 from skfair.metrics._dcp import DCPResult, dcp, dcp_bounds
-from skfair.metrics._evaluate import values_by_class, values_by_stratum
+from skfair.metrics._distributions import GapOfDistributions
 from skfair.metrics._group_metrics import GroupMetricsResult, group_metrics
 from skfair.metrics._impact_ratios import impact_ratios
 from skfair.metrics._madd import (
@@ -36,6 +34,7 @@ from skfair.metrics._madd import (
     madd_curve,
     madd_optimal_bandwidth,
 )
+from skfair.metrics._many_groups import cvar_fairness, max_gap
 from skfair.metrics._mcdp import mcdp, mcdp_curve
 from skfair.metrics._metric_bounds import MetricBounds, metric_bounds
 from skfair.metrics._min_dcp import MinDCPResult, min_dcp_bounds
@@ -45,6 +44,7 @@ from skfair.metrics._permutation import (
 )
 from skfair.metrics._proxy_bounds import ProxyBoundsResult, proxy_bounds
 from skfair.metrics._rates import (
+    DifferenceOfRates,
     demographic_parity_difference,
     equalized_odds_difference,
     false_positive_rate_difference,
@@ -62,6 +62,7 @@ from skfair.metrics._scorer import (
     make_fairness_scorer,
     make_group_scorer,
 )
+from skfair.metrics._values_by import values_by_class, values_by_stratum
 from skfair.metrics._worst_subgroup import WorstSubgroupResult, worst_subgroup
 
 __all__ = [
@@ -70,7 +71,9 @@ __all__ = [
     "CertifyResult",
     "ConfidenceInterval",
     "DCPResult",
+    "DifferenceOfRates",
     "FairnessScorer",
+    "GapOfDistributions",
     "GroupMetricsResult",
     "MADDBandwidthResult",
     "MetricBounds",

@@ -4,28 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from skfair._utils._arrays import Floats, Integers
+from skfair._utils._arrays import Floats
 from skfair._utils._validation import AnyScale
-from skfair.metrics._distributions import GapOfDistributions
-from skfair.metrics._evaluate import Multistratum
+from skfair.metrics._distributions import GapOfDistributions, with_fixed_ends
 from skfair.metrics._inputs import Multigroup
 from skfair.metrics._metric import evaluates
-from skfair.metrics._pairs import (
-    MANY_GROUPS,
-    BoundPairs,
-    Located,
-    PairGaps,
-    bound_gaps,
-    largest_gap,
-    pairs_of_gaps,
-    sums_of_distances,
+from skfair.metrics._pairs import measured_gaps
+from skfair.metrics._quantiles import (
+    MEAN_ABSOLUTE,
+    Comparisons,
+    Method,
+    Observed,
+    contrast,
+    distribution_free,
+    mean_moments,
+    noise_of_means,
+    plus,
+    shares_of_groups,
 )
+from skfair.metrics._strata import Multistratum
 from skfair.statistics import GroupedScores
 from skfair.statistics._grouped_scores import Gap
 
@@ -36,25 +38,6 @@ def area(gap: Gap, largest: float = 1.0) -> float:
     # Not by `@`, whose rounding depends on the number of threads.
     area = float((heights * np.diff(gap.scores)).sum())
     return min(largest, area)  # rounding may exceed 1, the largest of probabilities
-
-
-def bound_areas(statistic: GroupedScores, largest: float = 1.0) -> BoundPairs:
-    """Bound the area of pairs of groups by their CDFs at some of the scores.
-
-    Between two of these a CDF lies between its values before the first and before the
-    second one. Pairs of many groups are bounded by distances from everyone.
-    """
-    if statistic.n_groups > MANY_GROUPS:
-        measure = partial(area, largest=largest)
-        return sums_of_distances(measure, largest)(statistic)
-    scores, before, after = statistic._shares_between
-    widths = np.diff(scores)
-
-    def bounds(i: Integers, j: Integers, least: float) -> Floats:
-        apart = bound_gaps(before, after, i, j)
-        return np.asarray((apart * widths).sum(axis=1))
-
-    return bounds
 
 
 def areas_at(scores: Floats) -> Callable[[Floats], Floats]:
@@ -68,32 +51,55 @@ class ABCC(GapOfDistributions):
     """Largest area between two CDFs."""
 
     name = "abcc"
+    loose = False
+    bounds_ranks = False
     scales = AnyScale
 
     def measure(self, gap: Gap) -> float:
         """Measure the area between two CDFs."""
         return area(gap, self.largest)
 
-    def bounds_of(self, statistic: GroupedScores) -> BoundPairs:
-        """Bound the measures of many pairs."""
-        return bound_areas(statistic, self.largest)
+    def measure_at(self, scores: Floats) -> Callable[[Floats], Floats]:
+        """Return the area of rows of gaps at some scores."""
+        return areas_at(scores)
 
-    def gaps(
-        self, statistic: GroupedScores, *, among: Integers | None = None
-    ) -> PairGaps:
-        """Find the gaps of all pairs of groups, or of those `among` some groups."""
-        return pairs_of_gaps(
-            statistic, self.multigroup, among, self.measure, areas_at, self.bounds_of
-        )
+    def noise(self, observed: Observed, method: Method) -> Comparisons:
+        """Bound the noise of areas, whose tangents are means of functions of slope 1.
 
-    def locate(self, statistic: GroupedScores) -> Located:
-        """Find the largest gap, and between which groups it is."""
-        return largest_gap(
-            statistic,
-            measure=self.measure,
-            multigroup=self.multigroup,
-            bounds_of=self.bounds_of,
-        )
+        Their variance is at most that of the scores. By the Gaussian isoperimetric
+        inequality the area of the noise exceeds its mean by no more than a tangent
+        does.
+        """
+        statistic, sizes, _ = observed
+        shares = shares_of_groups(statistic)
+        gaps = measured_gaps(statistic, self.multigroup, area, areas_at)
+        above, below = distribution_free(sizes, shares, self.multigroup, method)
+        if method == "band":
+            moments = mean_moments(statistic)
+            above, further = noise_of_means(moments, sizes, shares, self.multigroup)
+            below = plus(_area_noise(observed, self.multigroup), further)
+        return with_fixed_ends(gaps, above, below)
+
+
+#: Scores at which the noise of the area between CDFs is evaluated.
+_GRID = 1024
+
+
+def _area_noise(observed: Observed, multigroup: Multigroup) -> Floats:
+    """Mean of the area of the noise of each comparison."""
+    statistic, sizes, _ = observed
+    n_groups = statistic.n_groups
+    grid = np.linspace(0, len(statistic.scores) - 1, _GRID).astype(np.intp)
+    scores = np.unique(statistic.scores[grid])
+    ends = np.searchsorted(statistic.scores, scores, side="right")
+    cells = np.repeat(n_groups * np.arange(len(ends)), np.diff(ends, prepend=0))
+    cells += statistic.codes
+    weights = np.bincount(cells, statistic.weights, len(ends) * n_groups)
+    sums = np.cumsum(weights.reshape(-1, n_groups), axis=0)
+    cdfs = (sums[:-1] / statistic.totals).T
+    variances = np.maximum(cdfs * (1 - cdfs), 0) / sizes[:, None]  # rounded
+    noise = np.sqrt(contrast(variances, shares_of_groups(statistic), multigroup))
+    return np.asarray(MEAN_ABSOLUTE * noise @ np.diff(scores))
 
 
 @evaluates(ABCC)
@@ -107,6 +113,7 @@ def abcc(
     multigroup: Multigroup = "pairwise",
     multistratum: Multistratum = "max",
     sample_weight: ArrayLike | None = None,
+    counts: ArrayLike | None = None,
 ) -> float:
     """Area between the cumulative curves of the groups' scores (ABCC).
 
@@ -151,6 +158,8 @@ default=None
         The largest value over strata, or their mean by the total weight of each.
     sample_weight : array-like of shape (n_samples,), default=None
         Non-negative sample weights.
+    counts : array-like of shape (n_samples,), default=None
+        How many people each row stands for; by default one.
 
     Returns
     -------
@@ -163,7 +172,8 @@ default=None
     TypeError
         If an argument is missing, or of a kind that is not taken.
     ValueError
-        On scores outside [0, 1] or not finite, lengths that differ, or missing groups.
+        On scores outside [0, 1] or not finite, lengths that differ, missing groups, or
+        pairs of more than 64 groups.
 
     Warns
     -----
@@ -205,4 +215,5 @@ default=None
         sensitive_features=sensitive_features,
         control_features=control_features,
         sample_weight=sample_weight,
+        counts=counts,
     )

@@ -11,10 +11,10 @@ from numpy.typing import ArrayLike, NDArray
 from skfair._rows import Rows
 from skfair._utils._arrays import Bools, Floats, Integers, quotients
 from skfair._utils._validation import check_numbers
-from skfair.metrics._evaluate import Multistratum
 from skfair.metrics._inputs import Multigroup
-from skfair.metrics._metric import Metric, evaluates, lacks_labels
+from skfair.metrics._metric import MetricOfPairs, evaluates, lacks_labels
 from skfair.metrics._pairs import Located, PairGaps, compared_groups
+from skfair.metrics._strata import Multistratum
 from skfair.statistics._grouped_confusion import encode_classes
 
 #: False and true positive rates at each threshold, from (0, 0) to (1, 1).
@@ -69,7 +69,7 @@ class SortedRows:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ABROCA(Metric):
+class ABROCA(MetricOfPairs):
     """Largest area between the ROC curves of groups."""
 
     name = "abroca"
@@ -99,10 +99,10 @@ class ABROCA(Metric):
             return f"all rows have the true label {classes[0]!r}", ""
         return lacks_labels(statistic.labels, classes, counts, statistic.min_group_size)
 
-    def gaps(self, statistic: SortedRows, *, among: Integers | None = None) -> PairGaps:
+    def gaps(self, statistic: SortedRows) -> PairGaps:
         """Find the areas of all pairs, nan where a group has too few labels."""
         enough = statistic.label_counts.min(axis=1) >= max(statistic.min_group_size, 1)
-        first, second = compared_groups(statistic.n_groups, self.multigroup, among)
+        first, second = compared_groups(statistic.n_groups, self.multigroup)
         curves = {g: statistic.curve(g) for g in np.flatnonzero(enough).tolist()}
         everyone = statistic.curve(None) if second is None else None
         others = [None] * len(first) if second is None else second.tolist()
@@ -111,11 +111,7 @@ class ABROCA(Metric):
             ours, theirs = curves.get(group), curves.get(other, everyone)
             if ours is not None and theirs is not None:
                 values[0, i] = _area_between(ours, theirs)
-        metric = None
-        if among is not None:
-            metric = self.find(statistic).value
-        sizes = statistic.counts[np.newaxis]
-        return PairGaps(first, second, values, sizes, metric=metric)
+        return PairGaps(first, second, values, statistic.counts[np.newaxis])
 
     def locate(self, statistic: SortedRows) -> Located:
         """Find the largest area, and between which groups it is."""
@@ -135,6 +131,7 @@ def abroca(
     multigroup: Multigroup = "pairwise",
     multistratum: Multistratum = "max",
     sample_weight: ArrayLike | None = None,
+    counts: ArrayLike | None = None,
 ) -> float:
     """Area between the ROC curves of groups, ABROCA.
 
@@ -168,6 +165,8 @@ default=None
         The largest value over strata, or their mean by the total weight of each.
     sample_weight : array-like of shape (n_samples,), default=None
         Non-negative sample weights.
+    counts : array-like of shape (n_samples,), default=None
+        How many people each row stands for; by default one.
 
     Returns
     -------
@@ -180,7 +179,8 @@ default=None
         If an argument is missing, or of a kind that is not taken.
     ValueError
         On scores that are not finite numbers, labels that are missing or of more than
-        two classes, lengths that differ, or missing groups.
+        two classes, lengths that differ, missing groups, or pairs of more than 64
+        groups.
 
     Warns
     -----
@@ -221,6 +221,7 @@ default=None
         sensitive_features=sensitive_features,
         control_features=control_features,
         sample_weight=sample_weight,
+        counts=counts,
     )
 
 

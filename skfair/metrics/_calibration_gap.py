@@ -13,9 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from skfair._rows import Rows
 from skfair._utils._arrays import Floats, Integers
-from skfair.metrics._evaluate import Multistratum, largest_defined, never
 from skfair.metrics._inputs import Multigroup, labelled_scores
-from skfair.metrics._metric import Metric, evaluates, score_cells
+from skfair.metrics._metric import MetricOfPairs, evaluates
 from skfair.metrics._pairs import (
     Located,
     PairGaps,
@@ -25,7 +24,7 @@ from skfair.metrics._pairs import (
     locate_largest,
     measure_apart,
 )
-from skfair.metrics._spec import Specification, register
+from skfair.metrics._strata import Multistratum
 from skfair.statistics import GroupedCalibration
 from skfair.statistics._grouped_scores import sort_scores
 
@@ -136,7 +135,7 @@ def bound_curve_gap(
 
 
 @dataclass(frozen=True, kw_only=True)
-class CalibrationGap(Metric):
+class CalibrationGap(MetricOfPairs):
     """Largest difference of the curves C of groups."""
 
     name = "calibration_gap"
@@ -144,6 +143,7 @@ class CalibrationGap(Metric):
     statistic = Steps
     exchangeable = "similar scores"
     maximum = 2.0
+    binned = GroupedCalibration
 
     pos_label: Any = None
 
@@ -165,16 +165,15 @@ class CalibrationGap(Metric):
             score = float(statistic.scores[0])
         return located._replace(score=score)
 
-    def gaps(self, statistic: Steps, *, among: Integers | None = None) -> PairGaps:
+    def gaps(self, statistic: Steps) -> PairGaps:
         """Find the largest difference of each pair, nan of groups without rows."""
         shares, pairwise = statistic.shares, self.multigroup == "pairwise"
-        first, second = compared_groups(len(shares), self.multigroup, among)
-        groups = np.arange(len(shares)) if among is None else among
+        first, second = compared_groups(len(shares), self.multigroup)
 
         def curves() -> Iterator[Floats]:
             for _, heights in statistic.curves():
                 if pairwise:
-                    yield heights[groups]
+                    yield heights
                 else:
                     yield np.vstack([heights, _mean(shares, heights)])
 
@@ -183,20 +182,16 @@ class CalibrationGap(Metric):
         absent = shares == 0
         absent = absent[first] if second is None else absent[first] | absent[second]
         values[absent] = math.nan
-        largest = None
-        if among is not None:
-            largest = largest_curve_gap(statistic, self.multigroup)[0]
-        values, sizes = values[np.newaxis], shares[np.newaxis]
-        return PairGaps(first, second, values, sizes, metric=largest)
+        return PairGaps(first, second, values[np.newaxis], shares[np.newaxis])
 
-    def bound_by_bins(self, statistic: GroupedCalibration) -> tuple[float, float]:
+    def bound(self, histogram: GroupedCalibration) -> tuple[float, float]:
         """Bound the metric of rows whose scores and labels are known by bins."""
         if self.pos_label is not None:
             raise ValueError(
                 f"pos_label must be left at its default: bounds of {self.name} do not "
                 f"know this option, got {self.pos_label!r}."
             )
-        return bound_curve_gap(statistic, self.multigroup)
+        return bound_curve_gap(histogram, self.multigroup)
 
 
 @evaluates(CalibrationGap)
@@ -210,6 +205,7 @@ def calibration_gap(
     multigroup: Multigroup = "pairwise",
     multistratum: Multistratum = "max",
     sample_weight: ArrayLike | None = None,
+    counts: ArrayLike | None = None,
 ) -> float:
     """Largest difference between groups in how far outcomes differ from scores.
 
@@ -249,6 +245,8 @@ default=None
     sample_weight : array-like of shape (n_samples,), default=None
         Non-negative sample weights, which multiply the terms and replace n_g by
         the total weight.
+    counts : array-like of shape (n_samples,), default=None
+        How many people each row stands for; by default one.
 
     Returns
     -------
@@ -272,7 +270,7 @@ default=None
     See Also
     --------
     metric_bounds : Bounds of it where scores and labels are known by bins only.
-    skfair.inspection.CalibrationGapDisplay : Picture of the curves.
+    skfair.inspection.GroupCurveDisplay : Draws the curves.
     permutation_test : Whether the groups are equally calibrated.
     sklearn.calibration.calibration_curve : Calibration by bins of scores.
 
@@ -312,32 +310,8 @@ default=None
         sensitive_features=sensitive_features,
         control_features=control_features,
         sample_weight=sample_weight,
+        counts=counts,
     )
-
-
-def gap_of_steps(
-    y_true: None, y_score: Steps, *, multigroup: Multigroup = "pairwise"
-) -> float:
-    """Calibration gap of rows whose steps are known."""
-    value, _, _ = largest_curve_gap(y_score, multigroup)
-    return value
-
-
-register(
-    gap_of_steps,
-    Specification(
-        gap_of_steps,
-        compares_errors=never,
-        permuted_in=score_cells,
-        combine=largest_defined,
-        pairs=lambda statistic, *, multigroup="pairwise", among=None: CalibrationGap(
-            multigroup=multigroup
-        ).gaps(statistic, among=among),
-        locate=lambda statistic, *, multigroup="pairwise": CalibrationGap(
-            multigroup=multigroup
-        ).locate(statistic),
-    ),
-)
 
 
 def largest_curve_gap(

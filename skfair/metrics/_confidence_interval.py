@@ -3,332 +3,45 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
-from functools import partial
-from reprlib import repr as brief
-from typing import Any, get_args
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from itertools import compress
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import brentq
+from sklearn.exceptions import UndefinedMetricWarning
 
 from skfair._rows import Rows
-from skfair._utils._arrays import Floats, quotients
 from skfair._utils._results import Result
 from skfair._utils._text import shown
-from skfair._utils._validation import check_choice, check_real, check_weights
-from skfair._utils._warnings import warns_if_reordered
-from skfair.groups import positions_in, resolve_groups
-from skfair.metrics._abcc import abcc
-from skfair.metrics._cvar_fairness import cvar_fairness, max_gap
-from skfair.metrics._evaluate import (
-    Multistratum,
-    check_no_strata,
-    check_shared,
-    combine_numbers,
-    defined_results,
-    split_classes,
+from skfair._utils._validation import check_real
+from skfair._utils._warnings import warn_user
+from skfair.metrics._as_metric import METRICS, as_metric
+from skfair.metrics._metric import (
+    Estimate,
+    Metric,
+    in_stratum,
+    join_reasons,
+    undefined,
 )
-from skfair.metrics._inputs import (
-    effective_sizes,
-    ignore_undefined,
-    warn_if_undefined,
-)
-from skfair.metrics._madd import madd
-from skfair.metrics._mcdp import mcdp
-from skfair.metrics._metric_bounds import MetricBounds, metric_bounds
-from skfair.metrics._noise import (
-    compare_abcc,
-    compare_cvar,
-    compare_madd,
-    compare_max_gap,
-    compare_mcdp,
-    compare_seminorm,
-)
-from skfair.metrics._pairs import grouped_scores
-from skfair.metrics._quantiles import (
-    UNDEFINED,
-    Comparisons,
-    Method,
-    Observed,
-    move_to_unit,
-)
-from skfair.metrics._spec import (
-    Specification,
-    check_known,
-    check_metric,
-    complete,
-    keywords_of,
-    known_metrics,
-    pick,
-    signature_of,
-    specification_of,
-    unwrapped,
-)
-from skfair.statistics import (
-    GroupedConfusion,
-    GroupedHistogram,
-    GroupedOutcomes,
-    GroupedScores,
-)
-from skfair.statistics._grouped_confusion import encode_classes
-from skfair.statistics._grouped_scores import pooled_ranks
+from skfair.metrics._metric_bounds import bounds_of_bins
+from skfair.metrics._quantiles import UNDEFINED, Comparisons, Method
+from skfair.statistics import GroupedHistogram, GroupedScores
+from skfair.statistics._statistic import GroupedStatistic
 
 
-def observe(
-    metric: Callable[..., float],
-    y_true: ArrayLike | None,
-    y_score: Any,
-    sensitive_features: Any = None,
-    sample_weight: ArrayLike | None = None,
-    *,
-    once: bool = False,
-) -> Observed:
-    """Compute the statistic of a metric, and what its noise depends on.
-
-    With `once` the statistic holds no more than this metric needs.
-    """
-    specification, options = bounded_metric(metric)
-    read: Any = (once and specification.read_once) or specification.read
-    # All of them take rows in this order.
-    rows = y_true, y_score, sensitive_features, sample_weight
-    statistic = read(*rows, **pick(read, options))
-    if isinstance(statistic, GroupedOutcomes):
-        squares = None
-        if specification.takes_classes and statistic is not y_score:  # of scores
-            groups = resolve_groups(sensitive_features, n_samples=len(y_score))
-            countable: Any = specification.countable
-            table = Rows(
-                groups, None, y_true, y_score, check_weights(sample_weight, len(groups))
-            )
-            part, _ = countable(table, **pick(countable, options))
-            of_squares = replace(part, y_pred=part.y_pred**2)
-            squares = of_squares.statistic(GroupedOutcomes).means
-        return statistic, statistic.effective_sizes, squares
-    if isinstance(statistic, GroupedConfusion) and sample_weight is not None:
-        return statistic, _sizes_of_classes(statistic, rows), None
-    sizes = effective_sizes(statistic, sensitive_features, sample_weight)
-    _check_known(sizes)
-    if isinstance(statistic, GroupedConfusion):
-        sizes = statistic.matrices.sum(axis=2).astype(float)
-    return statistic, sizes, None
-
-
-def _sizes_of_classes(statistic: GroupedConfusion, rows: tuple[Any, ...]) -> Floats:
-    """Effective number of weighted rows of each group and true class."""
-    y_true, _, sensitive_features, sample_weight = rows
-    codes, classes = encode_classes("y_true", y_true)
-    groups = resolve_groups(sensitive_features, n_samples=len(codes))
-    weights = check_weights(sample_weight, len(codes)).astype(float)
-    grouped, n_classes = groups.codes >= 0, len(statistic.classes)
-    true = positions_in(statistic.classes, classes)[codes]
-    cells = (groups.codes * np.intp(n_classes) + true)[grouped]
-    totals, squares = (
-        np.bincount(cells, values[grouped], statistic.n_groups * n_classes)
-        for values in (weights, weights**2)
-    )
-    return quotients(totals**2, squares).reshape(-1, n_classes)
-
-
-def compare(
-    metric: Callable[..., float], observed: Observed, method: Method
-) -> Comparisons:
-    """Find what a metric compares, and quantiles of the noise of each comparison."""
-    check_choice("method", method, get_args(Method))
-    specification, options = bounded_metric(metric)
-    name, compare_noise = specification.name, specification.compare
-    assert compare_noise is not None
-    ranked, unit = options.get("scale", "probability") == "rank", None
-    maximum = specification.largest(options)
-    if ranked:
-        if "ranked" in keywords_of(compare_noise):
-            options["ranked"] = True
-        elif method != "band":
-            raise ValueError(
-                f"scale must be 'probability' with method={method!r} for {name}, got "
-                "'rank': the ranks are data, too."
-            )
-        observed = pooled_ranks(observed[0]), *observed[1:]
-    elif maximum == math.inf:
-        if method != "band":
-            raise ValueError(
-                f"method must be 'band' for {name} of numbers, got {method!r}: its "
-                "bounds are for values in a known range, and numbers have none."
-            )
-        statistic, unit = move_to_unit(observed[0])
-        observed = statistic, *observed[1:]
-    check_shared(options)
-    if "measure" in keywords_of(compare_noise) and specification.measure is not None:
-        options["measure"] = specification.measure(
-            **pick(specification.measure, options)
-        )
-        options["maximum"] = maximum
-    leaves_out = specification.leaves_groups_out
-    if not leaves_out and warn_if_undefined(name, observed[0]):
-        return UNDEFINED._replace(maximum=maximum)
-    comparisons: Comparisons = compare_noise(
-        observed, method, **pick(compare_noise, options)
-    )
-    locate = partial(_pair_and_place, specification, observed[0], options)
-    comparisons = comparisons._replace(maximum=maximum, locate=locate)
-    return comparisons if unit is None else comparisons.in_unit(unit)
-
-
-def _pair_and_place(
-    specification: Specification, statistic: Any, options: dict[str, Any]
-) -> tuple[Any, Any]:
-    """Labels of the groups that have the value of a metric, and where they have it."""
-    locate = specification.locate
-    if locate is None:
-        return None, None
-    located = locate(statistic, **pick(locate, options))
-    pair = tuple(None if i is None else statistic.labels[i] for i in located.pair)
-    if located.cell is not None:
-        return pair, tuple(statistic.classes[i] for i in located.cell)
-    if located.window[0] < located.window[1]:
-        return pair, located.window
-    return pair, None if math.isnan(located.score) else located.score
-
-
-def metric_to_dict(metric: Callable[..., float]) -> dict[str, Any]:
-    """Return the name and all options of a metric, for `json.dumps`."""
-    bounded_metric(metric)
-    function, set_options = unwrapped(metric)
-    options = {
-        name: value.item() if isinstance(value, np.generic) else value
-        for name, value in set_options.items()
-    }
-    for name, value in options.items():
-        plain = value is None or isinstance(value, (str, bool, int, float))
-        if not plain or (isinstance(value, float) and math.isnan(value)):
-            raise ValueError(
-                f"metric has the option {name}={brief(value)}, expected text, a number "
-                "or None."
-            )
-    return {"name": function.__name__, "options": options}
-
-
-def metric_from_dict(data: Any) -> tuple[Callable[..., float], Any]:
-    """Return a metric, and the class of its statistic, from name and options."""
-    if not isinstance(data, Mapping) or set(data) != {"name", "options"}:
-        raise ValueError(
-            f"metric must be a dictionary of name and options, got {brief(data)}."
-        )
-    by_name = {
-        specification.name: bounded for bounded, specification in _bounded().items()
-    }
-    name, options = data["name"], data["options"]
-    if not isinstance(name, str) or name not in by_name:
-        raise ValueError(
-            f"metric must be one of {', '.join(by_name)}, got {brief(name)}."
-        )
-    if not isinstance(options, Mapping):
-        raise ValueError(f"options must be a dictionary, got {brief(options)}.")
-    metric = partial(by_name[name], **options)
-    try:
-        metric_to_dict(metric)
-    except TypeError as error:
-        raise ValueError(f"options of {name} are not those of it: {error}.") from error
-    return metric, specification_of(metric)[0].statistic
-
-
-def check_options(metric: Callable[..., float]) -> None:
-    """Raise where options cannot be those of the metric, whatever the rows are.
-
-    The metric is evaluated and compared on four rows. Options that may depend on the
-    rows, such as the positive label, are left out.
-    """
-    function, set_options = unwrapped(metric)
-    if hasattr(function, "specification"):  # its options are checked when it is made
-        return
-    options = {
-        name: value
-        for name, value in set_options.items()
-        if name != "pos_label"
-        and (value is None or isinstance(value, (str, bool, int, float, np.generic)))
-    }
-    metric = partial(function, **options)
-    y_true, y_score, groups = [0, 1, 0, 1], [0, 1, 1, 0], [0, 0, 1, 1]
-    metric(y_true, y_score, sensitive_features=groups)
-    compare(metric, observe(metric, y_true, y_score, groups), "anytime")
-
-
-def _with_bounds(specification: Specification) -> Specification | None:
-    """Return the specification of a metric whose noise can be bounded, else None.
-
-    Without bounds of its own, that of a seminorm of a gap is at most its largest value
-    times the largest gap.
-    """
-    if specification.compare is not None:
-        return specification
-    if specification.measure is None or specification.distance is not None:
-        return None
-    read = specification.read or partial(grouped_scores, ranked=False)
-    return replace(specification, read=read, compare=compare_seminorm)
-
-
-def _bounded() -> dict[Callable[..., float], Specification]:
-    """Metrics whose noise can be bounded, by name."""
-    metrics = sorted(known_metrics().items(), key=lambda item: item[1].name)
-    bounded = {metric: _with_bounds(specification) for metric, specification in metrics}
-    return {metric: bounds for metric, bounds in bounded.items() if bounds is not None}
-
-
-def bounded_metric(metric: Any) -> tuple[Specification, dict[str, Any]]:
-    """Find the specification of a metric whose noise can be bounded, and its options.
-
-    It may be a `partial` of another.
-    """
-    function, options = unwrapped(metric)
-    if isinstance(metric, partial) and metric.args:
-        raise ValueError(
-            f"metric must have its options set by keyword, got {shown(metric)}."
-        )
-    check_metric(metric)
-    specification = getattr(function, "specification", known_metrics().get(function))
-    specification = None if specification is None else _with_bounds(specification)
-    if specification is None:
-        names = ", ".join(other.name for other in _bounded().values())
+def bounded_metric(metric: Any, **options: Any) -> Metric:
+    """Turn what users pass into a metric whose noise can be bounded, or raise."""
+    found = as_metric(metric, **options)
+    if not found.bounded:
+        names = ", ".join(kind.name for kind in METRICS.values() if kind.bounded)
         raise ValueError(
             f"metric must be one of {names}, or a functools.partial of it, got "
             f"{shown(metric)}. bootstrap_interval takes any metric, and is approximate."
         )
-    signature_of(specification.function).bind_partial(**options)
-    check_no_strata(options)
-    by_row = (*specification.inputs, "sensitive_features", "sample_weight")
-    for name in by_row:
-        if options.pop(name, None) is not None:
-            raise ValueError(
-                f"{name} must be given beside the metric, not as an option of it: it "
-                "has a value for each row."
-            )
-    for name in ("control_features", "multistratum"):  # strata are compared one by one
-        options.pop(name, None)
-    users = [specification.read, specification.compare, specification.measure]
-    users = [user for user in users if user is not None]
-    check_known(specification, options, *users, what="intervals")
-    return specification, options
-
-
-def _check_known(sizes: Floats) -> None:
-    """Raise where a statistic does not tell the effective numbers of rows."""
-    if np.isnan(sizes).any():
-        raise ValueError(
-            "y_score must be a statistic of rows without sample weights, whose squares "
-            "it does not keep; pass the rows with their weights."
-        )
-
-
-_COMPARISONS: dict[Callable[..., float], Callable[..., Comparisons]] = {
-    mcdp: compare_mcdp,
-    abcc: compare_abcc,
-    madd: compare_madd,
-    max_gap: compare_max_gap,
-    cvar_fairness: compare_cvar,
-}
-for _metric, _compare in _COMPARISONS.items():
-    complete(_metric, compare=_compare)
+    return found
 
 
 @dataclass(frozen=True, repr=False)
@@ -365,7 +78,7 @@ class ConfidenceInterval(Result):
 
 
 def confidence_interval(
-    metric: Callable[..., float],
+    metric: Any,
     y_true: ArrayLike | None,
     y_score: Any,
     *,
@@ -374,6 +87,8 @@ def confidence_interval(
     confidence_level: float = 0.95,
     method: Method = "band",
     sample_weight: ArrayLike | None = None,
+    counts: ArrayLike | None = None,
+    **options: Any,
 ) -> ConfidenceInterval:
     """Confidence interval of a disparity that keeps its level, at parity as elsewhere.
 
@@ -382,12 +97,12 @@ def confidence_interval(
 
     Parameters
     ----------
-    metric : callable
+    metric : callable or str
         `mcdp`, `abcc`, `madd`, `demographic_parity_difference`,
         `equalized_odds_difference`, `true_positive_rate_difference`,
         `false_positive_rate_difference`, `predictive_value_difference`,
         `mean_error_difference`, `mean_absolute_error_difference`, `max_gap` or
-        `cvar_fairness`; `functools.partial` of one of them sets its options.
+        `cvar_fairness`, by its function or its name, or a metric of your own class.
     y_true : array-like of shape (n_samples,) or None
         True labels, as the metric takes them.
     y_score : array-like of shape (n_samples,) or (n_samples, n_classes), or a statistic
@@ -417,6 +132,11 @@ default=None
         Non-negative sample weights, which must not depend on the scores within a group.
         They count by Kish's effective numbers of rows. None unless the method is
         ``"band"``.
+    counts : array-like of shape (n_samples,), default=None
+        How many people each row stands for; by default one.
+    **options : dict
+        Options of the metric, such as ``pos_label="yes"`` or ``epsilon=0.05``. One that
+        has the name of a parameter here is set by `functools.partial`.
 
     Returns
     -------
@@ -431,7 +151,7 @@ default=None
     ValueError
         On another metric, a level outside (0, 1), another method, a statistic of
         weighted rows, sample weights or MADD with ``bandwidth="auto"`` with a method
-        other than ``"band"``, and as the metric does.
+        other than ``"band"``, pairs of more than 64 groups, and as the metric does.
 
     Warns
     -----
@@ -507,13 +227,14 @@ default=None
     >>> result.value, round(result.lower, 3), round(result.upper, 3)
     (0.581, 0.529, 0.616)
     """
+    metric = bounded_metric(metric, **options)
     level = check_real("confidence_level", confidence_level, 0, 1, closed="neither")
     bounds = None
-    if isinstance(y_score, GroupedHistogram):
-        bounds, y_score = _bounds_of_histogram(metric, y_score), y_score.at_edges()
+    if isinstance(y_score, GroupedHistogram) and metric.statistic is GroupedScores:
+        bounds, y_score = bounds_of_bins(metric, y_score), y_score.at_edges()
     groups, strata = sensitive_features, control_features
-    rows = y_true, y_score, groups, strata, sample_weight
-    comparisons = compare_rows(metric, method, *rows)
+    columns = groups, strata, sample_weight, counts
+    comparisons = compare_rows(metric, method, y_true, y_score, *columns)
     tail, value = (1 - level) / 2, comparisons.value
     low = lower_bound(comparisons, tail)
     high = upper_bound(comparisons, tail)
@@ -526,30 +247,15 @@ default=None
     return ConfidenceInterval(value, low, high, level, method, pair, place)
 
 
-def _bounds_of_histogram(
-    metric: Callable[..., float], histogram: GroupedHistogram
-) -> MetricBounds:
-    """Bounds of a metric of the rows behind a histogram."""
-    specification, _ = bounded_metric(metric)
-    if specification.statistic is not GroupedScores:
-        raise ValueError(
-            "metric must be one of a GroupedScores, such as mcdp, with a "
-            f"GroupedHistogram; got {metric!r}."
-        )
-    with ignore_undefined():
-        # The metric warns itself where it is undefined.
-        return metric_bounds(metric, histogram)
-
-
-@warns_if_reordered
 def compare_rows(
-    metric: Callable[..., float],
+    metric: Metric,
     method: Method,
     y_true: ArrayLike | None,
     y_score: Any,
     sensitive_features: Any,
     control_features: Any,
     sample_weight: ArrayLike | None,
+    counts: ArrayLike | None = None,
 ) -> Comparisons:
     """Find what a metric compares, and quantiles of the noise, from its arguments."""
     if method != "band" and sample_weight is not None:
@@ -557,48 +263,64 @@ def compare_rows(
             f"sample_weight must be None with method={method!r}, whose bounds are for "
             "unweighted rows."
         )
-    compare_one = partial(_compare_classes, metric, method)
-    if control_features is None:
-        return compare_one(y_true, y_score, sensitive_features, sample_weight)
-    bounded_metric(metric)
-    multistratum = unwrapped(metric)[1].get("multistratum", "max")
-    check_choice("multistratum", multistratum, get_args(Multistratum))
-    rows = y_true, y_score, sensitive_features, control_features, sample_weight
-    results = defined_results(metric, *rows, evaluate=compare_one)
-    if not results:
-        specification, options = specification_of(metric)
-        return UNDEFINED._replace(maximum=specification.largest(options))
-    weighted = multistratum == "weighted"
-    weights = [stratum.weight for stratum in results] if weighted else None
-    return join([stratum.result for stratum in results], weights)
+    columns = sensitive_features, control_features, sample_weight, counts
+    if isinstance(y_score, GroupedStatistic):
+        taken = metric.take(y_true, y_score, *columns)
+        comparisons = metric.compare(metric.observe_statistic(taken), method)
+    else:
+        rows = metric.read(y_true, y_score, *columns)
+        comparisons = _compare_strata(metric, method, rows)
+    if comparisons.message:
+        warn_user(comparisons.message, UndefinedMetricWarning)
+    return comparisons
+
+
+def _compare_strata(metric: Metric, method: Method, rows: Rows) -> Comparisons:
+    """Compare the groups of each stratum, and join the strata."""
+    parts = metric.parts(rows)
+    if rows.strata is None:
+        return _compare_classes(metric, method, parts)
+    strata, reason = metric.split(rows)
+    compared = [
+        _compare_classes(metric, method, in_stratum(parts, stratum))
+        if stratum.groups is not None and reason is None
+        else UNDEFINED
+        for stratum in strata
+    ]
+    found = [not math.isnan(each.value) for each in compared]
+    estimates = [
+        Estimate(each.value, join_reasons(stratum.reason, each.reason), defined=defined)
+        for stratum, each, defined in zip(strata, compared, found, strict=True)
+    ]
+    told = metric.join_strata(strata, estimates)
+    told = told if reason is None else undefined(metric.name, reason)
+    if not any(found):
+        joined = UNDEFINED._replace(maximum=metric.largest)
+    else:
+        weights = None
+        if metric.multistratum == "weighted":
+            weights = [stratum.weight for stratum in compress(strata, found)]
+        joined = join([*compress(compared, found)], weights)
+    return joined._replace(reason=told.reason, message=told.message)
 
 
 def _compare_classes(
-    metric: Callable[..., float],
-    method: Method,
-    y_true: ArrayLike | None,
-    y_score: Any,
-    sensitive_features: Any,
-    sample_weight: ArrayLike | None = None,
+    metric: Metric, method: Method, parts: Sequence[Rows]
 ) -> Comparisons:
-    """Compare the scores of each class, or of the only one."""
-    columns = split_classes(*specification_of(metric), y_true, y_score)
-    y_true = y_true if len(columns) == 1 else None
-    parts = []
-    for column in columns:
-        rows = y_true, column, sensitive_features, sample_weight
-        parts.append(compare(metric, observe(metric, *rows, once=True), method))
-        if math.isnan(parts[0].value):
-            return parts[0]
-    return parts[0] if len(parts) == 1 else join(parts, None)
+    """Compare the groups by the scores of each class, or of the only one."""
+    compared = []
+    for part in parts:
+        compared.append(metric.compare(metric.observe(part), method))
+        if math.isnan(compared[-1].value):
+            return compared[-1]
+    return compared[0] if len(compared) == 1 else join(compared, None)
 
 
 def join(parts: list[Comparisons], weights: list[float] | None) -> Comparisons:
     """Join comparisons of strata or classes: the largest, or the weighted mean."""
-    value = combine_numbers([part.value for part in parts], weights)
     if weights is None:
         return Comparisons(
-            value,
+            max(part.value for part in parts),
             sum(part.n_comparisons for part in parts),
             lambda level: max(part.low(level) for part in parts),
             lambda level: max(part.high(level) for part in parts),
@@ -608,10 +330,11 @@ def join(parts: list[Comparisons], weights: list[float] | None) -> Comparisons:
 
     def mean_of(bound: Callable[[Comparisons, float], float]) -> Callable[..., float]:
         """Mean of the bounds of strata, each at its share of the level."""
-        return lambda level: combine_numbers(
-            [bound(part, level / len(parts)) for part in parts], weights
+        return lambda level: float(
+            np.average([bound(p, level / len(parts)) for p in parts], weights=weights)
         )
 
+    value = float(np.average([part.value for part in parts], weights=weights))
     low, high = mean_of(lower_bound), mean_of(upper_bound)
     return Comparisons(value, 1, low, high, parts[0].maximum)
 
@@ -669,7 +392,7 @@ class CertifyResult(Result):
 
 
 def certify(
-    metric: Callable[..., float],
+    metric: Any,
     y_true: ArrayLike | None,
     y_score: Any,
     *,
@@ -679,6 +402,8 @@ def certify(
     confidence_level: float = 0.95,
     method: Method = "band",
     sample_weight: ArrayLike | None = None,
+    counts: ArrayLike | None = None,
+    **options: Any,
 ) -> CertifyResult:
     """Test whether a disparity is at most a given value.
 
@@ -687,10 +412,10 @@ def certify(
 
     Parameters
     ----------
-    metric : callable
+    metric : callable or str
         `mcdp`, `abcc`, `madd`, `demographic_parity_difference`,
         `equalized_odds_difference`, `max_gap`, `cvar_fairness` or another metric of
-        `confidence_interval`; `functools.partial` of one of them sets its options.
+        `confidence_interval`, by its function or its name.
     y_true : array-like of shape (n_samples,) or None
         True labels, as the metric takes them.
     y_score : array-like of shape (n_samples,), or a statistic
@@ -711,6 +436,11 @@ default=None
         Which bounds of the noise are used, see `confidence_interval`.
     sample_weight : array-like of shape (n_samples,), default=None
         Non-negative sample weights, see `confidence_interval`.
+    counts : array-like of shape (n_samples,), default=None
+        How many people each row stands for; by default one.
+    **options : dict
+        Options of the metric, such as ``pos_label="yes"`` or ``epsilon=0.05``. One that
+        has the name of a parameter here is set by `functools.partial`.
 
     Returns
     -------
@@ -751,10 +481,11 @@ default=None
     >>> result.certified, result.value, round(result.least, 3)
     (True, 0.581, 0.611)
     """
+    metric = bounded_metric(metric, **options)
     level = check_real("confidence_level", confidence_level, 0, 1, closed="neither")
     groups, strata = sensitive_features, control_features
-    rows = y_true, y_score, groups, strata, sample_weight
-    comparisons = compare_rows(metric, method, *rows)
+    columns = groups, strata, sample_weight, counts
+    comparisons = compare_rows(metric, method, y_true, y_score, *columns)
     limit = check_real("at_most", at_most, 0, comparisons.maximum, closed="neither")
     tail = 1 - level
     least = upper_bound(comparisons, tail)

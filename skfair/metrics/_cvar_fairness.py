@@ -1,315 +1,50 @@
-"""Distances of many groups from their average: the largest, and CVaR fairness.
+"""Tests and tables of many groups.
 
-CVaR fairness is the mean gap of the groups furthest from the average.
+`cvar_fairness_test` estimates the variance of the groups' rates from two rows of each.
 """
 
 from __future__ import annotations
 
 import math
-import os
-import sys
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.stats import binom, false_discovery_control, hypergeom
 from sklearn.exceptions import UndefinedMetricWarning
 
-from skfair._utils._arrays import Bools, Floats, Integers, quotients
+from skfair._rows import Rows
+from skfair._utils._arrays import Floats, Integers, quotients
 from skfair._utils._results import Result
-from skfair._utils._text import listed, shown
-from skfair._utils._validation import (
-    check_flag,
-    check_real,
-    check_weights,
+from skfair._utils._text import shown
+from skfair._utils._validation import check_flag, check_integer, check_real
+from skfair._utils._warnings import warn_user
+from skfair.groups import group_index
+from skfair.metrics._inputs import Quality, count_hits, outcomes_of
+from skfair.metrics._many_groups import (
+    DistanceFromAverage,
+    GroupGaps,
+    GroupWeights,
+    MaxGap,
+    find_gaps,
+    tail_shares,
+    weigh_groups,
 )
-from skfair._utils._warnings import warn_user, warns_if_reordered
-from skfair.groups import Groups, by_plain_label, group_index, resolve_groups
-from skfair.metrics._evaluate import Multistratum, specify
-from skfair.metrics._inputs import (
-    Quality,
-    check_group_weights,
-    collected_reasons,
-    compares_rates_of_errors,
-    count_hits,
-    grouped_quality,
-    outcomes_of,
-    warn_or_collect,
-    warn_undefined,
-)
+from skfair.metrics._metric import Estimate
 from skfair.metrics._permutation import (
     PermutationTestResult,
     permutation_test,
+    permute,
 )
 from skfair.metrics._rate_intervals import wilson_interval
-from skfair.metrics._spec import Specification
+from skfair.metrics._resampling import check_seed
+from skfair.metrics._sample import Part, Sample
 from skfair.statistics import GroupedOutcomes
-
-GroupWeights: TypeAlias = (
-    Literal["uniform", "proportional"] | Mapping[Any, float] | ArrayLike
-)
+from skfair.statistics._statistic import GroupedStatistic
 
 
-@dataclass(frozen=True, eq=False)
-class GroupGaps:
-    """Distances of the groups' rates from the weighted average of rates."""
-
-    # Of all groups that have a weight, those without rows included.
-    statistic: GroupedOutcomes
-    # Sum to one; 0 for groups that are not compared.
-    weights: Floats
-    # Whether a group has enough rows.
-    compared: Bools
-    # nan where fewer than two groups are compared.
-    average: float
-    # nan for groups that are not compared.
-    gaps: Floats
-
-    @property
-    def defined(self) -> bool:
-        """Whether at least two groups are compared."""
-        return not math.isnan(self.average)
-
-
-def group_gaps(
-    name: str, statistic: GroupedOutcomes, group_weights: GroupWeights
-) -> GroupGaps:
-    """Compare each group with the weighted average of the groups (equations 6 and 7).
-
-    A warning names the groups with too few rows, which are not compared.
-    """
-    statistic, weights = weigh_groups(statistic, group_weights)
-    smallest = max(statistic.min_group_size, 1)
-    compared = statistic.counts >= smallest
-    weights = np.where(compared, weights, 0.0)
-    reason = None
-    if len(statistic.labels) < 2:
-        reason = f"there must be at least two groups, got {list(statistic.labels)}"
-    elif compared.sum() < 2:
-        reason = f"fewer than two groups have {smallest} rows that count"
-    elif weights.sum() == 0:
-        reason = "all groups with rows have weight 0"
-    small = [statistic.labels[i] for i in np.flatnonzero(~compared)]
-    left_out = describe_left_out(small, statistic.n_groups, smallest)
-    if reason is not None:
-        parts = "; ".join(part for part in (reason, left_out) if part)
-        warn_undefined(name, parts)
-        undefined = np.full(len(weights), np.nan)
-        return GroupGaps(statistic, weights, compared, math.nan, undefined)
-    if left_out:
-        warn_or_collect(
-            f"without {left_out}",
-            f"{name} leaves groups out: {left_out}. The weights of the others are "
-            "scaled to sum to one.",
-        )
-    weights = weights / weights.sum()
-    means = statistic.means
-    average = float(weights[compared] @ means[compared])
-    gaps = np.where(compared, np.abs(means - average), np.nan)
-    return GroupGaps(statistic, weights, compared, average, gaps)
-
-
-def weigh_groups(
-    statistic: GroupedOutcomes, group_weights: GroupWeights
-) -> tuple[GroupedOutcomes, Floats]:
-    """Return the weights of the groups, which sum to one, with the statistic.
-
-    Groups that only a mapping names are added to the statistic, without rows.
-    """
-    n_groups = statistic.n_groups
-    if isinstance(group_weights, str):
-        if group_weights == "uniform":
-            return statistic, np.full(n_groups, 1 / max(n_groups, 1))
-        if group_weights == "proportional":
-            total = statistic.totals.sum()
-            return statistic, statistic.totals / (total if total > 0 else 1)
-        raise ValueError(
-            "group_weights must be 'uniform', 'proportional', a mapping or an array, "
-            f"got {shown(group_weights)}."
-        )
-    if isinstance(group_weights, Mapping | pd.Series):
-        by_label = by_plain_label("group_weights", group_weights)
-        lacking = [label for label in statistic.labels if label not in by_label]
-        if lacking:
-            raise ValueError(
-                f"group_weights lacks {len(lacking)} groups of sensitive_features, "
-                f"among them {lacking[:5]}."
-            )
-        labels = set(statistic.labels)
-        more = tuple(label for label in by_label if label not in labels)
-        if more:
-            statistic = statistic.with_labels((*statistic.labels, *more))
-        group_weights = [by_label[label] for label in statistic.labels]
-    return statistic, check_group_weights(group_weights, statistic.labels)
-
-
-@dataclass(frozen=True)
-class OfOutcomes:
-    """Evaluates a metric of outcomes again, of which an earlier call has warned.
-
-    As a metric of skfair it gets `Groups`, whose least size it knows.
-    """
-
-    metric: Callable[..., float]
-
-    @property
-    def specification(self) -> Specification:
-        """Describe the metric to tests."""
-        return Specification(self)
-
-    def __call__(self, *args: Any, **rows: Any) -> float:
-        with collected_reasons():
-            return self.metric(*args, **rows)
-
-
-def permute_outcomes(
-    metric: Callable[..., float],
-    statistic: GroupedOutcomes,
-    rows: tuple[Any, Any, Any, Any],
-    quality: dict[str, Any],
-    **options: Any,
-) -> PermutationTestResult:
-    """Permutation test of a metric of 0/1 outcomes: by numbers of hits, or row by row.
-
-    `rows` are true and predicted labels, groups and weights, `quality` names the
-    outcomes and the positive label. Weighted rows keep their weight with their outcome.
-    """
-    y_true, y_pred, sensitive_features, sample_weight = rows
-    outcomes: Any = statistic
-    columns: dict[str, Any] = {}
-    if sample_weight is not None:
-        outcomes, mask = outcomes_of(y_true, y_pred, **quality)
-        groups = resolve_groups(sensitive_features, n_samples=len(outcomes))
-        weights = check_weights(sample_weight, len(outcomes))
-        counts = slice(None) if mask is None else mask
-        columns["sensitive_features"] = groups[counts]
-        columns["sample_weight"] = weights[counts]
-        outcomes = outcomes[counts].astype(np.intp)
-    again = OfOutcomes(metric)
-    return permutation_test(again, None, outcomes, **columns, within=None, **options)
-
-
-def describe_left_out(
-    labels: Sequence[Hashable], n_groups: int, smallest: int, which: str = " that count"
-) -> str:
-    """Return the number and names of the groups left out; "" if there are none.
-
-    `which` says which of their rows are too few.
-    """
-    if not labels:
-        return ""
-    named = listed([repr(label) for label in labels])
-    rows = "no rows" if smallest == 1 else f"fewer than {smallest} rows"
-    return f"{len(labels)} of {n_groups} groups have {rows}{which} ({named})"
-
-
-@specify(
-    statistic=GroupedOutcomes,
-    leaves_groups_out=True,
-    compares_errors=compares_rates_of_errors,
-    read=grouped_quality,
-)
-def max_gap(
-    y_true: ArrayLike | None,
-    y_pred: ArrayLike | GroupedOutcomes,
-    *,
-    sensitive_features: Any = None,
-    control_features: Any = None,
-    quality: Quality = "selection_rate",
-    group_weights: GroupWeights = "uniform",
-    pos_label: Any = None,
-    multistratum: Multistratum = "max",
-    sample_weight: ArrayLike | None = None,
-) -> float:
-    """Largest distance of a group's rate from the weighted average of rates.
-
-    With many small groups it is mostly sampling noise: the rate of a group with a
-    single row is 0 or 1. `cvar_fairness` averages over the groups that are furthest
-    from the average instead.
-
-    Parameters
-    ----------
-    y_true : array-like of shape (n_samples,) or None
-        True labels. Not needed for the selection rate.
-    y_pred : array-like of shape (n_samples,), or GroupedOutcomes
-        Predicted labels. A `GroupedOutcomes` replaces all rows and `quality`; the
-        other arguments with one entry per row must then be None.
-    sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
-        Group of each row; several columns stand for their intersection.
-    control_features : array-like of shape (n_samples,) or (n_samples, n_columns), \
-default=None
-        Stratum of each row, such as its department or its true label, within which
-        groups are compared; several columns stand for their intersection. Strata
-        without two groups are left out, with a warning that names them.
-    quality : {"selection_rate", "true_positive_rate", "false_positive_rate", \
-"accuracy", "error_rate"} or callable, default="selection_rate"
-        Rate that is compared. A callable ``quality(y_true, y_pred)`` returns 0 or 1 for
-        each row, or a tuple of that and of a mask of the rows that count: the
-        precision is ``lambda y_true, y_pred: (y_true == 1, y_pred == 1)``.
-    group_weights : {"uniform", "proportional"}, mapping, or array-like of shape \
-(n_groups,), default="uniform"
-        Weights of the groups in the average: equal, each group's share of the rows
-        that count, or given by label or in the order of the sorted labels. They are
-        scaled to sum to one. A mapping may name groups that have no rows.
-    pos_label : int, float, bool or str, default=None
-        The positive class. None means 1 if classes are numbers; text requires it,
-        except for accuracy and error rate.
-    multistratum : {"max", "weighted"}, default="max"
-        The largest value over strata, or their mean by the total weight of each.
-    sample_weight : array-like of shape (n_samples,), default=None
-        Non-negative sample weights.
-
-    Returns
-    -------
-    float in [0, 1]
-        0 means equal rates in all groups. nan with a warning if fewer than two groups
-        can be compared.
-
-    Raises
-    ------
-    TypeError
-        If an argument is missing, or of a kind that is not taken.
-    ValueError
-        If labels or weights are invalid, lengths differ, groups are missing, or a
-        callable returns anything but 0 and 1.
-
-    Warns
-    -----
-    sklearn.exceptions.UndefinedMetricWarning
-        If groups have no rows that count, or fewer than the `min_group_size` of their
-        `Groups`. They are left out and named, and the weights of the others scaled.
-
-    See Also
-    --------
-    cvar_fairness : Mean gap of the groups furthest from the average.
-    max_gap_test : Test of equal rates in all groups.
-
-    References
-    ----------
-    .. [1] Monteiro Paes, Suresh, Beutel, Calmon, Beirami. "Multi-Group Fairness
-       Evaluation via Conditional Value-at-Risk Testing". 2023. Definition 2.
-
-    Examples
-    --------
-    >>> from skfair.metrics import max_gap
-    >>> y_pred = [1, 1, 0, 0, 1, 0]
-    >>> group = ["a", "a", "b", "b", "c", "c"]
-    >>> max_gap(None, y_pred, sensitive_features=group)
-    0.5
-    """
-    rows = y_true, y_pred, sensitive_features, sample_weight
-    statistic = grouped_quality(*rows, quality=quality, pos_label=pos_label)
-    compared = group_gaps("max_gap", statistic, group_weights)
-    return float(np.nanmax(compared.gaps)) if compared.defined else math.nan
-
-
-@warns_if_reordered
 def max_gap_test(
     y_true: ArrayLike | None,
     y_pred: ArrayLike | GroupedOutcomes,
@@ -319,6 +54,7 @@ def max_gap_test(
     group_weights: GroupWeights = "uniform",
     pos_label: Any = None,
     sample_weight: ArrayLike | None = None,
+    counts: ArrayLike | None = None,
     n_permutations: int = 999,
     random_state: int | np.random.RandomState | None = None,
     n_jobs: int | None = None,
@@ -348,6 +84,8 @@ def max_gap_test(
     sample_weight : array-like of shape (n_samples,), default=None
         Non-negative sample weights. They stay with the row's outcome where groups are
         permuted, row by row.
+    counts : array-like of shape (n_samples,), default=None
+        How many people each row stands for; by default one.
     n_permutations : int, default=999
         Number of permutations; the p-value is at least 1 / (n_permutations + 1).
     random_state : int, RandomState instance or None, default=None
@@ -394,16 +132,19 @@ def max_gap_test(
     >>> max_gap_test(None, y_pred, sensitive_features=group, random_state=0).pvalue
     0.00...
     """
-    rows = y_true, y_pred, sensitive_features, sample_weight
-    options = {"quality": quality, "pos_label": pos_label}
-    statistic = grouped_quality(*rows, **options)
-    groups = group_gaps("max_gap_test", statistic, group_weights)
-    return permute_outcomes(
-        partial(max_gap, group_weights=group_weights),
-        groups.statistic,
-        rows,
-        options,
+    metric = MaxGap(quality=quality, group_weights=group_weights, pos_label=pos_label)
+    within = None
+    if not isinstance(y_pred, GroupedStatistic):
+        _, within = outcomes_of(y_true, y_pred, quality, pos_label)
+    return permutation_test(
+        metric,
+        y_true,
+        y_pred,
+        sensitive_features=sensitive_features,
+        within=within,
         n_permutations=n_permutations,
+        sample_weight=sample_weight,
+        counts=counts,
         random_state=random_state,
         n_jobs=n_jobs,
         verbose=verbose,
@@ -413,6 +154,7 @@ def max_gap_test(
 Sampling: TypeAlias = (
     Literal["fixed", "weighted", "attribute_specific"] | tuple[str, float]
 )
+
 
 #: The exponent of weighted sampling that needs the fewest rows.
 EXPONENT = 2 / 3
@@ -451,7 +193,6 @@ class RateVarianceResult(Result):
     n_small_groups: int
 
 
-@warns_if_reordered
 def rate_variance(
     y_true: ArrayLike | None,
     y_pred: ArrayLike | GroupedOutcomes,
@@ -462,6 +203,7 @@ def rate_variance(
     pos_label: Any = None,
     sampling: Sampling = "fixed",
     bias_correction: bool = False,
+    counts: ArrayLike | None = None,
 ) -> RateVarianceResult:
     """Estimate the weighted variance of the groups' rates (definition 7).
 
@@ -501,6 +243,8 @@ def rate_variance(
         the square of `f2` is subtracted, whose expectation is too large by Var(f2).
     pos_label : int, float, bool or str, default=None
         The positive class, see `cvar_fairness`.
+    counts : array-like of shape (n_samples,), default=None
+        How many people each row stands for; by default one.
 
     Returns
     -------
@@ -541,8 +285,8 @@ def rate_variance(
     sampling='fixed', n_rows=6, n_groups=2, n_small_groups=0)
     """
     check_flag("bias_correction", bias_correction)
-    rows = y_true, y_pred, sensitive_features, None
-    statistic = grouped_quality(*rows, quality=quality, pos_label=pos_label)
+    metric = MaxGap(quality=quality, pos_label=pos_label)
+    statistic = metric.tabulate(y_true, y_pred, sensitive_features, None, counts)
     estimator = RateVarianceEstimator(
         "rate_variance", statistic, group_weights, sampling
     )
@@ -673,9 +417,7 @@ class RateVarianceEstimator:
         f2 = counts @ quotients(self.weights, self.one_row * self.sizes)
         return f1, f2
 
-    def estimate(
-        self, _: None, statistic: GroupedOutcomes, *, sensitive_features: Any = None
-    ) -> float:
+    def estimate(self, statistic: GroupedOutcomes) -> float:
         """Return F of a statistic of the same groups (equation 36)."""
         f1, f2 = self.moments(statistic.sums[np.newaxis])
         return float(f1[0] - f2[0] ** 2)
@@ -699,173 +441,38 @@ class RateVarianceEstimator:
         return float(f2**2 - variances.sum())
 
 
-def weighted_rate_variance(
-    y_true: None,
-    outcomes: Integers,
-    *,
-    sensitive_features: Groups,
-    group_weights: GroupWeights,
-    sample_weight: NDArray[Any],
-) -> float:
+@dataclass(frozen=True, kw_only=True)
+class RateVariance(DistanceFromAverage):
+    """Estimate of definition 7 for unweighted rows of groups of fixed sizes."""
+
+    estimator: RateVarianceEstimator
+
+    def find(self, statistic: GroupedOutcomes) -> Estimate:
+        """Estimate the variance of the rates of a statistic of the same groups."""
+        value = self.estimator.estimate(statistic)
+        return Estimate(value, defined=not math.isnan(value))
+
+
+class WeightedRateVariance(DistanceFromAverage):
     """Estimate of definition 7 for weighted rows of groups of fixed sizes."""
-    first, second = (
-        GroupedOutcomes.from_outcomes(
-            outcomes, sensitive_features=sensitive_features, sample_weight=weights
-        )
-        for weights in (sample_weight, np.square(sample_weight, dtype=float))
-    )
-    statistic, weights = weigh_groups(first, group_weights)
-    sums = second.with_labels(statistic.labels).sums  # of squared weights
-    weights, *_ = sampling_design("fixed", weights, statistic.counts)
-    pairs = np.where(
-        statistic.counts >= 2, statistic.totals**2.0 - statistic.squares, 0
-    )
-    if not weights.any():
-        return math.nan
-    squares = quotients(statistic.sums**2.0 - sums, pairs)
-    rates = quotients(statistic.sums, statistic.totals)
-    return float(weights @ squares - (weights @ rates) ** 2)
 
+    def collect(self, rows: Rows) -> tuple[GroupedOutcomes, GroupedOutcomes]:
+        """Collect the outcomes of rows by weight, and by squared weight."""
+        squared = replace(rows, weight=rows.squared)
+        return rows.statistic(GroupedOutcomes), squared.statistic(GroupedOutcomes)
 
-#: Sums of weights may exceed the capacity by this: they round, and sum to one.
-_ROUNDING = 1e-12
-
-
-@specify(
-    statistic=GroupedOutcomes,
-    leaves_groups_out=True,
-    compares_errors=compares_rates_of_errors,
-    read=grouped_quality,
-)
-def cvar_fairness(
-    y_true: ArrayLike | None,
-    y_pred: ArrayLike | GroupedOutcomes,
-    *,
-    sensitive_features: Any = None,
-    control_features: Any = None,
-    alpha: float = 0.9,
-    quality: Quality = "selection_rate",
-    group_weights: GroupWeights = "uniform",
-    fractional: bool = True,
-    pos_label: Any = None,
-    multistratum: Multistratum = "max",
-    sample_weight: ArrayLike | None = None,
-) -> float:
-    """Mean gap of the groups that are furthest from the average.
-
-    The gap of a group is the distance of its rate from the weighted average of rates.
-    CVaR fairness is the conditional value at risk of the gap at level alpha, where
-    groups are drawn with probabilities equal to their weights. For alpha 0 it is the
-    mean gap of all groups; it increases with alpha, and never exceeds `max_gap`. Like
-    `max_gap` it is biased upwards where groups are small: `cvar_fairness_test` tests
-    whether there is more than sampling noise.
-
-    Parameters
-    ----------
-    y_true : array-like of shape (n_samples,) or None
-        True labels. Not needed for the selection rate.
-    y_pred : array-like of shape (n_samples,), or GroupedOutcomes
-        Predicted labels. A `GroupedOutcomes` replaces all rows and `quality`; the
-        other arguments with one entry per row must then be None.
-    sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
-        Group of each row; several columns stand for their intersection.
-    control_features : array-like of shape (n_samples,) or (n_samples, n_columns), \
-default=None
-        Stratum of each row, such as its department or its true label, within which
-        groups are compared; several columns stand for their intersection. Strata
-        without two groups are left out, with a warning that names them.
-    alpha : float in [0, 1), default=0.9
-        Level: groups with a total weight of 1 - alpha form the tail.
-    quality : {"selection_rate", "true_positive_rate", "false_positive_rate", \
-"accuracy", "error_rate"} or callable, default="selection_rate"
-        Rate that is compared. A callable ``quality(y_true, y_pred)`` returns 0 or 1 for
-        each row, or a tuple of that and of a mask of the rows that count.
-    group_weights : {"uniform", "proportional"}, mapping, or array-like of shape \
-(n_groups,), default="uniform"
-        Weights of the groups: equal, each group's share of the rows that count, or
-        given by label or in the order of the sorted labels. They are scaled to sum
-        to one. A mapping may name groups that have no rows.
-    fractional : bool, default=True
-        Whether a group may belong to the tail in part, so that the total weight of
-        the tail is exactly 1 - alpha. If False, groups belong to it entirely or not
-        at all, as in equation 28; see Notes.
-    pos_label : int, float, bool or str, default=None
-        The positive class. None means 1 if classes are numbers; text requires it,
-        except for accuracy and error rate.
-    multistratum : {"max", "weighted"}, default="max"
-        The largest value over strata, or their mean by the total weight of each.
-    sample_weight : array-like of shape (n_samples,), default=None
-        Non-negative sample weights.
-
-    Returns
-    -------
-    float in [0, 1]
-        0 means equal rates in all groups. nan with a warning if fewer than two groups
-        can be compared.
-
-    Raises
-    ------
-    TypeError
-        If an argument is missing, or of a kind that is not taken.
-    ValueError
-        If `alpha` is out of range, labels or weights are invalid, lengths differ,
-        groups are missing, or a callable returns anything but 0 and 1.
-
-    Warns
-    -----
-    sklearn.exceptions.UndefinedMetricWarning
-        If groups have no rows that count, or fewer than the `min_group_size` of their
-        `Groups`. They are left out and named, and the weights of the others scaled.
-    UserWarning
-        If ``fractional=False`` and the weight of every group exceeds 1 - alpha.
-
-    See Also
-    --------
-    cvar_fairness_report : Table of the groups, with those of the tail.
-    cvar_fairness_test : Test of equal rates in all groups.
-    max_gap : The largest gap of a group.
-
-    Notes
-    -----
-    The fractional form is the default because it is the conditional value at risk
-    itself: it is continuous and non-decreasing in alpha. With five groups of equal
-    weight and alpha 0.9 it equals max-gap, whereas by equation 28 every group is too
-    heavy for the tail, and the value is 0. It is never smaller than the other form,
-    and equal to it where whole groups have a total weight of 1 - alpha. It takes one
-    sort. ``fractional=False`` solves a knapsack problem: by the same sort if weights
-    are equal, otherwise by `scipy.optimize.milp`, up to 1e-6. That takes about .1 s
-    for 500 groups and 1 to 6 s for 5,000.
-
-    References
-    ----------
-    .. [1] Monteiro Paes, Suresh, Beutel, Calmon, Beirami. "Multi-Group Fairness
-       Evaluation via Conditional Value-at-Risk Testing". 2023. Definition 3,
-       equations 28 and 29, propositions 2 and 3.
-
-    Examples
-    --------
-    >>> from skfair.metrics import cvar_fairness
-    >>> y_pred = [1, 1, 0, 0, 1, 0, 1, 0]
-    >>> group = ["a", "a", "b", "b", "c", "c", "d", "d"]
-    >>> cvar_fairness(None, y_pred, sensitive_features=group, alpha=0.25)
-    0.333...
-    """
-    alpha = check_real("alpha", alpha, 0, 1, closed="left")
-    rows = y_true, y_pred, sensitive_features, sample_weight
-    statistic = grouped_quality(*rows, quality=quality, pos_label=pos_label)
-    groups = group_gaps("cvar_fairness", statistic, group_weights)
-    if not groups.defined:
-        return math.nan
-    gaps, weights = groups.gaps[groups.compared], groups.weights[groups.compared]
-    shares = tail_shares(gaps, weights, alpha, fractional=fractional)
-    if gaps.any() and not shares.any():
-        warn_user(
-            "cvar_fairness is 0 only because its tail is empty: every group weighs "
-            f"more than 1 - alpha = {1 - alpha:.4g}. Use fractional=True or a smaller "
-            "alpha.",
-            UserWarning,
-        )
-    return tail_mean(gaps, weights, shares, alpha)
+    def find(self, statistic: Any) -> Estimate:
+        """Estimate the variance of the rates."""
+        first, second = statistic
+        first, weights = weigh_groups(first, self.group_weights)
+        sums = second.with_labels(first.labels).sums  # of squared weights
+        weights, *_ = sampling_design("fixed", weights, first.counts)
+        if not weights.any():
+            return Estimate(math.nan, defined=False)
+        pairs = np.where(first.counts >= 2, first.totals**2.0 - first.squares, 0)
+        squares = quotients(first.sums**2.0 - sums, pairs)
+        rates = quotients(first.sums, first.totals)
+        return Estimate(float(weights @ squares - (weights @ rates) ** 2))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -927,7 +534,6 @@ class CVaRTestResult(Result):
         )
 
 
-@warns_if_reordered
 def cvar_fairness_test(
     y_true: ArrayLike | None,
     y_pred: ArrayLike | GroupedOutcomes,
@@ -940,6 +546,7 @@ def cvar_fairness_test(
     pos_label: Any = None,
     sampling: Sampling = "fixed",
     sample_weight: ArrayLike | None = None,
+    counts: ArrayLike | None = None,
     n_permutations: int = 999,
     random_state: int | np.random.RandomState | None = None,
     n_jobs: int | None = None,
@@ -982,6 +589,8 @@ def cvar_fairness_test(
         Non-negative sample weights. They stay with the row's outcome where groups are
         permuted, row by row; `sampling`
         must then be ``"fixed"``.
+    counts : array-like of shape (n_samples,), default=None
+        How many people each row stands for; by default one.
     n_permutations : int, default=999
         Number of permutations; the p-value is at least 1 / (n_permutations + 1).
     random_state : int, RandomState instance or None, default=None
@@ -1053,25 +662,32 @@ def cvar_fairness_test(
     """
     alpha = check_real("alpha", alpha, 0, 1, closed="left")
     epsilon = check_real("epsilon", epsilon, 0, 1, closed="right")
-    rows = y_true, y_pred, sensitive_features, sample_weight
-    options = {"quality": quality, "pos_label": pos_label}
+    n_permutations = check_integer("n_permutations", n_permutations, 1)
+    own = {"quality": quality, "group_weights": group_weights, "pos_label": pos_label}
+    metric = MaxGap(**own)
+    weighted = WeightedRateVariance(**own) if sample_weight is not None else None
+    rows = y_true, y_pred, sensitive_features, sample_weight, counts
     estimator = RateVarianceEstimator(
         "cvar_fairness_test",
-        grouped_quality(*rows, **options),
+        metric.tabulate(*rows),
         group_weights,
         sampling,
-        weighted=sample_weight is not None,
+        weighted=weighted is not None,
     )
-    metric: Callable[..., float] = estimator.estimate
-    if sample_weight is not None:
-        metric = partial(weighted_rate_variance, group_weights=group_weights)
-    test = permute_outcomes(
-        metric,
-        estimator.statistic,
-        rows,
-        options,
-        n_permutations=n_permutations,
-        random_state=random_state,
+    if weighted is None:
+        variance = RateVariance(estimator=estimator)
+        sample = Sample.of_statistic(variance, None, estimator.statistic)
+    else:
+        columns = sensitive_features, None, sample_weight, counts
+        part = weighted.select(weighted.check(metric.read(y_true, y_pred, *columns)))
+        part = replace(part, position=None)
+        sample = Sample(weighted, part, (Part(part),))
+    test = permute(
+        sample,
+        sample.value,
+        None,
+        n_permutations,
+        generator=check_seed(random_state),
         n_jobs=n_jobs,
         verbose=verbose,
     )
@@ -1092,80 +708,6 @@ def cvar_fairness_test(
     )
 
 
-def tail_shares(
-    gaps: Floats, weights: Floats, alpha: float, *, fractional: bool = True
-) -> Floats:
-    """Return how much of each group belongs to the tail Q of equation 28, from 0 to 1.
-
-    Groups whose gap is nan, of weight 0, take no part.
-    """
-    check_flag("fractional", fractional)
-    shares = np.zeros(len(gaps))
-    if np.isnan(gaps).all():
-        return shares
-    capacity = 1 - alpha
-    # Rounding does not decide which of two groups that are as far comes first.
-    order = np.argsort(-gaps.round(12), kind="stable")
-    if fractional:
-        before = np.append(0, np.cumsum(weights[order])[:-1])
-        room = np.clip(capacity - before, 0, weights[order])
-        # A room this small in the tail comes from rounding.
-        room[room <= _ROUNDING * capacity] = 0
-        shares[order] = quotients(room, weights[order])
-    elif np.ptp(weights[weights > 0]) <= _ROUNDING * weights.max():
-        n_fitting = int((capacity + _ROUNDING) / weights.max() * (1 + _ROUNDING))
-        shares[order[weights[order] > 0][:n_fitting]] = 1
-    else:
-        shares[best_subset(gaps, weights, capacity)] = 1
-    return shares
-
-
-def tail_mean(gaps: Floats, weights: Floats, shares: Floats, alpha: float) -> float:
-    """Return the mean gap of the tail (equation 29)."""
-    # Rounding must not bring the mean above the largest gap of the tail.
-    value = (weights * shares) @ gaps / (1 - alpha)
-    return float(min(value, gaps[shares > 0].max(initial=0.0)))
-
-
-def best_subset(ratios: Floats, weights: Floats, capacity: float) -> Bools:
-    """Subset of total weight at most `capacity` that maximises ``weights @ ratios``."""
-    taken = np.zeros(len(weights), dtype=bool)
-    items = np.flatnonzero((weights <= capacity + _ROUNDING) & (weights > 0))
-    items = items[ratios[items] > 0]
-    if len(items):
-        weights = weights[items] / capacity
-        with silenced_output():
-            found = milp(
-                -weights * ratios[items],
-                constraints=LinearConstraint(weights, ub=1.0 + _ROUNDING / capacity),
-                integrality=np.ones(len(items)),
-                bounds=Bounds(0, 1),
-                options={"mip_rel_gap": 0},
-            )
-        taken[items] = found.x > 0.5
-    return taken
-
-
-@contextmanager
-def silenced_output() -> Iterator[None]:
-    """Send what C code prints nowhere: the solver writes notes to standard output."""
-    try:
-        sys.stdout.flush()
-        own = os.dup(1)
-    except (OSError, ValueError, AttributeError):  # there is no standard output
-        yield
-        return
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, 1)
-    try:
-        yield
-    finally:
-        os.dup2(own, 1)
-        os.close(own)
-        os.close(nowhere)
-
-
-@warns_if_reordered
 def cvar_fairness_report(
     y_true: ArrayLike | None,
     y_pred: ArrayLike | GroupedOutcomes,
@@ -1178,6 +720,7 @@ def cvar_fairness_report(
     pos_label: Any = None,
     confidence_level: float = 0.95,
     sample_weight: ArrayLike | None = None,
+    counts: ArrayLike | None = None,
 ) -> pd.DataFrame:
     """Table of the groups: size, rate, interval, gap, and share in the tail.
 
@@ -1204,6 +747,8 @@ def cvar_fairness_report(
         Level of the intervals.
     sample_weight : array-like of shape (n_samples,), default=None
         Non-negative sample weights.
+    counts : array-like of shape (n_samples,), default=None
+        How many people each row stands for; by default one.
 
     Returns
     -------
@@ -1237,7 +782,7 @@ def cvar_fairness_report(
     See Also
     --------
     top_groups : The groups that differ, at a given false discovery rate.
-    skfair.inspection.GroupGapDisplay : Plot of this table.
+    skfair.inspection.GroupDotsDisplay : Draws this table.
     cvar_fairness : The metric.
     group_metrics : Any metrics by group, with intervals.
     impact_ratios : Rates over the highest one.
@@ -1270,9 +815,17 @@ def cvar_fairness_report(
     c     2   0.5   0.09   0.91  0.0         0.0
     """
     alpha = check_real("alpha", alpha, 0, 1, closed="left")
-    rows = y_true, y_pred, sensitive_features, sample_weight
-    statistic = grouped_quality(*rows, quality=quality, pos_label=pos_label)
-    groups = group_gaps("cvar_fairness_report", statistic, group_weights)
+    metric = MaxGap(quality=quality, pos_label=pos_label)
+    rows = y_true, y_pred, sensitive_features, sample_weight, counts
+    groups = find_gaps(metric.tabulate(*rows), group_weights)
+    metric.told(groups.estimate("cvar_fairness_report", 0.0))
+    return tabulate_gaps(groups, alpha, fractional, confidence_level)
+
+
+def tabulate_gaps(
+    groups: GroupGaps, alpha: float, fractional: bool, confidence_level: float
+) -> pd.DataFrame:
+    """Table of the groups, those furthest from the average first."""
     shares = tail_shares(groups.gaps, groups.weights, alpha, fractional=fractional)
     statistic = groups.statistic
     lower, upper = wilson_interval(
@@ -1289,11 +842,10 @@ def cvar_fairness_report(
         "tail_share": shares,
         "in_tail": shares > 0,
     }
-    report = pd.DataFrame(columns, group_index(statistic.labels, statistic.names))
-    return report.iloc[np.argsort(-groups.gaps, kind="stable")]
+    table = pd.DataFrame(columns, group_index(statistic.labels, statistic.names))
+    return table.iloc[np.argsort(-groups.gaps, kind="stable")]
 
 
-@warns_if_reordered
 def top_groups(
     y_true: ArrayLike | None,
     y_pred: ArrayLike | GroupedOutcomes,
@@ -1303,6 +855,7 @@ def top_groups(
     pos_label: Any = None,
     false_discovery_rate: float = 0.05,
     sample_weight: ArrayLike | None = None,
+    counts: ArrayLike | None = None,
 ) -> pd.DataFrame:
     """Find the groups whose rate differs from that of all other rows.
 
@@ -1327,6 +880,8 @@ def top_groups(
     sample_weight : array-like of shape (n_samples,), default=None
         Non-negative sample weights, which must not depend on the outcomes within a
         group. The test is then approximate, see the notes.
+    counts : array-like of shape (n_samples,), default=None
+        How many people each row stands for; by default one.
 
     Returns
     -------
@@ -1381,8 +936,9 @@ def top_groups(
     level = check_real(
         "false_discovery_rate", false_discovery_rate, 0, 1, closed="neither"
     )
-    rows = y_true, y_pred, sensitive_features, sample_weight
-    statistic = grouped_quality(*rows, quality=quality, pos_label=pos_label)
+    metric = MaxGap(quality=quality, pos_label=pos_label)
+    rows = y_true, y_pred, sensitive_features, sample_weight, counts
+    statistic = metric.tabulate(*rows)
     groups = _compared_with_others(statistic)
     different = groups[groups["adjusted_pvalue"] <= level]
     return different.sort_values("pvalue", kind="stable")

@@ -5,18 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Self, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Self, get_args
 
 import narwhals as nw
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
+from skfair._pictures._dcp import DCPDisplay
+from skfair._rows import Rows
 from skfair._utils._arrays import Floats, Integers, quotients
 from skfair._utils._progress import check_verbose
 from skfair._utils._results import TableResult
 from skfair._utils._validation import check_choice, check_real
-from skfair._utils._warnings import warns_if_reordered
 from skfair.metrics._dcp_search import (
     RowResult,
     SearchMethod,
@@ -24,14 +25,14 @@ from skfair.metrics._dcp_search import (
     etas,
     solve_rows,
 )
-from skfair.metrics._evaluate import Multistratum, always, specify
-from skfair.metrics._inputs import (
-    check_group_weights,
-    check_numeric,
-    grouped_confusion,
-    warn_if_undefined,
-)
+from skfair.metrics._inputs import check_group_weights, check_numeric
+from skfair.metrics._metric import Metric, evaluates
+from skfair.metrics._strata import Multistratum
 from skfair.statistics import GroupedConfusion
+from skfair.statistics._grouped_confusion import drop_absent_classes, encode_labels
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 #: Sums that differ from one by more come from another scale, such as percentages.
 _MAX_SUM_TOLERANCE = 0.1
@@ -42,7 +43,53 @@ def _weights(statistic: GroupedConfusion) -> Floats:
     return statistic.group_weights[:, None] * statistic.label_frequencies
 
 
-@specify(statistic=GroupedConfusion, compares_errors=always)
+def check_search(tol: Any, time_limit: Any, method: Any) -> tuple[float, float]:
+    """Check how a search ends; return its tolerance, and the seconds it may take."""
+    check_choice("method", method, get_args(SearchMethod))
+    return check_real("tol", tol, 0, 1, closed="neither"), check_time_limit(time_limit)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DCP(Metric):
+    """Least share of people who are treated differently, bounded from above."""
+
+    name = "dcp"
+    statistic: ClassVar[Any] = GroupedConfusion
+    stands_for_rows = GroupedConfusion
+    exchangeable = "same true label"
+
+    method: SearchMethod = "auto"
+    tol: float = 1e-4
+    time_limit: float | None = None
+
+    def __post_init__(self) -> None:
+        """Check the options, which are checked nowhere else."""
+        super().__post_init__()
+        check_search(self.tol, self.time_limit, self.method)
+
+    def check(self, rows: Rows) -> Rows:
+        """Check both labels, and return their positions among the classes."""
+        return encode_labels(rows)
+
+    def select(self, rows: Rows) -> Rows:
+        """Return the rows with the classes that occur among them."""
+        return drop_absent_classes(rows)
+
+    def value(self, statistic: GroupedConfusion) -> float:
+        """Find the share that the best baseline found does not explain."""
+        result = DCPResult._solve(
+            statistic.confusion,
+            _weights(statistic),
+            statistic.labels,
+            statistic.classes,
+            self.tol,
+            self.time_limit,
+            self.method,
+        )
+        return result.upper
+
+
+@evaluates(DCP)
 def dcp(
     y_true: ArrayLike | None,
     y_pred: ArrayLike | GroupedConfusion,
@@ -54,6 +101,7 @@ def dcp(
     time_limit: float | None = None,
     multistratum: Multistratum = "max",
     sample_weight: ArrayLike | None = None,
+    counts: ArrayLike | None = None,
 ) -> float:
     """Share of the population that a classifier treats differently.
 
@@ -85,6 +133,8 @@ default=None
         The largest value over strata, or their mean by the total weight of each.
     sample_weight : array-like of shape (n_samples,), default=None
         Non-negative sample weights.
+    counts : array-like of shape (n_samples,), default=None
+        How many people each row stands for; by default one.
 
     Returns
     -------
@@ -123,15 +173,17 @@ default=None
     >>> dcp(y_true, y_pred, sensitive_features=["a"] * 4 + ["b"] * 4)
     0.125
     """
-    return DCPResult.from_predictions(
+    metric = DCP(
+        method=method, tol=tol, time_limit=time_limit, multistratum=multistratum
+    )
+    return metric(
         y_true,
         y_pred,
         sensitive_features=sensitive_features,
+        control_features=control_features,
         sample_weight=sample_weight,
-        tol=tol,
-        time_limit=time_limit,
-        method=method,
-    ).upper
+        counts=counts,
+    )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -168,7 +220,6 @@ class DCPResult(TableResult):
     See Also
     --------
     dcp_bounds : The same from confusion matrices.
-    skfair.inspection.DCPDisplay : Draws one.
     """
 
     lower: float
@@ -185,7 +236,6 @@ class DCPResult(TableResult):
     classes: tuple[Hashable, ...] = field(repr=False)
 
     @classmethod
-    @warns_if_reordered
     def from_predictions(
         cls,
         y_true: ArrayLike | None,
@@ -193,6 +243,7 @@ class DCPResult(TableResult):
         *,
         sensitive_features: Any = None,
         sample_weight: ArrayLike | None = None,
+        counts: ArrayLike | None = None,
         tol: float = 1e-4,
         time_limit: float | None = None,
         method: SearchMethod = "auto",
@@ -212,6 +263,8 @@ class DCPResult(TableResult):
             Group of each row; several columns stand for their intersection.
         sample_weight : array-like of shape (n_samples,), default=None
             Non-negative sample weights.
+        counts : array-like of shape (n_samples,), default=None
+            How many people each row stands for; by default one.
         tol : float in (0, 1), default=1e-4
             The search ends when ``upper - lower`` is at most this.
         time_limit : float, default=None
@@ -252,8 +305,12 @@ class DCPResult(TableResult):
         >>> round(result.upper, 3), result.optimal
         (0.125, True)
         """
-        statistic = grouped_confusion(y_true, y_pred, sensitive_features, sample_weight)
-        undefined = warn_if_undefined("dcp", statistic)
+        metric = DCP(tol=tol, time_limit=time_limit, method=method)
+        rows = y_true, y_pred, sensitive_features, sample_weight, counts
+        statistic = metric.tabulate(*rows)
+        refused = metric.refuse(statistic)
+        if refused is not None:
+            metric.told(refused)
         search = tol, time_limit, method, n_jobs, verbose
         return cls._solve(
             statistic.confusion,
@@ -261,7 +318,7 @@ class DCPResult(TableResult):
             statistic.labels,
             statistic.classes,
             *search,
-            is_defined=not undefined,
+            is_defined=refused is None,
         )
 
     @classmethod
@@ -274,15 +331,13 @@ class DCPResult(TableResult):
         tol: float,
         time_limit: float | None,
         method: SearchMethod,
-        n_jobs: int | None,
-        verbose: int,
+        n_jobs: int | None = None,
+        verbose: int = 0,
         *,
         is_defined: bool = True,
     ) -> Self:
         """Solve for the weights of groups and true classes; nan where undefined."""
-        tol = check_real("tol", tol, 0, 1, closed="neither")
-        seconds = check_time_limit(time_limit)
-        check_choice("method", method, get_args(SearchMethod))
+        tol, seconds = check_search(tol, time_limit, method)
         if is_defined:
             rows = solve_rows(
                 confusion,
@@ -351,6 +406,47 @@ class DCPResult(TableResult):
         0      1      1    0.05625       1.0
         """
         return table_of_disparities(self)
+
+    def plot(
+        self, ax: Axes | None = None, *, max_groups: int = 20, name: str | None = None
+    ) -> DCPDisplay:
+        """Draw the share of each group and true class that is not explained.
+
+        The interval of DCP is drawn above.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw. None makes a new figure.
+        max_groups : int, default=20
+            Largest number of groups shown: those with the largest parts of DCP.
+        name : str, default=None
+            Title of the axes, none by default.
+
+        Returns
+        -------
+        DCPDisplay
+            With `ax_`, `interval_ax_` and `figure_`.
+
+        Raises
+        ------
+        ImportError
+            Without matplotlib.
+        ValueError
+            If DCP is undefined.
+
+        Examples
+        --------
+        >>> from skfair.metrics import DCPResult
+        >>> y_true = ["cat", "cat", "dog", "dog"] * 2
+        >>> y_pred = ["cat", "cat", "dog", "dog", "cat", "dog", "dog", "dog"]
+        >>> result = DCPResult.from_predictions(
+        ...     y_true, y_pred, sensitive_features=["a"] * 4 + ["b"] * 4
+        ... )
+        >>> result.plot().cells_.get_array().shape
+        (2, 2)
+        """
+        return DCPDisplay(result=self, max_groups=max_groups, name=name).plot(ax)
 
 
 def table_of_disparities(result: Any) -> pd.DataFrame:

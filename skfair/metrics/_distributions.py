@@ -7,8 +7,9 @@ from abc import abstractmethod
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, get_args
 
+import numpy as np
+
 from skfair._rows import Rows
-from skfair._utils._arrays import Integers
 from skfair._utils._validation import (
     TAKES_ANY,
     AnyScale,
@@ -17,20 +18,41 @@ from skfair._utils._validation import (
     check_y_true,
     scores_on,
 )
-from skfair.metrics._metric import Estimate, Metric
-from skfair.metrics._pairs import Located, PairGaps, largest_gap, pairs_of_gaps
-from skfair.statistics import GroupedScores
+from skfair.metrics._bands import bound_largest, bound_measure
+from skfair.metrics._metric import MetricOfPairs
+from skfair.metrics._pairs import (
+    Located,
+    MeasuredGaps,
+    PairGaps,
+    find_largest,
+    largest_gap,
+    measured_gaps,
+    pairs_of_gaps,
+)
+from skfair.metrics._quantiles import (
+    Comparisons,
+    Method,
+    Observed,
+    Quantiles,
+    contrast,
+    distribution_free,
+    shares_of_groups,
+    supremum,
+)
+from skfair.statistics import GroupedHistogram, GroupedScores
 from skfair.statistics._grouped_scores import Gap, check_probabilities, pooled_ranks
 
 
 @dataclass(frozen=True, kw_only=True)
-class MetricOfScores(Metric):
+class MetricOfScores(MetricOfPairs):
     """Base of metrics of the score distributions of groups."""
 
     inputs = ("y_true", "y_score")
     statistic: ClassVar[Any] = GroupedScores
     stands_for_rows = GroupedScores
     takes_classes = True
+    #: Whether bounds of the noise that hold for all scores hold for ranks, too.
+    bounds_ranks: ClassVar[bool] = False
     #: Scales of scores that the metric takes.
     scales: ClassVar[Any] = Scale
 
@@ -53,10 +75,23 @@ class MetricOfScores(Metric):
             check_probabilities(taken, "y_score", TAKES_ANY)
         return taken
 
-    def find(self, statistic: GroupedScores) -> Estimate:
-        """Find the value of a statistic, or of its ranks, or why it has none."""
-        ranked = self.scale == "rank"
-        return super().find(pooled_ranks(statistic) if ranked else statistic)
+    def scaled(self, statistic: GroupedScores) -> GroupedScores:
+        """Return a statistic, or its ranks, which are taken here alone."""
+        return pooled_ranks(statistic) if self.scale == "rank" else statistic
+
+    @property
+    def largest(self) -> float:
+        """Largest value on the scale of the scores."""
+        return math.inf if self.scale == "real" else self.maximum
+
+    def check_method(self, method: Method) -> None:
+        """Raise where the noise has no bounds by a method, with these options."""
+        super().check_method(method)
+        if self.scale == "rank" and method != "band" and not self.bounds_ranks:
+            raise ValueError(
+                f"scale must be 'probability' with method={method!r} for {self.name}, "
+                "got 'rank': the ranks are data, too."
+            )
 
 
 class GapOfDistributions(MetricOfScores):
@@ -72,7 +107,8 @@ class GapOfDistributions(MetricOfScores):
     scale : {"probability", "rank"}, default="probability"
         What scores are: probabilities, or numbers whose ranks among everyone count.
     multigroup : {"pairwise", "pooled"}, default="pairwise"
-        The largest value over pairs of groups, or over groups compared with everyone.
+        The largest value over pairs of groups, 64 at most, or over groups compared with
+        everyone.
     multistratum : {"max", "weighted"}, default="max"
         The largest value over strata, or their mean by the total weight of each.
 
@@ -84,8 +120,7 @@ class GapOfDistributions(MetricOfScores):
     Examples
     --------
     >>> import numpy as np
-    >>> from skfair.metrics import permutation_test
-    >>> from skfair.metrics._distributions import GapOfDistributions
+    >>> from skfair.metrics import GapOfDistributions, permutation_test
     >>> class RootMeanSquareGap(GapOfDistributions):
     ...     def measure(self, gap):
     ...         squares = gap.difference[:-1] ** 2
@@ -101,8 +136,13 @@ class GapOfDistributions(MetricOfScores):
     0.094
     """
 
-    #: Bounds the measures of many pairs, where that is faster.
-    bounds_of: ClassVar[Any] = None
+    bounded = True
+    loose = True
+    binned = GroupedHistogram
+    bounds_ranks = True
+    #: Makes, of scores, the measure of rows of gaps at these scores; None if pairs are
+    #: measured one by one. It must not fall where a gap grows.
+    measure_at: ClassVar[Any] = None
 
     @abstractmethod
     def measure(self, gap: Gap) -> float:
@@ -119,22 +159,74 @@ class GapOfDistributions(MetricOfScores):
         float
         """
 
-    @property
-    def largest(self) -> float:
-        """Largest value on the scale of the scores."""
-        return math.inf if self.scale == "real" else self.maximum
-
     def value(self, statistic: GroupedScores) -> float:
         """Find the value of a statistic whose groups can be compared."""
-        options: Any = {"multigroup": self.multigroup, "bounds_of": self.bounds_of}
-        return largest_gap(statistic, measure=self.measure, **options).value
+        return self.find_pair(statistic).value
 
-    def gaps(
-        self, statistic: GroupedScores, *, among: Integers | None = None
-    ) -> PairGaps:
-        """Find the gaps of all pairs of groups, or of those `among` some groups."""
-        return pairs_of_gaps(statistic, self.multigroup, among, self.measure)
+    def find_pair(self, statistic: GroupedScores) -> Located:
+        """Find the largest gap, and between which groups it is."""
+        return largest_gap(
+            statistic,
+            measure=self.measure,
+            multigroup=self.multigroup,
+            measure_at=self.measure_at,
+        )
 
     def locate(self, statistic: GroupedScores) -> Located:
-        """Find the largest gap, and between which groups it is."""
-        return largest_gap(statistic, measure=self.measure, multigroup=self.multigroup)
+        """Find the largest gap, between which groups it is, and where."""
+        return self.find_pair(statistic)
+
+    def gaps(self, statistic: GroupedScores) -> PairGaps:
+        """Find the gaps of all pairs of groups."""
+        found = pairs_of_gaps(statistic, self.multigroup, self.measure, self.measure_at)
+        if found.exact is None:
+            return found
+        # The metric itself is no gap at some scores.
+        defined = not np.isnan(found.values).any()
+        return found._replace(metric=self.value(statistic) if defined else math.nan)
+
+    def bound_gap(self, least: Gap, largest: Gap) -> tuple[float, float]:
+        """Bound the measure of a gap between a least and a largest one."""
+        return bound_measure(self.measure, least, largest)
+
+    def bound(self, histogram: GroupedHistogram) -> tuple[float, float]:
+        """Bound the metric of rows whose scores are known by bins."""
+        return bound_largest(histogram, self.multigroup, self.bound_gap)
+
+    def noise(self, observed: Observed, method: Method) -> Comparisons:
+        """Bound the noise of each gap, by that of CDFs.
+
+        Noise moves a seminorm by at most its value for the noise, and that is at most
+        its largest value times the largest noise of the difference of CDFs; this holds
+        of ranks, too.
+        """
+        statistic, sizes, _ = observed
+        shares = shares_of_groups(statistic)
+        gaps = measured_gaps(statistic, self.multigroup, self.measure)
+        _, noise = distribution_free(sizes, shares, self.multigroup, method)
+        if method == "band":
+            scale = np.sqrt(contrast(1 / sizes, shares, self.multigroup))
+            noise = supremum(scale, sides=2)
+
+        def moved(level: float) -> Any:
+            return self.largest * noise(level)
+
+        return with_fixed_ends(gaps, moved, moved)
+
+
+def with_fixed_ends(
+    gaps: MeasuredGaps, above: Quantiles, below: Quantiles
+) -> Comparisons:
+    """Comparisons whose bounds are the values plus and minus fixed distances."""
+
+    def largest(offsets: Any) -> float:
+        added = np.broadcast_to(offsets, len(gaps.pairs))
+        bounds = gaps.bounds + added
+        return find_largest(bounds, lambda i: gaps.value_of(i) + float(added[i]))[0]
+
+    return Comparisons(
+        gaps.largest[0],
+        len(gaps.pairs),
+        lambda level: largest(-below(level)),
+        lambda level: largest(above(level)),
+    )

@@ -8,7 +8,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from dataclasses import dataclass, field
 from functools import partial
 from inspect import isfunction, signature
-from typing import Any, NamedTuple, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 import pandas as pd
@@ -18,13 +18,15 @@ from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.metrics import get_scorer, get_scorer_names
 from sklearn.utils.parallel import Parallel, delayed
 
-from skfair._rows import Rows
+from skfair._pictures._group_dots import GroupDotsDisplay
+from skfair._rows import Rows, with_people
 from skfair._utils._arrays import Floats, Integers
 from skfair._utils._hints import did_you_mean
 from skfair._utils._results import TableResult
 from skfair._utils._text import listed
 from skfair._utils._validation import (
     as_array,
+    check_counts,
     check_integer,
     check_length,
     check_no_missing,
@@ -32,7 +34,7 @@ from skfair._utils._validation import (
     check_weights,
     refuse_scores,
 )
-from skfair._utils._warnings import warn_user, warns_if_reordered
+from skfair._utils._warnings import warn_if_reordered, warn_user
 from skfair.groups import (
     Groups,
     check_kinds_of_labels,
@@ -46,7 +48,6 @@ from skfair.groups import (
     why_undefined,
 )
 from skfair.metrics._confidence_interval import confidence_interval
-from skfair.metrics._evaluate import refuse_sorted_rows
 from skfair.metrics._inputs import (
     Multigroup,
     Rate,
@@ -64,8 +65,10 @@ from skfair.metrics._resampling import (
     defined_values,
 )
 from skfair.metrics._scorer import _Scorer
-from skfair.metrics._spec import name_of, unwrapped
 from skfair.statistics import GroupedOutcomes
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 #: Rates by name, and whether the complement of one is taken.
 RATES: dict[str, tuple[Rate, bool]] = {
@@ -113,9 +116,9 @@ class GroupMetric(NamedTuple):
 
     @property
     def takes_counts(self) -> bool:
-        """Whether a weight of n stands for n rows with the same labels."""
+        """Whether a weight of n stands for n rows that are alike."""
         of_sklearn = getattr(self.function, "__module__", "").startswith("sklearn.")
-        return of_sklearn and not self.takes_scores and self.takes("sample_weight")
+        return of_sklearn and self.takes("sample_weight")
 
     def with_option(self, name: str, value: Any) -> GroupMetric:
         """Set an option."""
@@ -125,15 +128,20 @@ class GroupMetric(NamedTuple):
         """Value of some rows, nan of none."""
         if not len(rows):
             return math.nan
+        options = dict(self.options)
+        counts, weight = columns.get("counts"), columns.get("sample_weight")
+        if counts is not None and self.takes_counts:
+            weight = counts if weight is None else counts * weight
+        elif counts is not None:
+            rows = np.repeat(rows, counts[rows])
+        if weight is not None:
+            options["sample_weight"] = weight[rows]
         true = columns["y_true"][rows]
         if self.positive is not None:
             true = (true == self.positive).astype(int)
         predicted = (
             _scores_or_predictions(columns) if self.takes_scores else columns["y_pred"]
         )
-        options = dict(self.options)
-        if "sample_weight" in columns:
-            options["sample_weight"] = columns["sample_weight"][rows]
         function: Any = self.function
         value = np.asarray(function(true, predicted[rows], **options))
         if value.size != 1:
@@ -143,6 +151,11 @@ class GroupMetric(NamedTuple):
                 "of your own."
             )
         return self.sign * float(value.item())
+
+
+def compares_labels(measure: GroupMetric) -> bool:
+    """Whether a metric of scikit-learn takes labels, and counts of those alike."""
+    return measure.takes_counts and not measure.takes_scores
 
 
 def _parameters(function: Any) -> list[str]:
@@ -190,15 +203,23 @@ def _find_metric(metric: Any, name: str | None = None) -> GroupMetric:
             "metrics must be the name of a metric, a function, a scorer, or a list or "
             f"dictionary of these, got {metric!r}."
         )
-    function, options = unwrapped(metric)
+    function: Any = metric
+    options: dict[str, Any] = {}
+    while isinstance(function, partial):
+        function, options = function.func, {**function.keywords, **options}
     return GroupMetric(
-        name or name_of(function),
+        name or _name_of(function),
         function,
         options,
         takes_scores=function in _OF_SCORES
         or _parameters(function)[1:2] in [[parameter] for parameter in _SCORES],
         rate=_rate_of(function, options),
     )
+
+
+def _name_of(function: Any) -> str:
+    """Name of a function, or its text where it has none."""
+    return getattr(function, "__name__", None) or repr(function)
 
 
 def _find(name: str) -> Any:
@@ -424,6 +445,47 @@ class GroupMetricsResult(TableResult):
         values = self.everyone["value"].rename("everyone")
         return self.groups.join(values, on=levels)
 
+    def plot(
+        self, ax: Axes | Sequence[Axes] | None = None, *, name: str | None = None
+    ) -> GroupDotsDisplay:
+        """Draw the groups with their intervals, one panel for each metric.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, or array of them, default=None
+            Where to draw, one for each metric. None makes a new figure.
+        name : str, default=None
+            Title, none by default.
+
+        Returns
+        -------
+        skfair.inspection.GroupDotsDisplay
+
+        Raises
+        ------
+        ImportError
+            Without matplotlib.
+
+        Examples
+        --------
+        >>> from skfair.metrics import group_metrics
+        >>> result = group_metrics(
+        ...     ["accuracy", "recall"],
+        ...     [1, 1, 0, 0, 1, 1, 0, 0],
+        ...     [1, 0, 0, 0, 1, 1, 1, 0],
+        ...     sensitive_features=["F"] * 4 + ["M"] * 4,
+        ... )
+        >>> [ax.get_xlabel() for ax in result.plot().axes_]
+        ['accuracy', 'recall']
+        """
+        table = self.to_frame().rename(columns={"everyone": "reference"})
+        if self.confidence_level is None:
+            table = table.drop(columns=["lower", "upper"])
+        metrics = dict.fromkeys(table.index.get_level_values("metric"))
+        tables = {str(each): table.xs(each, level="metric") for each in metrics}
+        interval = f"{self.confidence_level or 0:.4g} interval, each group alone"
+        return GroupDotsDisplay(tables=tables, interval=interval, name=name).plot(ax)
+
 
 def group_metrics(
     metrics: Any,
@@ -437,6 +499,7 @@ def group_metrics(
     confidence_level: float | None = 0.95,
     n_resamples: int = 199,
     sample_weight: ArrayLike | None = None,
+    counts: ArrayLike | None = None,
     random_state: int | np.random.RandomState | None = None,
     n_jobs: int | None = None,
 ) -> GroupMetricsResult:
@@ -479,6 +542,8 @@ default=None
         Number of bootstrap resamples for metrics that are no rates.
     sample_weight : array-like of shape (n_samples,), default=None
         Non-negative sample weights.
+    counts : array-like of shape (n_samples,), default=None
+        How many people each row stands for; by default one.
     random_state : int, RandomState instance or None, default=None
         Seed of the resamples.
     n_jobs : int, default=None
@@ -510,7 +575,7 @@ default=None
     --------
     true_positive_rate_difference : One of the disparities with a scorer.
     cvar_fairness_report : Rates of very many groups.
-    skfair.inspection.GroupMetricsDisplay : The picture.
+    GroupMetricsResult.plot : The picture.
     true_positive_rate_difference : One rate, as a metric with a scorer.
     mean_error_difference : Errors of predicted numbers, likewise.
 
@@ -556,8 +621,6 @@ default=None
     recall      0.5
     Name: value, dtype: float64
     """
-    if getattr(y_pred, "dtype", None) == np.int32:
-        refuse_sorted_rows("group_metrics")
     level = confidence_level
     if level is not None:
         level = check_real(
@@ -565,14 +628,13 @@ default=None
         )
     n_resamples = check_integer("n_resamples", n_resamples, 1)
     generator = check_seed(random_state)
-    columns, groups, strata = _check_rows(
-        y_true, y_pred, y_score, sample_weight, sensitive_features, control_features
-    )
+    people = sample_weight, counts, sensitive_features, control_features
+    columns, groups, strata = _check_rows(y_true, y_pred, y_score, *people)
     measures = [
         prepare(measure, columns, pos_label) for measure in find_metrics(metrics)
     ]
     others = [measure for measure in measures if measure.rate is None]
-    if any(measure.takes_counts for measure in others):  # scikit-learn's, of labels
+    if any(compares_labels(measure) for measure in others):
         _warn_of_kinds(*(columns[name] for name in _LABELS))
     parts = []
     for label, part, rows in _rows_by_stratum(groups, strata):
@@ -595,7 +657,7 @@ default=None
                 numbers, disparities = _measure_rate(measure, of_stratum, part, level)
             parts.append((measure.name, label, part.labels, numbers, disparities))
     tables = _tables(parts, groups, strata)
-    sizes = _sizes(columns.get("y_true"), groups, strata)
+    sizes = _sizes(columns, groups, strata)
     return GroupMetricsResult(*tables, sizes, level)
 
 
@@ -608,16 +670,24 @@ def _warn_of_kinds(y_true: NDArray[Any], y_pred: NDArray[Any]) -> None:
         check_kinds_of_labels("y_true and y_pred", true, predicted)
 
 
-@warns_if_reordered
 def _check_rows(
     y_true: Any,
     y_pred: Any,
     y_score: Any,
     sample_weight: Any,
+    counts: Any,
     sensitive_features: Any,
     control_features: Any,
 ) -> tuple[Columns, Groups, Groups | None]:
     """Check the arguments by row, and keep the rows with a group and a stratum."""
+    warn_if_reordered(
+        y_true=y_true,
+        y_pred=y_pred,
+        y_score=y_score,
+        sample_weight=sample_weight,
+        sensitive_features=sensitive_features,
+        control_features=control_features,
+    )
     arguments = {"y_pred": y_pred, "y_score": y_score, "y_true": y_true}
     columns: Columns = {
         name: as_array(values, name)
@@ -637,9 +707,19 @@ def _check_rows(
     groups, strata = resolve_groups(sensitive_features, n_samples=n_samples), None
     if control_features is not None:
         strata = resolve_strata(control_features, n_samples=n_samples)
-    counts = Rows(groups, strata, weight=weights).that_count()
-    columns = {name: column[counts] for name, column in columns.items()}
-    return columns, groups[counts], None if strata is None else strata[counts]
+    people = check_counts(counts, n_samples)
+    if people is not None:
+        columns["counts"] = people
+    counting = Rows(groups, strata, weight=weights).that_count()
+    if people is not None:
+        counting = counting[people[counting] > 0]
+    columns = {name: column[counting] for name, column in columns.items()}
+    return columns, groups[counting], None if strata is None else strata[counting]
+
+
+def _sizes_of(groups: Groups, columns: Columns) -> Integers:
+    """Count the people of each group."""
+    return Rows(groups, n=columns.get("counts")).sizes
 
 
 #: Columns of the result's tables for one metric, each with an entry for each group and,
@@ -657,12 +737,10 @@ def _measure_rate(
     pos_label = measure.options.get("pos_label")
     rows = columns.get("y_true"), columns["y_pred"]
     outcomes, mask = outcomes_of_rate(*rows, rate, pos_label)
-    statistic = GroupedOutcomes.from_outcomes(
-        ~outcomes if complement else outcomes,
-        sensitive_features=groups,
-        mask=mask,
-        sample_weight=columns.get("sample_weight"),
-    )
+    outcomes = ~outcomes if complement else outcomes
+    people = columns.get("sample_weight"), columns.get("counts")
+    table = with_people(Rows(groups, y_pred=outcomes.astype(np.float64)), *people)
+    statistic = (table if mask is None else table[mask]).statistic(GroupedOutcomes)
     counts, totals = _and_all(statistic.counts), _and_all(statistic.totals)
     enough = counts >= max(groups.min_group_size, 1)
     rates, lower, upper = np.full((3, len(counts)), np.nan)
@@ -675,25 +753,29 @@ def _measure_rate(
             rates[enough] * sizes, sizes, (1 - level) / 2
         )
         ends_of = partial(_interval_of_rates, statistic, level)
-    return _measured(measure.name, groups, counts, (rates, lower, upper), ends_of)
+    sizes = _and_all(_sizes_of(groups, columns)), counts
+    return _measured(measure.name, groups, sizes, (rates, lower, upper), ends_of)
 
 
 def _measured(
     name: str,
     groups: Groups,
-    counts: Integers,
+    sizes: tuple[Integers, Integers],
     values: tuple[Floats, Floats, Floats],
     ends_of: Callable[[_Disparity, float], tuple[float, float]] | None,
 ) -> tuple[Numbers, Disparities]:
-    """Name the values of groups and their ends, and compute disparities with theirs."""
+    """Name the values of groups and their ends, and compute disparities with theirs.
+
+    `sizes` are the people of each group, and those who count.
+    """
     disparities = {}
     for key in _DISPARITIES:
         value, ends = float(_disparity(key, values[0])), (math.nan, math.nan)
         if ends_of is not None and not math.isnan(value):
             ends = ends_of(key, value)
         disparities[key] = (value, *ends)
-    _warn_of_groups(name, groups, values[0], counts)
-    columns = {"n": _and_all(groups.sizes()), "n_counted": counts}
+    _warn_of_groups(name, groups, values[0], sizes[1])
+    columns = dict(zip(("n", "n_counted"), sizes, strict=True))
     return columns | dict(zip(_NUMBERS, values, strict=True)), disparities
 
 
@@ -751,7 +833,7 @@ def _measure_any(
 
     `draws` are its values on resamples, of shape (n_resamples, n_groups + 1).
     """
-    n = _and_all(groups.sizes())
+    n = _and_all(_sizes_of(groups, columns))
     values = _evaluate_by_group(measure, columns, groups)
     values[(n < groups.min_group_size) | np.isinf(values)] = np.nan
     defined, ends_of = ~np.isnan(values), None
@@ -762,7 +844,7 @@ def _measure_any(
             lower[i], upper[i] = _percentiles(draws[:, i], level)
         if not few.any():
             ends_of = partial(_basic_interval, draws, level)
-    measured = _measured(measure.name, groups, n, (values, lower, upper), ends_of)
+    measured = _measured(measure.name, groups, (n, n), (values, lower, upper), ends_of)
     if draws is not None and few.any():
         names = listed([repr(groups.labels[i]) for i in np.flatnonzero(few)])
         warn_user(
@@ -784,12 +866,17 @@ def _resamples(
 
     A draw is columns, their groups, and positions of rows, sorted by group.
     """
+    if "counts" in columns:
+        order = np.argsort(groups.codes, kind="stable")
+        counts = columns["counts"][order]
+        return partial(_draw_counts, columns, groups, order, counts, generator)
     several = any(columns[name].ndim > 1 for name in _LABELS if name in columns)
     alike = "sample_weight" not in columns and not several
-    if alike and all(measure.takes_counts for measure in measures):
+    if alike and all(map(compares_labels, measures)):
         labels = [encode_column(columns[name], "raise", name, name) for name in _LABELS]
         cells, kinds = intersect([(groups.codes, groups.labels), *labels])
         if len(kinds) <= _MAX_CELLS:
+            columns = {name: columns[name] for name in _LABELS}
             _, first, counts = np.unique(cells, return_index=True, return_counts=True)
             return partial(_draw_counts, columns, groups, first, counts, generator)
     rows = Rows(groups)
@@ -805,17 +892,14 @@ def _draw_counts(
 ) -> tuple[Columns, Groups, Integers]:
     """Draw how often each distinct row occurs in a resample, sorted by group."""
     of_cells, drawn = groups[first], np.zeros(len(counts), dtype=np.int64)
-    sizes = groups.sizes()
+    sizes = Rows(of_cells, n=counts).sizes
     for code in np.flatnonzero(sizes):  # a group without rows has none to draw
         own = of_cells.codes == code
         drawn[own] = generator.multinomial(sizes[code], counts[own] / sizes[code])
     positions = np.flatnonzero(drawn)
-    alike = {name: columns[name][first[positions]] for name in _LABELS}
-    return (
-        {**alike, "sample_weight": drawn[positions]},
-        of_cells[positions],
-        np.arange(len(positions)),
-    )
+    cells = {name: column[first[positions]] for name, column in columns.items()}
+    cells["counts"] = drawn[positions]
+    return cells, of_cells[positions], np.arange(len(positions))
 
 
 def _evaluate_resample(
@@ -946,25 +1030,25 @@ def _tables(
     )
 
 
-def _sizes(
-    true: NDArray[Any] | None, groups: Groups, strata: Groups | None
-) -> pd.DataFrame:
+def _sizes(columns: Columns, groups: Groups, strata: Groups | None) -> pd.DataFrame:
     """Count the rows of each group, and its rows of each true label if few occur."""
+    true, n = columns.get("y_true"), columns.get("counts")
     classes = []
     if true is not None and true.ndim == 1:
         classes = sort_labels(pd.unique(true).tolist())
     classes = classes if len(classes) <= _MAX_LABELS else []
     counts = {}
     for stratum, part, rows in _rows_by_stratum(groups, strata):
-        by_class = [part.sizes()]
+        people = Rows(part, n=None if n is None else n[rows])
+        by_class = [people.sizes]
         for label in classes:
             of_label = np.flatnonzero(true[rows] == label)  # type: ignore[index]
-            by_class.append(part[of_label].sizes())
+            by_class.append(people[of_label].sizes)
         for label, row in zip(part.labels, zip(*by_class, strict=True), strict=True):
             counts[*_cells(stratum, strata), *_cells(label, groups)] = row
     names = [] if strata is None else _level_names(strata, "stratum")
-    columns = ["n", *(f"y_true={label}" for label in classes)]
-    return _table(counts, [*names, *_level_names(groups, "group")], columns)
+    headings = ["n", *(f"y_true={label}" for label in classes)]
+    return _table(counts, [*names, *_level_names(groups, "group")], headings)
 
 
 def _cells(label: Hashable, groups: Groups | None) -> tuple[Hashable, ...]:

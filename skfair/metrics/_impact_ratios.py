@@ -8,9 +8,10 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import UndefinedMetricWarning
 
+from skfair._rows import Rows, with_people
 from skfair._utils._arrays import Bools, Floats
 from skfair._utils._text import shown
 from skfair._utils._validation import (
@@ -19,10 +20,9 @@ from skfair._utils._validation import (
     check_numbers,
     check_real,
     check_shape,
-    check_weights,
     check_y_true,
 )
-from skfair._utils._warnings import warn_user, warns_if_reordered
+from skfair._utils._warnings import warn_if_reordered, warn_user
 from skfair.groups import (
     CROSS,
     Groups,
@@ -51,7 +51,6 @@ UNKNOWN = "(unknown)"
 Attribute: TypeAlias = tuple[str, GroupedOutcomes, int]
 
 
-@warns_if_reordered
 def impact_ratios(
     y_true: ArrayLike | None,
     y_pred: ArrayLike | GroupedOutcomes,
@@ -62,6 +61,7 @@ def impact_ratios(
     min_share: float = 0.0,
     confidence_level: float = 0.95,
     sample_weight: ArrayLike | None = None,
+    counts: ArrayLike | None = None,
 ) -> pd.DataFrame:
     """Rate of each group over the highest rate, by attribute and intersection.
 
@@ -98,6 +98,8 @@ def impact_ratios(
         Level of the intervals of the ratios.
     sample_weight : array-like of shape (n_samples,), default=None
         Non-negative sample weights.
+    counts : array-like of shape (n_samples,), default=None
+        How many people each row stands for; by default one.
 
     Returns
     -------
@@ -171,32 +173,44 @@ def impact_ratios(
               M          4  0.25          0.33   0.01    1.0  compared
               (unknown)  1   NaN           NaN    NaN    NaN   unknown
     """
+    warn_if_reordered(
+        y_true=y_true,
+        y_pred=y_pred,
+        sensitive_features=sensitive_features,
+        sample_weight=sample_weight,
+    )
     check_choice("rate", rate, ("selection", "scoring"))
     min_share = check_real("min_share", min_share, 0, 1, closed="left")
     level = check_real("confidence_level", confidence_level, 0, 1, closed="neither")
-    rows = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
+    people = {"sample_weight": sample_weight, "counts": counts}
     if isinstance(y_pred, GroupedOutcomes):
         statistic = in_place_of_rows(
             y_pred,
             y_true=y_true,
             pos_label=pos_label,
             rate=None if rate == "selection" else rate,
-            **rows,
+            sensitive_features=sensitive_features,
+            **people,
         )
         _check_outcomes(statistic)
         attributes = _by_attribute(statistic, 0)
     else:
         refuse_statistics(y_pred, "y_pred", GroupedOutcomes)
         check_y_true(y_true, y_pred, name="y_pred")
-        outcomes = are_selected(y_pred, rate, pos_label, sample_weight)
-        attributes = _of_rows(outcomes, sensitive_features, sample_weight)
-    return pd.concat(
-        [_table_of_ratios(*attribute, min_share, level) for attribute in attributes]
-    )
+        predicted = as_array(y_pred, "y_pred")
+        everyone = Groups(np.zeros(len(predicted), np.int8), (None,))
+        rows = with_people(Rows(everyone, y_pred=predicted), **people)
+        outcomes = are_selected(predicted, rate, pos_label, rows.totals)
+        attributes = _of_rows(outcomes, sensitive_features, people)
+    tables = [tabulate_ratios(*attribute, min_share, level) for attribute in attributes]
+    for (name, statistic, _), table in zip(attributes, tables, strict=True):
+        if table["impact_ratio"].isna().all():
+            _warn(name, statistic, min_share)
+    return pd.concat(tables)
 
 
 def are_selected(
-    values: ArrayLike, rate: str, pos_label: Any, sample_weight: ArrayLike | None
+    values: ArrayLike, rate: str, pos_label: Any, weights: NDArray[Any] | None
 ) -> Bools:
     """Return which rows are selected, or have a score above everyone's median."""
     name = "y_pred"
@@ -215,7 +229,6 @@ def are_selected(
     if pos_label is not None:
         raise ValueError(f"pos_label must be None for scores, got {shown(pos_label)}.")
     scores = check_numbers(values, name)
-    weights = check_weights(sample_weight, len(scores))
     order = np.argsort(scores)
     heard = np.cumsum(np.ones(len(scores)) if weights is None else weights[order])
     # Where half of the rows lie below a gap, all numbers in it are medians, and the
@@ -238,12 +251,12 @@ def _check_outcomes(statistic: GroupedOutcomes) -> None:
 
 
 def _of_rows(
-    outcomes: Bools, sensitive_features: Any, sample_weight: ArrayLike | None
+    outcomes: Bools, sensitive_features: Any, people: dict[str, Any]
 ) -> list[Attribute]:
     """Add up the outcomes by each attribute, and by the intersection of all."""
     if sensitive_features is None or isinstance(sensitive_features, Groups):
         groups = resolve_groups(sensitive_features, n_samples=len(outcomes))
-        _, statistic, n_unknown = _count_outcomes("", outcomes, groups, sample_weight)
+        _, statistic, n_unknown = _count_outcomes("", outcomes, groups, people)
         return _by_attribute(statistic, n_unknown)
     names, columns = columns_of(sensitive_features)
     named = [name or f"attribute {i + 1}" for i, name in enumerate(names)]
@@ -258,23 +271,20 @@ def _of_rows(
         encoded.append(intersect(encoded))
         named.append(CROSS.join(named))
     return [
-        _count_outcomes(name, outcomes, Groups(codes, labels), sample_weight)
+        _count_outcomes(name, outcomes, Groups(codes, labels), people)
         for name, (codes, labels) in zip(named, encoded, strict=True)
     ]
 
 
 def _count_outcomes(
-    name: str, outcomes: Bools, groups: Groups, sample_weight: ArrayLike | None
+    name: str, outcomes: Bools, groups: Groups, people: dict[str, Any]
 ) -> Attribute:
-    """Add up the outcomes of each group, and count the rows without one."""
-    statistic = GroupedOutcomes.from_outcomes(
-        outcomes, sensitive_features=groups, sample_weight=sample_weight
-    )
-    weights = check_weights(sample_weight, len(outcomes))
-    unknown = groups.codes < 0
-    if weights is not None:
-        unknown = unknown & (weights > 0)
-    return name, statistic, int(unknown.sum())
+    """Add up the outcomes of each group, and count the people without one."""
+    groups = resolve_groups(groups, n_samples=len(outcomes))
+    rows = with_people(Rows(groups, y_pred=outcomes.astype(np.float64)), **people)
+    statistic = rows.statistic(GroupedOutcomes)
+    unknown = (groups.codes < 0) & (rows.weights > 0)
+    return name, statistic, rows[unknown].n_people
 
 
 def _by_attribute(statistic: GroupedOutcomes, n_unknown: int) -> list[Attribute]:
@@ -306,7 +316,7 @@ def _margin(statistic: GroupedOutcomes, values: Sequence[Any]) -> GroupedOutcome
     return replace(statistic, labels=labels, names=(), **sums)
 
 
-def _table_of_ratios(
+def tabulate_ratios(
     name: str,
     statistic: GroupedOutcomes,
     n_unknown: int,
@@ -316,13 +326,10 @@ def _table_of_ratios(
     """Table of rates, ratios and intervals of the groups of an attribute."""
     totals, rates = statistic.totals, statistic.means
     shares = totals / max(totals.sum(), 1e-300)
-    large = statistic.counts >= max(statistic.min_group_size, 1)
-    compared = large & (shares >= min_share)
+    compared = _compared_groups(statistic, min_share)
     highest = rates[compared].max(initial=0)
     ratios, lower, upper = np.full((3, len(rates)), np.nan)
-    if compared.sum() < 2 or highest == 0:
-        _warn(name, statistic, compared)
-    else:
+    if compared.sum() > 1 and highest > 0:
         ratios[compared] = rates[compared] / highest
         lower[compared], upper[compared] = _intervals(
             rates[compared], statistic.effective_sizes[compared], level
@@ -352,8 +359,16 @@ def _table_of_ratios(
     return table.astype({"n": int})
 
 
-def _warn(name: str, statistic: GroupedOutcomes, compared: Bools) -> None:
+def _compared_groups(statistic: GroupedOutcomes, min_share: float) -> Bools:
+    """Whether each group is large enough to be compared."""
+    shares = statistic.totals / max(statistic.totals.sum(), 1e-300)
+    large = statistic.counts >= max(statistic.min_group_size, 1)
+    return np.asarray(large & (shares >= min_share))
+
+
+def _warn(name: str, statistic: GroupedOutcomes, min_share: float) -> None:
     """Say why there are no ratios."""
+    compared = _compared_groups(statistic, min_share)
     labels = [statistic.labels[i] for i in np.flatnonzero(compared)]
     reason = f"nobody in the groups {labels[:5]} is selected"
     if len(labels) < 2:

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import math
-import warnings
-from collections.abc import Callable, Hashable, Iterator, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any, Literal, TypeAlias, TypeVar, get_args
 
 import numpy as np
@@ -34,7 +30,6 @@ from skfair.groups import (
     check_kinds_of_labels,
     suggest_edges,
     warn_of_look_alikes,
-    why_undefined,
 )
 from skfair.statistics import (
     GroupedCalibration,
@@ -67,72 +62,6 @@ Quality: TypeAlias = QualityName | Callable[..., Any]
 Rate: TypeAlias = QualityName | Literal["predictive_value"]
 
 
-def effective_sizes(
-    statistic: GroupedScores | GroupedConfusion,
-    sensitive_features: Any,
-    sample_weight: ArrayLike | None,
-) -> Floats:
-    """Kish's effective number of rows of each group, nan where it is unknown.
-
-    A statistic given in place of rows holds it only if the rows were unweighted.
-    """
-    if sample_weight is not None:
-        return GroupedOutcomes.from_outcomes(
-            np.zeros(len(np.asarray(sample_weight))),
-            sensitive_features=sensitive_features,
-            sample_weight=sample_weight,
-        ).effective_sizes
-    # Positive whole weights that add up to the number of rows are all 1.
-    whole = statistic.totals.dtype.kind == "i"
-    unweighted = whole and np.array_equal(statistic.totals, statistic.counts)
-    return np.where(unweighted, statistic.counts, np.nan)
-
-
-def grouped_confusion(
-    y_true: ArrayLike | None,
-    y_pred: ArrayLike | GroupedConfusion,
-    sensitive_features: Any,
-    sample_weight: ArrayLike | None,
-) -> GroupedConfusion:
-    """Confusion of each group: the statistic given as `y_pred`, or that of the rows."""
-    rows = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
-    if isinstance(y_pred, GroupedConfusion):
-        return in_place_of_rows(y_pred, y_true=y_true, **rows)
-    refuse_statistics(y_pred, "y_pred", GroupedConfusion)
-    return GroupedConfusion.from_predictions(y_true, y_pred, **rows)
-
-
-def grouped_quality(
-    y_true: ArrayLike | None,
-    y_pred: ArrayLike | GroupedOutcomes,
-    sensitive_features: Any,
-    sample_weight: ArrayLike | None,
-    *,
-    quality: Quality = "selection_rate",
-    rate: Rate | None = None,
-    pos_label: Any = None,
-) -> GroupedOutcomes:
-    """Outcomes of each group: the statistic given as `y_pred`, or that of the rows.
-
-    A metric of one `rate` has no quality that users choose.
-    """
-    rows = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
-    if isinstance(y_pred, GroupedOutcomes):
-        return in_place_of_rows(
-            y_pred,
-            y_true=y_true,
-            pos_label=pos_label,
-            quality=None if quality == "selection_rate" else quality,
-            **rows,
-        )
-    refuse_statistics(y_pred, "y_pred", GroupedOutcomes)
-    if rate is None:
-        outcomes, mask = outcomes_of(y_true, y_pred, quality, pos_label)
-    else:
-        outcomes, mask = outcomes_of_rate(y_true, y_pred, rate, pos_label)
-    return GroupedOutcomes.from_outcomes(outcomes, mask=mask, **rows)
-
-
 def count_hits(
     statistic: GroupedOutcomes, *, weighted: bool = False
 ) -> tuple[Integers, Integers]:
@@ -153,6 +82,12 @@ def count_hits(
             f"{statistic.counts[bad]} rows."
         )
     return statistic.counts, hits.astype(np.intp)
+
+
+def is_unweighted(statistic: GroupedScores | GroupedConfusion) -> bool:
+    """Whether all rows weigh one: whole weights that add up to their number do."""
+    whole = statistic.totals.dtype.kind == "i"
+    return whole and np.array_equal(statistic.totals, statistic.counts)
 
 
 def in_place_of_rows(statistic: Statistic, **rows: Any) -> Statistic:
@@ -290,28 +225,15 @@ def check_group_weights(
     return np.asarray(weights / weights.sum())
 
 
-def compares_rates_of_errors(
-    quality: Quality = "selection_rate", **options: Any
-) -> bool:
-    """Whether the quality is a rate among the rows of one true label."""
-    rates = ("true_positive_rate", "false_positive_rate")
-    return isinstance(quality, str) and quality in rates
-
-
 def outcomes_of(
     y_true: ArrayLike | None, y_pred: ArrayLike, quality: Quality, pos_label: Any
 ) -> tuple[Bools, Bools | None]:
     """Return the outcome of each row, and which rows count, None for all."""
     predicted = as_array(y_pred, "y_pred")
     check_shape(predicted, "y_pred")
+    check_quality(quality)
     if callable(quality):
         return _call_quality(quality, y_true, predicted)
-    names = get_args(QualityName)
-    if not isinstance(quality, str) or quality not in names:
-        raise ValueError(
-            f"quality must be one of {', '.join(map(repr, names))} or a callable, got "
-            f"{shown(quality)}."
-        )
     refuse_scores(predicted, "y_pred")
     if quality == "selection_rate":
         check_y_true(y_true, predicted)
@@ -323,6 +245,16 @@ def outcomes_of(
     positive = positive_rows(true, "y_true", pos_label)
     mask = positive if quality == "true_positive_rate" else ~positive
     return positive_rows(predicted, "y_pred", pos_label), mask
+
+
+def check_quality(quality: Any) -> None:
+    """Raise unless a quality is one of the names, or a function."""
+    names = get_args(QualityName)
+    if not callable(quality) and not (isinstance(quality, str) and quality in names):
+        raise ValueError(
+            f"quality must be one of {', '.join(map(repr, names))} or a callable, got "
+            f"{shown(quality)}."
+        )
 
 
 def outcomes_of_rate(
@@ -383,8 +315,6 @@ def _agree(y_true: NDArray[Any], y_pred: NDArray[Any]) -> Bools:
     return np.asarray(cells % (len(classes) + 1) == 0)  # the diagonal of the matrix
 
 
-#: Reasons of the evaluation that collects them, None where users are warned.
-_COLLECTED: ContextVar[list[str] | None] = ContextVar("collected", default=None)
 #: From so many groups of numbers on, ranges are suggested where a group has fewer rows.
 MANY_NUMBERS, _FEW_ROWS = 30, 10
 #: So many groups of numbers with fewer rows on average are values, not groups.
@@ -394,22 +324,6 @@ ADVICE = (
     " skfair.groups.encode_groups(..., rare='merge', min_group_size=...) makes one "
     "group of such groups, and rare='drop' leaves them out."
 )
-
-
-def warn_if_undefined(name: str, statistic: AnyStatistic) -> bool:
-    """Whether groups cannot be compared; if so, the reason names the groups."""
-    labels, counts, smallest = (
-        statistic.labels,
-        statistic.counts,
-        statistic.min_group_size,
-    )
-    reason = why_undefined(labels, counts, smallest)
-    if reason is not None:
-        rare = (counts < max(smallest, 1)).any()
-        warn_undefined(name, reason, ADVICE if rare else "")
-    elif len(labels) >= MANY_NUMBERS:
-        check_groups_of_numbers(name, labels, counts)
-    return reason is not None
 
 
 def check_groups_of_numbers(
@@ -444,14 +358,13 @@ def _check_numbers(
             f"sensitive_features has {n_groups:,} groups{where}, each a number, with "
             f"{mean:.2g} rows on average. {tip}"
         )
-    if _COLLECTED.get() is None:
-        n_small = int((counts < _FEW_ROWS).sum())
-        warn_user(
-            f"{name} compares {n_groups} groups{where}, each a number, of which "
-            f"{n_small} have fewer than {_FEW_ROWS} rows: their largest difference may "
-            f"be noise. {tip}",
-            UndefinedMetricWarning,
-        )
+    n_small = int((counts < _FEW_ROWS).sum())
+    warn_user(
+        f"{name} compares {n_groups} groups{where}, each a number, of which "
+        f"{n_small} have fewer than {_FEW_ROWS} rows: their largest difference may "
+        f"be noise. {tip}",
+        UndefinedMetricWarning,
+    )
 
 
 def tip_for_numbers(labels: Sequence[Hashable], counts: Integers) -> str:
@@ -467,36 +380,3 @@ def tip_for_numbers(labels: Sequence[Hashable], counts: Integers) -> str:
         f"skfair.groups.encode_groups(..., bins={suggest_edges(labels, counts)}) makes "
         "ranges of them."
     )
-
-
-def warn_undefined(name: str, reason: str, advice: str = "") -> float:
-    """Warn that a metric has no value, unless reasons are collected; return nan."""
-    warn_or_collect(reason, f"{name} is undefined and set to nan: {reason}.{advice}")
-    return math.nan
-
-
-def warn_or_collect(reason: str, message: str) -> None:
-    """Warn with a message, or, where reasons are collected, add a reason to them."""
-    if (collected := _COLLECTED.get()) is not None:
-        collected.append(reason)
-    else:
-        warn_user(message, UndefinedMetricWarning)
-
-
-@contextmanager
-def collected_reasons() -> Iterator[list[str]]:
-    """Collect why metrics have no value, or leave groups out, instead of warnings."""
-    reasons: list[str] = []
-    token = _COLLECTED.set(reasons)
-    try:
-        yield reasons
-    finally:
-        _COLLECTED.reset(token)
-
-
-@contextmanager
-def ignore_undefined() -> Iterator[None]:
-    """Leave users alone where a metric is undefined: they are told elsewhere."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UndefinedMetricWarning)
-        yield

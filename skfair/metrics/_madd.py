@@ -3,79 +3,53 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache, partial
+from functools import partial
 from itertools import compress
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from skfair._rows import Rows
-from skfair._utils._arrays import Floats, Integers, quotients
+from skfair._utils._arrays import Floats
 from skfair._utils._results import Result
 from skfair._utils._validation import (
     Scale,
     check_integer,
     check_real,
 )
-from skfair._utils._warnings import warns_if_reordered
 from skfair.metrics._distributions import MetricOfScores
-from skfair.metrics._evaluate import (
-    Multistratum,
-    combine_numbers,
-    defined_results,
-    never,
-    specify,
+from skfair.metrics._inputs import Multigroup
+from skfair.metrics._madd_bins import (
+    N_BANDWIDTHS,
+    StableInterval,
+    bandwidths_to_one,
+    bins_of,
+    gap_curves,
+    histogram_distance,
+    histogram_gaps,
+    is_automatic,
+    most_stable,
+    number_of_bins,
+    optimal_order,
+    stable_interval,
 )
-from skfair.metrics._inputs import (
-    Multigroup,
-    check_multigroup,
-    warn_if_undefined,
-)
-from skfair.metrics._metric import evaluates
+from skfair.metrics._madd_noise import compare_bins, compare_stable
+from skfair.metrics._metric import evaluates, in_stratum, undefined
 from skfair.metrics._pairs import (
     Located,
-    Pair,
     PairGaps,
     compared_groups,
     compared_pairs,
-    grouped_scores,
-    largest_gap,
-    sums_of_distances,
 )
-from skfair.statistics import GroupedScores
-from skfair.statistics._grouped_scores import MAX_EXACT, Gap, gap_between
-
-#: Variances below this are rounding noise of the running sums, and count as zero.
-_NO_VARIANCE = 1e-14
-#: Bandwidths 1, 1/2, ..., 1/500 are searched, as in the tables of the paper.
-N_BANDWIDTHS = 500
-#: Products below this, and sums of two of them, need half the memory as integers.
-_MAX_SHORT = 2**30
-#: Groups whose bins are kept at a time, a megabyte each for 500 bandwidths.
-_MAX_KEPT = 256
-#: Finer bins than this cannot tell more floats in [0, 1] apart.
-_MAX_BINS = 2**53
-
-
-def is_automatic(bandwidth: Any) -> bool:
-    """Whether a bandwidth is chosen by the data."""
-    return isinstance(bandwidth, str) and bandwidth == "auto"
-
-
-def _shares_in_bins(statistic: GroupedScores, n_bins: int) -> Floats:
-    """Share of each group, and at last of everyone, in each bin that is not empty."""
-    bins = bins_of(statistic.scores, n_bins)
-    columns = np.cumsum(np.diff(bins, prepend=bins[0]) > 0)
-    n_groups, n_columns = statistic.n_groups, int(columns[-1]) + 1
-    cells = statistic.codes * np.intp(n_columns) + columns
-    sums = np.bincount(cells, statistic.weights, n_groups * n_columns)
-    weights = sums.reshape(n_groups, n_columns)
-    weights = np.vstack([weights, weights.sum(axis=0)])
-    return quotients(weights, weights.sum(axis=1, keepdims=True))
+from skfair.metrics._quantiles import Comparisons, Method, Observed
+from skfair.metrics._strata import Multistratum, combine_numbers
+from skfair.statistics import GroupedHistogram, GroupedScores
+from skfair.statistics._grouped_scores import gap_between
+from skfair.statistics._statistic import GroupedStatistic
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,6 +58,8 @@ class MADD(MetricOfScores):
 
     name = "madd"
     maximum = 2.0
+    bounded = True
+    binned = GroupedHistogram
 
     bandwidth: float | Literal["auto"] = "auto"
 
@@ -126,13 +102,15 @@ class MADD(MetricOfScores):
             n_rows=rows_of_cells[cells],
         )
 
-    def check_bins(self, n_known: int) -> None:
-        """Raise unless the bins are unions of `n_known` equal ones."""
-        if self.is_automatic or n_known % self.n_bins:
+    def bound(self, histogram: GroupedHistogram) -> tuple[float, float]:
+        """Find the value from a histogram whose bins the bins of MADD are unions of."""
+        if self.is_automatic or histogram.n_bins % self.n_bins:
             raise ValueError(
-                f"bandwidth must be 1 / m for a power of two m <= {n_known}, got "
-                f"{self.bandwidth!r}."
+                f"bandwidth must be 1 / m for a power of two m <= {histogram.n_bins}, "
+                f"got {self.bandwidth!r}."
             )
+        value = float(self.value(histogram.at_edges()))
+        return value, value
 
     def locate(self, statistic: GroupedScores) -> Located:
         """Find the largest distance between two histograms, and of which groups."""
@@ -141,38 +119,43 @@ class MADD(MetricOfScores):
                 statistic, self.multigroup, N_BANDWIDTHS, stable_interval
             )
             return Located(mean, best[0])
-        measure = partial(histogram_distance, n_bins=self.n_bins)
-        return largest_gap(
-            statistic,
-            measure=measure,
-            multigroup=self.multigroup,
-            bounds_of=sums_of_distances(measure, 2.0),
-        )
+        gaps = histogram_gaps(statistic, self.n_bins, self.multigroup)
+        pair = compared_pairs(statistic.n_groups, self.multigroup)[int(gaps.argmax())]
+        gap = gap_between(statistic, *pair)
+        return Located(histogram_distance(gap, self.n_bins), pair)
 
-    def gaps(
-        self, statistic: GroupedScores, *, among: Integers | None = None
-    ) -> PairGaps:
-        """Find the distances of all pairs of groups, or of those `among` some."""
+    def gaps(self, statistic: GroupedScores) -> PairGaps:
+        """Find the distances of all pairs of groups."""
         n_groups, sizes = statistic.n_groups, statistic.counts
-        first, second = compared_groups(n_groups, self.multigroup, among)
+        first, second = compared_groups(n_groups, self.multigroup)
         enough = sizes >= max(statistic.min_group_size, 1)
         defined = enough[first] if second is None else enough[first] & enough[second]
-        values, metric = np.full(len(first), np.nan), None
-        others = [None] * len(first) if second is None else second.tolist()
-        pairs = [*zip(first.tolist(), others, strict=True)]
+        values = np.full(len(first), np.nan)
         if self.is_automatic:
-            curves = gap_curves(statistic, [*compress(pairs, defined)], N_BANDWIDTHS)
+            pairs = compress(compared_pairs(n_groups, self.multigroup), defined)
+            curves = gap_curves(statistic, [*pairs], N_BANDWIDTHS)
             means = [stable_interval(curve, rows)[2] for _, rows, curve in curves]
             values[defined] = means
-        else:
-            shares = _shares_in_bins(statistic, self.n_bins)
-            for i in np.flatnonzero(defined).tolist():
-                other = shares[-1 if second is None else second[i]]
-                values[i] = np.abs(shares[first[i]] - other).sum()
-        if among is not None:
-            metric = self.locate(statistic).value if enough.all() else math.nan
-        values = values[np.newaxis]
-        return PairGaps(first, second, values, sizes[np.newaxis], metric=metric)
+        elif defined.any():
+            gaps = histogram_gaps(statistic, self.n_bins, self.multigroup)
+            values[defined] = gaps[defined]
+        return PairGaps(first, second, values[np.newaxis], sizes[np.newaxis])
+
+    def check_method(self, method: Method) -> None:
+        """Raise where the noise has no bounds by a method, with these options."""
+        super().check_method(method)
+        if self.is_automatic and method != "band":
+            raise ValueError(
+                f"bandwidth must be a number with method={method!r}, got 'auto', "
+                "which is chosen by the data."
+            )
+
+    def noise(self, observed: Observed, method: Method) -> Comparisons:
+        """Bound the noise of histograms."""
+        if self.is_automatic:
+            return compare_stable(observed, self.multigroup)
+        value = self.value(observed.statistic)
+        return compare_bins(value, observed, self.n_bins, self.multigroup, method)
 
 
 @evaluates(MADD)
@@ -187,6 +170,7 @@ def madd(
     multigroup: Multigroup = "pairwise",
     multistratum: Multistratum = "max",
     sample_weight: ArrayLike | None = None,
+    counts: ArrayLike | None = None,
 ) -> float:
     """Model absolute density distance (MADD) between groups' score histograms.
 
@@ -233,6 +217,8 @@ default=None
         The largest value over strata, or their mean by the total weight of each.
     sample_weight : array-like of shape (n_samples,), default=None
         Non-negative sample weights, which count rows.
+    counts : array-like of shape (n_samples,), default=None
+        How many people each row stands for; by default one.
 
     Returns
     -------
@@ -245,8 +231,8 @@ default=None
     TypeError
         If an argument is missing, or of a kind that is not taken.
     ValueError
-        On scores outside [0, 1] or not finite, lengths that differ, missing groups, or
-        a bandwidth outside (0, 1].
+        On scores outside [0, 1] or not finite, lengths that differ, missing groups, a
+        bandwidth outside (0, 1], or pairs of more than 64 groups.
 
     Warns
     -----
@@ -291,22 +277,43 @@ default=None
         sensitive_features=sensitive_features,
         control_features=control_features,
         sample_weight=sample_weight,
+        counts=counts,
     )
 
 
-def _combine_curves(
-    curves: list[tuple[Floats, Floats]], weights: Sequence[float] | None
-) -> tuple[Floats, Floats]:
-    """Largest values of several curves at each bandwidth, or their weighted mean."""
-    return curves[0][0], combine_numbers([values for _, values in curves], weights)
+@dataclass(frozen=True, kw_only=True)
+class MADDCurve(MetricOfScores):
+    """MADD of the bandwidths 1, 1/2, ..., 1/n_bandwidths in place of a number."""
+
+    name = "madd_curve"
+    takes_classes = False
+
+    n_bandwidths: int = N_BANDWIDTHS
+
+    def __post_init__(self) -> None:
+        """Check the options, which are checked nowhere else."""
+        super().__post_init__()
+        check_integer("n_bandwidths", self.n_bandwidths, 1)
+
+    @property
+    def undefined(self) -> tuple[Floats, Floats]:
+        """Curve where groups cannot be compared."""
+        bandwidths = bandwidths_to_one(self.n_bandwidths).copy()
+        return bandwidths, np.full(self.n_bandwidths, np.nan)
+
+    def value(self, statistic: GroupedScores) -> tuple[Floats, Floats]:
+        """Find the largest value of all pairs at each bandwidth."""
+        pairs = compared_pairs(statistic.n_groups, self.multigroup)
+        values = np.zeros(self.n_bandwidths)
+        for _, _, curve in gap_curves(statistic, pairs, self.n_bandwidths):
+            np.maximum(values, curve, out=values)
+        return bandwidths_to_one(self.n_bandwidths).copy(), values
+
+    def combine(self, values: Sequence[Any], weights: Sequence[float] | None) -> Any:
+        """Combine curves of strata at each bandwidth."""
+        return values[0][0], combine_numbers([curve for _, curve in values], weights)
 
 
-@specify(
-    statistic=GroupedScores,
-    maximum=2.0,
-    combine=_combine_curves,
-    compares_errors=never,
-)
 def madd_curve(
     y_true: ArrayLike | None,
     y_score: ArrayLike | GroupedScores,
@@ -318,6 +325,7 @@ def madd_curve(
     multigroup: Multigroup = "pairwise",
     multistratum: Multistratum = "max",
     sample_weight: ArrayLike | None = None,
+    counts: ArrayLike | None = None,
 ) -> tuple[Floats, Floats]:
     """MADD for the bandwidths 1, 1/2, ..., 1/n_bandwidths.
 
@@ -350,6 +358,8 @@ default=None
         The largest value over strata, or their mean by the total weight of each.
     sample_weight : array-like of shape (n_samples,), default=None
         Non-negative sample weights.
+    counts : array-like of shape (n_samples,), default=None
+        How many people each row stands for; by default one.
 
     Returns
     -------
@@ -393,45 +403,15 @@ default=None
     >>> bandwidths.tolist(), values.tolist()
     ([0.5, 1.0], [2.0, 0.0])
     """
-    n_bandwidths = check_integer("n_bandwidths", n_bandwidths, 1)
-    statistic = grouped_scores(
-        y_true, y_score, sensitive_features, sample_weight, scale=scale
+    metric = MADDCurve(
+        n_bandwidths=n_bandwidths,
+        scale=scale,
+        multigroup=multigroup,
+        multistratum=multistratum,
     )
-    pairs = compared_pairs(statistic.n_groups, multigroup)
-    bandwidths = bandwidths_to_one(n_bandwidths).copy()
-    if warn_if_undefined("madd_curve", statistic):
-        return bandwidths, np.full(n_bandwidths, np.nan)
-    values = np.zeros(n_bandwidths)
-    for _, _, curve in gap_curves(statistic, pairs, n_bandwidths):
-        np.maximum(values, curve, out=values)
-    return bandwidths, values
-
-
-def number_of_bins(bandwidth: Any) -> int:
-    """Return the number of bins of a width that fit into [0, 1]."""
-    width = check_real(
-        "bandwidth", bandwidth, 0, 1, closed="right", alternative="'auto' or "
-    )
-    # Without the margin floor(1 / (1 / m)) is m - 1 for some m.
-    return math.floor(min(1 / width * (1 + 1e-12), _MAX_BINS))
-
-
-def bins_of(scores: Floats, n_bins: int) -> Floats:
-    """Largest k below `n_bins` for which k / n_bins is at most the score."""
-    bins = np.floor(scores * n_bins)
-    bins += (bins + 1) / n_bins <= scores
-    bins -= bins / n_bins > scores
-    return np.minimum(bins, n_bins - 1, out=bins)
-
-
-def histogram_distance(gap: Gap, n_bins: int) -> float:
-    """Sum of the absolute differences between two histograms."""
-    if n_bins <= len(gap.scores):
-        return float(histogram_distances(gap, edges_of(np.array([n_bins])))[0])
-    bins = bins_of(gap.scores, n_bins)
-    last = np.append(bins[1:] != bins[:-1], True)
-    changes = np.abs(np.diff(gap.signed[last], prepend=0))
-    return min(2.0, float(changes.sum() / gap.scale))
+    columns = sensitive_features, control_features, sample_weight, counts
+    curve: tuple[Floats, Floats] = metric.call(y_true, y_score, *columns)
+    return curve
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -493,7 +473,6 @@ class MADDBandwidthResult(Result):
         )
 
 
-@warns_if_reordered
 def madd_optimal_bandwidth(
     y_true: ArrayLike | None,
     y_score: ArrayLike | GroupedScores,
@@ -506,6 +485,7 @@ def madd_optimal_bandwidth(
     scale: Scale = "probability",
     multigroup: Multigroup = "pairwise",
     sample_weight: ArrayLike | None = None,
+    counts: ArrayLike | None = None,
 ) -> MADDBandwidthResult:
     """Find the interval of bandwidths in which MADD is most stable.
 
@@ -549,6 +529,8 @@ default=None
     sample_weight : array-like of shape (n_samples,), default=None
         Non-negative sample weights. Effective numbers of rows stand for n_0 and n_1,
         Kish's where weights are fractional; whole weights count rows.
+    counts : array-like of shape (n_samples,), default=None
+        How many people each row stands for; by default one.
 
     Returns
     -------
@@ -589,25 +571,36 @@ default=None
     n_bandwidths = check_integer("n_bandwidths", n_bandwidths, 3)
     min_points = check_integer("min_points", min_points, 2, n_bandwidths - 1)
     min_length = check_real("min_length", min_length, 0, math.inf, closed="neither")
-    check_multigroup(multigroup)
     search = partial(stable_interval, min_points=min_points, min_length=min_length)
 
-    def find(
-        y_true: Any, y_score: Any, sensitive_features: Any, sample_weight: Any = None
-    ) -> MADDBandwidthResult:
-        rows = y_true, y_score, sensitive_features, sample_weight
-        statistic = grouped_scores(*rows, scale=scale)
-        return _find_interval(statistic, multigroup, n_bandwidths, search)
-
-    if control_features is None:
-        return find(y_true, y_score, sensitive_features, sample_weight)
-    rows = y_true, y_score, sensitive_features, control_features, sample_weight
-    results = defined_results(partial(madd, scale=scale), *rows, evaluate=find)
-    if not results:
+    metric, name = MADD(scale=scale, multigroup=multigroup), "madd_optimal_bandwidth"
+    columns = sensitive_features, control_features, sample_weight, counts
+    if control_features is None or isinstance(y_score, GroupedStatistic):
+        rows = y_true, y_score, sensitive_features, sample_weight, counts
+        statistic = metric.tabulate(*rows, control_features=control_features)
+        reason, advice = metric.why_undefined(statistic)
+        if reason:
+            metric.told(undefined(name, reason, advice))
+            return _undefined(n_bandwidths)
+        return _find_interval(metric, statistic, n_bandwidths, search)
+    table = metric.read(y_true, y_score, *columns)
+    (part,), (strata, reason_of_all) = metric.parts(table), metric.split(table)
+    estimates = [metric.estimate_stratum([part], stratum) for stratum in strata]
+    told = metric.join_strata(strata, estimates)
+    if reason_of_all is not None:
+        told = undefined(metric.name, reason_of_all)
+    metric.told(told)
+    if not told.defined:
         return _undefined(n_bandwidths)
-    largest = max(results, key=lambda stratum: stratum.result.value)
-    result: MADDBandwidthResult = largest.result
-    return replace(result, stratum=largest.label)
+    results = {
+        stratum.label: _find_interval(
+            metric, metric.count(in_stratum([part], stratum)[0]), n_bandwidths, search
+        )
+        for stratum, estimate in zip(strata, estimates, strict=True)
+        if estimate.defined
+    }
+    largest = max(results, key=lambda label: results[label].value)
+    return replace(results[largest], stratum=largest)
 
 
 def _undefined(n_bandwidths: int) -> MADDBandwidthResult:
@@ -624,16 +617,17 @@ def _undefined(n_bandwidths: int) -> MADDBandwidthResult:
 
 
 def _find_interval(
+    metric: MADD,
     statistic: GroupedScores,
-    multigroup: Multigroup,
     n_bandwidths: int,
     search: Callable[[Floats, tuple[float, float]], StableInterval],
 ) -> MADDBandwidthResult:
     """Stable interval of one statistic."""
-    if warn_if_undefined("madd_optimal_bandwidth", statistic):
-        return _undefined(n_bandwidths)
-    bandwidths = bandwidths_to_one(n_bandwidths).copy()
-    best, (first, last, mean) = most_stable(statistic, multigroup, n_bandwidths, search)
+    statistic, bandwidths = metric.scaled(statistic), bandwidths_to_one(n_bandwidths)
+    bandwidths = bandwidths.copy()
+    best, (first, last, mean) = most_stable(
+        statistic, metric.multigroup, n_bandwidths, search
+    )
     (group, other), sizes, values = best
     return MADDBandwidthResult(
         interval=(float(bandwidths[first]), float(bandwidths[last])),
@@ -647,209 +641,3 @@ def _find_interval(
         bandwidths=bandwidths,
         values=values,
     )
-
-
-@lru_cache
-def bandwidths_to_one(n_bandwidths: int) -> Floats:
-    """All bandwidths that matter, increasing: 1 / n_bandwidths, ..., 1 / 2, 1."""
-    return 1 / bin_numbers(n_bandwidths)
-
-
-def bin_numbers(n_bandwidths: int) -> Integers:
-    """Numbers of bins of the histograms: n_bandwidths, ..., 2, 1."""
-    return np.arange(n_bandwidths, 0, -1)
-
-
-#: A pair of groups, both effective sizes, and MADD for n_bandwidths, ..., 2, 1 bins.
-GapCurve: TypeAlias = tuple[Pair, tuple[float, float], Floats]
-#: Edges of the bins of several histograms, which share many of them: the distinct ones,
-#: increasing, the position among these of each edge of each histogram, and the position
-#: of the first edge of each histogram.
-Edges: TypeAlias = tuple[Floats, Integers, Integers]
-
-
-def gap_curves(
-    statistic: GroupedScores, pairs: Sequence[Pair], n_bandwidths: int
-) -> Iterator[GapCurve]:
-    """MADD of each pair for all numbers of bins."""
-    edges = edges_of_all(n_bandwidths)
-    sizes = statistic.effective_sizes.tolist()
-    of_everyone = statistic._effective_size
-
-    def sizes_of(pair: Pair) -> tuple[float, float]:
-        """Effective sizes of two groups, or of a group and everyone."""
-        return sizes[pair[0]], of_everyone if pair[1] is None else sizes[pair[1]]
-
-    if len(pairs) == 1:
-        gap = gap_between(statistic, *pairs[0])
-        yield pairs[0], sizes_of(pairs[0]), histogram_distances(gap, edges)
-        return
-    totals, everything = statistic.totals, statistic.totals.sum()
-    # Products of whole totals, and sums of two of them, are exact.
-    exact = statistic.weights.dtype.kind == "i" and float(everything) ** 2 < MAX_EXACT
-    small = np.int32 if float(everything) ** 2 < _MAX_SHORT else np.int64
-    dtype: Any = small if exact else float
-
-    @lru_cache(maxsize=_MAX_KEPT)
-    def in_bins(group: int | None) -> NDArray[Any]:
-        """Weights of a group, or of everyone, in all bins; shares of it if inexact."""
-        scores, weights = statistic.of_group(group)
-        heights = np.append(0, np.cumsum(weights)).astype(dtype)
-        # By the last height, not by the total, it ends at 1 without rounding.
-        return bin_changes(scores, heights if exact else heights / heights[-1], edges)
-
-    # Memory that is asked for once: a megabyte takes as long as a sum.
-    changes, lowered = np.empty((2, len(edges[1])), dtype)
-    for pair in pairs:
-        first, second = pair
-        ours, theirs = totals[first], everything if second is None else totals[second]
-        up, down = (dtype(theirs), dtype(ours)) if exact else (1, 1)
-        np.multiply(in_bins(first), up, out=changes)
-        np.multiply(in_bins(second), down, out=lowered)
-        np.subtract(changes, lowered, out=changes)
-        scale = float(up) * float(down)
-        yield pair, sizes_of(pair), bin_distances(changes, edges, scale)
-
-
-def edges_of(n_bins: Integers) -> Edges:
-    """Edges of histograms with these numbers of bins."""
-    starts = np.asarray(np.cumsum(n_bins + 1) - (n_bins + 1))
-    widths = np.repeat(n_bins, n_bins + 1)
-    edges = (np.arange(len(widths)) - np.repeat(starts, n_bins + 1)) / widths
-    order = np.argsort(edges, kind="stable")  # merges runs, which histograms are
-    distinct = edges[order]
-    new = np.diff(distinct, prepend=-1) > 0
-    places = np.empty(len(edges), dtype=np.intp)
-    places[order] = np.cumsum(new) - 1
-    distinct = distinct[new]
-    distinct[-1] = np.inf  # the last bin is closed
-    return distinct, places, starts
-
-
-@lru_cache(maxsize=1)  # those of the paper take longer to find than small tables
-def edges_of_all(n_bandwidths: int) -> Edges:
-    """Edges of histograms of n_bandwidths, ..., 2, 1 bins."""
-    return edges_of(bin_numbers(n_bandwidths))
-
-
-def histogram_distances(gap: Gap, edges: Edges) -> Floats:
-    """Sum over bins of the absolute change of one gap, for each number of bins."""
-    heights = np.concatenate([gap.signed[:1] * 0, gap.signed])
-    return bin_distances(bin_changes(gap.scores, heights, edges), edges, gap.scale)
-
-
-def bin_changes(scores: Floats, sums: NDArray[Any], edges: Edges) -> NDArray[Any]:
-    """Change of running sums in the bin after each edge; 0 after the last edges.
-
-    `sums` has one entry more than the sorted `scores`: the sum before the first score,
-    and the sum after each score.
-    """
-    distinct, places, starts = edges
-    # Bins are closed on the left: an edge counts what lies strictly below it.
-    if len(scores) > len(distinct):
-        of_distinct = sums[np.searchsorted(scores, distinct, side="left")]
-    else:
-        first = np.searchsorted(distinct, scores, side="right")
-        lengths = np.diff(first, prepend=0, append=len(distinct))
-        of_distinct = np.repeat(sums, lengths)
-    at_edges = of_distinct.take(places, mode="clip")
-    changes = np.empty_like(at_edges)
-    np.subtract(at_edges[1:], at_edges[:-1], out=changes[:-1])
-    changes[starts[1:] - 1] = 0
-    changes[-1] = 0
-    return changes
-
-
-def bin_distances(changes: NDArray[Any], edges: Edges, scale: float) -> Floats:
-    """Sum of the absolute changes in each histogram, which are overwritten."""
-    np.abs(changes, out=changes)
-    sums = np.add.reduceat(changes, edges[2], dtype=changes.dtype)
-    return np.minimum(sums / scale, 2.0)  # rounding may exceed 2
-
-
-#: Positions of the first and the last bandwidth of an interval, and the mean there.
-StableInterval: TypeAlias = tuple[int, int, float]
-
-
-def most_stable(
-    statistic: GroupedScores,
-    multigroup: Multigroup,
-    n_bandwidths: int,
-    search: Callable[[Floats, tuple[float, float]], StableInterval],
-) -> tuple[GapCurve, StableInterval]:
-    """Stable interval of the pair of groups with the largest mean of MADD over it."""
-    pairs = compared_pairs(statistic.n_groups, multigroup)
-    curves = gap_curves(statistic, pairs, n_bandwidths)
-    best = next(curves)
-    stable = search(best[2], best[1])
-    for curve in curves:
-        _, sizes, values = curve
-        if values.max() <= stable[2]:
-            continue  # no mean over an interval is larger
-        interval = search(values, sizes)
-        if interval[2] > stable[2]:
-            best, stable = curve, interval
-    return best, stable
-
-
-def optimal_order(sizes: tuple[Any, Any]) -> Any:
-    """Order of magnitude of the best bandwidth, h_sup in Theorem 2 of the paper."""
-    first, second = np.sqrt(sizes[0]), np.sqrt(sizes[1])
-    return ((first + second) / (first * second)) ** (2 / 3)
-
-
-def stable_interval(
-    values: Floats,
-    n_rows: tuple[float, float],
-    *,
-    min_points: int = 50,
-    min_length: float = 0.45,
-) -> StableInterval:
-    """Algorithm 1 of the MADD paper, for all eligible intervals at once.
-
-    `values` belong to the bandwidths 1 / n_values, ..., 1 / 2, 1. An interval has the
-    values of both its ends. Of the intervals with the smallest standard deviation it is
-    the first.
-    """
-    first, last, sizes = _eligible_intervals(
-        len(values), n_rows, min_points, min_length
-    )
-    centred = values - values.mean()
-    # Sums of the first 0, 1, ..., n values and of their squares.
-    sums, squares = np.zeros((2, len(values) + 1))
-    np.cumsum(centred, out=sums[1:])
-    np.cumsum(centred**2, out=squares[1:])
-    variances: Any = (squares[last + 1] - squares[first]) / sizes
-    variances -= ((sums[last + 1] - sums[first]) / sizes) ** 2
-    variances[variances < _NO_VARIANCE] = 0
-    variances[sizes == np.inf] = np.inf
-    row, column = divmod(int(variances.argmin()), len(last))
-    start, end = int(first[row, 0]), int(last[column])
-    return start, end, float(values[start : end + 1].mean())
-
-
-@lru_cache(maxsize=1)
-def _eligible_intervals(
-    n_values: int, n_rows: tuple[float, float], min_points: int, min_length: float
-) -> tuple[NDArray[Any], NDArray[Any], Floats]:
-    """First and last positions of intervals, and sizes, infinite if not eligible.
-
-    First positions are a column: each has a row of sizes.
-    """
-    bandwidths = bandwidths_to_one(n_values)
-    length = optimal_order(n_rows) * min_length
-    n_starts = np.searchsorted(bandwidths, bandwidths[-1] - length, side="right")
-    starts = np.arange(min(int(n_starts), n_values - min_points))
-    if not len(starts):
-        raise ValueError(
-            f"no interval of {min_points} bandwidths and length {length:.3g} lies in "
-            f"[{bandwidths[0]:.3g}, {bandwidths[-1]:.3g}]: the groups, of "
-            f"{n_rows[0]:.6g} and {n_rows[1]:.6g} rows, are too small for "
-            "bandwidth='auto'."
-        )
-    least = np.searchsorted(bandwidths, bandwidths[starts] + length) - 1
-    least = np.maximum(least, starts + min_points)
-    first, last = starts[:, np.newaxis], np.arange(least.min(), n_values)
-    sizes = (last - first + 1).astype(np.float64)
-    sizes[last < least[:, np.newaxis]] = np.inf
-    return first, last, sizes

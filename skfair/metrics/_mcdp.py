@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import partial, reduce
+from dataclasses import dataclass, replace
+from functools import cache, partial, reduce
 from typing import Any, Literal
 
 import numpy as np
@@ -14,25 +14,44 @@ from scipy.ndimage import minimum_filter1d
 
 from skfair._utils._arrays import Bools, Floats, Integers
 from skfair._utils._validation import Scale, check_choice, check_integer, check_real
-from skfair.metrics._distributions import GapOfDistributions
-from skfair.metrics._evaluate import Multistratum, combine_numbers, never, specify
-from skfair.metrics._inputs import Multigroup, warn_if_undefined
+from skfair.metrics._anytime import gap_variance, largest_gap_end, two_means
+from skfair.metrics._distributions import (
+    GapOfDistributions,
+    MetricOfScores,
+    with_fixed_ends,
+)
+from skfair.metrics._inputs import Multigroup
 from skfair.metrics._metric import evaluates
 from skfair.metrics._pairs import (
-    MANY_GROUPS,
-    BoundPairs,
     Located,
+    MeasureAt,
+    MeasuredGaps,
+    Pair,
     PairGaps,
-    bound_gaps,
-    cdfs_at,
     compared_pairs,
-    grouped_scores,
-    largest_gap,
+    find_largest,
     largest_of_rows,
-    pairs_of_gaps,
+    measured_gaps,
 )
+from skfair.metrics._quantiles import (
+    Comparisons,
+    Method,
+    Observed,
+    contrast,
+    distribution_free,
+    high_end,
+    high_end_at_one_score,
+    low_end,
+    normal_at_one_score,
+    once_per_size,
+    pairs_of_variances,
+    shares_of_groups,
+    supremum,
+    supremum_quantile,
+)
+from skfair.metrics._strata import Multistratum, combine_numbers
 from skfair.statistics import GroupedScores
-from skfair.statistics._grouped_scores import Gap, gap_between
+from skfair.statistics._grouped_scores import Gap, cdf_steps, gap_between
 
 
 def sustained_gap(gap: Gap, epsilon: float = 0.0) -> float:
@@ -112,7 +131,7 @@ class MCDP(GapOfDistributions):
     """Largest gap between two CDFs that is sustained over a window of scores."""
 
     name = "mcdp"
-    distance = sustained_gap
+    loose = False
 
     epsilon: float = 0.0
     method: Literal["exact", "approximate"] = "exact"
@@ -133,39 +152,38 @@ class MCDP(GapOfDistributions):
             return sustained_gap(gap, self.epsilon)
         return _approximate(gap, self.epsilon, self.n_subdivisions)
 
-    def bounds_of(self, statistic: GroupedScores) -> BoundPairs:
-        """Bound the measures of many pairs."""
-        return bound_pairs(statistic, self.epsilon)
+    @property
+    def measure_at(self) -> MeasureAt | None:
+        """What makes, of scores, the measure of rows of gaps at these scores."""
+        if self.method == "approximate":
+            return None
+        return partial(sustained_at, epsilon=self.epsilon)
 
-    def gaps(
-        self, statistic: GroupedScores, *, among: Integers | None = None
-    ) -> PairGaps:
-        """Find the gaps of all pairs of groups, or of those `among` some groups."""
-        exact, epsilon = self.method == "exact", self.epsilon
+    def gaps(self, statistic: GroupedScores) -> PairGaps:
+        """Find the gaps of all pairs of groups, and a score with each of MCDP(0)."""
 
         def place(first: int, second: int | None) -> float:
             gap = gap_between(statistic, first, second)
             return float(gap.scores[np.abs(gap.signed).argmax()])
 
-        return pairs_of_gaps(
-            statistic,
-            self.multigroup,
-            among,
-            self.measure,
-            partial(sustained_at, epsilon=epsilon) if exact else None,
-            partial(bound_pairs, epsilon=epsilon if exact else 0.0),
-            place=place if epsilon == 0 else None,
-        )
+        found = super().gaps(statistic)
+        return found._replace(place=place) if self.epsilon == 0 else found
+
+    def find_pair(self, statistic: GroupedScores) -> Located:
+        """Find the largest gap, and between which groups it is.
+
+        MCDP(0) needs no pairs, so that there may be any number of groups.
+        """
+        if self.epsilon > 0 or statistic.n_groups == 2:
+            return super().find_pair(statistic)
+        find = _furthest_two if self.multigroup == "pairwise" else _furthest_group
+        pair = find(statistic)
+        return Located(sustained_gap(gap_between(statistic, *pair)), pair)
 
     def locate(self, statistic: GroupedScores) -> Located:
         """Find a score and a window with the largest gap, and both CDFs there."""
         epsilon = self.epsilon
-        located = largest_gap(
-            statistic,
-            measure=partial(sustained_gap, epsilon=epsilon),
-            multigroup=self.multigroup,
-            bounds_of=partial(bound_pairs, epsilon=epsilon),
-        )
+        located = replace(self, method="exact").find_pair(statistic)
         if located.value == 0:
             score = float(statistic.scores[0])
             return _with_cdfs(statistic, located._replace(score=score))
@@ -184,6 +202,87 @@ class MCDP(GapOfDistributions):
         score = max(float(gap.scores[nearest]), window[0])
         return _with_cdfs(statistic, located._replace(score=score, window=window))
 
+    def check_method(self, method: Method) -> None:
+        """Raise where the noise has no bounds by a method, with these options."""
+        super().check_method(method)
+        if self.method != "exact":
+            raise ValueError(f"method of MCDP must be 'exact', got {self.method!r}.")
+
+    def noise(self, observed: Observed, method: Method) -> Comparisons:
+        """Bound the noise of CDFs, which is at most that of a Brownian bridge.
+
+        The tangent of MCDP(0) is the noise at one score, a difference of binomials.
+        MCDP(epsilon) is not convex: it falls by at most the noise on the true window.
+        Windows of ranks are chosen by the data, so that all windows must be bounded.
+        """
+        statistic, sizes, _ = observed
+        multigroup, at_one_score = self.multigroup, self.epsilon == 0
+        gaps = measured_gaps(statistic, multigroup, self.measure, self.measure_at)
+        shares = shares_of_groups(statistic)
+        windows_of_data = self.scale == "rank" and not at_one_score
+        if method == "band" and multigroup == "pairwise" and not windows_of_data:
+            return _gap_comparisons(gaps, sizes, at_one_score=at_one_score)
+        above, below = distribution_free(sizes, shares, multigroup, method)
+        if method == "band":
+            scale = np.sqrt(contrast(1 / sizes, shares, multigroup))
+            above = supremum(scale, sides=1)
+            if at_one_score:
+                above = normal_at_one_score(sizes, shares, multigroup)
+            below = supremum(scale, sides=2)
+        elif not at_one_score:
+            above = below
+        moved = with_fixed_ends(gaps, above, below)
+        if method == "anytime" and at_one_score and multigroup == "pairwise":
+            return moved._replace(low=_mixed_low(gaps, statistic, sizes))
+        return moved
+
+
+#: Lower end of a pair whose gap may be 0, of which no more needs to be found.
+_BELOW_0 = -1e-9
+
+
+def _gap_comparisons(
+    gaps: MeasuredGaps, sizes: Floats, *, at_one_score: bool
+) -> Comparisons:
+    """Compare pairs of groups by ends that are closer the larger the gap is."""
+    highest = high_end_at_one_score if at_one_score else high_end
+    variances = pairs_of_variances(sizes)
+    scale = np.sqrt(np.sum(variances, axis=1))
+
+    def low(level: float) -> float:
+        end = once_per_size(low_end, level, variances)
+        return find_largest(gaps.bounds, lambda i: end(i, gaps.value_of(i)))[0]
+
+    def high(level: float) -> float:
+        end = once_per_size(highest, level, variances)
+        bounds = gaps.bounds + supremum_quantile(level, sides=1) * scale
+        return find_largest(bounds, lambda i: end(i, gaps.value_of(i)))[0]
+
+    return Comparisons(gaps.largest[0], len(gaps.pairs), low, high)
+
+
+def _mixed_low(
+    gaps: MeasuredGaps, statistic: GroupedScores, sizes: Floats
+) -> Callable[[float], float]:
+    """Lower end of the largest MCDP(0), at all looks at once, by level."""
+    pairs = np.array(np.triu_indices(statistic.n_groups, 1))
+    variances = gap_variance(sizes[pairs])
+    # With one row less a gap may be larger by this.
+    bounds = gaps.bounds + 1 / np.maximum(sizes[pairs].min(axis=0) - 1, 1e-3)
+
+    @cache
+    def end_of(i: int) -> Callable[[float], float]:
+        return largest_gap_end(*(statistic.of_group(group) for group in pairs[:, i]))
+
+    def low(level: float) -> float:
+        # As if the gap were the same at the scores of all rows.
+        noise = two_means(variances, level, sides=2)
+        return find_largest(bounds - noise, lambda i: max(end_of(i)(level), _BELOW_0))[
+            0
+        ]
+
+    return low
+
 
 @evaluates(MCDP)
 def mcdp(
@@ -199,6 +298,7 @@ def mcdp(
     multigroup: Multigroup = "pairwise",
     multistratum: Multistratum = "max",
     sample_weight: ArrayLike | None = None,
+    counts: ArrayLike | None = None,
 ) -> float:
     """Maximal local disparity of two groups' score distributions, MCDP(epsilon).
 
@@ -249,12 +349,15 @@ default=None
         is the same on either scale.
     multigroup : {"pairwise", "pooled"}, default="pairwise"
         The largest value over pairs of groups, or over groups compared with everyone,
-        the group included, which takes time linear in their number. The second is
-        smaller, even with two groups; the paper uses the first.
+        the group included. The second is smaller, even with two groups; the paper uses
+        the first. MCDP(0) needs no pairs; windows of more than 64 groups need the
+        second.
     multistratum : {"max", "weighted"}, default="max"
         The largest value over strata, or their mean by the total weight of each.
     sample_weight : array-like of shape (n_samples,), default=None
         Non-negative sample weights. Whole numbers count rows, without rounding.
+    counts : array-like of shape (n_samples,), default=None
+        How many people each row stands for; by default one.
 
     Returns
     -------
@@ -267,7 +370,8 @@ default=None
         If an argument is missing, or of a kind that is not taken.
     ValueError
         On scores outside [0, 1] or not finite, lengths that differ, missing groups, an
-        epsilon outside [0, 1], or an approximation without `epsilon` or subdivisions.
+        epsilon outside [0, 1], an approximation without `epsilon` or subdivisions, or
+        pairs of more than 64 groups where `epsilon` is above 0.
 
     Warns
     -----
@@ -324,11 +428,12 @@ default=None
         sensitive_features=sensitive_features,
         control_features=control_features,
         sample_weight=sample_weight,
+        counts=counts,
     )
 
 
 def _combine_steps(
-    curves: list[tuple[Floats, Floats]], weights: Sequence[float] | None = None
+    curves: Sequence[tuple[Floats, Floats]], weights: Sequence[float] | None = None
 ) -> tuple[Floats, Floats]:
     """Largest of several step functions, or their weighted mean."""
     if len(curves) == 1:
@@ -343,7 +448,28 @@ def _combine_steps(
     return merge_steps(epsilons, combine_numbers([*heights], weights))
 
 
-@specify(statistic=GroupedScores, combine=_combine_steps, compares_errors=never)
+class MCDPCurve(MetricOfScores):
+    """MCDP of every epsilon: a step function in place of a number."""
+
+    name = "mcdp_curve"
+    takes_classes = False
+
+    @property
+    def undefined(self) -> tuple[Floats, Floats]:
+        """Curve where groups cannot be compared."""
+        return np.zeros(1), np.full(1, np.nan)
+
+    def value(self, statistic: GroupedScores) -> tuple[Floats, Floats]:
+        """Find the largest step function of all pairs."""
+        pairs = compared_pairs(statistic.n_groups, self.multigroup)
+        gaps = (gap_between(statistic, *pair) for pair in pairs)
+        return _combine_steps([gap_profile(gap) for gap in gaps])
+
+    def combine(self, values: Sequence[Any], weights: Sequence[float] | None) -> Any:
+        """Combine step functions of strata."""
+        return _combine_steps(values, weights)
+
+
 def mcdp_curve(
     y_true: ArrayLike | None,
     y_score: ArrayLike | GroupedScores,
@@ -354,6 +480,7 @@ def mcdp_curve(
     multigroup: Multigroup = "pairwise",
     multistratum: Multistratum = "max",
     sample_weight: ArrayLike | None = None,
+    counts: ArrayLike | None = None,
 ) -> tuple[Floats, Floats]:
     """MCDP for every epsilon at once, exactly.
 
@@ -384,6 +511,8 @@ default=None
         The largest value over strata, or their mean by the total weight of each.
     sample_weight : array-like of shape (n_samples,), default=None
         Non-negative sample weights.
+    counts : array-like of shape (n_samples,), default=None
+        How many people each row stands for; by default one.
 
     Returns
     -------
@@ -397,7 +526,7 @@ default=None
     TypeError
         If an argument is missing, or of a kind that is not taken.
     ValueError
-        As in `mcdp`.
+        As in `mcdp`, and on pairs of more than 64 groups.
 
     Warns
     -----
@@ -426,15 +555,10 @@ default=None
     >>> epsilons.tolist(), values.tolist()
     ([0.0, 0.125, 1.0], [1.0, 0.5, 0.0])
     """
-    statistic = grouped_scores(
-        y_true, y_score, sensitive_features, sample_weight, scale=scale
-    )
-    pairs = compared_pairs(statistic.n_groups, multigroup)
-    if warn_if_undefined("mcdp_curve", statistic):
-        return np.zeros(1), np.full(1, np.nan)
-    return _combine_steps(
-        [gap_profile(gap_between(statistic, *pair)) for pair in pairs]
-    )
+    metric = MCDPCurve(scale=scale, multigroup=multigroup, multistratum=multistratum)
+    columns = sensitive_features, control_features, sample_weight, counts
+    curve: tuple[Floats, Floats] = metric.call(y_true, y_score, *columns)
+    return curve
 
 
 def _roomiest_window(
@@ -453,56 +577,32 @@ def _roomiest_window(
     return left, left + 2 * epsilon
 
 
-def bound_pairs(statistic: GroupedScores, epsilon: float) -> BoundPairs:
-    """Bound MCDP(epsilon) of pairs of groups.
+def _furthest_two(statistic: GroupedScores) -> Pair:
+    """Find the two groups whose CDFs differ most at any score.
 
-    It is at most MCDP(0), and at most the largest over windows of the least gap at some
-    scores of the window: one of length 2 epsilon holds several consecutive multiples of
-    a shorter step.
+    CDFs increase: the largest at a score is the largest that was reached at an entry so
+    far, and the smallest is the smallest from which a later entry starts.
     """
-    of_zero = _bound_of_zero(statistic)
-    step = max(epsilon / _N_STEPS, 1 / _MAX_POINTS)
-    n_inside = math.floor(2 * epsilon / step * (1 - ROUNDING))
-    if n_inside < 2 or statistic.n_groups < _MANY_GROUPS:
-        return of_zero
-    groups = [statistic.of_group(group) for group in range(statistic.n_groups)]
-    shares = cdfs_at(groups)(np.arange(0, 1, step))
-
-    def bounds(i: Integers, j: Integers, least: float) -> Floats:
-        upper = of_zero(i, j, least)
-        high = np.flatnonzero(upper >= least)
-        for part in np.split(high, range(_PAIRS, len(high), _PAIRS)):
-            gaps = np.abs(shares[i[part]] - shares[j[part]])
-            # Shares are rounded.
-            inside = _least_inside(gaps, n_inside) + ROUNDING
-            upper[part] = np.minimum(upper[part], inside)
-        return np.asarray(upper)
-
-    return bounds
+    scores, (before, after) = statistic.scores, cdf_steps(statistic)
+    highest = np.maximum.accumulate(after)
+    lowest = np.minimum.accumulate(np.append(before[1:], 1)[::-1])[::-1]
+    last = np.append(scores[1:] != scores[:-1], True)  # of several entries at a score
+    up_to = int(np.where(last, highest - lowest, -1).argmax()) + 1
+    codes, weights = statistic.codes[:up_to], statistic.weights[:up_to]
+    cdfs = np.bincount(codes, weights, statistic.n_groups) / statistic.totals
+    first, second = sorted((int(cdfs.argmin()), int(cdfs.argmax())))
+    return (first, second) if first < second else (0, 1)
 
 
-def _bound_of_zero(statistic: GroupedScores) -> BoundPairs:
-    """Bound MCDP(0) of pairs of groups, in less time where groups are not many."""
-    if statistic.n_groups > MANY_GROUPS:
-        largest = statistic._largest_gaps
-        return lambda i, j, _: np.minimum(largest[i], largest[j])
-    _, before, after = statistic._shares_between
-
-    def bounds(i: Integers, j: Integers, least: float) -> Floats:
-        return np.asarray(bound_gaps(before, after, i, j).max(axis=1))
-
-    return bounds
-
-
-def _least_inside(gaps: Floats, n_inside: int) -> Floats:
-    """Largest of the minima over each `n_inside` neighbouring gaps, row by row.
-
-    Of the gaps at the left edge half as many count, since a window may be cut at 0.
-    """
-    first = gaps[:, : n_inside // 2].min(axis=1)
-    # Ranges that hang over an end see 0 there, and do not count.
-    inside = minimum_filter1d(gaps, n_inside, axis=1, mode="constant")
-    return np.asarray(np.maximum(first, inside.max(axis=1)))
+def _furthest_group(statistic: GroupedScores) -> Pair:
+    """Find the group whose CDF differs most from that of everyone at any score."""
+    scores, (before, after) = statistic.scores, cdf_steps(statistic)
+    last = np.append(scores[1:] != scores[:-1], True)  # of several entries at a score
+    levels = np.cumsum(last) - last  # position of each entry's score among all
+    everyone = np.append(0, np.cumsum(statistic.weights)[last]) / statistic.totals.sum()
+    above = np.abs(after - everyone[levels + 1])
+    below = np.abs(before - everyone[levels])
+    return int(statistic.codes[np.maximum(above, below).argmax()]), None
 
 
 def _approximate(gap: Gap, epsilon: float, n_subdivisions: int) -> float:
@@ -531,11 +631,6 @@ ROUNDING = 4 * 2.0**-53
 _DECIMALS = 15
 #: Pieces that are bounded together before single pieces are evaluated.
 _BLOCK = 64
-#: Steps of the scores in half a window at which pairs of groups are bounded, unless
-#: these are more than the second number, and groups from which on that is worth it.
-_N_STEPS, _MAX_POINTS, _MANY_GROUPS = 4, 256, 4
-#: Pairs whose gaps at these scores are compared at once.
-_PAIRS = 2**12
 
 
 def _sustained(scores: Floats, heights: NDArray[Any], epsilon: float) -> Any:

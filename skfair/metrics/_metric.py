@@ -5,8 +5,8 @@ From a call to its number, always downwards::
     demographic_parity_difference(y_true, y_pred, sensitive_features=sex)
       -> DemographicParity()         options, checked when the object is made
       -> read                        containers, lengths, groups, strata, weights: once
-      -> Metric.check                what this metric asks of labels and scores: once
       -> Metric.estimate             the largest over strata, then over classes
+      -> Metric.check                what this metric asks of labels and scores: once
       -> Metric.count                the statistic of one stratum and class
       -> Metric.why_undefined        nan, with a reason, or
       -> Metric.locate               the largest gap, its groups and its place
@@ -20,85 +20,86 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, fields, replace
-from functools import cache, partial
-from inspect import Parameter, Signature
-from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias, TypeVar, get_args
+from functools import partial
+from typing import (
+    Any,
+    ClassVar,
+    Literal,
+    NamedTuple,
+    Self,
+    TypeAlias,
+    TypeVar,
+    get_args,
+)
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.exceptions import UndefinedMetricWarning
 
-from skfair._rows import Countable, Rows, read
+from skfair._rows import Rows, read
 from skfair._utils._arrays import Integers
 from skfair._utils._text import counted, listed
 from skfair._utils._validation import TAKES_ANY, check_choice, check_shape
+from skfair._utils._warnings import warn_user
 from skfair.groups import why_undefined
-from skfair.metrics._evaluate import (
-    Multistratum,
-    Stratum,
-    combine_numbers,
-    largest_defined,
-    refuse_sorted_rows,
-    split_columns,
-    split_strata,
-    warn_of_results,
-)
 from skfair.metrics._inputs import (
     ADVICE,
     MANY_NUMBERS,
     Multigroup,
     check_groups_of_numbers,
     in_place_of_rows,
+    is_unweighted,
     refuse_statistics,
-    warn_undefined,
 )
 from skfair.metrics._pairs import Located, PairGaps
-from skfair.metrics._quantiles import Comparisons, Method, Observed
-from skfair.metrics._spec import (
-    OF_ROWS,
-    Specification,
-    register,
-    specification_of,
+from skfair.metrics._quantiles import (
+    UNDEFINED,
+    Comparisons,
+    Method,
+    Observed,
+    move_to_unit,
+)
+from skfair.metrics._strata import (
+    Multistratum,
+    Stratum,
+    combine_numbers,
+    describe_strata,
+    split_columns,
+    split_strata,
 )
 from skfair.statistics import GroupedScores
-from skfair.statistics._grouped_scores import Gap, ranked_scores
 from skfair.statistics._statistic import GroupedStatistic
 
 #: Rows among which groups can be exchanged where there is no disparity.
-Exchangeable: TypeAlias = Literal["all", "same true label", "similar scores"]
+Exchangeable: TypeAlias = Literal["all", "same true label", "similar scores", "unknown"]
 
 
 class Estimate(NamedTuple):
-    """Value of a metric, or why it is nan and what to do about that."""
+    """Value of a metric, with what is left out of it, or why it is undefined."""
 
-    value: float
+    value: Any
+    #: Why there is no value, or which groups are left out; "" if none is.
     reason: str = ""
-    advice: str = ""
+    #: Warning to the user who asks for the value; "" if there is none.
+    message: str = ""
+    #: Whether the groups can be compared.
+    defined: bool = True
 
 
-def score_cells(rows: Rows) -> Integers:
-    """Cells of rows with similar scores, as many as the root of their number.
-
-    All groups count alike, so that cells are narrow where the scores of a small group
-    are. Rows with equal scores are in one cell; rows without a group do not count.
-    """
-    scores, codes = np.asarray(rows.y_pred, dtype=np.float64), rows.groups.codes
-    numbers = np.where(codes >= 0, 1 if rows.n is None else rows.n, 0)
-    sizes = np.bincount(np.maximum(codes, 0), numbers, max(rows.n_groups, 1))
-    weights = numbers / np.maximum(sizes, 1)[codes]
-    order = np.argsort(scores, kind="stable")
-    sums = np.concatenate([[0.0], np.cumsum(weights[order])])
-    below = sums[np.searchsorted(scores[order], scores)] / max(sums[-1], 1e-300)
-    # More than the rounding of the sums.
-    cells = np.floor(below * math.ceil(math.sqrt(numbers.sum())) + 1e-9)
-    return np.asarray(cells.astype(np.intp))
+def undefined(
+    name: str, reason: str, advice: str = "", value: Any = math.nan
+) -> Estimate:
+    """Estimate of a metric whose groups cannot be compared."""
+    message = f"{name} is undefined and set to nan: {reason}.{advice}"
+    return Estimate(value, reason, message, defined=False)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Metric(ABC):
-    """A disparity: the largest gap between groups.
+    """A disparity between groups.
 
     A subclass is a frozen dataclass, whose fields are the options of the metric. It
-    says what it counts (`statistic`, `check`), and finds gaps in the statistic.
+    says what it counts (`statistic`, `check`), and finds its `value` in the statistic.
     """
 
     #: Name of the metric in messages, by default that of the class.
@@ -115,23 +116,25 @@ class Metric(ABC):
     takes_classes: ClassVar[bool] = False
     #: Whether groups with too few rows are left out, and the others compared.
     leaves_groups_out: ClassVar[bool] = False
+    #: Whether the noise of the gaps has known bounds.
+    bounded: ClassVar[bool] = False
+    #: Whether these are the bounds of any metric of its kind, which are loose.
+    loose: ClassVar[bool] = False
     #: Class of the statistic that may take the place of rows, if there is one.
     stands_for_rows: ClassVar[type | None] = None
+    #: Class of histograms from which the metric is bounded, if there is one.
+    binned: ClassVar[type | None] = None
     #: Options about the labels of rows, which a statistic has not.
     options_of_rows: ClassVar[tuple[str, ...]] = ()
-    #: Seminorm of a gap of CDFs that is at least its measure; None if that is one.
-    distance: ClassVar[Callable[[Gap], float] | None] = None
     #: Largest value.
     maximum: ClassVar[float] = 1.0
     #: Rows that count, as messages say it.
     rows_counted: ClassVar[str] = ""
 
-    multigroup: Multigroup = "pairwise"
     multistratum: Multistratum = "max"
 
     def __post_init__(self) -> None:
         """Check the options, which are checked nowhere else."""
-        check_choice("multigroup", self.multigroup, get_args(Multigroup))
         check_choice("multistratum", self.multistratum, get_args(Multistratum))
 
     def __init_subclass__(cls) -> None:
@@ -150,12 +153,19 @@ class Metric(ABC):
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     @property
-    def specification(self) -> Specification:
-        """Describe the metric to tests, intervals and scorers."""
-        kind = type(self)
-        if kind.function is None:
-            return describe(kind)
-        return specification_of(kind.function)[0]
+    def largest(self) -> float:
+        """Largest value with these options."""
+        return self.maximum
+
+    @property
+    def largest_of_pairs(self) -> bool:
+        """Whether the value is the largest of the values of two groups."""
+        return False
+
+    @property
+    def undefined(self) -> Any:
+        """Value where groups cannot be compared."""
+        return math.nan
 
     # What a metric says ------------------------------------------------------
 
@@ -167,27 +177,36 @@ class Metric(ABC):
         """Return the checked rows that count."""
         return rows
 
-    @abstractmethod
-    def gaps(self, statistic: Any, *, among: Integers | None = None) -> PairGaps:
-        """Find the gaps of all pairs of groups, or of those `among` some groups."""
+    def scaled(self, statistic: Any) -> Any:
+        """Return a statistic on the scale on which groups are compared."""
+        return statistic
 
     @abstractmethod
-    def locate(self, statistic: Any) -> Located:
-        """Find the largest gap, between which groups it is, and where."""
+    def value(self, statistic: Any) -> Any:
+        """Find the value of a statistic whose groups can be compared."""
 
-    #: Whether the noise of the gaps has known bounds.
-    bounded: ClassVar[bool] = False
+    def combine(self, values: Sequence[Any], weights: Sequence[float] | None) -> Any:
+        """Combine the values of strata: the largest, or their mean by weight."""
+        return combine_numbers(values, weights)
+
+    def check_method(self, method: Method) -> None:
+        """Raise where the noise has no bounds by a method, with these options."""
+        hint = ""
+        if "method" in self.options:
+            hint = f" functools.partial({self.name}, method=...) sets its own method."
+        check_choice("method", method, get_args(Method), hint)
+        if self.largest == math.inf and method != "band":
+            raise ValueError(
+                f"method must be 'band' for {self.name} of numbers, got {method!r}: "
+                "its bounds are for values in a known range, and numbers have none."
+            )
 
     def noise(self, observed: Observed, method: Method) -> Comparisons:
         """Bound the noise of each gap."""
         raise NotImplementedError(f"{self.name} has no bounds of its noise.")
 
-    def band_bounds(self) -> Callable[[Gap, Gap], tuple[float, float]]:
-        """Return what bounds the metric of a gap between a least and a largest one."""
-        raise NotImplementedError(f"{self.name} has no bounds from histograms.")
-
-    def bound_by_bins(self, statistic: Any) -> tuple[float, float]:
-        """Bound the metric of rows whose scores and labels are known by bins."""
+    def bound(self, histogram: Any) -> tuple[float, float]:
+        """Bound the metric of rows whose scores are known by bins."""
         raise NotImplementedError(f"{self.name} has no bounds from bins.")
 
     def why_undefined(self, statistic: Any) -> tuple[str, str]:
@@ -198,7 +217,7 @@ class Metric(ABC):
         return reason or "", ADVICE if rare else ""
 
     def advise(self, rows: Rows) -> None:  # noqa: B027
-        """Warn where the value may not be what the user wants."""
+        """Warn who calls the metric where the value may not be what is wanted."""
 
     # What every metric has ---------------------------------------------------
 
@@ -210,64 +229,58 @@ class Metric(ABC):
         sensitive_features: Any = None,
         control_features: Any = None,
         sample_weight: ArrayLike | None = None,
+        counts: ArrayLike | None = None,
     ) -> float:
         """Evaluate rows, or a statistic of them, and warn where there is no value."""
-        if getattr(y_pred, "dtype", None) == np.int32:
-            refuse_sorted_rows(self.name)
+        columns = sensitive_features, control_features, sample_weight, counts
+        return float(self.call(y_true, y_pred, *columns))
+
+    def call(self, y_true: Any, y_pred: Any, *columns: Any) -> Any:
+        """Find the value, which need not be a number, and warn where there is none.
+
+        `columns` are the groups, strata, weights and counts of rows.
+        """
         if isinstance(y_pred, GroupedStatistic):
-            labels = {name: getattr(self, name) for name in self.options_of_rows}
-            statistic: Any = in_place_of_rows(y_pred, **labels)  # type: ignore[type-var]
-            statistic = self.take(
-                y_true, statistic, sensitive_features, sample_weight, control_features
-            )
-            return self.value_of(self.find(statistic))
+            return self.told(self.find(self.take(y_true, y_pred, *columns)))
+        rows = self.read(y_true, y_pred, *columns)
+        estimate = self.estimate(rows)
+        if estimate.defined:
+            self.advise(rows)
+        return self.told(estimate)
+
+    def read(
+        self,
+        y_true: Any,
+        y_pred: Any,
+        sensitive_features: Any,
+        control_features: Any = None,
+        sample_weight: Any = None,
+        counts: Any = None,
+    ) -> Rows:
+        """Read the arguments of a call, and warn of too many groups."""
         if sensitive_features is None:
             raise ValueError(
                 "sensitive_features is None, expected the group of each row: call "
                 f"{self.name}({', '.join(self.inputs)}, sensitive_features=groups), "
                 f"with None as {self.inputs[0]} if there are no true labels."
             )
-        arguments = y_true, y_pred, sensitive_features, control_features, sample_weight
-        rows = read(*arguments, name=self.inputs[1])
-        if rows.n_groups >= MANY_NUMBERS:
-            sizes = rows.groups.sizes()
+        refuse_statistics(y_pred, self.inputs[1], self.stands_for_rows)
+        columns = sensitive_features, control_features, sample_weight, counts
+        rows = read(y_true, y_pred, *columns, name=self.inputs[1])
+        if rows.n_groups >= MANY_NUMBERS and not self.leaves_groups_out:
+            sizes = rows.sizes
             if sizes.min() >= max(rows.groups.min_group_size, 1):
                 check_groups_of_numbers(self.name, rows.labels, sizes)
-        if rows.strata is None:
-            value = self.value_of(self.estimate(self.parts(rows)))
-        else:
-            value = self.value_of_strata(*self.estimate_strata(rows))
-        if not math.isnan(value):
-            self.advise(rows)
-        return value
-
-    def value_of(self, estimate: Estimate) -> float:
-        """Value of an estimate; a warning says why it is nan."""
-        if estimate.reason:
-            rows = self.rows_counted
-            name = f"{self.name}, {rows}," if rows else self.name
-            warn_undefined(name, estimate.reason, estimate.advice)
-        return estimate.value
-
-    def value_of_strata(self, strata: Sequence[Stratum], reason: str | None) -> float:
-        """Largest value of strata, or their mean; a warning names those left out."""
-        if reason is not None:
-            return warn_undefined(self.name, reason)
-        warn_of_results(self.name, strata)
-        defined = [stratum for stratum in strata if stratum.result is not None]
-        if not defined:
-            return math.nan
-        weighted = self.multistratum == "weighted"
-        weights = [stratum.weight for stratum in defined] if weighted else None
-        return float(combine_numbers([stratum.result for stratum in defined], weights))
+        return rows
 
     def take(
         self,
         y_true: Any,
         statistic: Any,
         sensitive_features: Any = None,
-        sample_weight: Any = None,
         control_features: Any = None,
+        sample_weight: Any = None,
+        counts: Any = None,
     ) -> Any:
         """Return a statistic that takes the place of all rows, if it is of the kind."""
         if control_features is not None:
@@ -280,12 +293,63 @@ class Metric(ABC):
             refuse_statistics(statistic, self.inputs[1])
         if not isinstance(statistic, self.statistic):
             refuse_statistics(statistic, self.inputs[1], self.statistic)
+        labels = {name: getattr(self, name) for name in self.options_of_rows}
         return in_place_of_rows(
             statistic,
+            **labels,
             y_true=y_true,
             sensitive_features=sensitive_features,
             sample_weight=sample_weight,
+            counts=counts,
         )
+
+    def tabulate(
+        self,
+        y_true: Any,
+        y_pred: Any,
+        sensitive_features: Any,
+        sample_weight: Any = None,
+        counts: Any = None,
+        control_features: Any = None,
+    ) -> Any:
+        """Count rows of one stratum, or return the statistic that takes their place."""
+        columns = sensitive_features, control_features, sample_weight, counts
+        if isinstance(y_pred, GroupedStatistic):
+            return self.take(y_true, y_pred, *columns)
+        assert control_features is None
+        rows = self.read(y_true, y_pred, *columns)
+        check_shape(rows.y_pred, self.inputs[1])
+        return self.count(self.check(rows))
+
+    def without_labels(self) -> Self:
+        """Return the metric without options about the labels of rows."""
+        options: dict[str, Any] = dict.fromkeys(self.options_of_rows)
+        return replace(self, **options)
+
+    def told(self, estimate: Estimate) -> Any:
+        """Value of an estimate, of which the user is told what is left out."""
+        if estimate.message:
+            warn_user(estimate.message, UndefinedMetricWarning)
+        return estimate.value
+
+    def evaluate(self, rows: Rows, groups_as_given: Any = None) -> Any:
+        """Value of rows as they are read, of which the user is told what is left out.
+
+        A function of the user's own is compared with its value for the groups as they
+        are given.
+        """
+        return self.told(self.estimate(rows))
+
+    def estimate(self, rows: Rows) -> Estimate:
+        """Find the largest value over strata, or their mean, of rows."""
+        parts = self.parts(rows)
+        if rows.strata is None:
+            return self.estimate_classes(parts)
+        strata, reason = self.split(rows)
+        if reason is not None:
+            return undefined(self.name, reason, value=self.undefined)
+        estimates = [self.estimate_stratum(parts, stratum) for stratum in strata]
+        return self.join_strata(strata, estimates)
 
     def parts(self, rows: Rows) -> list[Rows]:
         """Check rows, once: those of each class where scores have several columns."""
@@ -298,34 +362,50 @@ class Metric(ABC):
             check_shape(each.y_pred, self.inputs[1])
         return [self.check(each) for each in columns]
 
-    def estimate(self, parts: Sequence[Rows]) -> Estimate:
-        """Find the largest value over classes of checked rows of one stratum."""
-        largest = Estimate(-math.inf)
-        for part in parts:
-            estimate = self.find(self.count_once(part))
-            if estimate.reason:
-                return estimate
-            largest = max(largest, estimate)
-        return largest
+    def split(self, rows: Rows) -> tuple[list[Stratum], str | None]:
+        """Split rows by stratum, and say why no groups can be compared, if so."""
+        return split_strata(rows, leaves_groups_out=self.leaves_groups_out)
 
-    def estimate_strata(self, rows: Rows) -> tuple[list[Stratum], str | None]:
-        """Evaluate rows within strata, and say why no groups compare, if so."""
-        parts = self.parts(rows)
-        strata, reason = split_strata(rows, leaves_groups_out=self.leaves_groups_out)
-        results = []
-        for stratum in strata:
-            if stratum.groups is not None and reason is None:
-                own = [replace(p[stratum.rows], groups=stratum.groups) for p in parts]
-                estimate = self.estimate([replace(part, strata=None) for part in own])
-                reasons = [text for text in (stratum.reason, estimate.reason) if text]
-                result = None if estimate.reason else estimate.value
-                stratum = stratum._replace(result=result, reason="; ".join(reasons))
-            results.append(stratum)
-        return results, reason
+    def estimate_stratum(self, parts: Sequence[Rows], stratum: Stratum) -> Estimate:
+        """Find the largest value over classes in one stratum."""
+        if stratum.groups is None:
+            return Estimate(self.undefined, stratum.reason, defined=False)
+        estimate = self.estimate_classes(in_stratum(parts, stratum))
+        reason = join_reasons(stratum.reason, estimate.reason)
+        return estimate._replace(reason=reason, message="")
+
+    def estimate_classes(self, parts: Sequence[Rows]) -> Estimate:
+        """Find the largest value over classes of checked rows of one stratum."""
+        estimates = []
+        for part in parts:
+            estimates.append(self.find(self.count_once(part)))
+            if not estimates[-1].defined:
+                return estimates[-1]
+        return max(estimates) if len(parts) > 1 else estimates[0]
+
+    def join_strata(
+        self, strata: Sequence[Stratum], estimates: Sequence[Estimate]
+    ) -> Estimate:
+        """Find the largest of the values of strata, or their mean."""
+        pairs = [*zip(strata, estimates, strict=True)]
+        reasons = {stratum.label: estimate.reason for stratum, estimate in pairs}
+        found = [pair for pair in pairs if pair[1].defined]
+        text = describe_strata(reasons, undefined=not found)
+        if not found:
+            return undefined(self.name, text, value=self.undefined)
+        weights = None
+        if self.multistratum == "weighted":
+            weights = [stratum.weight for stratum, _ in found]
+        value = self.combine([estimate.value for _, estimate in found], weights)
+        return Estimate(value, text, f"{self.name} {text}." if text else "")
 
     def count(self, part: Rows) -> Any:
         """Count checked rows of one stratum and class."""
-        return self.select(part).statistic(self.statistic)
+        return self.collect(self.select(part))
+
+    def collect(self, rows: Rows) -> Any:
+        """Collect the statistic of the rows that count."""
+        return rows.statistic(self.statistic)
 
     def count_once(self, part: Rows) -> Any:
         """Count checked rows, whose statistic this metric alone needs."""
@@ -333,14 +413,108 @@ class Metric(ABC):
 
     def find(self, statistic: Any) -> Estimate:
         """Find the value of a statistic, or why it has none."""
-        reason, advice = self.why_undefined(statistic)
-        if reason:
-            return Estimate(math.nan, reason, advice)
-        return Estimate(float(self.value(statistic)))
+        refused = self.refuse(statistic)
+        if refused is not None:
+            return refused
+        return Estimate(self.value(self.scaled(statistic)))
 
-    def value(self, statistic: Any) -> float:
+    def observe(self, part: Rows) -> Observed:
+        """Count checked rows, with what the noise depends on."""
+        return Observed(self.count_once(part), self.select(part).effective_sizes())
+
+    def observe_statistic(self, statistic: Any) -> Observed:
+        """Return a statistic of unweighted rows, with what its noise depends on."""
+        if not is_unweighted(statistic):
+            raise ValueError(
+                "y_score must be a statistic of rows without sample weights, whose "
+                "squares it does not keep; pass the rows with their weights."
+            )
+        return Observed(statistic, statistic.counts.astype(np.float64))
+
+    def compare(self, observed: Observed, method: Method) -> Comparisons:
+        """Find what is compared, and quantiles of the noise of each comparison."""
+        self.check_method(method)
+        if not self.leaves_groups_out:
+            estimate = self.refuse(observed.statistic)
+            if estimate is not None:
+                return UNDEFINED._replace(
+                    reason=estimate.reason,
+                    message=estimate.message,
+                    maximum=self.largest,
+                )
+        statistic, unit = self.scaled(observed.statistic), 1.0
+        if self.largest == math.inf:
+            statistic, unit = move_to_unit(statistic)
+        comparisons = self.noise(observed._replace(statistic=statistic), method)
+        place = partial(self.pair_and_place, statistic)
+        comparisons = comparisons._replace(maximum=self.largest, locate=place)
+        return comparisons if unit == 1 else comparisons.in_unit(unit)
+
+    def refuse(self, statistic: Any) -> Estimate | None:
+        """Estimate of a statistic whose groups cannot be compared, else None."""
+        reason, advice = self.why_undefined(statistic)
+        if not reason:
+            return None
+        whose = f", {self.rows_counted}," if self.rows_counted else ""
+        return undefined(f"{self.name}{whose}", reason, advice, self.undefined)
+
+    def pair_and_place(self, statistic: Any) -> tuple[Any, Any]:
+        """Labels of the groups that have the value, and where they have it."""
+        return None, None
+
+
+@dataclass(frozen=True, kw_only=True)
+class MetricOfPairs(Metric):
+    """A disparity that is the largest gap of two groups, or of a group and everyone.
+
+    A subclass finds the gaps of all pairs in a statistic.
+    """
+
+    multigroup: Multigroup = "pairwise"
+
+    def __post_init__(self) -> None:
+        """Check the options, which are checked nowhere else."""
+        super().__post_init__()
+        check_choice("multigroup", self.multigroup, get_args(Multigroup))
+
+    @property
+    def largest_of_pairs(self) -> bool:
+        """Whether the value is the largest of the values of two groups."""
+        return self.multigroup == "pairwise"
+
+    def gaps(self, statistic: Any) -> PairGaps:
+        """Find the gaps of all pairs of groups."""
+        raise NotImplementedError(f"{self.name} has no gap for each pair.")
+
+    def locate(self, statistic: Any) -> Located:
+        """Find the largest gap, between which groups it is, and where."""
+        raise NotImplementedError(f"{self.name} has no place.")
+
+    def value(self, statistic: Any) -> Any:
         """Find the value of a statistic whose groups can be compared."""
         return self.locate(statistic).value
+
+    def pair_and_place(self, statistic: Any) -> tuple[Any, Any]:
+        """Labels of the groups that have the value, and where they have it."""
+        located = self.locate(statistic)
+        pair = tuple(None if i is None else statistic.labels[i] for i in located.pair)
+        if located.cell is not None:
+            return pair, tuple(statistic.classes[i] for i in located.cell)
+        if located.window[0] < located.window[1]:
+            return pair, located.window
+        return pair, None if math.isnan(located.score) else located.score
+
+
+def join_reasons(*reasons: str) -> str:
+    """Join the reasons that there are."""
+    return "; ".join(reason for reason in reasons if reason)
+
+
+def in_stratum(parts: Sequence[Rows], stratum: Stratum) -> list[Rows]:
+    """Take the rows of a stratum, of groups that can be compared, from each part."""
+    assert stratum.groups is not None
+    own = [replace(part[stratum.rows], groups=stratum.groups) for part in parts]
+    return [replace(part, strata=None) for part in own]
 
 
 def lacks_labels(
@@ -375,106 +549,7 @@ def evaluates(kind: type[Metric]) -> Callable[[Function], Function]:
 
     def mark(function: Function) -> Function:
         kind.function = staticmethod(function)
-        register(function, describe(kind))
+        function.metric = kind  # type: ignore[attr-defined]
         return function
 
     return mark
-
-
-@cache
-def describe(kind: type[Metric]) -> Specification:
-    """Describe a class of metrics to tests, intervals and scorers."""
-    bounds: dict[str, Any] = {}
-    if kind.leaves_groups_out:
-        bounds["combine"] = largest_defined
-    if kind.bounded:
-        bounds["compare"] = _with_options(kind, lambda m, *args: m.noise(*args))
-    if kind.band_bounds is not Metric.band_bounds:
-        bounds["band_bounds"] = _with_options(kind, lambda m: m.band_bounds())
-    if kind.bound_by_bins is not Metric.bound_by_bins:
-        bounds["bounds_by_label"] = _with_options(kind, lambda m, s: m.bound_by_bins(s))
-    if kind.count_once is not Metric.count_once:
-        bounds["read_once"] = _with_options(kind, partial(_read, kind.count_once))
-    if hasattr(kind, "check_bins"):
-        bounds["check_bins"] = _with_options(kind, lambda m, n: m.check_bins(n))
-    if hasattr(kind, "measure"):
-        bounds["measure"] = _with_options(kind, lambda m: m.measure)
-        bounds["distance"] = kind.distance
-    if kind.exchangeable == "similar scores":
-        bounds["permuted_in"] = score_cells
-    return Specification(
-        kind.function or _function_of(kind),
-        statistic=kind.stands_for_rows,
-        maximum=kind.maximum,
-        takes_strata=True,
-        takes_classes=kind.takes_classes,
-        leaves_groups_out=kind.leaves_groups_out,
-        compares_errors=lambda **_: kind.exchangeable == "same true label",
-        countable=_with_options(kind, _countable),
-        pairs=_with_options(kind, _gaps, "among"),
-        locate=_with_options(kind, lambda m, statistic: m.locate(statistic)),
-        read=_with_options(kind, partial(_read, kind.count)),
-        **bounds,
-    )
-
-
-def _function_of(kind: type[Metric]) -> Callable[..., float]:
-    """Make the function that evaluates a class of metrics of the user's own."""
-
-    def function(y_true: Any, y_pred: Any, **keywords: Any) -> float:
-        rows = {name: keywords.pop(name, None) for name in OF_ROWS}
-        return kind(**keywords)(y_true, y_pred, **rows)
-
-    inputs = [Parameter(n, Parameter.POSITIONAL_OR_KEYWORD) for n in kind.inputs]
-    names = [*OF_ROWS, *(field.name for field in fields(kind))]
-    keywords = [Parameter(n, Parameter.KEYWORD_ONLY, default=None) for n in names]
-    function.__signature__ = Signature(  # type: ignore[attr-defined]
-        [*inputs, *keywords]
-    )
-    function.__name__ = kind.name
-    return function
-
-
-def _with_options(
-    kind: type[Metric], call: Callable[..., Any], *more: str
-) -> Callable[..., Any]:
-    """Call a method of a metric that is made of keywords, beside further ones."""
-
-    def run(*args: Any, **options: Any) -> Any:
-        rest = {name: options.pop(name) for name in more if name in options}
-        return call(kind(**options), *args, **rest)
-
-    names = [*(field.name for field in fields(kind)), *more]
-    keywords = [Parameter(name, Parameter.KEYWORD_ONLY) for name in names]
-    args = Parameter("args", Parameter.VAR_POSITIONAL)
-    run.__signature__ = Signature([args, *keywords])  # type: ignore[attr-defined]
-    return run
-
-
-def _countable(metric: Metric, rows: Rows) -> Countable:
-    """Check rows, and say what counts them: ranks are taken of each draw."""
-    rows = metric.select(metric.check(rows))
-    if metric.statistic is not GroupedScores:
-        return rows, metric.statistic._from_rows
-    ranked = getattr(metric, "scale", None) == "rank"
-    return rows.ordered(), ranked_scores if ranked else GroupedScores._from_rows
-
-
-def _gaps(metric: Metric, statistic: Any, among: Any = None) -> PairGaps:
-    """Find all gaps, or those of some groups."""
-    return metric.gaps(statistic, among=among)
-
-
-def _read(
-    count: Callable[[Any, Rows], Any],
-    metric: Metric,
-    y_true: Any,
-    y_pred: Any,
-    groups: Any,
-    weight: Any,
-) -> Any:
-    """Count rows by a method, or return the statistic that takes their place."""
-    if isinstance(y_pred, GroupedStatistic):
-        return metric.take(y_true, y_pred, groups, weight)
-    rows = read(y_true, y_pred, groups, sample_weight=weight, name=metric.inputs[1])
-    return count(metric, metric.check(rows))

@@ -3,32 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
-from typing import Any, TypeAlias
+from typing import Any
 
-import numpy as np
-
-from skfair._utils._arrays import Floats
 from skfair._utils._results import Result
-from skfair.metrics._inputs import check_multigroup, warn_if_undefined
-from skfair.metrics._pairs import Measure, Pair, blocks_of, compared_pairs
-from skfair.metrics._spec import (
-    Specification,
-    check_known,
-    check_metric,
-    known_metrics,
-    specification_of,
-)
+from skfair.metrics._as_metric import METRICS, as_metric
+from skfair.metrics._metric import Metric
 from skfair.statistics import GroupedCalibration, GroupedHistogram
-from skfair.statistics._grouped_histogram import sums_up_to
-from skfair.statistics._grouped_scores import MAX_EXACT, Gap
-
-#: More than the rounding of a sum of two distances.
-_ROUNDING = 1e-12
-#: Bins of which the bounds of all pairs are computed, before those of few pairs.
-_FEW_BINS = 2**12
 
 
 @dataclass(frozen=True, repr=False)
@@ -66,7 +47,7 @@ class MetricBounds(Result):
 
 
 def metric_bounds(
-    metric: Callable[..., float],
+    metric: Any,
     histogram: GroupedHistogram | GroupedCalibration,
     **options: Any,
 ) -> MetricBounds:
@@ -102,7 +83,8 @@ def metric_bounds(
         If `histogram` is not the statistic that the metric needs.
     ValueError
         On a metric whose bounds are not known, if bins of the bandwidth of `madd` are
-        no unions of bins of the histogram, and as the metric does.
+        no unions of bins of the histogram, on pairs of more than 64 groups, and as the
+        metric does.
 
     Warns
     -----
@@ -142,167 +124,34 @@ def metric_bounds(
     >>> metric_bounds(madd, histogram, bandwidth=0.25).width
     0.0
     """
-    check_metric(metric)
-    specification, settings = specification_of(metric)
-    settings |= options
-    by_label = specification.bounds_by_label
-    expected = GroupedHistogram if by_label is None else GroupedCalibration
-    if not isinstance(histogram, expected):
-        raise TypeError(
-            f"histogram must be a {expected.__name__}, got a "
-            f"{type(histogram).__name__}; {expected.__name__}.from_scores makes one."
-        )
-    multigroup = settings.get("multigroup", "pairwise")
-    check_multigroup(multigroup)
-    if settings.get("scale", "probability") != "probability":
-        raise ValueError(
-            f"scale must be left at its default: bounds of {specification.name} do not "
-            f"know this option, got {settings['scale']!r}."
-        )
-    if by_label is not None:
-        check_known(specification, settings, by_label, what="bounds")
-        if warn_if_undefined(specification.name, histogram):
-            return MetricBounds(math.nan, math.nan)
-        lower, upper = by_label(histogram, **settings)
-        # By rounding an upper bound may be below.
-        return MetricBounds(lower, max(lower, min(upper, specification.maximum)))
-    assert isinstance(histogram, GroupedHistogram)
-    if specification.check_bins is not None:
-        check_bins = specification.check_bins
-        own = check_known(specification, settings, check_bins, what="bounds")
-        check_bins(histogram.n_bins, **own)
-        value = metric(None, histogram.at_edges(), **options)
-        return MetricBounds(value, value)
-    band_bounds, limit = _bounds_of_gap(specification, settings)
-    if warn_if_undefined(specification.name, histogram):
-        return MetricBounds(math.nan, math.nan)
-    pairs: Sequence[Pair] = compared_pairs(histogram.n_groups, multigroup)
-    lower = upper = 0.0
-    # Few bins show which pairs may have the largest value.
-    for cells in histogram.coarsen(min(_FEW_BINS, histogram.n_bins)), histogram:
-        lower, upper, pairs = _largest_bounds(cells, pairs, band_bounds, limit, lower)
-    return MetricBounds(lower, upper)
-
-
-#: Bounds of a metric of a difference of CDFs, from its least and its largest values.
-BandBounds: TypeAlias = Callable[[Gap, Gap], tuple[float, float]]
-
-
-def _bounds_of_gap(
-    specification: Specification, options: dict[str, Any]
-) -> tuple[BandBounds, BandBounds]:
-    """Find what bounds a metric of the gap of two CDFs, and a seminorm above it."""
-    make = specification.band_bounds or specification.measure
-    if make is None:
-        bounded = [
-            other.name
-            for other in known_metrics().values()
-            if other.band_bounds
-            or other.measure
-            or other.check_bins
-            or other.bounds_by_label
-        ]
+    found = as_metric(metric, **options)
+    if found.binned is None:
+        bounded = [kind.name for kind in METRICS.values() if kind.binned is not None]
         raise ValueError(
             f"metric must be one of {', '.join(bounded)}, whose bounds are known, got "
-            f"{specification.function!r}."
+            f"{metric!r}."
         )
-    own = check_known(specification, options, make, what="bounds")
-    if specification.band_bounds is not None:
-        band_bounds = specification.band_bounds(**own)
-        return band_bounds, band_bounds
-    measure: Any = make(**own)
-    distance = specification.distance or measure
-    return partial(_bound_measure, measure), partial(_bound_measure, distance)
-
-
-def _bound_measure(measure: Measure, low: Gap, high: Gap) -> tuple[float, float]:
-    """Measures of the least and of the largest absolute difference."""
-    least = np.maximum(np.maximum(low.signed, -high.signed), 0)
-    most = np.maximum(high.signed, -low.signed)
-    return measure(low._replace(signed=least)), measure(low._replace(signed=most))
-
-
-def band(
-    histogram: GroupedHistogram, first: int, second: int | None
-) -> tuple[Gap, Gap]:
-    """Least and largest CDF of one group minus that of another, or of everyone (None).
-
-    The CDF of a group is largest if all rows of a cell have the least score, and
-    smallest if all have the largest.
-    """
-    lows, highs, weights = histogram._cells_of(first)
-    totals = histogram.totals
-    ours = totals[first]
-    theirs = totals.sum() if second is None else totals[second]
-    exact = weights.dtype.kind == "i" and float(ours) * float(theirs) < MAX_EXACT
-    up, down = (theirs, ours) if exact else (1 / ours, 1 / theirs)
-    if second is None:
-        scores, early, late = histogram._of_everyone
-    else:
-        *ends, others = histogram._cells_of(second)
-        scores = np.unique(np.concatenate([lows, highs, *ends]))
-        early, late = (sums_up_to(at, others, scores) for at in ends)
-    our_early, our_late = (sums_up_to(at, weights, scores) for at in (lows, highs))
-    if second is None:  # the group stands on both sides
-        early, late, up = early - our_early, late - our_late, up - down
-    low = up * our_late - down * early
-    high = up * our_early - down * late
-    for signed in (low, high):
-        if not exact:
-            np.clip(signed, -1, 1, out=signed)
-        signed[-1] = 0  # both CDFs end at 1, without rounding
-    scale = float(ours * theirs if exact else 1.0)
-    gap = Gap(scores, low, scale, (float(ours), float(theirs)))
-    return gap, gap._replace(signed=high)
-
-
-def _largest_bounds(
-    histogram: GroupedHistogram,
-    pairs: Sequence[Pair],
-    band_bounds: BandBounds,
-    limit: BandBounds,
-    lower: float,
-) -> tuple[float, float, list[Pair]]:
-    """Bound the largest value of a metric, and return the pairs that may attain it.
-
-    It is at least `lower`, the value of other pairs perhaps. The metric, or another
-    number above it, `limit`, obeys the triangle inequality: two groups are no further
-    apart than both are from everyone. Of some pairs at once those are visited whose
-    bound exceeds the largest lower bound, from the largest bound on.
-    """
-    n_groups = histogram.n_groups
-    ends: list[tuple[float, Pair]] = []
-    if len(pairs) <= n_groups:
-        limits = np.full(len(pairs), np.inf)
-        lower, ends = _visit(histogram, pairs, limits, band_bounds, lower)
-    else:
-        from_everyone = np.array(
-            [limit(*band(histogram, group, None))[1] for group in range(n_groups)]
+    if not isinstance(histogram, found.binned):
+        expected = found.binned.__name__
+        raise TypeError(
+            f"histogram must be a {expected}, got a {type(histogram).__name__}; "
+            f"{expected}.from_scores makes one."
         )
-        for _, first, second in blocks_of(pairs):
-            limits = from_everyone[first] + from_everyone[second]
-            at = np.flatnonzero(limits + _ROUNDING >= lower)
-            some = list(zip(first[at].tolist(), second[at].tolist(), strict=True))
-            lower, more = _visit(histogram, some, limits[at], band_bounds, lower)
-            ends = [end for end in ends + more if end[0] > lower]
+    return bounds_of_bins(found, histogram)
+
+
+def bounds_of_bins(metric: Metric, histogram: Any) -> MetricBounds:
+    """Bound a metric of rows whose scores are known by bins."""
+    scale = metric.options.get("scale", "probability")
+    if scale != "probability":
+        raise ValueError(
+            f"scale must be left at its default: bounds of {metric.name} do not "
+            f"know this option, got {scale!r}."
+        )
+    refused = metric.refuse(histogram)
+    if refused is not None:
+        metric.told(refused)
+        return MetricBounds(math.nan, math.nan)
+    lower, upper = metric.bound(histogram)
     # By rounding an upper bound may be below.
-    upper = max([lower, *(high for high, _ in ends)])
-    return lower, upper, [pair for high, pair in ends if high > lower]
-
-
-def _visit(
-    histogram: GroupedHistogram,
-    pairs: Sequence[Pair],
-    limits: Floats,
-    band_bounds: BandBounds,
-    lower: float,
-) -> tuple[float, list[tuple[float, Pair]]]:
-    """Largest lower bound of pairs, and the upper bounds of those that were visited."""
-    ends = []
-    for i in np.argsort(-limits, kind="stable"):
-        if limits[i] + _ROUNDING < lower:
-            break
-        low, high = band_bounds(*band(histogram, *pairs[i]))
-        lower = max(lower, low)
-        ends.append((high, pairs[i]))
-    return lower, ends
+    return MetricBounds(lower, max(lower, min(upper, metric.maximum)))

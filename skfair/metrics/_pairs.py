@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-import sys
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from functools import cache, lru_cache
-from typing import Any, NamedTuple, TypeAlias, get_args, overload
+from typing import Any, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -38,6 +37,9 @@ from skfair.statistics._statistic import GroupedStatistic
 Measure: TypeAlias = Callable[[Gap], float]
 #: Positions of two groups that are compared; None stands for everyone.
 Pair: TypeAlias = tuple[int, int | None]
+#: Groups of which all pairs are compared, 2,016 at most. Numbers of so many pairs take
+#: milliseconds in arrays; of more groups the largest gap is mostly noise of small ones.
+MAX_PAIRWISE = 64
 
 
 class Located(NamedTuple):
@@ -118,15 +120,27 @@ def _every_two(n_groups: int) -> tuple[Integers, Integers]:
 
 
 def compared_groups(
-    n_groups: int, multigroup: Multigroup, among: Integers | None = None
+    n_groups: int, multigroup: Multigroup
 ) -> tuple[Integers, Integers | None]:
     """Positions of the groups that are compared: all pairs, or each with everyone."""
+    check_multigroup(multigroup)
     if multigroup == "pooled":
-        return np.arange(n_groups) if among is None else among, None
-    if among is None:
-        return _every_two(n_groups)
-    first, second = _every_two(len(among))
-    return among[first], among[second]
+        return np.arange(n_groups), None
+    if n_groups > MAX_PAIRWISE:
+        raise ValueError(
+            f"multigroup must be 'pooled' for more than {MAX_PAIRWISE} groups, got "
+            f"'pairwise' and {n_groups:,} groups: it compares each with everyone. "
+            "skfair.groups.encode_groups(..., rare='merge', min_group_size=...) merges "
+            "small groups."
+        )
+    return _every_two(n_groups)
+
+
+def compared_pairs(n_groups: int, multigroup: Multigroup) -> list[Pair]:
+    """Pairs of groups that are compared, or each group with None for everyone."""
+    first, second = compared_groups(n_groups, multigroup)
+    others = [None] * len(first) if second is None else second.tolist()
+    return [*zip(first.tolist(), others, strict=True)]
 
 
 #: Numbers that a metric compares in each of its cells: those of groups, of shape
@@ -142,12 +156,11 @@ def pairs_of_numbers(
     statistic: Any,
     *,
     multigroup: Multigroup = "pairwise",
-    among: Integers | None = None,
     gap: Callable[[Floats, Any], Floats] = np.subtract,
 ) -> PairGaps:
     """Gaps between the numbers of groups."""
     by_group, everyone, sizes, cells = numbers_of(statistic)
-    first, second = compared_groups(by_group.shape[1], multigroup, among)
+    first, second = compared_groups(by_group.shape[1], multigroup)
     theirs = everyone[:, np.newaxis] if second is None else by_group[:, second]
     values = np.abs(gap(by_group[:, first], theirs))
     return PairGaps(first, second, values, sizes, cells)
@@ -181,19 +194,6 @@ def locate_outcomes(
     return locate_largest(statistic.means, everyone, multigroup)
 
 
-def furthest_groups(
-    statistic: Any, pairs: Callable[..., PairGaps], n_groups: int
-) -> Integers:
-    """Positions of the groups that are furthest from everyone, for their sizes."""
-    if isinstance(statistic, GroupedScores):
-        distances = statistic._from_everyone * np.sqrt(statistic.counts)
-    else:
-        gaps = pairs(statistic, multigroup="pooled").scaled
-        distances = np.fmax.reduce(gaps, axis=0)
-    distances = np.where(np.isnan(distances), -1, distances)
-    return np.sort(np.argsort(-distances, kind="stable")[:n_groups])
-
-
 #: Makes, of scores, what measures rows of gaps of curves at these scores.
 MeasureAt: TypeAlias = Callable[[Floats], Callable[[Floats], Floats]]
 
@@ -214,20 +214,6 @@ def measure_apart(
 def largest_of_rows(apart: Floats) -> Floats:
     """Largest number of each row, 0 of none."""
     return np.asarray(apart.max(axis=1, initial=0))
-
-
-#: Upper bounds of a measure for pairs, given by the groups of each. Those below the
-#: number given need not be sharp.
-BoundPairs: TypeAlias = Callable[[Integers, Integers, float], Floats]
-
-#: Pairs that are bounded at once.
-_BLOCK = 2**18
-#: Groups up to which each pair is bounded by the CDFs at some scores.
-MANY_GROUPS = 64
-#: More than the rounding of a sum of two distances.
-_ROUNDING = 1e-12
-#: Rounding of two values of the same number.
-_TIED = 1e-15
 
 
 def grouped_scores(
@@ -262,104 +248,62 @@ def grouped_scores(
     return pooled_ranks(statistic) if ranked and scale == "rank" else statistic
 
 
-class EveryPair(Sequence[Pair]):
-    """Every two of the groups of one set, and then of each other set.
-
-    The order is that of `itertools.combinations`. 16,000 groups have 128 million pairs,
-    which are not held in memory.
-    """
-
-    def __init__(self, *sets: Sequence[int]) -> None:
-        self.groups = np.array([group for groups in sets for group in groups], np.intp)
-        n_later = [n for groups in sets for n in range(len(groups))[::-1]]
-        #: Position of the first pair of each group and a later one of its set.
-        self._starts = np.cumsum([0, *n_later])
-
-    def __len__(self) -> int:
-        return int(self._starts[-1])
-
-    @overload
-    def __getitem__(self, position: int) -> Pair: ...
-    @overload
-    def __getitem__(self, position: slice) -> Sequence[Pair]: ...
-    def __getitem__(self, position: int | slice) -> Pair | Sequence[Pair]:
-        if isinstance(position, slice):
-            groups = self.at(np.arange(*position.indices(len(self))))
-            return list(zip(*map(np.ndarray.tolist, groups), strict=True))
-        if not -len(self) <= position < len(self):
-            raise IndexError(position)
-        first, second = self.at(np.array([position % len(self)]))
-        return int(first[0]), int(second[0])
-
-    def __iter__(self) -> Iterator[Pair]:
-        for start in range(0, len(self), _BLOCK):
-            yield from self[start : start + _BLOCK]
-
-    def at(self, positions: Integers) -> tuple[Integers, Integers]:
-        """Return the groups of the pairs at some positions."""
-        first = np.searchsorted(self._starts[:-1], positions, side="right") - 1
-        second = first + 1 + positions - self._starts[first]
-        return self.groups[first], self.groups[second]
+#: Distinct scores at which CDFs are compared in permutations, and numbers of all pairs
+#: at these scores, at most.
+_SCORES_COMPARED, _MOST_NUMBERS = 2**11, 2**21
+#: Distinct scores by which gaps are bounded, the least and the most; and numbers of
+#: pairs at these scores that fit into the cache of a processor.
+_FEWEST_SCORES, _MOST_SCORES, _NUMBERS_AT_ONCE = 2**6, 2**9, 2**16
+#: Pairs up to which each is measured rather than bounded first.
+_FEW_PAIRS = 3
+#: More than the rounding of a difference of CDFs.
+_ROUNDING = 1e-12
 
 
-def compared_pairs(n_groups: int, multigroup: Multigroup) -> Sequence[Pair]:
-    """Which groups a metric compares: every pair, or each group with everyone."""
-    if multigroup == "pairwise":
-        return EveryPair(range(n_groups))
-    check_multigroup(multigroup)
-    return [(group, None) for group in range(n_groups)]
-
-
-def blocks_of(pairs: Sequence[Pair]) -> Iterator[tuple[int, Integers, Integers]]:
-    """Yield where some pairs of two groups start, and both groups of each."""
-    for start in range(0, len(pairs), _BLOCK):
-        stop = min(start + _BLOCK, len(pairs))
-        if isinstance(pairs, EveryPair):
-            yield start, *pairs.at(np.arange(start, stop))
-        else:
-            yield start, *np.array(pairs[start:stop], dtype=np.intp).T
+def find_largest(bounds: Floats, value_of: Callable[[int], float]) -> tuple[float, int]:
+    """Find the largest value, none of which exceeds its bound, and its position."""
+    value, position = -math.inf, 0
+    for i in np.argsort(-bounds, kind="stable").tolist():
+        if bounds[i] <= value:
+            break
+        found = value_of(i)
+        if found > value:
+            value, position = found, i
+    return value, position
 
 
 class MeasuredGaps(NamedTuple):
-    """A metric of each pair of groups, evaluated where it is asked for, and bounds."""
+    """Measures of the gaps of pairs, each found where it is asked for, and bounds."""
 
-    pairs: Sequence[Pair]
-    # The metric of the i-th pair, which is evaluated once.
-    value_of: Callable[[int], float]
-    # Numbers that the values do not exceed; infinite where they are not worth finding.
+    pairs: list[Pair]
+    #: Numbers that the measures do not exceed.
     bounds: Floats
+    #: Measures the gap of the i-th pair, once.
+    value_of: Callable[[int], float]
 
     @property
-    def value(self) -> float:
-        """Largest value."""
-        return largest_bounded(self.pairs, self.bounds, self.value_of).value
-
-    def largest(self, bounds: Floats, of: Callable[[int, float], float]) -> float:
-        """Largest ``of(i, value)``, which does not exceed ``bounds[i]``."""
-        located = largest_bounded(self.pairs, bounds, lambda i: of(i, self.value_of(i)))
-        return located.value
+    def largest(self) -> tuple[float, int]:
+        """Largest measure, and the position of its pair."""
+        return find_largest(self.bounds, self.value_of)
 
 
 def measured_gaps(
     statistic: GroupedScores,
     multigroup: Multigroup,
     measure: Measure,
-    bounds_of: Callable[[GroupedScores], BoundPairs],
+    measure_at: MeasureAt | None = None,
 ) -> MeasuredGaps:
-    """Measures of the gaps between two groups, or between a group and everyone.
+    """Measures of the gaps of all pairs of groups, or of each group and everyone.
 
-    `bounds_of` returns a function that bounds pairs, which are bounded where there are
-    more pairs than groups.
+    Without `measure_at` they have no bounds.
     """
     pairs = compared_pairs(statistic.n_groups, multigroup)
     bounds = np.full(len(pairs), np.inf)
-    if len(pairs) > statistic.n_groups:
-        bound_pairs = bounds_of(statistic)
-        for start, first, second in blocks_of(pairs):
-            part = slice(start, start + len(first))
-            bounds[part] = bound_pairs(first, second, -math.inf)
+    if measure_at is not None and len(pairs) > _FEW_PAIRS:
+        compared = compared_groups(statistic.n_groups, multigroup)
+        bounds = bound_gaps(statistic, *compared, measure_at)
     return MeasuredGaps(
-        pairs, cache(lambda i: measure(gap_between(statistic, *pairs[i]))), bounds
+        pairs, bounds, cache(lambda i: measure(gap_between(statistic, *pairs[i])))
     )
 
 
@@ -368,44 +312,61 @@ def largest_gap(
     *,
     measure: Measure,
     multigroup: Multigroup = "pairwise",
-    bounds_of: Callable[[GroupedScores], BoundPairs] | None = None,
+    measure_at: MeasureAt | None = None,
 ) -> Located:
-    """Largest measure of a gap, as `measured_gaps` takes them, and the pair."""
-    if len(statistic.labels) == 2 and multigroup == "pairwise":
+    """Largest measure of a gap, and the pair of groups that has it."""
+    if statistic.n_groups == 2 and multigroup == "pairwise":
         return Located(measure(gap_between(statistic, 0, 1)), (0, 1))
-    pairs = compared_pairs(statistic.n_groups, multigroup)
-
-    def value_of(i: int) -> float:
-        return measure(gap_between(statistic, *pairs[i]))
-
-    if bounds_of is None or len(pairs) <= statistic.n_groups:
-        return largest_bounded(pairs, np.full(len(pairs), np.inf), value_of)
-    bound_pairs, largest = bounds_of(statistic), _NOTHING
-    for start, first, second in blocks_of(pairs):
-        bounds = bound_pairs(first, second, largest[0])
-        largest = _largest_of_block(start, bounds, value_of, largest)
-    return Located(largest[0], pairs[largest[1]])
+    gaps = measured_gaps(statistic, multigroup, measure, measure_at)
+    value, position = gaps.largest
+    return Located(value, gaps.pairs[position])
 
 
-#: Distinct scores at which the CDFs of several groups are compared in permutations.
-_SCORES_COMPARED = 2**11
+def bound_gaps(
+    statistic: GroupedScores,
+    first: Integers,
+    second: Integers | None,
+    measure_at: MeasureAt,
+) -> Floats:
+    """Bound the measure of the gap of each pair, which grows with the gap.
+
+    From a selected score to the next one a CDF lies between its values at both.
+    """
+    # More scores tell gaps apart that differ less, as those of more rows do.
+    n_scores = math.isqrt(len(statistic.scores))
+    n_scores = max(_FEWEST_SCORES, min(n_scores, _MOST_SCORES))
+    n_curves = max(len(first), statistic.n_groups)
+    n_scores = max(2, min(n_scores, _MOST_NUMBERS // n_curves))
+    multigroup: Multigroup = "pooled" if second is None else "pairwise"
+    scores, cdfs, _ = selected_cdfs(statistic, multigroup, n_scores)
+    others = np.full(len(first), len(cdfs) - 1) if second is None else second
+    starts = np.hstack([np.zeros((len(cdfs), 1)), cdfs])
+    ends = np.hstack([cdfs, cdfs[:, -1:]])
+    scores = np.append(statistic.scores[0], scores)
+    kept = np.append(scores[1:] > scores[:-1], True)  # the first may be selected
+    scores, starts, ends = scores[kept], starts[:, kept], ends[:, kept]
+    measure, bounds = measure_at(scores), np.empty(len(first))
+    n_pairs = max(1, _NUMBERS_AT_ONCE // len(scores))
+    for start in range(0, len(first), n_pairs):
+        part = slice(start, start + n_pairs)
+        i, j = first[part], others[part]
+        gaps = np.maximum(ends[i] - starts[j], ends[j] - starts[i])
+        bounds[part] = measure(np.minimum(gaps + _ROUNDING, 1))
+    return bounds
 
 
 def pairs_of_gaps(
     statistic: GroupedScores,
     multigroup: Multigroup,
-    among: Integers | None,
     measure: Measure,
     measure_at: MeasureAt | None = None,
-    bounds_of: Callable[[GroupedScores], BoundPairs] | None = None,
-    place: Callable[[int, int | None], float] | None = None,
 ) -> PairGaps:
     """Measures of the gaps of all pairs, nan of groups with too few rows.
 
     With `measure_at` CDFs are compared at some scores where these are many.
     """
     n_groups, sizes = statistic.n_groups, statistic.counts
-    first, second = compared_groups(n_groups, multigroup, among)
+    first, second = compared_groups(n_groups, multigroup)
     enough = sizes >= max(statistic.min_group_size, 1)
     defined = enough[first] if second is None else enough[first] & enough[second]
 
@@ -419,34 +380,26 @@ def pairs_of_gaps(
     if len(first) == 1 or measure_at is None or not defined.any():
         values, selected = exact(), False
     else:
-        groups = np.arange(n_groups) if among is None else among
-        scores, cdfs, selected = selected_cdfs(statistic, groups, multigroup)
+        n_scores = max(2, min(_SCORES_COMPARED, _MOST_NUMBERS // len(first)))
+        scores, cdfs, selected = selected_cdfs(statistic, multigroup, n_scores)
         apart = measure_apart(cdfs, multigroup, measure_at(scores))
         values = np.where(defined, apart, np.nan)[np.newaxis]
-    metric = None
-    if selected or among is not None:
-        metric = math.nan
-        if enough.all():
-            options: Any = {"multigroup": multigroup, "bounds_of": bounds_of}
-            metric = largest_gap(statistic, measure=measure, **options).value
-    sizes = sizes[np.newaxis]
     found_exactly = exact if selected else None
-    return PairGaps(
-        first, second, values, sizes, place=place, metric=metric, exact=found_exactly
-    )
+    return PairGaps(first, second, values, sizes[np.newaxis], exact=found_exactly)
 
 
 def selected_cdfs(
-    statistic: GroupedScores, groups: Integers, multigroup: Multigroup
+    statistic: GroupedScores, multigroup: Multigroup, n_scores: int
 ) -> tuple[Floats, Floats, bool]:
-    """CDFs of some groups, everyone's last, at some scores, and whether not at all.
+    """CDFs of groups, everyone's last, at some scores, and whether not at all.
 
-    Which scores are selected does not depend on the groups of the rows.
+    At least `n_scores` distinct scores are selected, less than twice as many; which
+    ones does not depend on the groups of the rows.
     """
     scores, codes, n_groups = statistic.scores, statistic.codes, statistic.n_groups
     new = np.append(scores[1:] != scores[:-1], True)
     columns = np.cumsum(new) - new
-    step = max(1, (int(columns[-1]) + 1) // _SCORES_COMPARED)
+    step = max(1, (int(columns[-1]) + 1) // n_scores)
     ends = np.flatnonzero(new)[step - 1 :: step]
     if step > 1:
         columns //= step
@@ -457,8 +410,6 @@ def selected_cdfs(
     heights = sums.reshape(n_groups, len(ends))
     if multigroup == "pooled":
         heights = np.vstack([heights, heights.sum(axis=0)])
-    elif len(groups) < n_groups:
-        heights = heights[groups]
     cdfs = np.cumsum(heights, axis=1)
     cdfs *= quotients(1.0, cdfs[:, -1:])
     return scores[ends], cdfs, step > 1
@@ -491,91 +442,3 @@ def curve_blocks(
         # A score at the end of the block may go on in the next one.
         if ends.any():
             yield scores[part][ends], heights[:, : int(ends.sum())]
-
-
-def sums_of_distances(
-    distance: Measure, maximum: float
-) -> Callable[[GroupedScores], BoundPairs]:
-    """Bound each pair by the sum of both groups' distances from everyone.
-
-    The distance obeys the triangle inequality, and no measure of a gap exceeds it, nor
-    the `maximum`: of tiny groups many pairs reach it, of which one is evaluated.
-    """
-
-    def bounds_of(statistic: GroupedScores) -> BoundPairs:
-        from_everyone = np.array(
-            [
-                distance(gap_between(statistic, *pair))
-                for pair in compared_pairs(statistic.n_groups, "pooled")
-            ]
-        )
-        return lambda i, j, _: np.minimum(from_everyone[i] + from_everyone[j], maximum)
-
-    return bounds_of
-
-
-def bound_gaps(
-    before: Floats, after: Floats, first: Integers, second: Integers
-) -> Floats:
-    """Bound the gap of each pair from each score to the next.
-
-    There the CDFs of the groups lie between `before` and `after`.
-    """
-    return np.maximum(after[first] - before[second], after[second] - before[first])
-
-
-def largest_bounded(
-    pairs: Sequence[Pair], bounds: ArrayLike, value_of: Callable[[int], Any]
-) -> Located:
-    """Largest ``value_of(i)`` over the pairs, where ``bounds[i]`` is an upper bound.
-
-    Pairs whose bound is below the largest value so far are not evaluated, nor are pairs
-    that could only reach it again and come later.
-    """
-    largest = _largest_of_block(0, np.asarray(bounds), value_of, _NOTHING)
-    return Located(largest[0], pairs[largest[1]])
-
-
-#: Largest value so far, and the first position where it was found.
-_Largest: TypeAlias = tuple[float, int]
-#: Before any value is known.
-_NOTHING: _Largest = (-math.inf, sys.maxsize)
-
-
-def _largest_of_block(
-    start: int, bounds: Floats, value_of: Callable[[int], Any], so_far: _Largest
-) -> _Largest:
-    """Largest value of pairs from position `start` on, or else that of earlier ones."""
-    largest, position = so_far
-
-    def may_be_larger(order: Integers) -> Integers:
-        above = bounds[order] - largest
-        earlier = (above >= -_ROUNDING) & (order + start < position)
-        return order[(above > _TIED) | earlier]
-
-    order = may_be_larger(np.arange(len(bounds)))
-    order = order[np.argsort(-bounds[order], kind="stable")]
-    while len(order):
-        i, order = int(order[0]) + start, order[1:]
-        value = value_of(i)
-        if value > largest or (value == largest and i < position):
-            largest, position = value, i
-            order = may_be_larger(order)
-    return largest, position
-
-
-def cdfs_at(groups: Sequence[Any]) -> Callable[[Floats], Floats]:
-    """CDF of groups, given by their scores and weights, as a function of scores."""
-    cdfs = [
-        (scores, np.concatenate([[0], np.cumsum(weights)]))
-        for scores, weights in groups
-    ]
-
-    def at(points: Floats) -> Floats:
-        below = [
-            sums[np.searchsorted(scores, points, side="right")] / sums[-1]
-            for scores, sums in cdfs
-        ]
-        return np.array(below)
-
-    return at

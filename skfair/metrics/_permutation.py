@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import inspect
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from itertools import combinations
 from typing import Any, Literal, NamedTuple
 
@@ -20,26 +18,25 @@ from skfair._utils._results import Result
 from skfair._utils._text import shown
 from skfair._utils._validation import as_array, check_integer, check_no_missing
 from skfair._utils._warnings import warn_user
-from skfair.groups import encode_column, intersect, rows_by_code
-from skfair.metrics._pairs import PairGaps, furthest_groups
+from skfair.groups import encode_column, intersect, rows_by_code, with_labels
+from skfair.metrics._as_metric import as_metric
+from skfair.metrics._metric import Metric, MetricOfPairs
+from skfair.metrics._pairs import MAX_PAIRWISE, PairGaps
 from skfair.metrics._resampling import (
     ROUNDING,
-    Drawn,
-    Metric,
     Reader,
     check_seed,
-    compares_pairs_of,
+    evaluated,
     exact_pvalue,
     read_each,
-    rows_or_counts,
     unit_of,
-    value_reader,
+    value_of,
 )
-from skfair.metrics._spec import check_metric, pick, specification_of, unwrapped
+from skfair.metrics._sample import Part, Sample
+from skfair.statistics._statistic import GroupedStatistic
 
-#: Gaps of which each is standardised by itself, and groups of which all pairs are
-#: compared.
-_MAX_GAPS, _MAX_GROUPS = 1000, 45
+#: Gaps of which each is standardised by itself.
+_MAX_GAPS = 1000
 #: Standard deviations of gaps below this, in their unit, are rounding.
 _NO_DEVIATION = 1e-9
 #: Column of a table by which it is sorted.
@@ -71,13 +68,15 @@ class PermutationTestResult(Result):
         and predicted class; that with the largest standardised gap, which decides the
         test, is first. The columns are
 
-        - ``group``, ``other`` : labels of the groups; None for everyone,
+        - ``group``, ``other`` : labels of the groups; None for everyone, with whom each
+          of more than 64 groups is compared,
         - ``stratum``, ``class``, ``label``, ``prediction`` : where there are any: the
           stratum, the position of the column of scores, the true and the predicted
           class,
         - ``gap`` : the metric of the two groups,
         - ``threshold`` : a score at which the gap is attained, of `mcdp` at epsilon 0,
-        - ``by_chance`` : mean of the gap over permutations, nan of many groups,
+        - ``by_chance`` : mean of the gap over permutations, nan of more than 1,000
+          gaps,
         - ``pvalue`` : p-value of the gap, adjusted for all gaps of the table.
 
         Empty where permutations are ordered by the value.
@@ -93,7 +92,7 @@ class PermutationTestResult(Result):
 
 
 def permutation_test(
-    metric: Callable[..., float],
+    metric: Any,
     y_true: ArrayLike | None,
     y_score: Any,
     *,
@@ -102,9 +101,11 @@ def permutation_test(
     within: ArrayLike | Literal["auto"] | None = "auto",
     n_permutations: int = 999,
     sample_weight: ArrayLike | None = None,
+    counts: ArrayLike | None = None,
     random_state: int | np.random.RandomState | None = None,
     n_jobs: int | None = None,
     verbose: int = 0,
+    **options: Any,
 ) -> PermutationTestResult:
     """Test whether a disparity is larger than with randomly permuted group labels.
 
@@ -121,11 +122,12 @@ def permutation_test(
 
     Parameters
     ----------
-    metric : callable
-        ``metric(y_true, y_score, sensitive_features=...)`` that returns a number,
+    metric : callable or str
+        A metric of `skfair.metrics` or its name, or a function of your own,
+        ``metric(y_true, y_score, sensitive_features=...)``, that returns a number,
         large for a large disparity; with a keyword `sample_weight` if that is given.
-        Use `functools.partial` to set its options. A function of your own gets an array
-        of labels; labels of several columns are joined to a text.
+        Your function gets an array of labels; labels of several columns are joined to a
+        text.
     y_true : array-like of shape (n_samples,) or None
         True labels, handed to the metric.
     y_score : array-like of shape (n_samples,), or a statistic
@@ -150,6 +152,8 @@ default=None
         Number of permutations; the p-value is at least 1 / (n_permutations + 1).
     sample_weight : array-like of shape (n_samples,), default=None
         Non-negative sample weights. They stay with the row's score.
+    counts : array-like of shape (n_samples,), default=None
+        How many people each row stands for; by default one.
     random_state : int, RandomState instance or None, default=None
         Seed of the permutations.
     n_jobs : int, default=None
@@ -157,6 +161,8 @@ default=None
         -1 uses all processors. The result does not depend on it.
     verbose : int, default=0
         Verbosity of `joblib.Parallel`; 0 is silent.
+    **options : dict
+        Options of the metric, such as ``pos_label="yes"`` or ``epsilon=0.05``.
 
     Returns
     -------
@@ -203,9 +209,9 @@ default=None
     The p-value of a pair is the share of permutations in which any standardised gap is
     as large as that of the pair [2]_, exact if no groups differ, else approximate. Of
     more than 1,000 gaps the largest one of each stratum, class and cell is
-    standardised, by the sizes of groups; of more than 45 groups those are compared that
-    are furthest from everyone for their size; of more than two groups CDFs are compared
-    in permutations at no more than 4,096 scores.
+    standardised, by the sizes of groups. Of more than 64 groups each is compared with
+    everyone, as with ``multigroup="pooled"``, whatever pair of them has the value. Of
+    more than two groups CDFs are compared in permutations at no more than 4,096 scores.
 
     Metrics that are no largest gap of two groups (`dcp`, `cvar_fairness`, `max_gap`,
     means over strata, and functions of your own) order permutations by the value. Those
@@ -251,117 +257,125 @@ default=None
     1     b     c  0.233      0.249   0.591
     2     a     c  0.067      0.252   1.000
     """
-    check_metric(metric)
+    metric = as_metric(metric, **options)
     n_permutations = check_integer("n_permutations", n_permutations, 1)
     generator = check_seed(random_state)
-    rows = rows_or_counts(
-        y_true, y_score, sensitive_features, sample_weight, control_features
-    )
-    observed = rows.evaluate(metric, groups_as_given=sensitive_features)
-    unit = unit_of(metric, rows.rows)
-    if not rows.parts and not math.isnan(observed):
-        rows = _counted(rows, metric, within)
-    rows, draw = permutations(within, metric, rows)
-    (result,) = permutation_tests(
-        [metric],
-        [observed],
-        rows,
-        draw,
-        units=[unit],
-        n_permutations=n_permutations,
+    by_row = not (within is None or isinstance(within, str))
+    if isinstance(y_score, GroupedStatistic) and by_row:
+        raise ValueError("within must be 'auto' or None with a statistic.")
+    columns = sensitive_features, control_features, sample_weight, counts
+    observed, sample = evaluated(metric, y_true, y_score, *columns)
+    return permute(
+        sample,
+        observed,
+        within,
+        n_permutations,
         generator=generator,
         n_jobs=n_jobs,
         verbose=verbose,
+    )
+
+
+def permute(
+    sample: Sample,
+    observed: float,
+    within: Any,
+    n_permutations: int,
+    *,
+    generator: np.random.Generator,
+    **options: Any,
+) -> PermutationTestResult:
+    """Test a metric whose value is given; `options` are those of `read_each`."""
+    unit = unit_of(sample.metric, sample.rows)
+    sample, parts = permuted_sample(sample, within)
+    draws = ([sample.permuted(generator, parts)] for _ in range(n_permutations))
+    (result,) = permutation_tests(
+        [sample],
+        draws,
+        observed=[observed],
+        units=[unit],
+        n_permutations=n_permutations,
+        **options,
     )
     if result.pvalue == 1:
         _warn_if_constant(observed, result.null_distribution, ROUNDING * unit)
     return result
 
 
-def _counted(rows: Drawn, metric: Metric, within: Any) -> Drawn:
-    """Count rows by stratum, unless groups of strata change their sizes."""
-    strata = rows.rows.strata
-    if strata is not None and not (isinstance(within, str) and within == "auto"):
-        codes = strata.codes
-        parts = permuted_strata(within, metric, rows.rows)
-        if any(np.ptp(codes[part]) for part in parts if len(part)):
-            return rows
-    return rows.counted_for(metric)
-
-
 def permutation_tests(
-    metrics: Sequence[Metric],
-    observed: Sequence[float],
-    rows: Drawn,
-    draw: Callable[[np.random.Generator], Drawn],
+    samples: Sequence[Sample],
+    draws: Iterable[Sequence[Sample]],
     *,
+    observed: Sequence[float],
     units: Sequence[float],
     n_permutations: int,
-    generator: np.random.Generator,
     **options: Any,
 ) -> list[PermutationTestResult]:
     """Test several metrics, whose values are given, on the same permutations.
 
     Of a metric that is undefined no permutations are evaluated. `units` are the sizes
-    of numbers by which values round, `options` those of `evaluate_each`.
+    of numbers by which values round, `options` those of `read_each`.
     """
-    results = [summarise_values(math.nan, np.full(n_permutations, np.nan))] * len(
-        metrics
-    )
+    nothing = summarise_values(math.nan, np.full(n_permutations, np.nan))
+    results = [nothing] * len(samples)
     defined = [i for i, value in enumerate(observed) if not math.isnan(value)]
     if not defined:
         return results
-    readers: list[Compared | Reader] = [
-        Compared(metrics[i], rows, units[i])
-        if rows.statistics and compares_pairs_of(metrics[i])
-        else value_reader(metrics[i])
+    readers: list[Reader] = [
+        Compared(samples[i], units[i]) if tests_pairs(samples[i]) else value_of
         for i in defined
     ]
-    shuffled = (draw(generator) for _ in range(n_permutations))
+    shuffled = ([draw[i] for i in defined] for draw in draws)
     numbers = read_each(readers, shuffled, **options)
     for i, reader, drawn in zip(defined, readers, numbers, strict=True):
         if isinstance(reader, Compared):
-            results[i] = reader.summarise(observed[i], rows, drawn)
+            results[i] = reader.summarise(observed[i], samples[i], drawn)
         else:
             results[i] = summarise_values(observed[i], drawn, units[i])
     return results
 
 
+def tests_pairs(sample: Sample) -> bool:
+    """Whether permutations are ordered by the gaps of pairs of groups."""
+    metric = sample.metric
+    in_strata = sample.rows.strata is not None
+    mean = in_strata and metric.multistratum == "weighted"
+    return isinstance(metric, MetricOfPairs) and not sample.anew and not mean
+
+
 class Compared:
     """Reads the gaps of all pairs off permutations, by which these are ordered."""
 
-    def __init__(self, metric: Metric, rows: Drawn, unit: float) -> None:
-        specification, options = specification_of(metric)
-        find: Any = specification.pairs
-        self.pairs = partial(find, **pick(find, options))
-        options = {**getattr(find, "keywords", {}), **options}
-        self.pairwise = options.get("multigroup", "pairwise") == "pairwise"
+    def __init__(self, sample: Sample, unit: float) -> None:
+        self.metric: Any = sample.metric
         self.unit = unit
-        leaves_out = specification.leaves_groups_out
+        leaves_out = self.metric.leaves_groups_out
         self.largest = np.fmax.reduce if leaves_out else np.maximum.reduce
-        sizes = [part.values.size for part in self._gaps(rows)]
-        many = any(self._too_many(statistic) for statistic in rows.statistics)
+        sizes = [part.values.size for part in self._gaps(sample)]
         #: Whether gaps are standardised by the sizes of the groups, not each by itself.
-        self.by_size = many or sum(sizes) > _MAX_GAPS
+        self.by_size = sum(sizes) > _MAX_GAPS
 
-    def _too_many(self, statistic: Any) -> bool:
-        """Whether groups make more pairs than are compared."""
-        return bool(self.pairwise and statistic.n_groups > _MAX_GROUPS)
+    def _gaps(self, sample: Sample) -> list[PairGaps]:
+        """Gaps of each statistic: of all pairs, or of many groups and everyone."""
+        return [*map(self._gaps_of, sample.statistics)]
 
-    def _gaps(self, rows: Drawn) -> list[PairGaps]:
-        """Gaps of each statistic; of many groups those of the furthest ones."""
-        gaps = []
-        for statistic in rows.statistics:
-            among = {}
-            if self._too_many(statistic):
-                among["among"] = furthest_groups(statistic, self.pairs, _MAX_GROUPS)
-            gaps.append(self.pairs(statistic, **among))
-        return gaps
+    def _gaps_of(self, statistic: Any) -> PairGaps:
+        """Gaps of one statistic; the metric may be that of a pair nevertheless."""
+        gaps: PairGaps
+        pairwise = self.metric.multigroup == "pairwise"
+        if not pairwise or statistic.n_groups <= MAX_PAIRWISE:
+            gaps = self.metric.gaps(statistic)
+            return gaps
+        gaps = replace(self.metric, multigroup="pooled").gaps(statistic)
+        value = math.nan
+        if not np.isnan(self.largest(gaps.values.ravel())):
+            value = self.metric.value(statistic)
+        return gaps._replace(metric=value)
 
-    def __call__(self, rows: Drawn) -> Floats:
+    def __call__(self, sample: Sample) -> Floats:
         """Return the metric of one draw, and then what is standardised."""
         largest, numbers = [], []
-        for gaps in self._gaps(rows):
+        for gaps in self._gaps(sample):
             value = gaps.metric
             if value is None:
                 value = self.largest(gaps.values.ravel())
@@ -377,14 +391,14 @@ class Compared:
         return gaps.values.ravel()
 
     def summarise(
-        self, observed: float, rows: Drawn, drawn: Floats
+        self, observed: float, sample: Sample, drawn: Floats
     ) -> PermutationTestResult:
         """Test the largest standardised gap, and make a table of all gaps.
 
         Permutations in which the metric is undefined are left out.
         """
         null = drawn[:, 0]
-        numbers = np.vstack([self(rows), drawn[~np.isnan(null)]])[:, 1:]
+        numbers = np.vstack([self(sample), drawn[~np.isnan(null)]])[:, 1:]
         order = Order.of(numbers, self.unit)
         return PermutationTestResult(
             value=observed,
@@ -393,20 +407,20 @@ class Compared:
             n_permutations=len(null),
             null_distribution=null,
             ordered_by="pairs",
-            pairs=self._table(rows, order),
+            pairs=self._table(sample, order),
         )
 
-    def _table(self, rows: Drawn, order: Order) -> pd.DataFrame:
+    def _table(self, sample: Sample, order: Order) -> pd.DataFrame:
         """Table of pairs, those with the largest standardised gaps first."""
         tables, start = [], 0
-        for part, gaps in enumerate(self._gaps(rows)):
+        for part, gaps in enumerate(self._gaps(sample)):
             for cell, values in enumerate(gaps.values):
                 width = 1 if self.by_size else len(values)
                 here = slice(start, start + width)
                 start += width
                 raw = gaps.scaled[cell] if self.by_size else values
                 standardised = order.standardise(raw, here)
-                columns: dict[str, Any] = _names_of_pairs(rows, part, gaps)
+                columns: dict[str, Any] = _names_of_pairs(sample.parts[part], gaps)
                 columns |= gaps.cells[cell]
                 own = values if gaps.exact is None else gaps.exact()[cell]
                 columns["gap"] = own
@@ -423,16 +437,13 @@ class Compared:
         return table.drop(columns=_ORDER).head(_MAX_GAPS).reset_index(drop=True)
 
 
-def _names_of_pairs(rows: Drawn, part: int, gaps: PairGaps) -> dict[str, pd.Series]:
+def _names_of_pairs(part: Part, gaps: PairGaps) -> dict[str, pd.Series]:
     """Labels of both groups of each pair, and names of their stratum and class."""
-    labels = rows.parts[part][0].labels
-    names: dict[str, Any] = {"stratum": part} if len(rows.parts) > 1 else {}
-    if rows.cells:
-        names = rows.cells[part]
+    labels = part.rows.labels
     none: list[Any] = [None] * len(gaps.first)
     others = none if gaps.second is None else [labels[i] for i in gaps.second]
     pairs = {"group": [labels[i] for i in gaps.first], "other": others}
-    pairs |= {name: [value] * len(none) for name, value in names.items()}
+    pairs |= {name: [value] * len(none) for name, value in part.names.items()}
     # Objects stay as they are: not all text can be text of an Arrow array.
     return {name: pd.Series(each, dtype=object) for name, each in pairs.items()}
 
@@ -509,59 +520,79 @@ def _mean_of_defined(null: Floats) -> float:
     return float(defined.mean()) if len(defined) else math.nan
 
 
-def permutes_within_labels(metric: Any, y_true: Any = None) -> bool:
-    """Whether a metric, its options set by `partial` or not, compares errors.
-
-    Of a function that nothing is known of, rows with true labels give a warning.
-    """
-    specification, options = specification_of(metric)
-    if specification.compares_errors is not None:
-        return specification.compares_errors(**options)
-    if y_true is not None:
-        warn_user(
-            f"within='auto' permutes groups over all rows, since it is not known "
-            f"whether {specification.name} compares errors. Pass within=y_true if it "
-            "does, and within=None if it does not.",
-            UserWarning,
-        )
-    return False
-
-
-def permutations(
-    within: Any, metric: Any, rows: Drawn
-) -> tuple[Drawn, Callable[[np.random.Generator], Drawn]]:
-    """Return rows, and what permutes their groups, or those of cells of a statistic.
+def permuted_sample(sample: Sample, within: Any) -> tuple[Sample, list[Integers]]:
+    """Return a sample, and the positions of its rows that are permuted together.
 
     Of rows of few cells of people who are alike, such as decisions, the cells are
     returned: numbers of people are drawn faster than people.
     """
-    parts = permuted_strata(within, metric, rows.rows)
-    single = rows.rows.n is None and len(rows.parts) == 1
-    if single and compares_pairs_of(metric):
-        rows, parts = rows.in_cells(parts)
-    return rows, partial(rows.permuted, parts)
+    rows = sample.rows
+    parts = permuted_parts(within, sample.metric, rows)
+    strata = rows.people.strata
+    if strata is not None:
+        codes = strata.codes
+        if any(np.ptp(codes[part]) for part in parts if len(part)):
+            sample = replace(sample, anew=True)
+    if rows.n is not None:
+        return sample.dealt(parts)
+    single = rows.cluster is None and len(sample.parts) == 1
+    if single and tests_pairs(sample):
+        return sample.in_cells(parts)
+    return sample, parts
 
 
-def permuted_strata(within: Any, metric: Any, rows: Rows) -> list[Integers]:
-    """Positions of the rows of each stratum that are permuted."""
-    positions, strata, cells = rows.that_count(), [], rows.n is not None
-    if cells and not (within is None or isinstance(within, str)):
-        raise ValueError("within must be 'auto' or None with a statistic.")
+def permuted_parts(within: Any, metric: Metric, rows: Rows) -> list[Integers]:
+    """Positions of the people of each part whose groups are permuted together."""
+    people, strata = rows.people, []
+    positions = people.that_count()
     if isinstance(within, str) and within == "auto":
-        by_label = permutes_within_labels(metric, None if cells else rows.y_true)
-        within = rows.y_true if by_label else None
-        permuted_in = specification_of(metric)[0].permuted_in
-        if permuted_in is not None:
-            within = permuted_in(rows)
-        if rows.strata is not None:
-            strata = [(rows.strata.codes[positions], rows.strata.labels)]
+        within = None
+        if metric.exchangeable == "same true label":
+            within = rows.y_true
+        elif metric.exchangeable == "similar scores":
+            within = score_cells(rows)
+        elif metric.exchangeable == "unknown" and rows.y_true is not None:
+            warn_of_errors(metric.name)
+        if people.strata is not None:
+            strata = [(people.strata.codes[positions], people.strata.labels)]
     if within is not None:
-        values = check_strata(within, len(rows))[positions]
+        values = check_strata(within, len(rows))
+        if rows.cluster is not None:
+            values = values[rows.first_of_people]
+        values = values[positions]
         strata.append(encode_column(values, "raise", None, "within"))
     if not strata:
         return [positions]
     codes, _ = intersect(strata)
     return [positions[part] for part in rows_by_code(codes) if len(part)]
+
+
+def warn_of_errors(name: str) -> None:
+    """Warn that a function of the user's own may compare errors."""
+    warn_user(
+        f"within='auto' permutes groups over all rows, since it is not known "
+        f"whether {name} compares errors. Pass within=y_true if it "
+        "does, and within=None if it does not.",
+        UserWarning,
+    )
+
+
+def score_cells(rows: Rows) -> Integers:
+    """Cells of rows with similar scores, as many as the root of their number.
+
+    All groups count alike, so that cells are narrow where the scores of a small group
+    are. Rows with equal scores are in one cell; rows without a group do not count.
+    """
+    scores, codes = np.asarray(rows.y_pred, dtype=np.float64), rows.groups.codes
+    numbers = np.where(codes >= 0, 1 if rows.n is None else rows.n, 0)
+    sizes = np.bincount(np.maximum(codes, 0), numbers, max(rows.n_groups, 1))
+    weights = numbers / np.maximum(sizes, 1)[codes]
+    order = np.argsort(scores, kind="stable")
+    sums = np.concatenate([[0.0], np.cumsum(weights[order])])
+    below = sums[np.searchsorted(scores[order], scores)] / max(sums[-1], 1e-300)
+    # More than the rounding of the sums.
+    cells = np.floor(below * math.ceil(math.sqrt(numbers.sum())) + 1e-9)
+    return np.asarray(cells.astype(np.intp))
 
 
 def check_strata(within: Any, n_samples: int) -> NDArray[Any]:
@@ -607,55 +638,39 @@ _N_PERMUTATIONS = 40
 _MAX_PAIRS = 45
 
 
-def compares_pairs(metric: Callable[..., float]) -> bool:
-    """Whether the value for several groups is the largest of all pairs of them.
-
-    Of ranks it is not: they are among everyone, not among the rows of a pair.
-    """
-    option = inspect.signature(metric).parameters.get("multigroup")
-    ranked = unwrapped(metric)[1].get("scale") == "rank"
-    return option is not None and option.default == "pairwise" and not ranked
-
-
-def subtract_noise(
-    metric: Callable[..., float], rows: Rows, strata: list[Integers], *, by_pair: bool
-) -> float:
+def subtract_noise(sample: Sample, parts: list[Integers]) -> float:
     """Subtract the noise from a defined metric: of squares, for each pair of groups.
 
     The noise of a pair is the mean square over permutations of all groups. Of several
     pairs the largest is taken, whose noise is larger: by as much as the largest ratio
     to the noise of its pair is on average in permutations.
     """
-    present = np.flatnonzero(rows.groups.sizes())
-    pairs = list(combinations(present.tolist(), 2)) if by_pair else []
+    pairs: list[tuple[int, int]] = []
+    if sample.metric.largest_of_pairs:
+        present = np.flatnonzero(sample.rows.sizes)
+        pairs = list(combinations(present.tolist(), 2))
     if len(pairs) > _MAX_PAIRS or len(pairs) < 2:
         pairs = []
     generator = check_seed(0)
-    drawn = [rows.permuted(generator, strata) for _ in range(_N_PERMUTATIONS)]
-    null = np.array([_values(metric, permuted, pairs) for permuted in drawn]) ** 2
+    drawn = [sample.permuted(generator, parts) for _ in range(_N_PERMUTATIONS)]
+    null = np.array([_values(permuted, pairs) for permuted in drawn]) ** 2
     null = null[~np.isnan(null).any(axis=1)]
     if not len(null):
         return math.nan
     noise = null.mean(axis=0)
     ratios = quotients(null, noise)
-    squares = _values(metric, rows, pairs) ** 2 - ratios.max(axis=1).mean() * noise
+    squares = _values(sample, pairs) ** 2 - ratios.max(axis=1).mean() * noise
     return math.sqrt(max(float(squares.max()), 0))
 
 
-def _values(
-    metric: Callable[..., float], rows: Rows, pairs: list[tuple[int, int]]
-) -> Floats:
+def _values(sample: Sample, pairs: list[tuple[int, int]]) -> Floats:
     """Value of each pair of groups, or, without pairs, of all groups."""
     if not pairs:
-        return np.array([Drawn(rows).evaluate_again(metric)])
-    codes, labels = rows.groups.codes, rows.groups.labels
+        return np.array([sample.value])
+    rows, labels = sample.rows, sample.rows.labels
     values = []
-    for first, second in pairs:
-        two = rows[np.flatnonzero((codes == first) | (codes == second))]
-        groups = replace(
-            two.groups,
-            codes=(two.groups.codes == second).astype(np.int8),
-            labels=(labels[first], labels[second]),
-        )
-        values.append(Drawn(replace(two, groups=groups)).evaluate_again(metric))
+    for pair in pairs:
+        groups = with_labels(rows.groups, tuple(labels[i] for i in pair))
+        two = replace(rows, groups=groups)[groups.codes >= 0]
+        values.append(sample.metric.estimate(two).value)
     return np.array(values)

@@ -7,14 +7,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import product
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 from scipy.special import ndtri, stdtrit
+from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.utils import check_random_state
 
+from skfair._pictures._group_dots import GroupDotsDisplay
 from skfair._utils._arrays import Bools, Floats, Integers, quotients
 from skfair._utils._results import TableResult
 from skfair._utils._text import counted
@@ -24,11 +26,12 @@ from skfair._utils._validation import (
     check_scores,
     check_y_true,
 )
-from skfair._utils._warnings import warn_user, warns_if_reordered
+from skfair._utils._warnings import warn_if_reordered, warn_user
 from skfair.groups import Codes
-from skfair.metrics._abcc import abcc
-from skfair.metrics._inputs import check_multigroup, warn_undefined
-from skfair.metrics._mcdp import mcdp
+from skfair.metrics._abcc import ABCC
+from skfair.metrics._as_metric import as_metric, plain_options
+from skfair.metrics._mcdp import MCDP
+from skfair.metrics._metric import Metric, undefined
 from skfair.metrics._pairs import Pair, compared_pairs
 from skfair.metrics._proxy_cells import (
     DenseCells,
@@ -44,14 +47,12 @@ from skfair.metrics._proxy_cells import (
     statistic_by_cell,
 )
 from skfair.metrics._rate_intervals import clopper_pearson
-from skfair.metrics._rates import (
-    demographic_parity_difference,
-    equalized_odds_difference,
-    parity_outcomes,
-)
-from skfair.metrics._spec import check_metric, unwrapped
+from skfair.metrics._rates import DemographicParity, EqualizedOdds, parity_outcomes
 from skfair.statistics import GroupedConfusion, GroupedHistogram, GroupedScores
 from skfair.statistics._grouped_confusion import encode_label_pairs
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 #: Draws of the noise, and numbers that a part of them may hold in memory. Noise needs
 #: no more than the seven digits of these numbers.
@@ -353,16 +354,18 @@ def _odds(probability: Floats) -> Floats:
 
 
 #: What is done with the gap of each metric, and the options that it may have.
-_KNOWN: dict[Any, tuple[Kind, tuple[str, ...]]] = {
-    mcdp: ("largest", ("epsilon", "multigroup")),
-    abcc: ("area", ("multigroup",)),
-    demographic_parity_difference: ("mean", ("threshold", "pos_label", "multigroup")),
-    equalized_odds_difference: ("largest", ("multigroup",)),
+_KNOWN: dict[type[Metric], tuple[Kind, tuple[str, ...]]] = {
+    MCDP: ("largest", ("multigroup",)),
+    ABCC: ("area", ("multigroup",)),
+    DemographicParity: ("mean", ("threshold", "pos_label", "multigroup")),
+    EqualizedOdds: ("largest", ("multigroup",)),
 }
 #: Thresholds at which the noise is drawn.
 _N_POINTS = 128
 #: Steps of the search for an odds ratio, on a logarithmic scale up to the largest.
 _N_STEPS, _LARGEST = 40, 1e12
+#: Odds ratios that are drawn.
+_DRAWN = (1.0, 1.5, 2.0, 3.0, 5.0, 10.0, math.inf)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -392,7 +395,7 @@ class ProxyBoundsResult(TableResult):
     See Also
     --------
     proxy_bounds : The function that returns this.
-    skfair.inspection.ProxyBoundsDisplay : The bounds by odds ratio.
+    skfair.inspection.CDFGapDisplay.from_proxy_bounds : Draws the distributions.
 
     Examples
     --------
@@ -533,8 +536,64 @@ class ProxyBoundsResult(TableResult):
             columns["upper_confidence"] = self.upper_confidence
         return pd.DataFrame(columns)
 
+    def plot(
+        self, ax: Axes | None = None, *, limit: float = 0.0, name: str | None = None
+    ) -> GroupDotsDisplay:
+        """Draw the bounds at several odds ratios, beside a limit.
 
-@warns_if_reordered
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw. None makes a new figure.
+        limit : float in [0, 1], default=0.0
+            Disparity that is asked about: none, or the largest that is allowed. The
+            legend has the least odds ratio at which it is possible.
+        name : str, default=None
+            Title of the axes, none by default.
+
+        Returns
+        -------
+        skfair.inspection.GroupDotsDisplay
+
+        Raises
+        ------
+        ImportError
+            Without matplotlib.
+        ValueError
+            If the bounds are undefined.
+
+        Examples
+        --------
+        >>> from skfair.datasets import make_biased_scores
+        >>> from skfair.metrics import mcdp, proxy_bounds
+        >>> _, y_score, group = make_biased_scores(2000, random_state=0)
+        >>> result = proxy_bounds(
+        ...     mcdp, None, y_score, group_probabilities=0.1 + 0.8 * group
+        ... )
+        >>> result.plot(limit=0.1).axes_[0].get_xlabel()
+        'mcdp'
+        """
+        if math.isnan(self.estimate):
+            raise ValueError("result must have bounds, got nan: groups are absent.")
+        tipping = self.tipping_odds_ratio(limit)
+        texts = [f"{ratio:g}" for ratio in _DRAWN[:-1]] + ["any"]
+        index = pd.Index(texts, name="odds ratio at most")
+        lower, upper = np.array([self.bounds_at(ratio) for ratio in _DRAWN]).T
+        table = pd.DataFrame({"lower": lower, "upper": upper}, index)
+        table = table.assign(value=self.estimate, reference=limit)
+        possible = "never possible"
+        if math.isfinite(tipping):
+            possible = f"possible with an odds ratio of {tipping:.3g}"
+        display = GroupDotsDisplay(
+            tables={self.metric: table},
+            value="If independent given the proxy",
+            interval="Bounds",
+            reference=f"Limit {limit:.4g}, {possible}",
+            name=name,
+        )
+        return display.plot(ax)
+
+
 def proxy_bounds(
     metric: Callable[..., float],
     y_true: ArrayLike | None,
@@ -614,7 +673,7 @@ or dict, default=None
 
     See Also
     --------
-    skfair.inspection.ProxyBoundsDisplay : A picture of the bounds.
+    ProxyBoundsResult.plot : The bounds by odds ratio.
     confidence_interval : Where the groups are known.
 
     Notes
@@ -648,6 +707,13 @@ or dict, default=None
     >>> mcdp(None, y_score, sensitive_features=group)  # not known to the auditor
     0.581
     """
+    warn_if_reordered(
+        y_true=y_true,
+        y_score=y_score,
+        group_probabilities=group_probabilities,
+        sensitive_features=sensitive_features,
+        sample_weight=sample_weight,
+    )
     ratios = check_odds_ratios(odds_ratio)
     if confidence_level is not None:
         check_real("confidence_level", confidence_level, 0, 1, closed="neither")
@@ -691,7 +757,7 @@ or dict, default=None
         return float(ends[0]) if np.ndim(odds_ratio) == 0 else ends
 
     return ProxyBoundsResult(
-        metric=unwrapped(metric)[0].__name__,
+        metric=as_metric(metric).name,
         odds_ratio=as_asked(ratios),
         lower=as_asked(lower),
         upper=as_asked(upper),
@@ -736,32 +802,30 @@ def _read(
     metric: Callable[..., float], y_true: Any, y_score: Any, **arguments: Any
 ) -> tuple[ProxyRows, ScoreCells | DenseCells, Kind, list[Pair]]:
     """Read rows or a statistic by cell, and which gaps the metric compares."""
-    check_metric(metric)
-    function, options = unwrapped(metric)
-    if function not in _KNOWN:
-        names = ", ".join(other.__name__ for other in _KNOWN)
+    found = as_metric(metric)
+    if type(found) not in _KNOWN:
+        names = ", ".join(kind.name for kind in _KNOWN)
         raise ValueError(
             f"metric must be one of {names}, or a functools.partial of it, got "
             f"{metric!r}."
         )
-    kind, known_options = _KNOWN[function]
+    kind, known_options = _KNOWN[type(found)]
+    options = plain_options(found)
     for name, value in options.items():
-        if name not in known_options or (name == "epsilon" and value != 0):
+        if name not in known_options:
             raise ValueError(
-                f"{name} must be left at its default: bounds of {function.__name__} "
+                f"{name} must be left at its default: bounds of {found.name} "
                 f"do not know this option, got {value!r}."
             )
     multigroup = options.pop("multigroup", "pairwise")
-    check_multigroup(multigroup)
     cells: ScoreCells | DenseCells
-    if function is equalized_odds_difference:
+    if isinstance(found, EqualizedOdds):
         rows, n_classes = _label_pairs_by_cell(y_true, y_score, arguments)
         kinds = rows.lows.astype(np.intp)
         split = partial(_split_labels, n_classes, np.unique(kinds // n_classes))
         of_kinds = np.arange(n_classes**2) // n_classes
         cells = DenseCells.of(rows, kinds, of_kinds, split)
     else:
-        options.pop("epsilon", None)
         rows = _read_scores(y_true, y_score, options, kind, arguments)
         cells = ScoreCells(rows)
     pairs = list(compared_pairs(len(rows.labels), multigroup))
@@ -831,7 +895,7 @@ def _warn_if_undefined(rows: ProxyRows) -> bool:
     elif absent:
         reason = f"the groups {absent} have the probability 0 in all rows"
     if reason is not None:
-        warn_undefined("The bound", reason)
+        warn_user(undefined("The bound", reason).message, UndefinedMetricWarning)
     return reason is not None
 
 

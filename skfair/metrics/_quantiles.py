@@ -23,7 +23,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import combinations
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.polynomial.legendre import leggauss
@@ -65,10 +65,15 @@ def supremum_quantile(level: float, *, sides: int = 2) -> float:
     return math.sqrt(math.log(sides / level) / 2)
 
 
-#: Statistic of a metric, and what its noise depends on: numbers of rows that each
-#: distribution, mean or rate comes from, with weights effective numbers; and means of
-#: squared outcomes, where these are not 0 and 1.
-Observed: TypeAlias = tuple[Any, Floats, Floats | None]
+class Observed(NamedTuple):
+    """Statistic of a metric, and what its noise depends on."""
+
+    statistic: Any
+    #: Numbers of rows that each distribution, mean or rate comes from; with weights,
+    #: effective numbers.
+    sizes: Floats
+    #: Means of squared outcomes, where these are not 0 and 1.
+    squares: Floats | None = None
 
 
 def shares_of_groups(statistic: Any) -> Floats:
@@ -110,6 +115,10 @@ class Comparisons(NamedTuple):
     maximum: float = 1.0  # of the metric
     # Finds the labels of the groups with the value, and where they have it.
     locate: Callable[[], tuple[Any, Any]] = lambda: (None, None)
+    # Why groups cannot be compared, or which are left out; "" if none is.
+    reason: str = ""
+    # Warning to the user who asks for the value; "" if there is none.
+    message: str = ""
 
     def in_unit(self, unit: float) -> Comparisons:
         """Comparisons of numbers that were divided by a unit."""

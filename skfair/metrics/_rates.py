@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skfair._rows import Rows
-from skfair._utils._arrays import Bools, Floats, Integers, quotients
+from skfair._utils._arrays import Bools, Floats, quotients
 from skfair._utils._text import shown
 from skfair._utils._validation import (
     LARGEST_NUMBER,
@@ -27,9 +27,10 @@ from skfair._utils._validation import (
     scores_on,
 )
 from skfair._utils._warnings import warn_of_means
-from skfair.metrics._evaluate import Multistratum
+from skfair.groups import Groups
+from skfair.metrics._bands import bound_largest
 from skfair.metrics._inputs import Multigroup, has_text, positive_rows
-from skfair.metrics._metric import Metric, evaluates, lacks_labels
+from skfair.metrics._metric import MetricOfPairs, evaluates, lacks_labels
 from skfair.metrics._pairs import (
     Located,
     Numbers,
@@ -40,7 +41,6 @@ from skfair.metrics._pairs import (
     pairs_of_numbers,
 )
 from skfair.metrics._quantiles import (
-    UNDEFINED,
     Comparisons,
     Method,
     Observed,
@@ -48,8 +48,14 @@ from skfair.metrics._quantiles import (
     mean_moments,
     shares_of_groups,
 )
-from skfair.statistics import GroupedConfusion, GroupedOutcomes, GroupedScores
-from skfair.statistics._grouped_confusion import encode_label_pairs
+from skfair.metrics._strata import Multistratum
+from skfair.statistics import (
+    GroupedConfusion,
+    GroupedHistogram,
+    GroupedOutcomes,
+    GroupedScores,
+)
+from skfair.statistics._grouped_confusion import drop_absent_classes, encode_labels
 from skfair.statistics._grouped_scores import Gap
 
 
@@ -96,7 +102,7 @@ def locate_means(
     return Located(located.value, pair, (ours, theirs))
 
 
-class DifferenceOfNumbers(Metric):
+class DifferenceOfNumbers(MetricOfPairs):
     """Largest difference of numbers of groups, in cells that are named."""
 
     @abstractmethod
@@ -107,13 +113,12 @@ class DifferenceOfNumbers(Metric):
         """Difference of two numbers, whose size is the gap."""
         return np.asarray(ours - theirs)
 
-    def gaps(self, statistic: Any, *, among: Integers | None = None) -> PairGaps:
-        """Find the gaps of all pairs of groups, or of those `among` some groups."""
+    def gaps(self, statistic: Any) -> PairGaps:
+        """Find the gaps of all pairs of groups."""
         return pairs_of_numbers(
             self.numbers,
             statistic,
             multigroup=self.multigroup,
-            among=among,
             gap=self.difference,
         )
 
@@ -135,6 +140,18 @@ class DifferenceOfMeans(DifferenceOfNumbers):
         """Find the largest gap, between which groups it is, and where."""
         return locate_means(statistic, multigroup=self.multigroup)
 
+    def observe(self, part: Rows) -> Observed:
+        """Count checked rows, with what the noise depends on."""
+        if self.statistic is GroupedScores:
+            return super().observe(part)
+        return self.observe_statistic(self.count(part))
+
+    def observe_statistic(self, statistic: Any) -> Observed:
+        """Return a statistic, with what its noise depends on."""
+        if isinstance(statistic, GroupedScores):
+            return super().observe_statistic(statistic)
+        return Observed(statistic, statistic.effective_sizes)
+
     def noise(self, observed: Observed, method: Method) -> Comparisons:
         """Bound the noise of each difference of means."""
         statistic, sizes, squares = observed
@@ -143,7 +160,7 @@ class DifferenceOfMeans(DifferenceOfNumbers):
         else:
             means = statistic.means
             moments = means, means if squares is None else squares
-        value, shares = self.find(statistic).value, shares_of_groups(statistic)
+        value, shares = self.value(statistic), shares_of_groups(statistic)
         return compare_means(value, moments, sizes, shares, self.multigroup, method)
 
 
@@ -153,6 +170,7 @@ class DemographicParity(DifferenceOfMeans):
 
     name = "demographic_parity_difference"
     takes_classes = True
+    binned = GroupedHistogram
     options_of_rows = ("threshold", "pos_label")
     stands_for_rows = GroupedOutcomes
 
@@ -195,6 +213,19 @@ class DemographicParity(DifferenceOfMeans):
             numbers = parity_outcomes(rows.y_pred, *options)
         return replace(rows, y_true=None, y_pred=numbers)
 
+    @property
+    def largest(self) -> float:
+        """Largest value; numbers in a unit have none."""
+        return math.inf if self._compares_numbers else self.maximum
+
+    def observe(self, part: Rows) -> Observed:
+        """Count checked rows, with what the noise depends on."""
+        observed = super().observe(part)
+        if self._compares_numbers:
+            return observed
+        squares = replace(part, y_pred=part.y_pred**2).statistic(GroupedOutcomes)
+        return observed._replace(squares=squares.means)
+
     def advise(self, rows: Rows) -> None:
         """Warn of means of numbers between 0 and 1, which are no rates."""
         decided = self.threshold is not None or self.pos_label is not None
@@ -205,15 +236,15 @@ class DemographicParity(DifferenceOfMeans):
         if not np.isin(values, (-1, 0, 1)).all():
             warn_of_means(self.name)
 
-    def band_bounds(self) -> Any:
-        """Return what bounds the difference of means from that of CDFs."""
+    def bound(self, histogram: GroupedHistogram) -> tuple[float, float]:
+        """Bound the difference of means of rows whose scores are known by bins."""
         for option in "threshold", "pos_label":
             if getattr(self, option) is not None:
                 raise ValueError(
                     f"{option} must be left at its default: bounds of {self.name} do "
                     f"not know this option, got {getattr(self, option)!r}."
                 )
-        return bound_difference
+        return bound_largest(histogram, self.multigroup, bound_difference)
 
 
 @evaluates(DemographicParity)
@@ -229,6 +260,7 @@ def demographic_parity_difference(
     multigroup: Multigroup = "pairwise",
     multistratum: Multistratum = "max",
     sample_weight: ArrayLike | None = None,
+    counts: ArrayLike | None = None,
 ) -> float:
     """Largest difference between groups of the mean score or the selection rate.
 
@@ -274,6 +306,8 @@ default=None
         The largest value over strata, or their mean by the total weight of each.
     sample_weight : array-like of shape (n_samples,), default=None
         Non-negative sample weights.
+    counts : array-like of shape (n_samples,), default=None
+        How many people each row stands for; by default one.
 
     Returns
     -------
@@ -337,6 +371,7 @@ default=None
         sensitive_features=sensitive_features,
         control_features=control_features,
         sample_weight=sample_weight,
+        counts=counts,
     )
 
 
@@ -392,24 +427,11 @@ class EqualizedOdds(DifferenceOfNumbers):
                 values = getattr(rows, name)
                 if values is not None:
                     positive_rows(values, name, self.pos_label)
-        cells, classes = encode_label_pairs(rows.y_true, rows.y_pred)
-        true, predicted = np.divmod(cells, len(classes))
-        return replace(rows, y_true=true, y_pred=predicted, classes=classes)
+        return encode_labels(rows)
 
     def select(self, rows: Rows) -> Rows:
         """Return the rows with the classes that occur among them."""
-        true, predicted = (
-            np.bincount(codes, minlength=len(rows.classes))
-            for codes in (rows.y_true, rows.y_pred)
-        )
-        present = np.flatnonzero(true + predicted)
-        if len(present) == len(rows.classes):
-            return rows
-        position = np.zeros(len(rows.classes), np.intp)
-        position[present] = np.arange(len(present))
-        classes = tuple(rows.classes[i] for i in present.tolist())
-        true, predicted = position[rows.y_true], position[rows.y_pred]
-        return replace(rows, y_true=true, y_pred=predicted, classes=classes)
+        return drop_absent_classes(rows)
 
     def why_undefined(self, statistic: Any) -> tuple[str, str]:
         """Say why groups cannot be compared, and what to do; "" if they can."""
@@ -461,12 +483,28 @@ class EqualizedOdds(DifferenceOfNumbers):
         theirs = everyone if second is None else sizes[second]
         return located._replace(cell=(true, predicted), sizes=(sizes[first], theirs))
 
+    def observe(self, part: Rows) -> Observed:
+        """Count checked rows, with the effective number of each group and class."""
+        part = self.select(part)
+        statistic = self.collect(part)
+        if part.weight is None:
+            return self.observe_statistic(statistic)
+        codes, n_classes = part.groups.codes, len(part.classes)
+        cells = np.where(codes < 0, -1, codes * np.intp(n_classes) + part.y_true)
+        labels = tuple(range(part.n_groups * n_classes))
+        sizes = part.with_groups(Groups(cells, labels)).effective_sizes()
+        return Observed(statistic, sizes.reshape(-1, n_classes))
+
+    def observe_statistic(self, statistic: Any) -> Observed:
+        """Return a statistic of unweighted rows, with what its noise depends on."""
+        observed = super().observe_statistic(statistic)
+        sizes = statistic.matrices.sum(axis=2).astype(np.float64)
+        return observed._replace(sizes=sizes)
+
     def noise(self, observed: Observed, method: Method) -> Comparisons:
         """Bound the noise of the rates of each true and predicted class."""
         statistic, by_class, _ = observed
-        value = self.value_of(self.find(statistic))
-        if math.isnan(value):
-            return UNDEFINED
+        value = self.value(statistic)
         true = statistic.matrices.sum(axis=(0, 2)) > 0
         matrices = statistic.matrices[:, true]
         totals = matrices.sum(axis=2, keepdims=True)
@@ -488,6 +526,7 @@ def equalized_odds_difference(
     multigroup: Multigroup = "pairwise",
     multistratum: Multistratum = "max",
     sample_weight: ArrayLike | None = None,
+    counts: ArrayLike | None = None,
 ) -> float:
     """Largest difference between groups of P(prediction | true label).
 
@@ -518,6 +557,8 @@ default=None
         The largest value over strata, or their mean by the total weight of each.
     sample_weight : array-like of shape (n_samples,), default=None
         Non-negative sample weights.
+    counts : array-like of shape (n_samples,), default=None
+        How many people each row stands for; by default one.
 
     Returns
     -------
@@ -573,6 +614,7 @@ default=None
         sensitive_features=sensitive_features,
         control_features=control_features,
         sample_weight=sample_weight,
+        counts=counts,
     )
 
 
@@ -586,14 +628,6 @@ class ComparableOdds(EqualizedOdds):
     def why_undefined(self, statistic: Any) -> tuple[str, str]:
         """Say nothing: cells that cannot be compared are left out."""
         return "", ""
-
-
-@evaluates(ComparableOdds)
-def difference_of_comparable_odds(
-    y_true: None, y_pred: GroupedConfusion, *, multigroup: Multigroup = "pairwise"
-) -> float:
-    """Largest difference of error rates, without the cells of too few rows."""
-    return ComparableOdds(multigroup=multigroup)(y_true, y_pred)
 
 
 def comparable_cells(statistic: GroupedConfusion) -> Bools:
@@ -637,6 +671,7 @@ def mean_error_difference(
     multigroup: Multigroup = "pairwise",
     multistratum: Multistratum = "max",
     sample_weight: ArrayLike | None = None,
+    counts: ArrayLike | None = None,
 ) -> float:
     """Largest difference between groups of the mean error of predicted numbers.
 
@@ -665,6 +700,8 @@ default=None
         The largest value over strata, or their mean by the total weight of each.
     sample_weight : array-like of shape (n_samples,), default=None
         Non-negative sample weights.
+    counts : array-like of shape (n_samples,), default=None
+        How many people each row stands for; by default one.
 
     Returns
     -------
@@ -708,6 +745,7 @@ default=None
         sensitive_features=sensitive_features,
         control_features=control_features,
         sample_weight=sample_weight,
+        counts=counts,
     )
 
 
@@ -731,6 +769,7 @@ def mean_absolute_error_difference(
     multigroup: Multigroup = "pairwise",
     multistratum: Multistratum = "max",
     sample_weight: ArrayLike | None = None,
+    counts: ArrayLike | None = None,
 ) -> float:
     """Largest difference between groups of the mean absolute error.
 
@@ -757,6 +796,8 @@ default=None
         The largest value over strata, or their mean by the total weight of each.
     sample_weight : array-like of shape (n_samples,), default=None
         Non-negative sample weights.
+    counts : array-like of shape (n_samples,), default=None
+        How many people each row stands for; by default one.
 
     Returns
     -------
@@ -798,6 +839,7 @@ default=None
         sensitive_features=sensitive_features,
         control_features=control_features,
         sample_weight=sample_weight,
+        counts=counts,
     )
 
 
@@ -826,8 +868,7 @@ class DifferenceOfRates(DifferenceOfMeans):
 
     Examples
     --------
-    >>> from skfair.metrics import confidence_interval
-    >>> from skfair.metrics._rates import DifferenceOfRates
+    >>> from skfair.metrics import DifferenceOfRates, confidence_interval
     >>> class FalseDiscoveryRateDifference(DifferenceOfRates):
     ...     def outcomes(self, y_true, y_pred):
     ...         return ~y_true, y_pred
@@ -904,6 +945,7 @@ def true_positive_rate_difference(
     multigroup: Multigroup = "pairwise",
     multistratum: Multistratum = "max",
     sample_weight: ArrayLike | None = None,
+    counts: ArrayLike | None = None,
 ) -> float:
     """Largest difference between groups of the true positive rate, or recall.
 
@@ -933,6 +975,8 @@ default=None
         The largest value over strata, or their mean by the total weight of each.
     sample_weight : array-like of shape (n_samples,), default=None
         Non-negative sample weights.
+    counts : array-like of shape (n_samples,), default=None
+        How many people each row stands for; by default one.
 
     Returns
     -------
@@ -983,6 +1027,7 @@ default=None
         sensitive_features=sensitive_features,
         control_features=control_features,
         sample_weight=sample_weight,
+        counts=counts,
     )
 
 
@@ -1009,6 +1054,7 @@ def false_positive_rate_difference(
     multigroup: Multigroup = "pairwise",
     multistratum: Multistratum = "max",
     sample_weight: ArrayLike | None = None,
+    counts: ArrayLike | None = None,
 ) -> float:
     """Largest difference between groups of the false positive rate.
 
@@ -1038,6 +1084,8 @@ default=None
         The largest value over strata, or their mean by the total weight of each.
     sample_weight : array-like of shape (n_samples,), default=None
         Non-negative sample weights.
+    counts : array-like of shape (n_samples,), default=None
+        How many people each row stands for; by default one.
 
     Returns
     -------
@@ -1083,6 +1131,7 @@ default=None
         sensitive_features=sensitive_features,
         control_features=control_features,
         sample_weight=sample_weight,
+        counts=counts,
     )
 
 
@@ -1108,6 +1157,7 @@ def predictive_value_difference(
     multigroup: Multigroup = "pairwise",
     multistratum: Multistratum = "max",
     sample_weight: ArrayLike | None = None,
+    counts: ArrayLike | None = None,
 ) -> float:
     """Largest difference between groups of the positive predictive value, or precision.
 
@@ -1138,6 +1188,8 @@ default=None
         The largest value over strata, or their mean by the total weight of each.
     sample_weight : array-like of shape (n_samples,), default=None
         Non-negative sample weights.
+    counts : array-like of shape (n_samples,), default=None
+        How many people each row stands for; by default one.
 
     Returns
     -------
@@ -1192,6 +1244,7 @@ default=None
         sensitive_features=sensitive_features,
         control_features=control_features,
         sample_weight=sample_weight,
+        counts=counts,
     )
 
 
@@ -1246,6 +1299,7 @@ def impact_ratio_shortfall(
     multigroup: Multigroup = "pairwise",
     multistratum: Multistratum = "max",
     sample_weight: ArrayLike | None = None,
+    counts: ArrayLike | None = None,
 ) -> float:
     """One minus the smallest ratio of the selection rates of two groups.
 
@@ -1275,6 +1329,8 @@ default=None
         The largest value over strata, or their mean by the total weight of each.
     sample_weight : array-like of shape (n_samples,), default=None
         Non-negative sample weights.
+    counts : array-like of shape (n_samples,), default=None
+        How many people each row stands for; by default one.
 
     Returns
     -------
@@ -1319,4 +1375,5 @@ default=None
         sensitive_features=sensitive_features,
         control_features=control_features,
         sample_weight=sample_weight,
+        counts=counts,
     )

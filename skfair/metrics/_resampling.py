@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, TypeAlias
 
@@ -16,33 +15,15 @@ from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
-from skfair._rows import Countable, Rows, read
-from skfair._utils._arrays import Floats, Integers
+from skfair._rows import Rows
+from skfair._utils._arrays import Floats
 from skfair._utils._results import Result
-from skfair._utils._validation import check_integer, check_real, check_weights
-from skfair._utils._warnings import rows_are_not_warned_of, warn_user
-from skfair.groups import Groups, with_labels
-from skfair.metrics._evaluate import (
-    largest_defined,
-    over_strata,
-    split_classes,
-    split_strata,
-)
-from skfair.metrics._inputs import count_hits, ignore_undefined, in_place_of_rows
-from skfair.metrics._spec import (
-    check_metric,
-    number_of,
-    pick,
-    specification_of,
-)
-from skfair.statistics import (
-    GroupedConfusion,
-    GroupedHistogram,
-    GroupedOutcomes,
-    GroupedScores,
-)
-
-Metric: TypeAlias = Callable[..., float]
+from skfair._utils._validation import check_integer, check_real
+from skfair._utils._warnings import warn_user
+from skfair.metrics._as_metric import as_metric
+from skfair.metrics._metric import Metric
+from skfair.metrics._sample import Sample
+from skfair.statistics._statistic import GroupedStatistic
 
 #: Draws that one of several processes evaluates at once.
 _BLOCK = 8
@@ -52,252 +33,34 @@ ROUNDING = 1e-12
 ENOUGH = 0.5
 
 
-def compares_pairs_of(metric: Metric) -> bool:
-    """Whether a metric is the largest comparison of two groups, or with everyone."""
-    specification, options = specification_of(metric)
-    mean = options.get("multistratum") == "weighted"
-    return specification.pairs is not None and not mean
+#: Reads numbers off a sample.
+Reader: TypeAlias = Callable[[Sample], Any]
 
 
-def combine_of(metric: Metric) -> Any:
-    """Return what combines the values of a metric in strata and classes."""
-    return specification_of(metric)[0].combine or largest_defined
-
-
-def evaluate(metric: Metric, rows: Rows, groups_as_given: Any = None) -> float:
-    """Value of a metric on rows; the largest over strata, see `over_strata`."""
-    with rows_are_not_warned_of():
-        value = over_strata(
-            metric,
-            rows.y_true,
-            rows.y_pred,
-            sensitive_features=rows.groups,
-            control_features=rows.strata,
-            sample_weight=rows.weight,
-            groups_as_given=groups_as_given,
-        )
-    return number_of(metric, value)
-
-
-@dataclass(frozen=True, eq=False)
-class Drawn:
-    """Rows, or a draw of them, and the statistics that a metric reads off them."""
-
-    rows: Rows
-    #: Rows of each stratum and class, as the metric reads them; without any, it reads
-    #: the rows.
-    parts: tuple[Countable, ...] = ()
-    #: Names of the stratum and class of each of these.
-    cells: tuple[dict[str, Any], ...] = ()
-
-    @cached_property
-    def statistics(self) -> list[Any]:
-        """Statistics of all parts."""
-        return [
-            count(own if own is self.rows else own.drawn_as(self.rows))
-            for own, count in self.parts
-        ]
-
-    def evaluate(
-        self, metric: Metric, combine: Any = None, groups_as_given: Any = None
-    ) -> float:
-        """Value of the metric; the largest over strata and classes.
-
-        Who evaluates many draws looks up once what combines their values.
-        """
-        if not self.parts:
-            return evaluate(metric, self.rows, groups_as_given)
-        values = [number_of(metric, metric(None, part)) for part in self.statistics]
-        return float((combine or combine_of(metric))(values, None))
-
-    def evaluate_again(self, metric: Metric, combine: Any = None) -> float:
-        """Value of the metric, without a warning of strata left out.
-
-        The first evaluation has warned of them.
-        """
-        if self.rows.strata is None:
-            return self.evaluate(metric, combine)
-        with ignore_undefined():
-            return self.evaluate(metric, combine)
-
-    def permuted(
-        self, within: Sequence[Integers] | None, generator: np.random.Generator
-    ) -> Drawn:
-        """Permute the groups among the rows of each part."""
-        return self._of(self.rows.permuted(generator, within))
-
-    def resampled(self, generator: np.random.Generator) -> Drawn:
-        """Draw rows of each group with replacement."""
-        return self._of(self.rows.resampled(generator))
-
-    def _of(self, rows: Rows) -> Drawn:
-        """Return the same parts in a draw of the rows."""
-        parts = self.parts
-        if rows.n is not None:  # cells, which are the only part
-            parts = tuple(
-                (rows if own is self.rows else own, count) for own, count in parts
-            )
-        return Drawn(rows, parts, self.cells)
-
-    def counted_for(self, metric: Metric) -> Drawn:
-        """Read what the metric needs of scores and labels once for all permutations.
-
-        Rows are returned as they are for metrics that compare no pairs of groups.
-        """
-        specification, options = specification_of(metric)
-        if not compares_pairs_of(metric) or specification.countable is None:
-            return self
-        parts, cells = [], []
-        for stratum, part in _compared_in_strata(self.rows):
-            weights = check_weights(part.weight, len(part))
-            part = replace(part, weight=weights, strata=None)
-            columns = split_classes(specification, options, part.y_true, part.y_pred)
-            for position, column in enumerate(columns):
-                true = part.y_true if len(columns) == 1 else None
-                of_class = replace(part, y_true=true, y_pred=column)
-                taken = pick(specification.countable, options)
-                parts.append(specification.countable(of_class, **taken))
-                cells.append(
-                    stratum | ({"class": position} if len(columns) > 1 else {})
-                )
-        return Drawn(self.rows, tuple(parts), tuple(cells))
-
-    def in_cells(self, within: list[Integers]) -> tuple[Drawn, list[Integers]]:
-        """Count people of the only part who are alike within lists of positions.
-
-        Returned with the positions of their cells, unless few people are alike, or the
-        part has some of a list only: how many of each group it has is then random.
-        """
-        ((own, count),) = self.parts
-        codes = np.full(len(self.rows), -1)
-        for i, positions in enumerate(within):
-            codes[positions] = i
-        if own.position is not None:
-            codes = codes[own.position]
-        lists = Groups(codes, tuple(range(len(within))))
-        n_own, n_all = lists.sizes(), np.array([*map(len, within)])
-        whole = (n_own == n_all) | (n_own == 0)
-        cells = replace(own, strata=lists).counted_if_few() if whole.all() else None
-        if cells is None:
-            return self, within
-        parts = [positions for _, positions in cells.by_stratum() if len(positions)]
-        cells = replace(cells, strata=None)
-        return Drawn(cells, ((cells, count),), self.cells), parts
-
-
-def _compared_in_strata(rows: Rows) -> Iterator[tuple[dict[str, Any], Rows]]:
-    """Yield the name of each stratum, and its rows with the groups compared in it."""
-    if rows.strata is None:
-        yield {}, rows[rows.that_count()]
-        return
-    strata, _ = split_strata(rows, leaves_groups_out=False)
-    rows = rows[rows.that_count()]
-    for stratum, (label, positions) in zip(strata, rows.by_stratum(), strict=True):
-        if stratum.groups is not None:
-            part = rows[positions]
-            groups = with_labels(part.groups, stratum.groups.labels)
-            yield {"stratum": label}, replace(part, groups=groups)
-
-
-#: Statistics that take the place of rows.
-_COUNTED = (GroupedScores, GroupedHistogram, GroupedConfusion, GroupedOutcomes)
-
-
-def rows_or_counts(
-    y_true: Any,
-    y_score: Any,
-    sensitive_features: Any,
-    sample_weight: Any,
-    control_features: Any,
-) -> Drawn:
-    """Return the rows of a metric, or the cells of a statistic in their place."""
-    if not isinstance(y_score, _COUNTED):
-        arguments = y_true, y_score, sensitive_features, control_features, sample_weight
-        return Drawn(read(*arguments, name="y_score"))
-    statistic = in_place_of_rows(
-        y_score,
-        y_true=y_true,
-        sensitive_features=sensitive_features,
-        sample_weight=sample_weight,
-        control_features=control_features,
-    )
-    if isinstance(statistic, GroupedHistogram):
-        statistic = statistic.at_edges()
-    rows, count = _cells_of(statistic)
-    rows = rows.counted()
-    return Drawn(rows, ((rows, count),))
-
-
-def _cells_of(statistic: Any) -> tuple[Rows, Callable[[Rows], Any]]:
-    """Cells of a statistic with the number of their rows, and what counts them."""
-    labels, n_groups = statistic.labels, statistic.n_groups
-    rest: tuple[Any, ...] = labels, statistic.names, statistic.min_group_size
-    if isinstance(statistic, GroupedOutcomes):
-        sizes, hits = count_hits(statistic)
-        n, scores = np.concatenate([sizes - hits, hits]), np.repeat([0.0, 1], n_groups)
-        groups = Groups(np.tile(np.arange(n_groups), 2), *rest)
-        return Rows(groups, y_pred=scores, n=n), GroupedOutcomes._from_rows
-    if not np.array_equal(statistic.totals, statistic.counts):
-        raise ValueError(
-            "y_score must be a statistic of rows without sample weights, since "
-            "single rows are drawn; pass the rows with their weights."
-        )
-    if isinstance(statistic, GroupedScores):
-        groups = Groups(statistic.codes, *rest)
-        n = statistic.weights.astype(np.int64)
-        return Rows(groups, y_pred=statistic.scores, n=n), GroupedScores._from_rows
-    codes, true, predicted = np.indices(statistic.matrices.shape).reshape(3, -1)
-    n = statistic.matrices.ravel().astype(np.int64)
-    groups = Groups(codes, *rest)
-    rows = Rows(groups, None, true, predicted, n=n, classes=statistic.classes)
-    return rows, GroupedConfusion._from_rows
-
-
-#: A resample of the rows of all metrics, or of those of each metric.
-Resample: TypeAlias = Drawn | list[Drawn]
-
-
-#: Reads numbers off a draw.
-Reader: TypeAlias = Callable[[Drawn], Floats]
-
-
-def value_reader(metric: Metric) -> Reader:
-    """Return what reads the value of a metric off draws."""
-    combine = combine_of(metric)
-    return lambda drawn: np.array(drawn.evaluate_again(metric, combine))
-
-
-def evaluate_each(
-    metrics: Sequence[Metric],
-    resamples: Iterable[Resample],
-    *,
-    n_jobs: int | None = None,
-    verbose: int = 0,
-    tick: Callable[[int], Any] = lambda n: None,
-) -> Floats:
-    """Values of metrics on each resample, of shape (n_resamples, n_metrics)."""
-    readers = [*map(value_reader, metrics)]
-    return np.column_stack(read_each(readers, resamples, n_jobs, verbose, tick))
+def value_of(sample: Sample) -> float:
+    """Value of the metric of a sample."""
+    return sample.value
 
 
 def read_each(
     readers: Sequence[Reader],
-    resamples: Iterable[Resample],
+    draws: Iterable[Sequence[Sample]],
     n_jobs: int | None = None,
     verbose: int = 0,
     tick: Callable[[int], Any] = lambda n: None,
 ) -> list[NDArray[Any]]:
-    """Read numbers off each resample: an array for each reader, resamples first.
+    """Read numbers off each draw: an array for each reader, draws first.
 
-    Resamples are drawn one after the other; `tick` is told of how many are read.
+    A draw has a sample for each reader. Draws are made one after the other; `tick` is
+    told of how many are read.
     """
     results: Any
     if effective_n_jobs(n_jobs) == 1 and not verbose:
         # A task of joblib takes as long as a metric of few rows.
-        results = (_read([resample], readers) for resample in resamples)
+        results = (_read([draw], readers) for draw in draws)
     else:
-        # What some resamples share is sent to a process once.
-        left = iter(resamples)
+        # What some draws share is sent to a process once.
+        left = iter(draws)
         several = iter(lambda: list(islice(left, _BLOCK)), [])
         results = Parallel(n_jobs=n_jobs, verbose=verbose, return_as="generator")(
             delayed(_read)(block, readers) for block in several
@@ -310,15 +73,12 @@ def read_each(
 
 
 def _read(
-    resamples: Sequence[Resample], readers: Sequence[Reader]
-) -> list[list[Floats]]:
-    """Read each of some resamples by each reader."""
+    draws: Sequence[Sequence[Sample]], readers: Sequence[Reader]
+) -> list[list[Any]]:
+    """Read each of some draws by each reader."""
     return [
-        [
-            read(resample if isinstance(resample, Drawn) else resample[i])
-            for i, read in enumerate(readers)
-        ]
-        for resample in resamples
+        [read(sample) for read, sample in zip(readers, draw, strict=True)]
+        for draw in draws
     ]
 
 
@@ -352,8 +112,7 @@ def basic_interval(
 
 def unit_of(metric: Metric, rows: Rows) -> float:
     """Size of the numbers whose unit a metric has; 1 where its values have none."""
-    specification, options = specification_of(metric)
-    if specification.largest(options) < math.inf:
+    if metric.largest < math.inf:
         return 1.0
     return largest_size(rows.y_true, rows.y_pred)
 
@@ -402,7 +161,7 @@ class BootstrapResult(Result):
 
 
 def bootstrap_interval(
-    metric: Callable[..., float],
+    metric: Any,
     y_true: ArrayLike | None,
     y_score: Any,
     *,
@@ -411,9 +170,11 @@ def bootstrap_interval(
     confidence_level: float = 0.95,
     n_resamples: int = 999,
     sample_weight: ArrayLike | None = None,
+    counts: ArrayLike | None = None,
     random_state: int | np.random.RandomState | None = None,
     n_jobs: int | None = None,
     verbose: int = 0,
+    **options: Any,
 ) -> BootstrapResult:
     """Confidence interval of a disparity, by resampling rows within each group.
 
@@ -421,11 +182,11 @@ def bootstrap_interval(
 
     Parameters
     ----------
-    metric : callable
-        ``metric(y_true, y_score, sensitive_features=...)`` that returns a number of
-        at least 0; with a keyword `sample_weight` if that is given. Use
-        `functools.partial` to set its options. A function of your own gets an array of
-        labels; labels of several columns are joined to a text.
+    metric : callable or str
+        A metric of `skfair.metrics` or its name, or a function of your own,
+        ``metric(y_true, y_score, sensitive_features=...)``, that returns a number of
+        at least 0; with a keyword `sample_weight` if that is given. Your function gets
+        an array of labels; labels of several columns are joined to a text.
     y_true : array-like of shape (n_samples,) or None
         True labels, passed to the metric.
     y_score : array-like of shape (n_samples,), or a statistic
@@ -446,6 +207,8 @@ default=None
         Number of resamples.
     sample_weight : array-like of shape (n_samples,), default=None
         Non-negative sample weights; a row is drawn together with its weight.
+    counts : array-like of shape (n_samples,), default=None
+        How many people each row stands for; by default one.
     random_state : int, RandomState instance or None, default=None
         Seed of the resampling.
     n_jobs : int, default=None
@@ -453,6 +216,8 @@ default=None
         -1 uses all processors. The result does not depend on it.
     verbose : int, default=0
         Verbosity of `joblib.Parallel`; 0 is silent.
+    **options : dict
+        Options of the metric, such as ``pos_label="yes"`` or ``epsilon=0.05``.
 
     Returns
     -------
@@ -513,23 +278,40 @@ default=None
     >>> result.value, round(result.lower, 3), round(result.upper, 3)
     (0.595, 0.515, 0.65)
     """
-    check_metric(metric)
+    metric = as_metric(metric, **options)
     n_resamples = check_integer("n_resamples", n_resamples, 1)
     level = check_real("confidence_level", confidence_level, 0, 1, closed="neither")
     generator = check_seed(random_state)
-    rows = rows_or_counts(
-        y_true, y_score, sensitive_features, sample_weight, control_features
+    columns = sensitive_features, control_features, sample_weight, counts
+    observed, sample = evaluated(metric, y_true, y_score, *columns)
+    return resample(
+        sample,
+        observed,
+        level,
+        n_resamples,
+        generator=generator,
+        n_jobs=n_jobs,
+        verbose=verbose,
     )
-    observed = rows.evaluate(metric, groups_as_given=sensitive_features)
-    if math.isnan(observed):
-        values = np.full(n_resamples, np.nan)
-        low = high = math.nan
-    else:
-        draw = resamples(rows, generator)
-        drawn_rows = (draw() for _ in range(n_resamples))
-        with ignore_undefined():
-            drawn = evaluate_each([metric], drawn_rows, n_jobs=n_jobs, verbose=verbose)
-        values = drawn[:, 0]
+
+
+def resample(
+    sample: Sample,
+    observed: float,
+    level: float,
+    n_resamples: int,
+    *,
+    generator: np.random.Generator,
+    **options: Any,
+) -> BootstrapResult:
+    """Find the interval of a metric whose value is given.
+
+    `options` are those of `read_each`.
+    """
+    values, low, high = np.full(n_resamples, np.nan), math.nan, math.nan
+    if not math.isnan(observed):
+        draws = ([sample.resampled(generator)] for _ in range(n_resamples))
+        (values,) = read_each([value_of], draws, **options)
         defined = defined_values(values)
         low, high = basic_interval(observed, defined, level)
         if np.isnan(values).any():
@@ -537,33 +319,22 @@ default=None
     return BootstrapResult(observed, low, high, level, n_resamples, values)
 
 
-def resamples(rows: Drawn, generator: np.random.Generator) -> Callable[[], Drawn]:
-    """Return what draws rows, or rows of a statistic, with replacement."""
-    if rows.parts:
-        return partial(rows.resampled, generator)
-    # A resample of weight zero has no value.
-    counting = rows.rows[rows.rows.that_count()]
-    return lambda: Drawn(counting[counting.draw(generator)])
+def evaluated(
+    metric: Metric,
+    y_true: Any,
+    y_score: Any,
+    *columns: Any,
+) -> tuple[float, Sample]:
+    """Evaluate a metric, and return its value with the rows that can be drawn.
 
-
-def resamples_of_all(rows: Sequence[Drawn], seed: Any) -> Callable[[], list[Drawn]]:
-    """Return what draws, at each call, of each one what `resamples` draws.
-
-    They are the rows of several metrics with the same groups and weights, or cells.
+    `columns` are the groups, strata, weights and counts of rows.
     """
-    first = rows[0].rows
-    if first.n is not None:
-        draws = [resamples(part, check_seed(seed)) for part in rows]
-        return lambda: [draw() for draw in draws]
-    counting, generator = first[first.that_count()], check_seed(seed)
-
-    def draw_all() -> list[Drawn]:
-        assert counting.position is not None
-        drawn = counting.position[counting.draw(generator)]
-        resample = first.times(np.bincount(drawn, minlength=len(first)))
-        return [replace(part, rows=resample) for part in rows]
-
-    return draw_all
+    if isinstance(y_score, GroupedStatistic):
+        sample = Sample.of_statistic(metric, y_true, y_score, *columns)
+        return metric.told(metric.find(metric.collect(sample.rows))), sample
+    rows = metric.read(y_true, y_score, *columns)
+    value = metric.evaluate(rows, columns[0])
+    return value, Sample.of_rows(metric, rows)
 
 
 def _warn_of_undefined(values: Floats, *, left_out: bool) -> None:

@@ -24,7 +24,6 @@ from skfair._utils._response import (
 )
 from skfair._utils._text import shown
 from skfair._utils._validation import count_rows
-from skfair._utils._warnings import rows_are_not_warned_of
 from skfair.groups import (
     Selector,
     check_expected,
@@ -32,14 +31,8 @@ from skfair.groups import (
     resolve_strata,
     with_expected,
 )
-from skfair.metrics._evaluate import over_strata
-from skfair.metrics._spec import (
-    check_metric,
-    check_option_names,
-    name_of,
-    numbers_by_name,
-    unwrapped,
-)
+from skfair.metrics._as_metric import METRICS, UserMetric, as_metric
+from skfair.metrics._metric import Metric
 
 #: scikit-learn's consumers treat only instances of this class as scorers.
 _Scorer: Any = type(make_scorer(accuracy_score))
@@ -123,10 +116,7 @@ class GroupScorer(_Scorer):  # type: ignore[misc]
         method_caller = partial(_forward, method_caller, routed)
         kwargs = self._metric_options(estimator, X, y_true, routed) | kwargs
         scorer = self._told_positive_label(estimator)
-        with (
-            tip_for_unknown_columns(estimator, X, self._sensitive_features),
-            rows_are_not_warned_of(),
-        ):
+        with tip_for_unknown_columns(estimator, X, self._sensitive_features):
             return float(
                 super(GroupScorer, scorer)._score(
                     method_caller, estimator, X, y_true, **kwargs
@@ -167,33 +157,38 @@ class GroupScorer(_Scorer):  # type: ignore[misc]
 
 
 @dataclass(frozen=True)
-class _OfRows:
-    """A metric as scorers call it.
+class _Scored:
+    """A metric as scorers call it."""
 
-    Of a metric without `control_features` it is the largest value over the strata.
-    """
-
-    metric: Callable[..., float]
+    metric: Any
 
     @property
     def __name__(self) -> str:
         """Name of the scorer, for tools that show that of its metric."""
-        return f"{_NEGATED}{name_of(self.metric)}"
+        return f"{_NEGATED}{as_metric(self.metric).name}"
 
-    def __call__(self, y_true: Any, y_score: Any, **options: Any) -> float:
-        if options.get("sensitive_features") is None:
+    def __call__(
+        self,
+        y_true: Any,
+        y_score: Any,
+        *,
+        sensitive_features: Any = None,
+        control_features: Any = None,
+        sample_weight: Any = None,
+        groups_as_given: Any = None,
+        **options: Any,
+    ) -> float:
+        metric = as_metric(self.metric, **options)
+        if sensitive_features is None:
             raise ValueError(
-                f"sensitive_features is None: the scorer of {name_of(self.metric)} was "
+                f"sensitive_features is None: the scorer of {metric.name} was "
                 "called without X, where its groups are. Route them, with metadata "
                 "routing, or give a function to what takes one, such as a report: def "
                 f"{self.__name__}(estimator, X, y): return scorer(estimator, X, y)."
             )
-        return over_strata(self.metric, y_true, y_score, **options)
-
-    @property
-    def __signature__(self) -> inspect.Signature:
-        """Signature of the metric, where scikit-learn looks for `pos_label`."""
-        return inspect.signature(self.metric)
+        columns = sensitive_features, control_features, sample_weight
+        rows = metric.read(y_true, y_score, *columns)
+        return float(metric.evaluate(rows, groups_as_given))
 
 
 class FairnessScorer(GroupScorer):
@@ -213,8 +208,9 @@ class FairnessScorer(GroupScorer):
         control_features: Selector | None = None,
         groups: tuple[Hashable, ...] | None = None,
     ) -> None:
-        scored: Callable[..., float] = _OfRows(score_func)
-        if _has_threshold(score_func, kwargs) and response_method != "predict":
+        scored: Callable[..., float] = _Scored(score_func)
+        self._made = make_metric(score_func, kwargs)
+        if _decides(self._made) and response_method != "predict":
             scored = partial(_of_scores, scored)
         super().__init__(scored, sign, kwargs, response_method)
         self._metric = score_func
@@ -237,18 +233,24 @@ class FairnessScorer(GroupScorer):
             **self._kwargs,
         }
         listed = "".join(f", {name}={value!r}" for name, value in options.items())
-        return f"make_fairness_scorer({name_of(self._metric)}{listed})"
+        return f"make_fairness_scorer({as_metric(self._metric).name}{listed})"
 
     def _told_positive_label(self, estimator: Any) -> GroupScorer:
         return self  # told by `_metric_options`
+
+    def _get_pos_label(self) -> Any:
+        """Class whose scores are taken, where the user or the metric says so."""
+        default = self._made.options.get("pos_label")
+        return self._kwargs.get("pos_label", default)
 
     def _metric_options(
         self, estimator: Any, X: Any, y_true: Any, routed: dict[str, Any]
     ) -> dict[str, Any]:
         groups, strata = routed["sensitive_features"], routed["control_features"]
         if groups is None and self._sensitive_features is None:
+            name = self._made.name
             raise ValueError(
-                f"The scorer of {name_of(self._metric)} was given no groups: make it "
+                f"The scorer of {name} was given no groups: make it "
                 "with sensitive_features=<column of X>, or enable metadata routing and "
                 "pass sensitive_features to the search or cross-validation."
             )
@@ -257,7 +259,8 @@ class FairnessScorer(GroupScorer):
         if given is None:
             selector = _in_array(self._sensitive_features, estimator, X)
             given = select_columns(X, selector)
-        groups = resolve_groups(given, n_samples=n_samples, X=X)
+        # Each fold would warn of the same words.
+        groups = resolve_groups(given, n_samples=n_samples, X=X, missing_values=())
         if self._groups is not None:
             groups = with_expected(groups, self._groups)
         options = {"sensitive_features": groups, "groups_as_given": given}
@@ -266,13 +269,15 @@ class FairnessScorer(GroupScorer):
         if strata is not None or self._control_features is not None:
             selector = _in_array(self._control_features, estimator, X)
             options["control_features"] = resolve_strata(
-                strata, n_samples=n_samples, X=X, selector=selector
+                strata,
+                n_samples=n_samples,
+                X=X,
+                selector=selector,
+                missing_values=(),
             )
         find_score_method(estimator, self._response_method)
         classes = getattr(estimator, "classes_", ())
-        return options | positive_label(
-            self._metric, self._response_method, classes, self._kwargs
-        )
+        return options | positive_label(self._made, self._response_method, classes)
 
 
 def make_group_scorer(scoring: Any) -> GroupScorer:
@@ -459,13 +464,10 @@ def make_fairness_scorer(
     >>> cross_val_score(Ridge(), X, 100 * X["x0"] + y, scoring=scorer).shape
     (5,)
     """
-    check_metric(metric)
     check_selector("sensitive_features", sensitive_features)
     check_selector("control_features", control_features)
-    if kwargs:
-        check_option_names(metric, name_of(metric), kwargs)
     expected = None if groups is None else check_expected("groups", groups)
-    method = response_method_for(partial(metric, **kwargs), response_method)
+    method = response_method_for(make_metric(metric, kwargs), response_method)
     return FairnessScorer(
         metric, -1, kwargs, method, sensitive_features, control_features, expected
     )
@@ -524,8 +526,9 @@ def get_fairness_scorer(
             f"scoring must be one of {names}, got {shown(scoring)}."
             f"{did_you_mean(name, names)}"
         )
+    kind: Any = METRICS[scoring.removeprefix(_NEGATED)]
     return make_fairness_scorer(
-        numbers_by_name()[scoring.removeprefix(_NEGATED)],
+        kind.function,
         sensitive_features=sensitive_features,
         control_features=control_features,
         groups=groups,
@@ -550,7 +553,7 @@ def get_fairness_scorer_names() -> list[str]:
     >>> get_fairness_scorer_names()[0]
     'neg_abcc'
     """
-    return sorted(_NEGATED + name for name in numbers_by_name())
+    return sorted(_NEGATED + name for name in METRICS)
 
 
 def _in_array(selector: Any, estimator: Any, X: Any) -> Any:
@@ -585,16 +588,26 @@ def _forward(
     return respond(estimator, method, X, pos_label, **routed)
 
 
+def make_metric(metric: Any, options: dict[str, Any]) -> Metric:
+    """Make the metric of a scorer.
+
+    Where it decides by a threshold, `pos_label` is no option of it, but the class whose
+    scores it is given.
+    """
+    rest = {name: value for name, value in options.items() if name != "pos_label"}
+    made = as_metric(metric, **rest)
+    return made if _decides(made) else as_metric(metric, **options)
+
+
 def response_method_for(
-    metric: Callable[..., float], response_method: str | tuple[str, ...]
+    metric: Metric, response_method: str | tuple[str, ...]
 ) -> str | tuple[str, ...]:
     """Return the response that a metric takes, where the method is "auto"."""
     if not isinstance(response_method, str) or response_method != "auto":
         return response_method
-    names = list(inspect.signature(metric).parameters)
-    if names[1:2] != ["y_score"] and not _has_threshold(metric, {}):
+    if metric.inputs[1] != "y_score" and not _decides(metric):
         return "predict"
-    scale = unwrapped(metric)[1].get("scale", "probability")
+    scale = metric.options.get("scale", "probability")
     return "predict_proba" if scale == "probability" else RANKED_METHODS
 
 
@@ -607,28 +620,28 @@ def asks_for_pos_label(scorer: Any) -> bool:
 
 
 def positive_label(
-    metric: Callable[..., float],
-    response_method: str | tuple[str, ...],
-    classes: Any,
-    options: dict[str, Any],
+    metric: Metric, response_method: str | tuple[str, ...], classes: Any
 ) -> dict[str, Any]:
     """Keyword of the positive one of two classes, for a metric of labels.
 
     Empty where the metric has no such option, or the user has set it, and where scores
     become decisions.
     """
-    is_set = "pos_label" in options or "pos_label" in unwrapped(metric)[1]
-    names = list(inspect.signature(metric).parameters)
-    if is_set or len(classes) != 2 or "pos_label" not in names:
+    options = metric.options
+    if len(classes) != 2 or "pos_label" not in options:
+        return {}
+    given = metric.keywords if isinstance(metric, UserMetric) else options
+    is_default = options["pos_label"] in np.asarray(classes).tolist()
+    if is_default or given.get("pos_label") is not None:
         return {}
     if response_method == "predict":
-        return {} if _has_threshold(metric, options) else {"pos_label": classes[1]}
-    return {"pos_label": classes[1]} if names[1] == "y_score" else {}
+        return {} if _decides(metric) else {"pos_label": classes[1]}
+    return {"pos_label": classes[1]} if metric.inputs[1] == "y_score" else {}
 
 
-def _has_threshold(metric: Callable[..., float], options: dict[str, Any]) -> bool:
-    """Whether a metric turns scores into decisions, by an option that the user set."""
-    return (unwrapped(metric)[1] | options).get("threshold") is not None
+def _decides(metric: Metric) -> bool:
+    """Whether a metric turns scores into decisions, by a threshold."""
+    return metric.options.get("threshold") is not None
 
 
 def _of_scores(

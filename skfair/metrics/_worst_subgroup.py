@@ -12,6 +12,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
+from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.utils.parallel import Parallel, delayed
 
 from skfair._rows import Rows
@@ -25,7 +26,7 @@ from skfair._utils._validation import (
     check_y_true,
     scores_on,
 )
-from skfair._utils._warnings import warns_if_reordered
+from skfair._utils._warnings import warn_if_reordered, warn_user
 from skfair.groups import (
     Groups,
     columns_of,
@@ -33,14 +34,14 @@ from skfair.groups import (
     into_ranges,
     resolve_strata,
 )
-from skfair.metrics._evaluate import split_strata, warn_of_strata
 from skfair.metrics._inputs import (
     Quality,
     QualityName,
     outcomes_of,
-    warn_undefined,
 )
+from skfair.metrics._metric import undefined
 from skfair.metrics._resampling import check_seed, exact_pvalue
+from skfair.metrics._strata import describe_strata, split_strata
 
 #: More than the rounding of a difference of two shares.
 _ROUNDING = 1e-12
@@ -82,7 +83,6 @@ class WorstSubgroupResult(TableResult):
     stratum: Hashable = field(default=None, repr=False)
 
 
-@warns_if_reordered
 def worst_subgroup(
     y_true: ArrayLike | None,
     y_score: ArrayLike,
@@ -215,6 +215,12 @@ default=None
     >>> result.subgroup, round(result.value, 2), result.pvalue
     ('sex = F and race = b', 0.43, 0.01)
     """
+    warn_if_reordered(
+        y_true=y_true,
+        y_score=y_score,
+        sensitive_features=sensitive_features,
+        control_features=control_features,
+    )
     min_group_size = check_integer("min_group_size", min_group_size, 1)
     n_subgroups = check_integer("n_subgroups", n_subgroups, 1)
     n_permutations = check_integer("n_permutations", n_permutations, 0)
@@ -241,10 +247,17 @@ default=None
         for label, part in entries.items()
         if not best[label]
     }
+    text = ""
     if control_features is not None:
-        warn_of_strata("worst_subgroup", reasons, undefined=not any(best.values()))
+        text = describe_strata(reasons, undefined=not any(best.values()))
+        if not any(best.values()):
+            text = undefined("worst_subgroup", text).message
+        elif text:
+            text = f"worst_subgroup {text}."
     elif reasons:
-        warn_undefined("worst_subgroup", reasons[None])
+        text = undefined("worst_subgroup", reasons[None]).message
+    if text:
+        warn_user(text, UndefinedMetricWarning)
     null = np.full(n_permutations, np.nan)
     if any(best.values()) and n_permutations:
         searched = [part for label, part in parts.items() if best[label]]

@@ -5,9 +5,6 @@ from skfair.model_selection._cross_val_fairness import (
     cross_val_fairness,
 )
 from skfair.model_selection._folds import GroupStratifiedKFold
-from skfair.model_selection._less_discriminatory_search import (
-    LessDiscriminatorySearchCV,
-)
 from skfair.model_selection._model_comparison import (
     ModelComparisonResult,
     compare_models,
@@ -19,7 +16,6 @@ __all__ = [
     "CrossValFairnessResult",
     "FairestWithin",
     "GroupStratifiedKFold",
-    "LessDiscriminatorySearchCV",
     "ModelComparisonResult",
     "compare_models",
     "cross_val_fairness",

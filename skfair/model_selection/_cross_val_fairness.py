@@ -8,7 +8,7 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from inspect import signature
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -24,7 +24,7 @@ from sklearn.utils.metadata_routing import (
 )
 from sklearn.utils.validation import has_fit_parameter
 
-from skfair._rows import Countable, Rows, take_rows
+from skfair._rows import Rows, take_rows
 from skfair._utils._arrays import Floats, Integers
 from skfair._utils._columns import Selector
 from skfair._utils._response import find_score_method, respond
@@ -35,7 +35,7 @@ from skfair._utils._validation import (
     check_real,
     check_weights,
 )
-from skfair._utils._warnings import rows_are_not_warned_of, warn_user
+from skfair._utils._warnings import warn_user
 from skfair.groups import (
     Groups,
     encode_column,
@@ -47,22 +47,21 @@ from skfair.groups import (
 from skfair.metrics import (
     BootstrapResult,
     PermutationTestResult,
-    bootstrap_interval,
     make_fairness_scorer,
     mcdp,
-    permutation_test,
 )
-from skfair.metrics._inputs import ignore_undefined
+from skfair.metrics._as_metric import as_metric
+from skfair.metrics._metric import Metric
 from skfair.metrics._permutation import (
     check_strata,
-    compares_pairs,
-    permuted_strata,
-    permutes_within_labels,
+    permute,
+    permuted_parts,
     subtract_noise,
+    warn_of_errors,
 )
-from skfair.metrics._resampling import compares_pairs_of, evaluate
+from skfair.metrics._resampling import check_seed, resample
+from skfair.metrics._sample import Sample
 from skfair.metrics._scorer import positive_label, response_method_for
-from skfair.metrics._spec import Specification, check_metric, pick, specification_of
 from skfair.model_selection._folds import GroupStratifiedKFold, cross_fit
 
 
@@ -135,6 +134,7 @@ def cross_val_fairness(
     random_state: int | np.random.RandomState | None = None,
     n_jobs: int | None = None,
     verbose: int = 0,
+    **options: Any,
 ) -> CrossValFairnessResult:
     """Measure a disparity by cross-validation, with an interval and a p-value.
 
@@ -145,10 +145,10 @@ def cross_val_fairness(
 
     Parameters
     ----------
-    metric : callable
-        ``metric(y_true, y_score, sensitive_features=...)`` that returns a disparity,
-        any of `skfair.metrics` for example; with a keyword `sample_weight` if that is
-        given. Use `functools.partial` to set its options.
+    metric : callable or str
+        A metric of `skfair.metrics` or its name, or a function of your own,
+        ``metric(y_true, y_score, sensitive_features=...)``, that returns a disparity;
+        with a keyword `sample_weight` if that is given.
     estimator : estimator
         Classifier, or, for a metric with ``scale="rank"`` or of predictions, any
         estimator; or a pipeline. It is cloned for each fold.
@@ -197,6 +197,8 @@ of shape (n_samples,) or (n_samples, n_columns), default=None
         -1 uses all processors. The result does not depend on it.
     verbose : int, default=0
         Verbosity of `joblib.Parallel`; 0 is silent.
+    **options : dict
+        Options of the metric, such as ``pos_label="yes"`` or ``epsilon=0.05``.
 
     Returns
     -------
@@ -287,8 +289,8 @@ of shape (n_samples,) or (n_samples, n_columns), default=None
     >>> result.group_sizes
     {0: 163, 1: 237}
     """
-    check_metric(metric)
-    check_real("confidence_level", confidence_level, 0, 1, closed="neither")
+    metric = as_metric(metric, **options)
+    level = check_real("confidence_level", confidence_level, 0, 1, closed="neither")
     check_integer("n_resamples", n_resamples, 1)
     check_integer("n_permutations", n_permutations, 1)
     X, y = indexable(X, as_array(y, "y"))
@@ -311,8 +313,7 @@ of shape (n_samples,) or (n_samples, n_columns), default=None
     # Folds of a regression are stratified by group alone.
     by_group = isinstance(splitter, GroupStratifiedKFold) and not classifier
     classes = np.zeros(len(y), dtype=np.intp) if by_group else y
-    with rows_are_not_warned_of():
-        splits = list(splitter.split(X, classes, **routed.splitter.split))
+    splits = list(splitter.split(X, classes, **routed.splitter.split))
     folds = cross_fit(
         estimator,
         X,
@@ -324,38 +325,42 @@ of shape (n_samples,) or (n_samples, n_columns), default=None
         verbose=verbose,
     )
     rows, responses, classes_of_folds = zip(*folds, strict=True)
-    options = positive_label(metric, method, _common_classes(classes_of_folds), {})
+    classes = _common_classes(classes_of_folds)
+    metric = as_metric(metric, **positive_label(metric, method, classes))
     every_row = Rows(resolved, strata, y_true=y, weight=weights)
-    joined = _join_folds(every_row, rows, responses)
-    held_out = _MetricOfRows(partial(metric, **options), joined)
-    people = held_out.rows
-    measured: tuple[Any, ...] = (held_out, None, people.y_pred)
-    drawn: dict[str, Any] = {
-        "sensitive_features": people.groups,
-        "control_features": people.strata,
-        "random_state": random_state,
-        "n_jobs": n_jobs,
-        "verbose": verbose,
-    }
-    resampled = bootstrap_interval(
-        *measured, confidence_level=confidence_level, n_resamples=n_resamples, **drawn
+    held_out, owners = _join_folds(every_row, rows, responses)
+    within = None if within is None else within[owners]
+    value = metric.evaluate(held_out)
+    sample = Sample.of_rows(metric, replace(held_out, fold=None))
+    jobs: dict[str, Any] = {"n_jobs": n_jobs, "verbose": verbose}
+    resampled = resample(
+        sample, value, level, n_resamples, generator=check_seed(random_state), **jobs
     )
-    within = None if within is None else within[people.y_pred]
-    test = permutation_test(
-        *measured, within=within, n_permutations=n_permutations, **drawn
+    test = permute(
+        sample,
+        value,
+        within,
+        n_permutations,
+        generator=check_seed(random_state),
+        **jobs,
     )
-    fold_values = held_out.of_folds(len(folds))
-    _warn_of_undefined_folds(fold_values, test.value)
+    fold_values = _values_of_folds(metric, held_out, len(folds))
+    _warn_of_undefined_folds(fold_values, value)
+    people = held_out.people
     sizes = people.groups.sizes().tolist()
     lower, upper = _interval(resampled, test)
+    corrected = math.nan
+    if not math.isnan(value):
+        parts = permuted_parts(within, metric, held_out)
+        corrected = subtract_noise(sample, parts)
     return CrossValFairnessResult(
-        value=test.value,
+        value=value,
         lower=lower,
         upper=upper,
         pvalue=test.pvalue,
         null_mean=test.null_mean,
-        corrected=_correct(held_out, test.value, within),
-        confidence_level=resampled.confidence_level,
+        corrected=corrected,
+        confidence_level=level,
         n_splits=len(folds),
         n_rows=len(people),
         group_sizes=dict(zip(people.labels, sizes, strict=True)),
@@ -369,14 +374,16 @@ def _permuted_within(
     """Strata within which groups are permuted, None for all rows."""
     if not (isinstance(within, str) and within == "auto"):
         return None if within is None else check_strata(within, len(y))
-    if specification_of(metric)[0].permuted_in is not None:
+    if metric.exchangeable == "similar scores":
         raise ValueError(
             "within must be None or an array for a metric whose groups are permuted "
             "among similar scores, such as calibration_gap, got 'auto': folds differ "
             "in their scores."
         )
     parts = [] if strata is None else [(strata.codes, strata.labels)]
-    if permutes_within_labels(metric, y):
+    if metric.exchangeable == "unknown":
+        warn_of_errors(metric.name)
+    elif metric.exchangeable == "same true label":
         parts.append(encode_column(check_strata(y, len(y)), "raise", None, "y"))
     return intersect(parts)[0] if parts else None
 
@@ -453,83 +460,12 @@ def _respond(
     return rows, responses, list(getattr(estimator, "classes_", ()))
 
 
-class _MetricOfRows:
-    """Metric of rows that were held out, with all responses to each of them.
-
-    Positions of rows take the place of scores, so that `bootstrap_interval` and
-    `permutation_test` draw rows with all responses to them. `responses` has an entry
-    for each response, in the order of the rows.
-    """
-
-    def __init__(self, metric: Callable[..., float], responses: Rows) -> None:
-        self.metric, self.responses = metric, responses
-        self._counts = np.bincount(responses.position)
-        self._starts = np.cumsum(self._counts) - self._counts
-        positions = np.flatnonzero(self._counts)
-        first = responses[self._starts[positions]]
-        #: The rows, with their positions in place of scores.
-        self.rows = Rows(first.groups, first.strata, y_pred=positions)
-
-    @property
-    def specification(self) -> Specification:
-        """What is known of the metric; rows take the place of scores."""
-        specification, options = specification_of(self.metric)
-        pairs = None
-        if self.responses.y_pred.ndim == 1 and compares_pairs_of(self.metric):
-            assert specification.pairs is not None
-            pairs = partial(specification.pairs, **pick(specification.pairs, options))
-        return Specification(
-            cast(Callable[..., float], self),
-            takes_strata=True,
-            compares_errors=specification.compares_errors,
-            countable=self._count,
-            pairs=pairs,
-        )
-
-    def _count(self, rows: Rows) -> Countable:
-        """Read all responses to some rows, which have the groups of the rows."""
-        specification, options = specification_of(self.metric)
-        assert specification.countable is not None
-        owners, at = self._responses_to(rows.y_pred)
-        of_rows = self.responses[at]
-        responses = replace(
-            rows[owners],
-            y_true=of_rows.y_true,
-            y_pred=of_rows.y_pred,
-            weight=check_weights(of_rows.weight, len(at)),
-        )
-        taken = pick(specification.countable, options)
-        return specification.countable(responses, **taken)
-
-    def _responses_to(self, rows: Integers) -> tuple[Integers, Integers]:
-        """Position in `rows` that each response belongs to, and its own position."""
-        counts = self._counts[rows]
-        owners = np.repeat(np.arange(len(rows)), counts)
-        first = self._starts[rows] - np.cumsum(counts) + counts
-        return owners, np.arange(len(owners)) + first[owners]
-
-    def __call__(
-        self,
-        _: Any,
-        rows: Integers,
-        *,
-        sensitive_features: Groups,
-        control_features: Groups | None = None,
-    ) -> float:
-        """Metric of all responses to rows, which may be repeated, and regrouped."""
-        owners, at = self._responses_to(rows)
-        strata = None if control_features is None else control_features[owners]
-        groups = sensitive_features[owners]
-        responses = replace(self.responses[at], groups=groups, strata=strata)
-        return evaluate(self.metric, responses)
-
-    def of_folds(self, n_folds: int) -> Floats:
-        """Metric of each fold alone, nan where it is undefined."""
-        rows, values = self.responses, np.full(n_folds, math.nan)
-        with ignore_undefined():
-            for fold in np.unique(rows.fold):
-                values[fold] = evaluate(self.metric, rows[rows.fold == fold])
-        return values
+def _values_of_folds(metric: Metric, held_out: Rows, n_folds: int) -> Floats:
+    """Value of the metric in each fold alone, nan where it is undefined."""
+    values = np.full(n_folds, math.nan)
+    for fold in np.unique(held_out.fold):
+        values[fold] = metric.estimate(held_out[held_out.fold == fold]).value
+    return values
 
 
 def _common_classes(classes_of_folds: Sequence[list[Any]]) -> list[Any]:
@@ -547,25 +483,29 @@ def _common_classes(classes_of_folds: Sequence[list[Any]]) -> list[Any]:
 
 def _join_folds(
     rows: Rows, held_out: Sequence[Integers], responses: Sequence[NDArray[Any]]
-) -> Rows:
-    """Return a row for each response of all folds, in the order of the rows.
+) -> tuple[Rows, Integers]:
+    """Return an entry for each response of all folds, and the row that each is of.
 
-    Rows without weight are left out.
+    Entries are in the order of the rows; those without weight are left out. Rows that
+    several folds hold out are drawn and permuted with all responses to them.
     """
     owners = np.concatenate(held_out)
     fold = np.repeat(np.arange(len(held_out)), list(map(len, held_out)))
     joined = replace(rows[owners], y_pred=np.concatenate(responses), fold=fold)
-    joined = joined[np.argsort(owners, kind="stable")]
+    order = np.argsort(owners, kind="stable")
+    joined, owners = joined[order], owners[order]
     if rows.weight is not None:
-        joined = joined[joined.weights > 0]
+        counts = joined.weights > 0
+        joined, owners = joined[counts], owners[counts]
     if not len(joined):
         raise ValueError(
             "sample_weight is zero for every row that cv holds out, expected a "
             "positive weight in each group."
-            if owners.size
+            if fold.size
             else "cv holds out no row, expected at least one in each group."
         )
-    return joined
+    repeated = bool((owners[1:] == owners[:-1]).any())
+    return replace(joined, position=None, cluster=owners if repeated else None), owners
 
 
 def _warn_of_undefined_folds(values: Floats, value: float) -> None:
@@ -581,16 +521,6 @@ def _warn_of_undefined_folds(values: Floats, value: float) -> None:
             "computed from all held-out rows together.",
             UndefinedMetricWarning,
         )
-
-
-def _correct(held_out: _MetricOfRows, value: float, within: Any) -> float:
-    """Value without most of what noise adds."""
-    if math.isnan(value):
-        return math.nan
-    metric: Any = held_out
-    permuted = permuted_strata(within, metric, held_out.rows)
-    by_pair = compares_pairs(held_out.metric)
-    return subtract_noise(metric, held_out.rows, permuted, by_pair=by_pair)
 
 
 def _interval(

@@ -186,7 +186,11 @@ Groups, default=None
         n_samples = count_rows(X)
         classes, codes = _encode_classes(X, y, self.n_splits)
         resolved = resolve_groups(
-            labels, n_samples=n_samples, X=X, selector=self.sensitive_features
+            labels,
+            n_samples=n_samples,
+            X=X,
+            selector=self.sensitive_features,
+            missing_values=(),  # who fits the folds is warned of them
         )
         _warn_of_small_cells(classes, codes, resolved, self.n_splits)
         random = check_random_state(self.random_state) if self.shuffle else None

@@ -28,7 +28,7 @@ from skfair._utils._validation import (
     check_weights,
     distinct_labels,
 )
-from skfair._utils._warnings import warns_if_reordered
+from skfair._utils._warnings import warn_if_reordered
 from skfair.groups import Codes, Groups, resolve_groups
 from skfair.metrics import mcdp
 from skfair.metrics._inputs import Multigroup
@@ -341,14 +341,13 @@ def models_table(
     classes: Integers,
     weights: Floats,
     *,
-    place: Place | None,
     margin: float,
     level: float,
 ) -> pd.DataFrame:
     """Test every model against the first one; the table of `compare_models`.
 
-    Without the place of the first model's gap it is found on a quarter of the rows, and
-    gaps are tested on the others.
+    The place of the first model's gap is found on a quarter of the rows, and gaps are
+    tested on the others.
     """
     weighted = np.flatnonzero(weights > 0)
     grouped = weighted[groups.codes[weighted] >= 0]
@@ -359,7 +358,8 @@ def models_table(
     for model in models.values():
         gaps.append(mcdp(None, model.scores, scale="rank", **options))
         values.append(np.array([model.performance(rows, rows) for rows in each]))
-    if place is None and not math.isnan(gaps[0]):
+    place: Place | None = None
+    if not math.isnan(gaps[0]):
         cells = groups.codes[grouped].astype(np.intp)
         finding, *others = random_parts(cells, N_PLACES)
         quarter = grouped[finding]
@@ -456,7 +456,6 @@ class ModelComparisonResult(TableResult):
     confidence_level: float
 
 
-@warns_if_reordered
 def compare_models(
     y_true: ArrayLike,
     y_score: Mapping[Any, ArrayLike] | pd.DataFrame,
@@ -519,7 +518,7 @@ def compare_models(
 
     See Also
     --------
-    LessDiscriminatorySearchCV : Searches for such models, too.
+    FairestWithin : Chooses a candidate of a search.
 
     Notes
     -----
@@ -578,6 +577,12 @@ def compare_models(
     >>> result.table.query("confirmed")["disparity"].idxmin()
     'new'
     """
+    warn_if_reordered(
+        y_true=y_true,
+        y_score=y_score,
+        sensitive_features=sensitive_features,
+        sample_weight=sample_weight,
+    )
     level = check_real("confidence_level", confidence_level, 0, 1, closed="neither")
     margin = check_real("margin", margin, 0, math.inf, closed="left")
     y = as_array(y_true, "y_true")
@@ -610,7 +615,6 @@ def compare_models(
         groups,
         np.unique(y, return_inverse=True)[1],
         np.ones(len(y)) if weights is None else weights.astype(np.float64),
-        place=None,
         margin=margin,
         level=level,
     )

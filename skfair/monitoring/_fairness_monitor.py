@@ -5,44 +5,40 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial, reduce
+from functools import reduce
 from itertools import accumulate
 from reprlib import repr as brief
-from typing import Any, NamedTuple, Self, get_args
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 from scipy.special import chdtri
+from sklearn.exceptions import UndefinedMetricWarning
 
-from skfair._rows import read
 from skfair._utils._text import counted
-from skfair._utils._validation import check_choice, check_integer, check_real
-from skfair._utils._warnings import warns_if_reordered
+from skfair._utils._validation import check_integer, check_real, check_shape
+from skfair._utils._warnings import warn_user
 from skfair.groups import (
     comparable_groups,
     plain_label,
     warn_of_look_alikes,
 )
+from skfair.metrics._as_metric import METRICS, as_metric, plain_options
 from skfair.metrics._confidence_interval import (
     ConfidenceInterval,
     bounded_metric,
-    check_options,
-    compare,
     join,
     least_level,
     lower_bound,
-    metric_from_dict,
-    metric_to_dict,
-    observe,
     upper_bound,
 )
-from skfair.metrics._cvar_fairness import describe_left_out
-from skfair.metrics._evaluate import Multistratum, warn_of_strata
-from skfair.metrics._inputs import collected_reasons, warn_or_collect, warn_undefined
-from skfair.metrics._madd import bins_of, madd, number_of_bins
+from skfair.metrics._madd import MADD
+from skfair.metrics._madd_bins import bins_of
+from skfair.metrics._many_groups import describe_left_out
+from skfair.metrics._metric import Metric, undefined
 from skfair.metrics._quantiles import UNDEFINED, Comparisons, Method
-from skfair.metrics._spec import specification_of, unwrapped
+from skfair.metrics._strata import describe_strata
 from skfair.statistics import GroupedConfusion, GroupedScores
 from skfair.statistics._grouped_scores import sort_scores
 from skfair.statistics._statistic import (
@@ -67,8 +63,6 @@ _ENTRIES = (
     "blocks",
     "change",
 )
-#: Options that say what the outcomes of rows are: a statistic holds these outcomes.
-_OF_ROWS = ("quality", "pos_label")
 #: Share of the level that is kept for groups and strata that appear later.
 _LATER = 0.1
 #: Share of the looks, at least, that the recent rows are from without a change.
@@ -200,31 +194,25 @@ class FairnessMonitor:
         confidence_level: float = 0.95,
         min_group_size: int = 10,
     ) -> None:
-        specification, own = bounded_metric(metric)
-        largest = specification.largest(own)
+        self._metric = bounded_metric(metric)
+        largest = self._metric.largest
         if largest == math.inf:
             raise ValueError(
-                f"metric must have a largest value, but {specification.name} of "
+                f"metric must have a largest value, but {self._metric.name} of "
                 "numbers has none: bounds for all looks at growing data are for values "
                 f"in a known range; got {metric!r}."
             )
+        self._metric.check_method("anytime")
         self.metric = metric
-        function, options = unwrapped(metric)
-        of_statistics = {name: options[name] for name in options.keys() - {*_OF_ROWS}}
-        self._of_statistics = partial(function, **of_statistics)
         self.at_most = check_real("at_most", at_most, 0, largest, closed="left")
         self.confidence_level = check_real(
             "confidence_level", confidence_level, 0, 1, closed="neither"
         )
         self.min_group_size = check_integer("min_group_size", min_group_size, 1)
-        multistratum = options.get("multistratum", "max")
-        check_choice("multistratum", multistratum, get_args(Multistratum))
-        check_options(metric)
-        self._weighted = multistratum == "weighted"
         n_scores: int | None = N_SCORES
-        if function is madd:
-            n_scores = number_of_bins(options["bandwidth"])
-        elif options.get("scale", "probability") != "probability":
+        if isinstance(self._metric, MADD):
+            n_scores = self._metric.n_bins
+        elif self._metric.options.get("scale", "probability") != "probability":
             n_scores = None
         self._n_scores = n_scores
         self.statistic_: Any = None
@@ -252,12 +240,10 @@ class FairnessMonitor:
     @property
     def _metric_text(self) -> str:
         """Name of the metric, with its options as they are typed."""
-        function, options = unwrapped(self.metric)
+        name, options = self._metric.name, plain_options(self._metric)
         settings = [f", {name}={value!r}" for name, value in sorted(options.items())]
-        name = function.__name__
         return f"partial({name}{''.join(settings)})" if settings else name
 
-    @warns_if_reordered
     def update(
         self,
         y_true: ArrayLike | None,
@@ -479,7 +465,7 @@ class FairnessMonitor:
             If a label or an option of the metric has no form in JSON.
         """
         state = {
-            "metric": metric_to_dict(self.metric),
+            "metric": _metric_to_dict(self._metric),
             "at_most": self.at_most,
             "confidence_level": self.confidence_level,
             "min_group_size": self.min_group_size,
@@ -521,7 +507,8 @@ class FairnessMonitor:
         1.0
         """
         check_format(data, cls.__name__, _ENTRIES)
-        metric, kind = metric_from_dict(data["metric"])
+        metric = _metric_from_dict(data["metric"])
+        kind = metric.statistic
         names = "at_most", "confidence_level", "min_group_size"
         try:
             monitor = cls(metric, **{name: data[name] for name in names})
@@ -570,26 +557,30 @@ class FairnessMonitor:
                 for statistic in y_score.values()
             ]
             return dict(zip(strata, statistics, strict=True))
-        whole = observe(self.metric, *rows)  # messages have the positions of all rows
+        table = self._metric.read(*rows, control_features)
+        check_shape(table.y_pred, self._metric.inputs[1])
+        (checked,) = self._metric.parts(table)
         if control_features is None:
-            return whole[0]
-        table = read(*rows, control_features=control_features, name="y_score")
+            return self._metric.count(checked)
         by_stratum = {}
         for label, own in table.by_stratum():
             if not len(own):
                 continue
-            part = table[own]
-            rows = part.y_true, part.y_pred, part.groups
-            statistic, *_ = observe(self.metric, *rows)
+            statistic = self._metric.count(replace(checked[own], strata=None))
             n_counted = statistic.counts.sum()
-            if self._weighted and n_counted != len(part):
+            if self._weighted and n_counted != len(own):
                 raise ValueError(
                     "metric must have multistratum='max' where only some rows count, "
-                    f"as in rates of one true label: {n_counted} of {len(part)} rows "
+                    f"as in rates of one true label: {n_counted} of {len(own)} rows "
                     f"of the stratum {label!r} do, and its weight is that of all."
                 )
             by_stratum[label] = statistic
         return by_stratum
+
+    @property
+    def _weighted(self) -> bool:
+        """Whether the disparity is the mean over strata."""
+        return self._metric.multistratum == "weighted"
 
     def _unweighted(self, y_true: Any, y_score: Any, sensitive_features: Any) -> Any:
         """Statistic that is given in place of rows, which must have no weights."""
@@ -598,8 +589,8 @@ class FairnessMonitor:
                 "y_score must map each stratum to a statistic, got a "
                 f"{type(y_score).__name__}."
             )
-        rows = y_true, y_score, sensitive_features
-        statistic, *_ = observe(self._of_statistics, *rows)
+        metric = self._metric.without_labels()
+        statistic = metric.take(y_true, y_score, sensitive_features)
         if not np.array_equal(statistic.totals, statistic.counts):
             raise ValueError(
                 "y_score must be a statistic of rows without sample weights, for which "
@@ -709,12 +700,13 @@ class FairnessMonitor:
 
     def _compare_once(self, statistic: Any) -> Comparisons:
         """Disparity of a statistic, with bounds that hold at one look."""
-        with collected_reasons():
-            return self._disparity(statistic, "finite_sample").comparisons
+        return self._disparity(statistic, "finite_sample").comparisons
 
     def _look(self, statistic: Any) -> dict[str, Any]:
         """Row of the history for the statistic of all rows so far."""
         comparisons, stratum, n_groups, now, waiting = self._disparity(statistic)
+        if comparisons.message:
+            warn_user(comparisons.message, UndefinedMetricWarning)
         last = self._looks[-1] if self._looks else None
         names = "epoch", "known", "n_waiting"
         epoch, known, n_waiting = [last[n] for n in names] if last else (0, (), 0)
@@ -755,17 +747,12 @@ class FairnessMonitor:
         found, reasons, large = {}, {}, {}
         for label, part in parts.items():
             large[label] = _large_groups(part, smallest)
-            if not within:
-                comparisons = self._compare_large(part, every, smallest, method)
-            else:
-                with collected_reasons() as why:
-                    comparisons = self._compare_large(part, every, smallest, method)
-                reasons[label] = "; ".join(why)
+            comparisons = self._compare_large(part, every, smallest, method)
+            reasons[label], message = comparisons.reason, comparisons.message
             if not math.isnan(comparisons.value):
                 found[label] = comparisons
         if within:
-            name = unwrapped(self.metric)[0].__name__
-            warn_of_strata(name, reasons, undefined=not found)
+            message = self._message_of_strata(reasons, any_found=bool(found))
         if method == "anytime":
             n_all = len(parts) * len(every) * (len(every) - 1)
             for label, comparisons in found.items():
@@ -776,15 +763,22 @@ class FairnessMonitor:
         n_groups = sum(len(large[label]) for label in found)
         n_waiting = len(parts) * len(every) - sum(map(len, large.values()))
         sizes = n_groups, known, n_waiting
-        if not found:
-            return Disparity(UNDEFINED, None, *sizes)
-        if not within:
-            return Disparity(found[None], None, *sizes)
-        if self._weighted:
+        largest, weights = None, None
+        if within and self._weighted:
             weights = [float(parts[label].counts.sum()) for label in found]
-            return Disparity(join([*found.values()], weights), None, *sizes)
-        largest = max(found, key=lambda label: found[label].value)
-        return Disparity(join([*found.values()], None), largest, *sizes)
+        elif found:
+            largest = max(found, key=lambda label: found[label].value)
+        joined = join([*found.values()], weights) if found else UNDEFINED
+        return Disparity(joined._replace(message=message), largest, *sizes)
+
+    def _message_of_strata(
+        self, reasons: Mapping[Hashable, str], *, any_found: bool
+    ) -> str:
+        """Warn of the strata that are left out, or of groups in them."""
+        text = describe_strata(reasons, undefined=not any_found)
+        if not any_found:
+            return undefined(self._metric.name, text).message
+        return f"{self._metric.name} {text}." if text else ""
 
     def _compare_large(
         self, statistic: Any, every: list[Hashable], smallest: int, method: Method
@@ -793,30 +787,30 @@ class FairnessMonitor:
 
         Of the groups of any stratum, `every`, the others are named.
         """
-        specification, _ = specification_of(self.metric)
-        if specification.leaves_groups_out:
+        if self._metric.leaves_groups_out:
             return self._compare(replace(statistic, min_group_size=smallest), method)
         rows = _rows_by_group(statistic)
         sizes = np.array([rows.get(group, 0) for group in every], dtype=np.intp)
         large, reason = comparable_groups(every, sizes, smallest)
-        name, which = specification.name, " that count"
+        name, which = self._metric.name, " that count"
         if reason and isinstance(statistic, GroupedConfusion):
             which = " of each true label"
             reason = f"{reason}, of the rarest true label"
         if not len(large):
-            warn_undefined(name, reason)
-            return UNDEFINED
-        if reason:
-            small = [every[i] for i in np.flatnonzero(sizes < smallest)]
-            few = describe_left_out(small, len(every), smallest, which)
-            warn_or_collect(reason, f"{name} leaves groups out: {few}.")
-            statistic = statistic._of_groups([every[i] for i in large])
-        return self._compare(statistic, method)
+            message = undefined(name, reason).message
+            return UNDEFINED._replace(reason=reason, message=message)
+        if not reason:
+            return self._compare(statistic, method)
+        small = [every[i] for i in np.flatnonzero(sizes < smallest)]
+        few = describe_left_out(small, len(every), smallest, which)
+        statistic = statistic._of_groups([every[i] for i in large])
+        return self._compare(statistic, method)._replace(
+            reason=reason, message=f"{name} leaves groups out: {few}."
+        )
 
     def _compare(self, statistic: Any, method: Method = "anytime") -> Comparisons:
         """Disparity of a statistic, with bounds that hold at every look by default."""
-        observed = observe(self._of_statistics, None, statistic)
-        return compare(self._of_statistics, observed, method)
+        return self._metric.compare(self._metric.observe_statistic(statistic), method)
 
     def _pvalue(self, bounds: Comparisons) -> float:
         """Smallest level whose lower bound is above `at_most`; 1 where undefined."""
@@ -832,6 +826,39 @@ class FairnessMonitor:
         if not self._looks:
             raise ValueError("the monitor has seen no rows yet: call update first.")
         return self._looks[-1]
+
+
+def _metric_to_dict(metric: Metric) -> dict[str, Any]:
+    """Return the name of a metric and its options, for `json.dumps`."""
+    options = plain_options(metric)
+    for name, value in options.items():
+        plain = value is None or isinstance(value, (str, bool, int, float))
+        if not plain or (isinstance(value, float) and math.isnan(value)):
+            raise ValueError(
+                f"metric has the option {name}={brief(value)}, expected text, a number "
+                "or None."
+            )
+    return {"name": metric.name, "options": options}
+
+
+def _metric_from_dict(data: Any) -> Metric:
+    """Return the metric of a name and options."""
+    if not isinstance(data, Mapping) or set(data) != {"name", "options"}:
+        raise ValueError(
+            f"metric must be a dictionary of name and options, got {brief(data)}."
+        )
+    by_name = [kind.name for kind in METRICS.values() if kind.bounded]
+    name, options = data["name"], data["options"]
+    if not isinstance(name, str) or name not in by_name:
+        raise ValueError(
+            f"metric must be one of {', '.join(by_name)}, got {brief(name)}."
+        )
+    if not isinstance(options, Mapping):
+        raise ValueError(f"options must be a dictionary, got {brief(options)}.")
+    try:
+        return as_metric(name, **options)
+    except TypeError as error:
+        raise ValueError(f"options of {name} are not those of it: {error}.") from error
 
 
 def _parts(statistic: Any) -> Mapping[Hashable, Any]:

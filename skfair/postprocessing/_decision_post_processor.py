@@ -3,162 +3,59 @@
 from __future__ import annotations
 
 import copy
-import itertools
-import math
-from collections.abc import Hashable
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal, NamedTuple, Self, get_args
+from dataclasses import replace
+from typing import Any, ClassVar, Self, get_args
 
 import numpy as np
-import pandas as pd
 from numpy.typing import ArrayLike, NDArray
-from scipy.interpolate import make_interp_spline
-from scipy.optimize import minimize
 from sklearn import get_config
-from sklearn.base import clone
-from sklearn.dummy import DummyClassifier
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.frozen import FrozenEstimator
-from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils import Bunch, Tags
+from sklearn.utils.validation import check_is_fitted, validate_data
 
+from skfair._comparison import Comparison, warn_of_comparison
 from skfair._mitigation import (
-    ClassifierMitigator,
-    FittedTable,
+    Given,
+    MetaMitigator,
+    as_table,
+    begin_fit,
+    begin_predict,
+    check_estimator,
     fit_all,
+    groups_to_predict,
     label_probabilities,
     make_splits,
     mean_of_folds,
     predict_folds,
     route_fit_params,
+    tip_to_drop,
     weights_for,
 )
 from skfair._rows import Rows
-from skfair._utils._arrays import Floats, Integers, quotients
-from skfair._utils._progress import reports_tasks
-from skfair._utils._results import Result
+from skfair._utils._arrays import Floats
+from skfair._utils._progress import Tasks, with_callbacks
 from skfair._utils._text import listed
 from skfair._utils._validation import check_choice, check_flag, check_real
 from skfair._utils._warnings import warn_user
 from skfair.exceptions import MitigationWarning
 from skfair.groups import Selector, encode_groups, resolve_groups
-from skfair.metrics import dcp
-from skfair.model_selection._folds import assign_folds, fit_to_rows
+from skfair.model_selection._folds import Split, fit_to_rows
+from skfair.postprocessing._decision_rules import FEW_ROWS, Constraint, DecisionRules
 
-Constraint = Literal["demographic_parity", "true_positive_rate", "equalized_odds"]
-
-#: Limits that are solved for, as shares of the difference of the plain decisions.
-_SHARES = (1.0, 0.7, 0.4, 0.2, 0.08, 0.02)
-#: Points of the path: three steps from one of these limits to the next.
-_STEPS = np.linspace(0, 1, 3 * len(_SHARES) - 2)
-#: Widths by which the largest score is smoothed, one after the other. The solution for
-#: the limit before is near enough to start with the last one.
-_WIDTHS = (0.05, 0.01)
-#: A limit of 0 would leave multipliers without a bound.
-_LEAST_LIMIT = 1e-4
-#: Each pair of groups is compared, or with more groups each with everyone.
-_MOST_GROUPS_IN_PAIRS = 20
-#: Correcting errors of more rates than this fits noise.
-_MOST_CORRECTED = 8
-#: Decimals of a row's probabilities from this one on decide how ties are broken.
-_FIRST_DECIMAL = 1e4
-#: Logistic regressions of so many coefficients take a solver without their Hessian.
-_MANY_COEFFICIENTS = 200
-#: A group of fewer rows for each coefficient keeps its probabilities of classes.
-_ROWS_BY_COEFFICIENT = 20
-#: Probabilities below this count as this in logarithms.
-_LEAST_PROBABILITY = 1e-6
-#: Groups of no more rows, or of a class whose errors are compared, are left out.
-_FEW_ROWS = 30
-#: Multipliers that judge a part of the rows are fitted to the other parts.
-_N_PARTS = 5
-#: A rule is chosen if its difference is below the limit by so many standard errors.
-_N_ERRORS_CHOSEN = 1.0
-#: There is a warning unless it is below by so many.
-_N_ERRORS_SHOWN = 0.2
-#: Level of the test of the plain difference.
-_LEVEL = 0.05
-#: Simulated errors of the rates, of the same numbers in each fit.
-_N_DRAWS = 300
+_REMEDY = (
+    "Look at path_, give more rows, or use a classifier whose probabilities differ "
+    "more from row to row"
+)
 
 
-@dataclass(frozen=True, repr=False)
-class DecisionComparison(Result):
-    """Decisions beside the plain ones, on rows that gave nothing to either.
-
-    Classifiers, calibration and multipliers of a row's decision were fitted to others.
-
-    Attributes
-    ----------
-    accuracy, plain_accuracy : float
-        Share of rows, by weight, whose decision is their class; with `cost` minus the
-        mean cost of the decisions.
-    difference, plain_difference : float
-        Largest difference between two groups of the rates that `constraint` names, as
-        expected for new rows; nan if no two groups have enough rows.
-    difference_error : float
-        Standard error of the difference.
-    max_difference : float
-        The difference that was asked for.
-    beyond_noise : bool
-        Whether the plain rates of two groups differ by more than noise. If they do not,
-        no decision is changed.
-    dcp, plain_dcp : float
-        `skfair.metrics.dcp` of the decisions with ``method="local"``, the least share
-        of people whose exclusion makes the errors of all groups alike; nan unless the
-        constraint is "equalized_odds".
-    n_samples : int
-        Number of rows with a group and a weight.
-    group_sizes : dict
-        Number of those rows in each group.
-    """
-
-    accuracy: float
-    plain_accuracy: float
-    difference: float
-    plain_difference: float
-    difference_error: float
-    max_difference: float
-    beyond_noise: bool
-    dcp: float
-    plain_dcp: float
-    n_samples: int
-    group_sizes: dict[Hashable, int]
-
-    def warn(self, mitigator: object) -> None:
-        """Warn where these rows do not show that the difference is small enough."""
-        limits = self.max_difference, _N_ERRORS_SHOWN
-        if _is_below(self.difference, self.difference_error, *limits):
-            return
-        unchanged = (
-            ""
-            if self.beyond_noise
-            else " The plain difference is within its noise: no decision is changed."
-        )
-        warn_user(
-            f"{type(mitigator).__name__}: {self.n_samples} held-out rows do not show "
-            f"that max_difference={self.max_difference:g} is kept. The difference is "
-            f"{self.difference:.3f} (standard error {self.difference_error:.3f}), that "
-            f"of the plain decisions {self.plain_difference:.3f}.{unchanged} Look at "
-            "path_, give more rows, or use a classifier whose probabilities differ "
-            "more from row to row.",
-            MitigationWarning,
-        )
-
-
-class _Rules(NamedTuple):
-    """Rules of a path, and what they are applied with.
-
-    `calibrations` are by set of rows or by group, `shares` are those of the cells, and
-    `multipliers` have the shape (n_rules, n_cells, n_classes).
-    """
-
-    calibrations: dict[int, Any]
-    shares: Floats
-    multipliers: Floats
-
-
-class DecisionPostProcessor(ClassifierMitigator):
+class DecisionPostProcessor(
+    MetaMitigator,
+    ClassifierMixin,  # type: ignore[misc]
+    MetaEstimatorMixin,  # type: ignore[misc]
+    BaseEstimator,  # type: ignore[misc]
+):
     """Classifier whose decisions have similar rates, or similar errors, in all groups.
 
     It takes any number of classes: approve, refer or decline; a diagnosis; a grade. A
@@ -222,7 +119,7 @@ default="demographic_parity"
     group_estimator_ : classifier or None
         The classifier of the group, fitted to all rows that have one; None with
         ``uses_group=True``.
-    path_ : DataFrame
+    path_ : dict of ndarray
         Decisions from the plain ones to the most similar rates, by the limit of the
         convex problem. It has the columns of the ``cv_results_`` of a search, with the
         metrics ``accuracy`` (``neg_cost`` with `cost`) and ``neg_difference`` on the
@@ -230,9 +127,12 @@ default="demographic_parity"
         the rules of `skfair.model_selection` read it, and ``difference_error``. Empty
         if no groups are given; only the plain decisions if no two groups have enough
         rows.
-    comparison_ : DecisionComparison or None
-        Accuracy and difference of the decisions and of the plain ones on held-out rows;
-        None if no groups are given.
+    comparison_ : Comparison or None
+        Accuracy (minus the mean cost, with `cost`) and difference of the decisions and
+        of the plain ones on held-out rows; for equalized odds also `skfair.metrics.dcp`
+        by ``method="local"``, the least share of people whose exclusion makes the
+        errors of all groups alike. The standard error of the difference is that of the
+        new decisions. None if no groups are given.
     groups_ : tuple of length n_groups
         Labels of the groups; empty if no groups are given.
     classes_ : ndarray of shape (n_classes,)
@@ -325,9 +225,11 @@ default="demographic_parity"
     >>> y = np.digitize(X.sum(axis=1) + rng.normal(size=3000), [0, 1.5])
     >>> model = DecisionPostProcessor(LogisticRegression(), max_difference=0.05)
     >>> model = model.fit(X, y, sensitive_features=sex)
-    >>> model.comparison_.plain_difference > 0.2, model.comparison_.difference <= 0.05
+    >>> found = model.comparison_
+    >>> found.baseline["difference"] > 0.2, found.mitigated["difference"] <= 0.05
     (True, True)
-    >>> model.with_difference(0.1).comparison_.difference <= 0.1  # fitted once
+    >>> other = model.with_difference(0.1).comparison_  # fitted once
+    >>> other.mitigated["difference"] <= 0.1
     True
     """
 
@@ -335,11 +237,6 @@ default="demographic_parity"
     __metadata_request__predict: ClassVar = {"sensitive_features": True}
     __metadata_request__decision_function: ClassVar = {"sensitive_features": True}
     __metadata_request__score: ClassVar = {"sensitive_features": True}
-    _several_classes = True
-    _without_groups = "no decision changes"
-    control_features = None
-    path_ = FittedTable()
-    comparison_: DecisionComparison | None
     estimator_: Any
     group_estimator_: Any
 
@@ -368,7 +265,7 @@ default="demographic_parity"
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    @reports_tasks
+    @with_callbacks  # type: ignore[untyped-decorator]
     def fit(
         self,
         X: Any,
@@ -419,20 +316,34 @@ default="demographic_parity"
             As the class says.
         """
         self._check_parameters()
-        features, rows = self._prepare(X, y, sensitive_features, None, sample_weight)
-        self._compared = self._decisions_compared()
-        self._read_cost()
-        self._performance = "accuracy" if self.cost is None else "neg_cost"
-        routed = route_fit_params(self, sensitive_features, fit_params, rows.weight)
-        target = self.classes_[rows.y_true]
+        X = as_table(X)
+        validate_data(self, X, y, skip_check_array=True)
+        given = begin_fit(
+            self,
+            *(X, y, sensitive_features, None, sample_weight),
+            several_classes=True,
+            without_groups="no decision changes",
+        )
+        self.classes_, self.groups_ = given.classes, given.rows.labels
+        self._dropped, weights = given.dropped, given.rows.weight
+        shape = len(self.groups_), len(self.classes_)
+        rules = DecisionRules(self.constraint, self.cost, self.uses_group, shape)
+        routed = route_fit_params(self, sensitive_features, fit_params, weights)
+        self._rules, self._chosen, self.path_ = rules, 0, dict[str, Any]()
+        self.comparison_: Comparison | None = None
         if not self.groups_:
-            plain = fit_all(self.estimator, features, target, routed.estimator.fit)
-            self.estimator_, self.group_estimator_ = plain, None
-            self.path_, self.comparison_ = pd.DataFrame(), None
+            params = routed.estimator.fit
+            self.estimator_ = fit_all(self.estimator, given.X, given.target, params)
+            self.group_estimator_ = None
             return self
-        self._fit_classifiers(X, features, rows, target, routed)
-        self._fit_path()
-        return self._choose()
+        tasks = Tasks(self)
+        models, held_out = _fit_classifiers(self, given, routed, rules, tasks)
+        self.estimator_, self.group_estimator_ = models
+        self.path_ = rules.fit(held_out).table
+        self._chosen = rules.choose(self.max_difference)
+        self.comparison_ = _compare(self)
+        tasks.end()
+        return self
 
     def with_difference(self, max_difference: float) -> Self:
         """Copy of the fitted model with another largest difference.
@@ -468,7 +379,9 @@ default="demographic_parity"
         model = copy.copy(self)
         model.max_difference = max_difference
         model._check_parameters()
-        return model._choose()
+        model._chosen = self._rules.choose(max_difference)
+        model.comparison_ = _compare(model)
+        return model
 
     def decision_function(
         self, X: Any, *, sensitive_features: Any = None
@@ -551,566 +464,110 @@ default="demographic_parity"
         predicted = self.predict(X, sensitive_features=sensitive_features)
         return float(accuracy_score(y, predicted, sample_weight=sample_weight))
 
+    def _adjusted_scores(self, X: Any, sensitive_features: Any) -> Floats:
+        """Score of each class, 1 minus expected cost moved by the multipliers."""
+        features, classes = begin_predict(self, X), self.classes_.tolist()
+        predicted = label_probabilities(self.estimator_, features, classes)
+        codes: NDArray[np.integer] = np.zeros(len(predicted), dtype=np.intp)
+        needed = self.uses_group or sensitive_features is not None
+        if self.groups_ and needed:
+            column = groups_to_predict(self, X, sensitive_features)
+            groups = resolve_groups(column, n_samples=len(predicted))
+            if self.uses_group:
+                codes = encode_groups(groups, labels=self.groups_).codes
+        if not self._chosen:
+            return self._rules.plain_scores(predicted)
+        if not self.uses_group:
+            labels, model = list(range(len(self.groups_))), self.group_estimator_
+            q = label_probabilities(model, features, labels)
+            predicted = np.hstack([predicted, q])
+        return self._rules(predicted, codes, self._chosen)
+
     def _check_parameters(self) -> None:
         """Raise unless the parameters are valid."""
-        self._check_estimator()
+        check_estimator(self)
         check_choice("constraint", self.constraint, get_args(Constraint))
         check_real("max_difference", self.max_difference, 0, 1)
         check_flag("uses_group", self.uses_group)
 
-    def _read_cost(self) -> None:
-        """Set the cost of each class and decision, errors where none is given."""
-        n_classes = len(self.classes_)
-        errors = 1 - np.eye(n_classes)
-        try:
-            cost = np.asarray(errors if self.cost is None else self.cost, np.float64)
-        except (TypeError, ValueError):  # no numbers, or rows of different lengths
-            cost = np.zeros(0)
-        if cost.shape != (n_classes, n_classes) or not np.isfinite(cost).all():
-            raise ValueError(
-                f"cost must be finite numbers of shape ({n_classes}, {n_classes}), "
-                f"classes by decisions in the order of classes_, got {self.cost!r}."
-            )
-        self._unit = float(np.ptp(cost)) or 1.0
-        self._cost = cost / self._unit
-
-    def _fit_classifiers(
-        self, X: Any, features: Any, rows: Rows, target: NDArray[Any], routed: Any
-    ) -> None:
-        """Fit the classifiers to all rows, and on folds to predict those held out.
-
-        Set the held-out rows that are compared, with the probability of each class,
-        and without the group of each group.
-        """
-        estimator, codes, splits = self.estimator, rows.groups.codes, []
-        frozen, params = isinstance(estimator, FrozenEstimator), routed.estimator.fit
-        if not (frozen and self.uses_group):
-            splits = make_splits(self, features, target, codes, routed.splitter.split)
-        self._find_kept(rows, [test for _, test in splits])
-        fits = [(estimator, target, self.classes_.tolist(), params)]
-        if not self.uses_group and self._kept.any():
-            if frozen or not get_config()["enable_metadata_routing"]:
-                estimator = estimator.estimator if frozen else estimator
-                params = weights_for(estimator, rows.weight)
-            # Nothing is asked of a group that is left out: it is not predicted.
-            known = np.asarray(self._kept.any(axis=1))
-            codes = np.where(known[codes] & (codes >= 0), codes, -1)
-            fits.append((estimator, codes, list(range(len(self.groups_))), params))
-        self._tasks.begin((len(fits) - frozen) * (len(splits) + 1))
-        fitted, predicted, settings = [], [], (self.n_jobs, self._tasks.done)
-        with self._tip_to_drop(X):
-            for model, values, labels, params in fits:
-                held_out = predict_folds(
-                    model, features, rows, values, labels, splits, params, *settings
-                )[1]
-                predicted.append(mean_of_folds(held_out, len(rows)))
-                if not isinstance(model, FrozenEstimator):
-                    own = np.flatnonzero(np.isin(values, labels))
-                    model = fit_to_rows(clone(model), features, values, own, params)
-                    self._tasks.done("all rows")
-                fitted.append(model)
-        self.estimator_, self.group_estimator_ = (*fitted, None)[:2]
-        rows = replace(rows, y_pred=np.hstack(predicted))
-        used = (rows.groups.codes >= 0) & (rows.weights > 0)
-        self._rows = rows[used & np.isfinite(rows.y_pred).all(axis=1)]
-        self._cells = self._cells_of(self._rows)
-        self._parts = assign_folds(
-            self._rows.y_true, self._rows.groups.codes, _N_PARTS, None
-        )
-
-    def _find_kept(self, rows: Rows, tests: list[NDArray[Any]]) -> None:
-        """Set which groups are compared in each set of rows, and name the others.
-
-        Groups with too few held-out rows are left out.
-        """
-        used = (rows.groups.codes >= 0) & (rows.weights > 0)
-        held_out = np.zeros(len(rows), dtype=bool)
-        for test in tests:
-            held_out[test] = True
-        used &= held_out | (not tests)
-        self._shape = len(self.groups_), len(self._compared)
-        counts = self._effective_rows(rows[used])
-        few = (counts <= _FEW_ROWS) & self._compared.any(axis=1)
-        self._kept = ~few & self._compared.any(axis=1)
-        self._kept &= self._kept.sum(axis=0) > 1
-        if not few.any():
-            return
-        several = len(self._compared) > 1
-        named = [
-            f"{self.groups_[group]!r}"
-            + f" with {counts[group, label]:.0f} rows"
-            + (f" of class {self.classes_[label]}" if several else "")
-            for group, label in np.argwhere(few)
-        ]
-        nothing = "" if self._kept.any() else " So no decision is changed."
-        warn_user(
-            f"{type(self).__name__}: groups of at most {_FEW_ROWS} held-out "
-            f"rows{' of a class' * several} are left out of the difference, as their "
-            f"rates are not known well enough: {listed(named)}.{nothing}",
-            MitigationWarning,
-        )
-
-    def _decisions_compared(self) -> NDArray[np.bool_]:
-        """Which decisions (columns) are compared in each set of rows.
-
-        The sets are all rows, or those of each class.
-        """
-        n_classes = len(self.classes_)
-        compared = np.ones((n_classes, n_classes), dtype=bool)
-        if self.constraint == "demographic_parity":
-            compared = compared[:1]
-        elif self.constraint == "true_positive_rate":
-            compared = np.eye(n_classes, dtype=bool)
-        if n_classes == 2:  # rates of the first class are 1 minus those of the second
-            compared[:, 0] = False
-        return compared
-
-    def _cells_of(self, rows: Rows) -> Integers:
-        """Return the number of the group and set of rows of each row together."""
-        conditions = rows.y_true * (len(self._compared) > 1)
-        codes = rows.groups.codes.astype(np.intp)
-        return np.asarray(np.ravel_multi_index((codes, conditions), self._shape))
-
-    def _effective_rows(self, rows: Rows) -> Floats:
-        """Return how many rows of equal weight know as much, by group and set."""
-        cells, weights = self._cells_of(rows), rows.weights
-        totals, squares = (
-            np.bincount(cells, values, math.prod(self._shape))
-            for values in (weights, weights**2)
-        )
-        return quotients(totals**2, squares).reshape(self._shape)
-
-    def _rates(self, decisions: Integers, used: Any = slice(None)) -> Floats:
-        """Rates of decisions in each cell, of all held-out rows or of some."""
-        shape = *self._shape, len(self.classes_)
-        cells = shape[2] * self._cells[used] + decisions[used]
-        sums = np.bincount(cells, self._rows.weights[used], math.prod(shape))
-        sums = sums.reshape(shape)
-        return quotients(sums, sums.sum(axis=2, keepdims=True))
-
-    def _fit_path(self) -> None:
-        """Solve for limits from the plain difference down to 0, and measure each.
-
-        What is measured of a part of the rows are rules fitted to the other parts.
-        """
-        rows = self._rows
-        p = rows.y_pred[:, : len(self.classes_)]
-        plain = (-p @ self._cost).argmax(axis=1)
-        units = quotients(1, self._effective_rows(rows), 1.0)[:, :, np.newaxis]
-        noise = _RateNoise(self._kept[:, :, np.newaxis] & self._compared, units)
-        rates = self._rates(plain)
-        self._beyond_noise = self._kept.any() and noise.is_exceeded(rates)
-        self._held_out = plain[np.newaxis]
-        limits, measured = np.ones(1), [noise.measure(rates)]
-        if self._kept.any():
-            of_path = np.multiply(_SHARES, noise.largest(rates))
-            of_path = np.maximum(of_path, _LEAST_LIMIT)
-            self._rules = self._fit_rules(rows, of_path)
-            parts = [self._measure_part(part, of_path) for part in range(_N_PARTS)]
-            held_out = np.empty((len(_STEPS), len(rows)), dtype=np.intp)
-            for part, (decisions, _) in enumerate(parts):
-                held_out[:, self._parts == part] = decisions
-            of_parts = np.array([rates for _, rates in parts]).swapaxes(0, 2)
-            rates = np.array([self._rates(decisions) for decisions in held_out])
-            measured += noise.measure_path(rates, of_parts[:, 0], of_parts[:, 1])
-            self._held_out = np.concatenate([self._held_out, held_out])
-            # No difference is above 1, the limit of the plain decisions.
-            between = np.interp(_STEPS, np.linspace(0, 1, len(of_path)), of_path)
-            limits = np.concatenate([limits, between])
-        self.path_ = pd.DataFrame(
-            {
-                "params": [{"limit": limit} for limit in limits.tolist()],
-                "limit": limits,
-                f"mean_test_{self._performance}": [
-                    self._gain(decisions) for decisions in self._held_out
-                ],
-                "mean_test_neg_difference": [-difference for difference, _ in measured],
-                "difference_error": [error for _, error in measured],
-            }
-        )
-
-    def _measure_part(self, part: int, limits: Floats) -> tuple[Integers, Floats]:
-        """Decide for a part of the rows by rules that are fitted to the other parts.
-
-        Return also the rates of these rules on all rows, and on those other parts.
-        """
-        rows, others = self._rows, self._parts != part
-        rules = self._fit_rules(rows[others], limits)
-        decisions = self._decide(rules, rows.y_pred, rows.groups.codes)
-        rates = [
-            [self._rates(each, used) for each in decisions]
-            for used in (slice(None), others)
-        ]
-        return decisions[:, ~others], np.array(rates)
-
-    def _fit_rules(self, rows: Rows, limits: Floats) -> _Rules:
-        """Calibrate, and solve for limits; interpolate multipliers between them."""
-        calibrations, kept = self._calibrate(rows), np.where(self._kept, 1.0, 0.0)
-        rules = _Rules(calibrations, kept, np.zeros(0))
-        values, ratios = self._values_and_ratios(rules, rows.y_pred, rows.groups.codes)
-        shares = (rows.weights / rows.weights.sum()) @ ratios
-        rules = rules._replace(shares=shares.reshape(self._shape))
-        ratios = quotients(ratios, shares)
-        solved = self._solve(rows, rules.shares, values, ratios, limits)
-        path = make_interp_spline(np.linspace(0, 1, len(limits)), solved, k=1)(_STEPS)
-        return rules._replace(multipliers=path)
-
-    def _decide(self, rules: _Rules, predicted: Floats, codes: Any) -> Integers:
-        """Decisions of each rule of a path."""
-        plain, values, ratios = self._scores_and_ratios(rules, predicted, codes)
-        counted = ratios.any(axis=1)
-        return np.array(
-            [
-                np.where(
-                    counted,
-                    (values - ratios @ multipliers).argmax(axis=1),
-                    plain.argmax(axis=1),
-                )
-                for multipliers in rules.multipliers
-            ]
-        )
-
-    def _scores_and_ratios(
-        self, rules: _Rules, predicted: Floats, codes: Any
-    ) -> tuple[Floats, Floats, Floats]:
-        """Plain scores, those that multipliers adjust, and ratios of the cells."""
-        p = predicted[:, : len(self.classes_)]
-        values, ratios = self._values_and_ratios(rules, predicted, codes)
-        return np.asarray(1 - p @ self._cost), 1 + values + _noise(p), ratios
-
-    def _calibrate(self, rows: Rows) -> dict[int, Any]:
-        """Fit logistic regressions to logarithms of the predicted probabilities.
-
-        With the group they predict the class in each group, without it the group in
-        each set of rows.
-        """
-        rows = rows[np.asarray(self._kept.any(axis=1))[rows.groups.codes]]
-        conditions = self._cells_of(rows) % len(self._compared)
-        labels: Integers = rows.groups.codes.astype(np.intp)
-        if self.uses_group:
-            conditions, labels = labels, rows.y_true
-        logs = _logs(rows.y_pred)
-        n_coefficients = (logs.shape[1] + 1) * (labels.max() + 1)
-        solver = "newton-cholesky" if n_coefficients < _MANY_COEFFICIENTS else "lbfgs"
-        calibrations = {}
-        for condition in np.unique(conditions).tolist():
-            own = conditions == condition
-            if self.uses_group and own.sum() < _ROWS_BY_COEFFICIENT * n_coefficients:
-                continue
-            weights = rows.weights[own] / rows.weights[own].mean()
-            # Where all rows have the same label, it is certain.
-            model = LogisticRegression(solver=solver, max_iter=500)
-            model = model if np.ptp(labels[own]) else DummyClassifier()
-            model.fit(logs[own], labels[own], sample_weight=weights)
-            calibrations[condition] = model
-        return calibrations
-
-    def _solve(
-        self,
-        rows: Rows,
-        of_cells: Floats,
-        values: Floats,
-        ratios: Floats,
-        limits: Floats,
-    ) -> list[Floats]:
-        """Multipliers of the least expected loss under each limit, one after the other.
-
-        There is a multiplier for each cell (row) and decision (column). They join those
-        of comparisons of groups, which start from the solution of the limit before. If
-        groups are predicted, errors in comparing few rates are corrected, the more so
-        the larger they are beside their noise.
-        """
-        # Half the digits take half the time, and are more than a rate needs.
-        values = np.ascontiguousarray(values.T, dtype=np.float32)
-        ratios = np.ascontiguousarray(ratios.T, dtype=np.float32)
-        shape = *self._shape, len(values)
-        conditions, decisions = np.nonzero(self._compared)
-        comparisons, price = _comparisons(of_cells)
-        comparisons = comparisons[conditions]
-        corrected = not self.uses_group and self.constraint != "demographic_parity"
-        corrected &= self._compared.sum() * len(self.groups_) <= _MOST_CORRECTED
-        # Corrected rates may allow no solution: a miss of d then costs 2 d at most.
-        bounds = (0, 2 if corrected else None)
-        weights = rows.weights / rows.weights.sum()
-        own = np.arange(len(ratios))[:, np.newaxis] == self._cells_of(rows)
-        missed = quotients(own, own @ weights[:, np.newaxis]) - ratios
-
-        def join(parts: Floats) -> Floats:
-            multipliers = np.zeros(shape)
-            joined = comparisons @ parts.reshape(len(comparisons), -1, 1)
-            multipliers[:, conditions, decisions] = joined[:, :, 0].T
-            return multipliers.reshape(-1, shape[-1])
-
-        def decide(parts: Floats, width: float) -> tuple[Floats, float]:
-            logits = values - join(parts).T.astype(np.float32) @ ratios
-            logits /= np.float32(width)
-            largest = logits.max(axis=0)
-            chances = np.exp(logits - largest)
-            sums = chances.sum(axis=0)
-            chances *= (weights / sums).astype(np.float32)
-            return chances, width * float(weights @ (largest + np.log(sums)))
-
-        def compare(ratio: Floats, chances: Floats, by: Floats = comparisons) -> Floats:
-            rates = (ratio @ chances.T).reshape(shape)[:, conditions, decisions].T
-            return (rates[:, np.newaxis].astype(np.float64) @ by).ravel()
-
-        def objective(parts: Floats, width: float, prices: Floats) -> tuple[Any, Any]:
-            chances, smoothed = decide(parts, width)
-            return smoothed + prices @ parts, prices - compare(ratios, chances)
-
-        path: list[Floats] = []
-        parts = errors = np.zeros(comparisons[:, 0].size)
-        for limit in limits:
-            for width in _WIDTHS[bool(path) :]:
-                parts = minimize(
-                    objective,
-                    parts,
-                    args=(width, limit * price - errors),
-                    jac=True,
-                    method="L-BFGS-B",
-                    bounds=[bounds] * len(parts),
-                    options={"maxiter": 500, "ftol": 1e-7, "gtol": 3e-4},
-                ).x
-            if corrected:
-                chances = decide(parts, _WIDTHS[-1])[0]
-                errors = compare(missed, chances)
-                noise = compare(missed**2, chances**2, comparisons**2)
-                errors *= quotients(errors**2, errors**2 + noise)
-            path.append(join(parts))
-        return path
-
-    def _gain(self, decisions: Integers) -> float:
-        """Accuracy of decisions for the held-out rows, or minus their mean cost."""
-        costs = self._cost[self._rows.y_true, decisions]
-        cost = np.average(costs, weights=self._rows.weights)
-        return float(1 - cost if self.cost is None else -cost * self._unit)
-
-    def _choose(self) -> Self:
-        """Take the best rule of the path whose difference is shown to be kept.
-
-        Where none is, that with the smallest sum of difference and error is taken.
-        """
-        path, largest = self.path_, self.max_difference
-        gains = path[f"mean_test_{self._performance}"].to_numpy()
-        differences = -path["mean_test_neg_difference"].to_numpy()
-        errors = path["difference_error"].to_numpy()
-        # A difference that is expected to be larger was measured by luck.
-        below = _is_below(differences, errors, largest, _N_ERRORS_CHOSEN)
-        allowed = below & (path["limit"].to_numpy() <= largest)
-        if below[0] or not self._beyond_noise:
-            chosen = 0
-        elif allowed.any():
-            chosen = int(np.where(allowed, gains, -math.inf).argmax())
-        else:
-            chosen = int((differences + errors).argmin())
-        self._chosen = chosen
-        decisions, plain = self._held_out[chosen], self._held_out[0]
-        rows, groups, shares = self._rows, self._rows.groups, [math.nan, math.nan]
-        if self.constraint == "equalized_odds":
-            people: Any = {"sensitive_features": groups, "sample_weight": rows.weights}
-            both = decisions, plain
-            shares = [dcp(rows.y_true, each, **people, method="local") for each in both]
-        self.comparison_ = DecisionComparison(
-            float(gains[chosen]),
-            float(gains[0]),
-            float(differences[chosen]),
-            float(differences[0]),
-            float(errors[chosen]),
-            float(largest),
-            bool(self._beyond_noise),
-            shares[0],
-            shares[1],
-            len(groups),
-            dict(zip(self.groups_, groups.sizes().tolist(), strict=True)),
-        )
-        if self._kept.any():
-            self.comparison_.warn(self)
-        return self
-
-    def _values_and_ratios(
-        self, rules: _Rules, predicted: Floats, codes: NDArray[np.integer]
-    ) -> tuple[Floats, Floats]:
-        """Value of each decision, and how much each row counts in the rates of a cell.
-
-        A row without a group counts in none.
-        """
-        n_groups, n_conditions = self._shape
-        of_groups = np.zeros((len(codes), n_groups, n_conditions))
-        if self.uses_group:
-            of_groups += (codes[:, np.newaxis] == np.arange(n_groups))[:, :, np.newaxis]
-        of_classes, logs = predicted[:, : len(self.classes_)].copy(), _logs(predicted)
-        for condition, model in rules.calibrations.items():
-            fitted = model.predict_proba(logs)
-            if self.uses_group:
-                own = codes == condition
-                of_classes[own] = 0
-                of_classes[np.ix_(own, model.classes_)] = fitted[own]
-            else:
-                of_groups[:, model.classes_, condition] = fitted
-        if n_conditions > 1:
-            of_groups *= of_classes[:, np.newaxis]
-        ratios = quotients(of_groups.reshape(len(codes), -1), rules.shares.ravel())
-        return -of_classes @ self._cost, ratios
-
-    def _adjusted_scores(self, X: Any, sensitive_features: Any) -> Floats:
-        """Score of each class, 1 minus expected cost moved by the multipliers."""
-        table, X = X, self._check_predict_input(X, "estimator_")
-        classes = self.classes_.tolist()
-        predicted = label_probabilities(self.estimator_, X, classes)
-        plain = np.asarray(1 - predicted @ self._cost)
-        if not self.groups_:
-            return plain
-        codes: NDArray[np.integer] = np.zeros(len(plain), dtype=np.intp)
-        if self.uses_group or sensitive_features is not None:
-            column = self._groups_to_predict(table, sensitive_features)
-            groups = resolve_groups(column, n_samples=len(plain))
-            if self.uses_group:
-                codes = encode_groups(groups, labels=self.groups_).codes
-        if not self._chosen:
-            return plain
-        if not self.uses_group:
-            labels, model = list(range(len(self.groups_))), self.group_estimator_
-            predicted = np.hstack([predicted, label_probabilities(model, X, labels)])
-        rules = self._rules
-        plain, values, ratios = self._scores_and_ratios(rules, predicted, codes)
-        scores = values - ratios @ rules.multipliers[self._chosen - 1]
-        return np.where(ratios.any(axis=1, keepdims=True), scores, plain)
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = True
+        return tags
 
 
-class _RateNoise:
-    """Noise of the rates of cells, and of the largest difference of two groups.
+def _compare(model: DecisionPostProcessor) -> Comparison:
+    """Compare the decisions of the rule that is chosen, and warn of a limit missed."""
+    rules, limit = model._rules, model.max_difference
+    found = rules.compare(model._chosen)
+    if rules.kept.any() and not rules.shows(model._chosen, limit):
+        problem = f"max_difference={limit:g} is not shown to be kept"
+        warn_of_comparison(model, found, _REMEDY, problem)
+    return found
 
-    `compared` says which rates are, of shape (n_groups, n_conditions, n_classes), and
-    `units` has the inverse number of rows of each cell.
+
+def _fit_classifiers(
+    mitigator: Any, given: Given, routed: Bunch, rules: DecisionRules, tasks: Tasks
+) -> tuple[tuple[Any, Any], Rows]:
+    """Fit the classifiers to all rows, and on folds to predict those held out.
+
+    Return that of the class and that of the group, None where groups are given, and the
+    held-out rows that are compared, with the probability of each class and group.
     """
-
-    def __init__(self, compared: NDArray[np.bool_], units: Floats) -> None:
-        self.compared, self.units = compared, units
-        generator = np.random.default_rng(0)
-        self._draws = generator.standard_normal((_N_DRAWS, *compared.shape))
-
-    def largest(self, rates: Floats) -> Floats:
-        """Largest difference between two groups."""
-        highest = np.where(self.compared, rates, -math.inf).max(axis=-3)
-        lowest = np.where(self.compared, rates, math.inf).min(axis=-3)
-        return np.asarray((highest - lowest).max(axis=(-2, -1)))
-
-    def measure(
-        self, rates: Floats, fitted: float = -1.0, fits: Floats | None = None
-    ) -> tuple[float, float]:
-        """Largest difference expected for new rows, and its standard error.
-
-        Noise adds to the largest difference of rates, and that of a rule that is given
-        is subtracted. What is `fitted` is the share of the variance of this noise that
-        new rows have more than these. Rates of parts come from several `fits`, of which
-        any one may differ more than their mean; theirs are less the mean of all groups.
-        """
-        if not self.compared.any():
-            return math.nan, math.nan
-        fits = rates[np.newaxis] if fits is None else fits
-        variances = self._noise_of(rates)
-        all_variances = variances + fits.var(axis=0) * self.compared
-        hidden = fitted * variances
-        more, less, all_noise = (
-            self.largest(rates + self._draws * np.sqrt(np.maximum(each, 0)))
-            for each in (hidden, -hidden, all_variances)
-        )
-        of_one = self.largest(fits).mean() - self.largest(fits.mean(axis=0))
-        expected = self.largest(rates) + more.mean() - less.mean() + of_one
-        return max(0.0, float(expected)), float(all_noise.std())
-
-    def measure_path(
-        self, rates: Floats, on_all: Floats, on_others: Floats
-    ) -> list[tuple[float, float]]:
-        """Measure the rules of a path, which were fitted to other rows than these.
-
-        Multipliers are fitted to noise in part. New rows do not have it, and in these
-        rates it is hidden: it cancels the noise of the rows left out. It is told by the
-        rates without each part, `on_all` rows and on those fitted to: the former vary
-        by what is fitted, and the latter by what is not. A line along the path smooths
-        this share.
-        """
-        sizes, shares, fits = self.compared / self.units, [], []
-        weights = quotients(sizes, sizes.sum(axis=0))
-        # By the jackknife, the variance without one part is less by this factor.
-        factor = (_N_PARTS - 1) ** 2 / _N_PARTS
-        for rule, *both in zip(rates, on_all, on_others, strict=True):
-            relative = [
-                each - (each * weights).sum(axis=1, keepdims=True) for each in both
-            ]
-            of_fit, of_rest = (each.var(axis=0, ddof=1) for each in relative)
-            variances = self._noise_of(rule)
-            excess = factor * ((of_fit - of_rest) * sizes).sum()
-            shares.append(excess / (variances * sizes * (1 - weights)).sum())
-            fits.append(relative[0])
-        line = np.polynomial.Polynomial.fit(_STEPS, shares, 1)(_STEPS)
-        fitted = np.clip(line, -1, 1).tolist()
-        return [self.measure(*each) for each in zip(rates, fitted, fits, strict=True)]
-
-    def _noise_of(self, rates: Floats) -> Floats:
-        """Variances of rates, with a row of each decision more: 0 has an error."""
-        shrunk = (rates + self.units) / (1 + 2 * self.units)
-        return np.where(self.compared, shrunk * (1 - shrunk) * self.units, 0)
-
-    def is_exceeded(self, rates: Floats) -> bool:
-        """Test whether any two groups differ, each pair by its standard error."""
-        sizes = self.compared / self.units
-        mean = quotients((sizes * rates).sum(axis=0), sizes.sum(axis=0))
-        errors = np.sqrt(mean * (1 - mean) * self.units)
-        noisy = self._largest_ratio(errors * self._draws, errors)
-        critical = np.quantile(noisy, 1 - _LEVEL)
-        return bool(self._largest_ratio(rates, errors) > critical)
-
-    def _largest_ratio(self, rates: Floats, errors: Floats) -> Floats:
-        """Largest difference of two groups beside its standard error."""
-        largest = np.zeros(rates.shape[:-3])
-        for first, second in itertools.combinations(range(len(errors)), 2):
-            both = self.compared[first] & self.compared[second]
-            error = np.hypot(errors[first], errors[second])
-            difference = np.abs(rates[..., first, :, :] - rates[..., second, :, :])
-            ratios = quotients(difference, error)[..., both]
-            largest = np.maximum(largest, ratios.max(axis=-1, initial=0))
-        return largest
+    rows, uses_group, splits = given.rows, mitigator.uses_group, list[Split]()
+    estimator, params = mitigator.estimator, routed.estimator.fit
+    frozen, codes = isinstance(estimator, FrozenEstimator), rows.groups.codes
+    if not (frozen and uses_group):
+        columns = given.X, given.target, codes
+        splits = make_splits(mitigator, *columns, routed.splitter.split)
+    _keep_groups(mitigator, rules, rows, [test for _, test in splits])
+    fits = [(estimator, given.target, given.classes.tolist(), params)]
+    if not uses_group and rules.kept.any():
+        if frozen or not get_config()["enable_metadata_routing"]:
+            estimator = estimator.estimator if frozen else estimator
+            params = weights_for(estimator, rows.weight)
+        # Nothing is asked of a group that is left out: it is not predicted.
+        known = np.asarray(rules.kept.any(axis=1))
+        codes = np.where(known[codes] & (codes >= 0), codes, -1)
+        fits.append((estimator, codes, list(range(rows.n_groups)), params))
+    tasks.begin((len(fits) - frozen) * (len(splits) + 1))
+    fitted, predicted, settings = [], [], (mitigator.n_jobs, tasks.done)
+    with tip_to_drop(mitigator, given.X):
+        for model, values, labels, params in fits:
+            training = given.X, rows, values, labels, splits, params
+            held_out = predict_folds(model, *training, *settings)[1]
+            predicted.append(mean_of_folds(held_out, len(rows)))
+            if not isinstance(model, FrozenEstimator):
+                own = np.flatnonzero(np.isin(values, labels))
+                model = fit_to_rows(clone(model), given.X, values, own, params)
+                tasks.done("all rows")
+            fitted.append(model)
+    rows = replace(rows, y_pred=np.hstack(predicted)).grouped()
+    rows = rows[np.isfinite(rows.y_pred).all(axis=1)]
+    return (fitted[0], (*fitted, None)[1]), rows
 
 
-def _is_below(difference: Any, error: Any, limit: float, n_errors: float) -> Any:
-    """Whether differences are below a limit by standard errors; none is above 1."""
-    return np.minimum(difference + n_errors * error, 1) <= limit
-
-
-def _comparisons(shares: Floats) -> tuple[Floats, float]:
-    """Return the comparisons of groups in each set of rows, and their price.
-
-    They are of shape (n_conditions, n_groups, n_comparisons): 1 for a group, and -1 for
-    another, or minus the shares of all. Groups without rows are in none. If each group
-    differs from everyone by half a limit, no two groups differ by more than the limit.
-    """
-    n_groups = len(shares)
-    unit, present = np.eye(n_groups), (shares > 0).T
-    if n_groups <= _MOST_GROUPS_IN_PAIRS:
-        first, second = np.nonzero(1 - unit)
-        joined = np.tile(unit[first].T - unit[second].T, (shares.shape[1], 1, 1))
-        joined *= (present[:, first] & present[:, second])[:, np.newaxis]
-        return joined, 1.0
-    everyone = quotients(shares, shares.sum(axis=0)).T[:, :, np.newaxis]
-    joined = (unit - everyone) * present[:, np.newaxis]
-    return np.concatenate([joined, -joined], axis=2), 0.5
-
-
-def _noise(probabilities: Floats) -> Floats:
-    """Gumbel numbers by which near ties are broken, the same for equal probabilities.
-
-    Their largest sum with scores is a class drawn as the smoothed problem assumes. They
-    are made of late decimals of the probabilities, times numbers of which none is a
-    fraction of others.
-    """
-    n_classes = probabilities.shape[1]
-    digits = _FIRST_DECIMAL * (probabilities @ np.sqrt(np.arange(2, n_classes + 2)))
-    uniform = digits[:, np.newaxis] * np.exp(np.arange(n_classes) / n_classes) % 1
-    gumbel = -np.log(-np.log(np.clip(uniform, 1e-6, 1 - 1e-6)))
-    return np.asarray(_WIDTHS[-1] * gumbel)
-
-
-def _logs(probabilities: Floats) -> Floats:
-    """Logarithms of probabilities, none of which is infinite."""
-    return np.asarray(np.log(np.maximum(probabilities, _LEAST_PROBABILITY)))
+def _keep_groups(
+    mitigator: Any, rules: DecisionRules, rows: Rows, tests: list[NDArray[Any]]
+) -> None:
+    """Leave groups with too few held-out rows out of the comparison, and name them."""
+    held_out = np.full(len(rows), not tests)
+    for test in tests:
+        held_out[test] = True
+    few, counts = rules.keep_groups(rows[held_out].grouped())
+    if not few.any():
+        return
+    several = len(rules.compared) > 1
+    named = [
+        f"{mitigator.groups_[group]!r}"
+        + f" with {counts[group, label]:.0f} rows"
+        + (f" of class {mitigator.classes_[label]}" if several else "")
+        for group, label in np.argwhere(few)
+    ]
+    nothing = "" if rules.kept.any() else " So no decision is changed."
+    warn_user(
+        f"{type(mitigator).__name__}: groups of at most {FEW_ROWS} held-out "
+        f"rows{' of a class' * several} are left out of the difference, as their "
+        f"rates are not known well enough: {listed(named)}.{nothing}",
+        MitigationWarning,
+    )

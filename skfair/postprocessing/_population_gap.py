@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from skfair._mitigation import within_strata
+from skfair._mitigation import labels_text, within_strata
 from skfair._rows import Rows
 from skfair._utils._arrays import Bools, Floats, Integers
 from skfair.groups import rows_by_code
@@ -65,9 +65,20 @@ class Aim(NamedTuple):
     learnt: float
     too_small: tuple[Hashable, ...]
 
-    def misses(self, limit: float) -> bool:
-        """Whether the limit is not kept, as far as rows show it."""
-        return bool(self.too_small) or self.expected > _KEPT * limit
+    def problem(self, limit: float) -> str:
+        """Say that rows do not show the limit to be kept, if they do not."""
+        if not self.too_small and self.expected <= _KEPT * limit:
+            return ""
+        expected = f"{self.expected:.3f}"
+        if self.too_small:
+            # Of a single row nothing is to be expected.
+            more = f", and {expected} with them" if self.expected > self.steered else ""
+            few = f"groups of too few rows, {labels_text(self.too_small)}"
+            expected = f"{self.steered:.3f} without {few}{more}"
+        return (
+            f"max_mcdp={limit:g} is not shown to hold for new rows: MCDP(0) to expect "
+            f"of their population is {expected}"
+        )
 
 
 class PopulationGaps:

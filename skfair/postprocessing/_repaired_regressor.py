@@ -1,21 +1,48 @@
-"""A regressor that repairs the predictions of another, group by group."""
+"""Regressor whose predictions are repaired by the group of each row."""
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal, Self
 
-from skfair._comparison import RegressorComparison, compare_regressors
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, RegressorMixin
+from sklearn.metrics import r2_score
+from sklearn.utils.validation import validate_data
+
+from skfair._comparison import Comparison, compare_regressors
 from skfair._mitigation import (
-    RegressorMitigator,
+    ROUTED,
+    MetaMitigator,
+    as_table,
+    begin_fit,
+    check_estimator,
+    fit_all,
+    route_fit_params,
 )
-from skfair._rows import Rows
 from skfair._utils._arrays import Floats
+from skfair._utils._progress import Tasks, with_callbacks
 from skfair._utils._validation import ParameterError
 from skfair.groups import Selector
-from skfair.postprocessing._madd_post_processor import GroupRepairer, expected_of
+from skfair.postprocessing._fold_repair import (
+    FoldRepair,
+    expect_aim,
+    find_aim,
+    make_repairer,
+    put_on_common_scale,
+    repair_across_folds,
+    repair_predictions,
+    score_held_out,
+    warn_of_repair,
+)
+from skfair.postprocessing._score_repairer import ScoreRepairer
 
 
-class RepairedRegressor(GroupRepairer, RegressorMitigator):
+class RepairedRegressor(
+    MetaMitigator,
+    RegressorMixin,  # type: ignore[misc]
+    MetaEstimatorMixin,  # type: ignore[misc]
+    BaseEstimator,  # type: ignore[misc]
+):
     r"""Regressor whose predictions are repaired to similar distributions of all groups.
 
     It fits `estimator` on folds, learns the distributions of the groups' predictions on
@@ -59,8 +86,7 @@ class RepairedRegressor(GroupRepairer, RegressorMitigator):
         Shuffles rows before they are assigned to folds, and seeds ``ties="random"``,
         see `ScoreRepairer`. None keeps the order of the rows.
     ties : {"mid", "random"}, default="mid"
-        Whether rows that share a prediction stay together, see `ScoreRepairer`. `fit`
-        warns where that keeps most of the disparity.
+        Whether rows that share a prediction stay together, see `ScoreRepairer`.
     unknown_groups : {"raise", "pooled"}, default="raise"
         How `predict` treats rows whose group is missing or was absent in `fit`: raise,
         or leave their predictions as they are. It may be set after `fit`.
@@ -79,7 +105,7 @@ class RepairedRegressor(GroupRepairer, RegressorMitigator):
         The repair learnt on all held-out predictions, on the common scale of the
         regressors, see the notes; None without groups. Its `max_mcdp` is the gap that
         is aimed at.
-    comparison_ : RegressorComparison or None
+    comparison_ : Comparison or None
         Squared error, R2 and MCDP(0) (within strata, if there are any) of the repaired
         and of the plain predictions on held-out rows, with standard errors; None
         without groups. Each row is repaired by a map that is learnt from the other
@@ -128,12 +154,16 @@ class RepairedRegressor(GroupRepairer, RegressorMitigator):
     >>> predicted = model.predict(X, sensitive_features=sex)
     >>> round(mcdp(None, predicted, sensitive_features=sex, scale="rank"), 1)
     0.1
-    >>> found = model.comparison_
-    >>> found.plain_mcdp > 0.5, found.plain_r2 > found.r2 > 0.5
-    (True, True)
+    >>> table = model.comparison_.to_frame().round(2)
+    >>> table.loc[["r2", "mcdp"], ["baseline", "mitigated"]]
+          baseline  mitigated
+    r2        0.75        0.6
+    mcdp      0.51        0.1
     """
 
-    comparison_: RegressorComparison | None
+    __metadata_request__fit: ClassVar = ROUTED
+    __metadata_request__predict: ClassVar = ROUTED
+    __metadata_request__score: ClassVar = ROUTED
 
     def __init__(
         self,
@@ -162,45 +192,102 @@ class RepairedRegressor(GroupRepairer, RegressorMitigator):
         self.cv = cv
         self.n_jobs = n_jobs
 
-    def _repair_options(self) -> dict[str, Any]:
-        """Parameters of the repair that is to be learnt."""
-        by_gap = self.repair_level is None
-        return {
-            "repair_level": 1.0 if self.repair_level is None else self.repair_level,
-            "max_mcdp": self.max_mcdp if by_gap else None,
-            "scale": "real",
-        }
+    @with_callbacks  # type: ignore[untyped-decorator]
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        sensitive_features: Any = None,
+        control_features: Any = None,
+        sample_weight: ArrayLike | None = None,
+        **fit_params: Any,
+    ) -> Self:
+        """Fit the estimator on folds, and learn the repair of its predictions.
 
-    def _check_parameters(self) -> None:
-        """Raise unless the parameters are valid."""
-        if self.repair_level is not None and self.max_mcdp != 0:
-            raise ParameterError(
-                "repair_level",
-                f"replaces max_mcdp, got repair_level={self.repair_level!r} and "
-                f"max_mcdp={self.max_mcdp!r}: leave one of them at its default, None "
-                "or 0.0.",
-            )
-        self._make_repairer(**self._repair_options())._check_parameters()
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Training data, in any container that `estimator` takes. With a
+            `FrozenEstimator` these are the rows on which the repair is learnt.
+        y : array-like of shape (n_samples,)
+            Target of each row, a number.
+        sensitive_features : array-like of shape (n_samples,) or \
+(n_samples, n_columns), or Groups, default=None
+            Group of each row, used in place of the columns that the parameter names.
+        control_features : array-like of shape (n_samples,) or \
+(n_samples, n_columns), or Groups, default=None
+            Stratum of each row, used in place of the columns that the parameter names.
+            Of several, each is repaired by itself, all by one level, and predictions
+            need the stratum of each row. The maps of a single stratum, with all other
+            rows in none (code -1 of a `Groups`), hold for all rows.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows in the repair, and in the fit of an estimator that
+            takes them; a pipeline passes them to its last step.
+        **fit_params : dict
+            Passed to the `fit` method of `estimator`, or routed to it where metadata
+            routing is enabled; `groups` to a splitter that is `cv`.
 
-    def _learn_repair(self, held_out: Rows, rows: Rows, features: Any) -> None:
-        """Learn the repair of held-out rows, and compare it with no repair."""
+        Returns
+        -------
+        self : object
+
+        Raises
+        ------
+        ValueError
+            If a target is not finite, on wrong lengths, fewer than two groups, fewer
+            rows than folds, and on parameters out of range.
+        TypeError
+            If `estimator` is no regressor.
+
+        Warns
+        -----
+        UserWarning
+            If no groups are given: the estimator is then fitted without repair. If
+            strata or groups cannot be compared, and are left out.
+        skfair.exceptions.MitigationWarning
+            If held-out rows show no gain, or do not show that `max_mcdp` is kept for
+            new rows.
+        """
         options = self._repair_options()
-        asked = options["max_mcdp"]
-        aim = self._find_aim(held_out, rows, features, **options)
+        check_estimator(self)
+        make_repairer(self, **options)._check_parameters()
+        X = as_table(X)
+        validate_data(self, X, y, skip_check_array=True)
+        columns = X, y, sensitive_features, control_features, sample_weight
+        given = begin_fit(
+            self, *columns, all_strata=True, without_groups="nothing is repaired"
+        )
+        rows, weights = given.rows, given.rows.weight
+        self.groups_, self.strata_ = rows.labels, given.strata
+        self._dropped = given.dropped
+        routed = route_fit_params(self, sensitive_features, fit_params, weights)
+        self._repair: FoldRepair | None = None
+        self.repairer_: ScoreRepairer | None = None
+        self.comparison_: Comparison | None = None
+        if not rows.labels:
+            params = routed.estimator.fit
+            model = fit_all(self.estimator, given.X, given.target, params)
+            self.estimators_ = [model]
+            return self
+        tasks = Tasks(self)
+        models, scored = score_held_out(self, given, routed, tasks)
+        held_out, common = put_on_common_scale(self, scored, len(models))
+        self.estimators_ = models
+        aim = find_aim(self, held_out, given, models, common, options)
         if aim is not None:
             options["max_mcdp"] = aim.max_mcdp
-        tested, repaired, noise = self._repair_held_out(held_out, **options)
+        self.repairer_ = make_repairer(self, **options)
+        self._repair = FoldRepair(self.repairer_, common).fit(held_out)
+        self.repairer_._left_rows_out = given.ungrouped
+        tested, repaired, all_folds = repair_across_folds(self.repairer_, held_out)
         found = compare_regressors(
-            tested, tested.y_pred, repaired, max_mcdp=asked, noise=noise
+            tested, tested.y_pred, repaired, cross_fitted=all_folds
         )
-        comparison = self.comparison_ = expected_of(found, aim)
-        self._warn_of_limit(aim)
-        if self._changes_the_gap(tested, repaired):
-            ties = self._tie_problem(tested)
-            if ties is None or not comparison.shows_gain:
-                self._warn_of_comparison(comparison, ties)
-            else:
-                self._warn_of_problem(ties)
+        self.comparison_ = expect_aim(found, aim)
+        warn_of_repair(self, self.comparison_, aim)
+        tasks.end()
+        return self
 
     def predict(
         self, X: Any, *, sensitive_features: Any = None, control_features: Any = None
@@ -232,4 +319,51 @@ class RepairedRegressor(GroupRepairer, RegressorMitigator):
             If no groups are given, on wrong lengths, and on groups that are missing or
             were absent in `fit`, unless `unknown_groups` is ``"pooled"``.
         """
-        return self._repaired(X, sensitive_features, control_features)
+        return repair_predictions(self, X, sensitive_features, control_features)
+
+    def score(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None = None,
+        *,
+        sensitive_features: Any = None,
+        control_features: Any = None,
+    ) -> float:
+        """R2 of `predict`.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows to predict, with the same columns as in `fit`.
+        y : array-like of shape (n_samples,)
+            True target.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Non-negative sample weights.
+        sensitive_features, control_features : object, default=None
+            As in `predict`.
+
+        Returns
+        -------
+        float
+        """
+        predicted = self.predict(
+            X, sensitive_features=sensitive_features, control_features=control_features
+        )
+        return float(r2_score(y, predicted, sample_weight=sample_weight))
+
+    def _repair_options(self) -> dict[str, Any]:
+        """Check the parameters, and return those of the repair that is to be learnt."""
+        by_gap = self.repair_level is None
+        if not by_gap and self.max_mcdp != 0:
+            raise ParameterError(
+                "repair_level",
+                f"replaces max_mcdp, got repair_level={self.repair_level!r} and "
+                f"max_mcdp={self.max_mcdp!r}: leave one of them at its default, None "
+                "or 0.0.",
+            )
+        return {
+            "repair_level": 1.0 if by_gap else self.repair_level,
+            "max_mcdp": self.max_mcdp if by_gap else None,
+            "scale": "real",
+        }

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import expit, logit
 
-from skfair._comparison import Noise, average_precision, mean_mcdp, r2
+from skfair._comparison import average_precision, exceeds_noise, mean_mcdp, r2
 from skfair._penalty import clip_scores
 from skfair._rows import Rows, units_of
 from skfair._utils._arrays import Floats, Integers, quotients
@@ -162,6 +162,49 @@ class ScoreMap:
             below = below * lowest / (lowest - below)
             above = above * (1 - highest) / (1 - highest + above)
         return np.asarray(lowest + below + inside + above)
+
+
+class StrengthMaps:
+    """Maps of all strengths, fitted to held-out rows, and measured on them.
+
+    Of each fold they are measured by maps that were fitted to the others.
+    """
+
+    def __init__(self, performance: Performance) -> None:
+        self.performance: Performance = performance
+
+    def fit(self, rows: Rows, q: Floats) -> Self:
+        """Fit the map of all rows, and for each fold that of the other rows."""
+        self.rows, self.q = replace(rows, fold=folds_of_maps(rows)), q
+        self.map, self.maps_of_others = fit_maps(self.rows, q, self.performance)
+        return self
+
+    def __call__(self, p: Floats, q: Floats, strength: float) -> Floats:
+        """Return new scores of predictions and probabilities of groups."""
+        return np.asarray(self.map(p, q, strength), dtype=np.float64)
+
+    def held_out_scores(self, strength: float) -> Floats:
+        """Return new scores of the rows, by the maps that were fitted without them."""
+        return next(held_out_scores(self.maps_of_others, self.rows, self.q, [strength]))
+
+    def choose(
+        self, strength: float | Literal["auto"], max_mcdp: float | None = None
+    ) -> tuple[float, dict[str, NDArray[Any]]]:
+        """Return the strength, given or chosen, and the table it is chosen from."""
+        automatic = strength == "auto"
+        strengths = self.map.strengths if automatic else (0.0, float(strength))
+        columns = self.maps_of_others, self.rows, self.q, strengths, self.performance
+        table = path_table(*columns)
+        stated = state_path(table, self.rows, self.maps_of_others)
+        path = {name: stated[name].to_numpy() for name in stated}
+        if not automatic:
+            return float(strength), path
+        if not exceeds_noise(self.rows):
+            return 0.0, path  # a map fitted to noise makes no gap of new rows smaller
+        # Noise makes gaps more alike, of which the fairest is sought; not the limit.
+        seen = table if max_mcdp is None else stated
+        chosen = choose_strength(seen, self.performance, max_mcdp)
+        return float(table["strength"][chosen]), path
 
 
 def fit_maps(
@@ -495,16 +538,14 @@ def state_path(table: pd.DataFrame, rows: Rows, maps: list[ScoreMap]) -> pd.Data
 
     A strength that changes nothing has the gap of the plain model.
     """
-    noise = [
-        Noise.ADDED
-        if any(m.changes_scores(strength) for m in maps)
-        else Noise.TAKEN_OUT
+    signs = [
+        1 if any(m.changes_scores(strength) for m in maps) else -1
         for strength in table["strength"]
     ]
     stated, gap = table.copy(), mean_mcdp(rows)
     for name in ("mean_test_neg_mcdp", "mean_test_neg_adjusted_mcdp"):
         if name in table:
-            stated[name] = -gap.add_noise(table[name].to_numpy(), noise)
+            stated[name] = -gap.add_noise(table[name].to_numpy(), signs)
     return stated
 
 
@@ -556,11 +597,11 @@ def _measure(rows: Rows, performance: Performance) -> dict[str, float]:
         reached = r2(rows.y_true, rows.y_pred, rows.weights)
     else:
         reached = average_precision(rows.y_true, rows.y_pred, rows.weights)[0]
-    gap = mean_mcdp(rows)
     whole = rows.strata is not None or rows.groups.sizes().all()
-    measured = {performance: reached, "neg_mcdp": -gap.value if whole else math.nan}
+    gap = mean_mcdp(rows).value if whole else math.nan
+    measured = {performance: reached, "neg_mcdp": -gap}
     if rows.n_groups > 2:
-        measured["neg_adjusted_mcdp"] = -gap.adjusted
+        measured["neg_adjusted_mcdp"] = -mean_mcdp(rows, adjusts=True).value
     return measured
 
 

@@ -30,7 +30,7 @@ from skfair._utils._validation import (
     check_weights,
     scores_on,
 )
-from skfair._utils._warnings import warn_user, warns_if_reordered
+from skfair._utils._warnings import warn_if_reordered, warn_user
 from skfair.exceptions import MitigationWarning
 from skfair.groups import (
     MISSING_LABEL,
@@ -285,7 +285,6 @@ class ScoreRepairer(
         self.sensitive_features = sensitive_features
         self.random_state = random_state
 
-    @warns_if_reordered
     def fit(
         self,
         scores: ArrayLike | GroupedScores | GroupedHistogram,
@@ -341,6 +340,13 @@ GroupedScores or GroupedHistogram
             If rows are too few, or share too many scores, for `max_mcdp` to hold with
             the probability `confidence_level`.
         """
+        warn_if_reordered(
+            scores=scores,
+            y=y,
+            sensitive_features=sensitive_features,
+            control_features=control_features,
+            sample_weight=sample_weight,
+        )
         self._check_parameters()
         if isinstance(scores, GroupedScores | GroupedHistogram):
             statistic = in_place_of_rows(
@@ -548,7 +554,6 @@ GroupedScores or GroupedHistogram
                     name, f"is that of max_mcdp, which is None; got {value!r}."
                 )
 
-    @warns_if_reordered
     def transform(
         self,
         scores: ArrayLike,
@@ -586,6 +591,11 @@ GroupedScores or GroupedHistogram
             are missing, or groups or strata that were absent in `fit`, unless
             `unknown_groups` is ``"pooled"``.
         """
+        warn_if_reordered(
+            scores=scores,
+            sensitive_features=sensitive_features,
+            control_features=control_features,
+        )
         check_is_fitted(self)
         values = self._check_scores(self._scores_in(scores, reset=False))
         if sensitive_features is None and self.sensitive_features is not None:

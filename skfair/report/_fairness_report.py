@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import datetime
 import html
-import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from os import PathLike
 from typing import Any, Literal, Self, get_args
 
@@ -14,19 +13,10 @@ from numpy.typing import ArrayLike
 
 from skfair._utils._files import write_text
 from skfair._utils._validation import AnyScale, Scale, check_choice
-from skfair.report._bundle import write_bundle
-from skfair.report._inputs import (
-    Audit,
-    columns_of_table,
-    estimator_inputs,
-    make_audit,
-    read_frame,
-)
-from skfair.report._metrics import MEASURES
-from skfair.report._options import DEFAULT_TITLE, read_options, takes_options
+from skfair.report._inputs import estimator_inputs, make_audit, read_frame
+from skfair.report._options import DEFAULT_TITLE, Options
 from skfair.report._page import card_sections, record_of, render, render_markdown
-from skfair.report._summary import ENDS, check_summary, summarize
-from skfair.report._words import data_of, section_of
+from skfair.report._summary import summarize
 
 #: Columns of tables, by what they are called in a summary.
 _RENAMED = {
@@ -62,10 +52,9 @@ _PATHS: dict[str, tuple[list[str], list[Any]]] = {
 _NEEDED = {
     "strata": "control_features",
     "impact_ratios": "impact_ratios=True",
-    "proxy": "group_probabilities",
 }
 #: Tables of a report.
-Table = Literal["metrics", "models", "groups", "impact_ratios", "strata", "proxy"]
+Table = Literal["metrics", "models", "groups", "impact_ratios", "strata"]
 
 
 class FairnessReport:
@@ -79,8 +68,8 @@ class FairnessReport:
     Parameters
     ----------
     summary : dict
-        All numbers and texts of the report, kept as the attribute of this name. It
-        can be written as JSON, and `FairnessReport(summary)` restores the report.
+        All numbers and texts of the report, kept as the attribute of this name, which
+        JSON can hold.
 
     See Also
     --------
@@ -97,7 +86,7 @@ class FairnessReport:
     distinct, and scores are joined to 16,384 cells of score and weight. Up to ten
     groups are compared in pairs. Each of more than ten groups is compared with
     everyone (``multigroup="pooled"``), and MADD and the calibration gap are left out
-    unless `metrics` names them.
+    unless `metrics` names them. DCP of more than 64 groups has no interval and no test.
     For the p-values of equalized odds and DCP, groups are permuted among the rows of
     each true label. Undefined metrics are None in the summary and nan in the frame;
     the report says why, without a warning.
@@ -119,19 +108,7 @@ class FairnessReport:
     """
 
     def __init__(self, summary: dict[str, Any]) -> None:
-        self.summary = check_summary(summary)
-        self._audits: Sequence[Audit] = ()
-
-    def __getstate__(self) -> dict[str, Any]:
-        # A report that is stored or sent has no rows of people.
-        return {**vars(self), "_audits": ()}
-
-    @classmethod
-    def _on(cls, audits: Sequence[Audit]) -> Self:
-        """Report on audits, which it keeps for a bundle."""
-        report = cls(summarize(audits))
-        report._audits = audits
-        return report
+        self.summary = summary
 
     @classmethod
     def from_estimator(
@@ -142,8 +119,6 @@ class FairnessReport:
         *,
         sensitive_features: Any = None,
         control_features: Any = None,
-        group_probabilities: Any = None,
-        cells: Any = None,
         sample_weight: ArrayLike | None = None,
         threshold: float | None = None,
         pos_label: Any = None,
@@ -170,12 +145,6 @@ dataframe, Groups, or mapping of str to array-like, default=None
 dataframe or Groups, default=None
             Columns of X that hold the strata, or the strata themselves, as in
             `from_predictions`.
-        group_probabilities : array-like or dict, default=None
-            Probabilities of groups that are known by a proxy only, as in
-            `from_predictions`.
-        cells : str, int, list of str, list of int, callable or array-like, default=None
-            Columns of X that hold the proxy, or the proxy itself, as in
-            `from_predictions`.
         sample_weight : array-like of shape (n_samples,), default=None
             Non-negative sample weights.
         threshold : float, default=None
@@ -189,10 +158,9 @@ dataframe or Groups, default=None
             estimator returns. ``"real"`` compares the numbers that regressors predict,
             as in `from_predictions`.
         **options : dict
-            Other parameters of `from_predictions`: `metrics`, `epsilon`, `alpha`,
-            `n_resamples`, `n_permutations`, `confidence_level`, `min_group_size`,
-            `intersection`, `impact_ratios`, `min_share`, `odds_ratio`, `proxy_limit`,
-            `limit`, `title`, `random_state`, `n_jobs` and `verbose`.
+            Other parameters of `from_predictions`: `metrics`, `n_resamples`,
+            `n_permutations`, `confidence_level`, `min_group_size`, `intersection`,
+            `impact_ratios`, `limit`, `title`, `random_state`, `n_jobs` and `verbose`.
 
         Returns
         -------
@@ -208,8 +176,6 @@ dataframe or Groups, default=None
         columns = sensitive_features, control_features
         return cls.from_predictions(
             y,
-            group_probabilities=group_probabilities,
-            cells=columns_of_table(X, cells, "cells")[0],
             sample_weight=sample_weight,
             threshold=threshold,
             scale=scale,
@@ -218,7 +184,6 @@ dataframe or Groups, default=None
         )
 
     @classmethod
-    @takes_options
     def from_predictions(
         cls,
         y_true: ArrayLike | None,
@@ -227,11 +192,22 @@ dataframe or Groups, default=None
         y_pred: Any = None,
         sensitive_features: Any = None,
         control_features: Any = None,
-        group_probabilities: Any = None,
-        cells: Any = None,
         sample_weight: ArrayLike | None = None,
+        threshold: float | None = None,
         pos_label: Any = None,
-        **options: Any,
+        scale: AnyScale = "probability",
+        metrics: Sequence[str] | None = None,
+        n_resamples: int = 500,
+        n_permutations: int = 199,
+        confidence_level: float = 0.95,
+        min_group_size: int = 10,
+        intersection: bool | None = None,
+        impact_ratios: bool = False,
+        limit: float | Mapping[str, float] | None = None,
+        title: str = DEFAULT_TITLE,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
     ) -> Self:
         """Report on given scores or labels.
 
@@ -254,33 +230,19 @@ array-like, default=None
 array-like, default=None
             One attribute, or several as columns or by name. Missing values raise an
             error unless a `Groups` defines how they are treated, see
-            `skfair.groups.encode_groups`. May be None with `group_probabilities`.
+            `skfair.groups.encode_groups`.
         control_features : array-like of shape (n_samples,) or (n_samples, n_columns), \
 or Groups, default=None
             Stratum of each row, such as its department or its true label. The report
             then also has each metric within strata, where `confidence_interval` knows
             it: the largest value, the stratum in which it is attained, and the mean.
-        group_probabilities : array-like of shape (n_samples,) or (n_samples, \
-n_groups), or dict, default=None
-            Probabilities of groups that are known by a proxy only, as in
-            `skfair.metrics.proxy_bounds`. The report then has a section with the bounds
-            of its metrics.
-        cells : array-like of shape (n_samples,) or (n_samples, n_columns), default=None
-            The proxy of each row, several columns for their intersection. None joins
-            rows of like probability.
-        odds_ratio : sequence of float, default=(1, 1.5, 2, inf)
-            How far the odds of a group may differ within a cell, for the bounds.
-        proxy_limit : float in [0, 1], default=0.1
-            Disparity that the section asks about: whether the bounds are above it, and
-            from which odds ratio on they contain it.
         sample_weight : array-like of shape (n_samples,), default=None
             Non-negative sample weights. Rows of weight 0 are left out.
         threshold : float, default=None
             Smallest score that counts as a positive decision; with ``scale="rank"`` the
             smallest rank. None is 0.5 of probabilities. Of ranks nothing is decided
             then, and the report is on scores alone, unless there is `y_pred`. Left at
-            its default with ``scale="real"``, as are `pos_label` and
-            `group_probabilities`.
+            its default with ``scale="real"``, as is `pos_label`.
         pos_label : int, float, bool or str, default=None
             The label that counts as positive. None stands for 1 if labels are
             numbers; text labels require it.
@@ -295,10 +257,6 @@ n_groups), or dict, default=None
             with these means and R2 by group.
         metrics : sequence of str, default=None
             Metrics to report, named as in `to_frame`; by default all that apply.
-        epsilon : float in (0, 0.5], default=0.05
-            Half the length of the window of MCDP.
-        alpha : float in [0, 1), default=0.9
-            Level of CVaR fairness.
         n_resamples : int, default=500
             Number of resamples for the intervals of DCP and of the calibration gap; all
             other intervals need none.
@@ -317,11 +275,13 @@ n_groups), or dict, default=None
         impact_ratios : bool, default=False
             Whether to add tables of `skfair.metrics.impact_ratios`: of decisions and,
             where there are scores, of scores above their median.
-        min_share : float in [0, 1), default=0.0
-            Smallest share of the rows of a group that has an impact ratio.
-        limit : float in [0, 1], default=None
+        limit : float in [0, 1] or dict of str to float, default=None
             Disparity that you accept. The verdict then says which metrics are certified
             to be at most this, above it, or neither, and the chart of rates shows it.
+            Or the largest value of each metric that has a limit, named as in
+            `to_frame`, and the least of ``"impact_ratio"``, the smallest ratio of two
+            rates: ``{"impact_ratio": 0.8}`` is the four-fifths rule. The verdict then
+            has the value of each with its interval, and whether it keeps its limit.
         title : str, default="Fairness report"
             Title of the page.
         random_state : int, RandomState instance or None, default=None
@@ -349,13 +309,26 @@ n_groups), or dict, default=None
             y_pred=y_pred,
             sensitive_features=sensitive_features,
             control_features=control_features,
-            group_probabilities=group_probabilities,
-            cells=cells,
             pos_label=pos_label,
             sample_weight=sample_weight,
-            options=read_options([*MEASURES], **options),
+            options=Options(
+                threshold=threshold,
+                scale=scale,
+                metrics=metrics,
+                n_resamples=n_resamples,
+                n_permutations=n_permutations,
+                confidence_level=confidence_level,
+                min_group_size=min_group_size,
+                intersection=intersection,
+                impact_ratios=impact_ratios,
+                limit=limit,
+                title=title,
+                random_state=random_state,
+                n_jobs=n_jobs,
+                verbose=verbose,
+            ),
         )
-        return cls._on([audit])
+        return cls(summarize([audit]))
 
     @classmethod
     def from_frame(
@@ -410,10 +383,9 @@ n_groups), or dict, default=None
         title : str, default="Fairness report"
             Title of the page.
         **options : dict
-            Other parameters of `from_predictions`: `metrics`, `epsilon`, `alpha`,
-            `n_resamples`, `n_permutations`, `confidence_level`, `min_group_size`,
-            `impact_ratios`, `min_share`, `limit`, `random_state`, `n_jobs`
-            and `verbose`.
+            Other parameters of `from_predictions`: `metrics`, `n_resamples`,
+            `n_permutations`, `confidence_level`, `min_group_size`, `intersection`,
+            `impact_ratios`, `limit`, `random_state`, `n_jobs` and `verbose`.
 
         Returns
         -------
@@ -471,68 +443,21 @@ n_groups), or dict, default=None
             control_features=control_features,
             sample_weight=sample_weight,
             pos_label=pos_label,
-            options=read_options([*MEASURES], scale=scale, **options),
+            options=Options(scale=scale, **options),
         )
-        return cls._on(audits)
-
-    def with_explanations(self, *results: Any) -> Self:
-        """Return the report with sections on what a gap goes with.
-
-        Parameters
-        ----------
-        *results : ExplainedGapResult
-            What `skfair.inspection.explained_gap` returned for the rows and the model
-            of the report. Each becomes a section of the page and of the Markdown, after
-            those that the report has.
-
-        Returns
-        -------
-        FairnessReport
-            A new report; this one is unchanged. The sections are in
-            ``summary["why"]``, as texts.
-
-        Raises
-        ------
-        TypeError
-            If a result is of another kind.
-
-        Examples
-        --------
-        >>> from skfair.datasets import load_berkeley_admissions
-        >>> from skfair.inspection import explained_gap
-        >>> from skfair.report import FairnessReport
-        >>> X, y = load_berkeley_admissions(return_X_y=True)
-        >>> report = FairnessReport.from_predictions(
-        ...     None, y_pred=y, sensitive_features=X[["sex"]],
-        ...     n_permutations=99, random_state=0,
-        ... )
-        >>> given_department = explained_gap(
-        ...     y, sensitive_features=X["sex"], explained_by=X["department"],
-        ...     metric="demographic_parity_difference", random_state=0,
-        ... )
-        >>> report = report.with_explanations(given_department)
-        >>> report.summary["why"][0]["rows"][0][3]  # share of rows without overlap
-        '0.0%'
-        """
-        sections = [{"result": data_of(result)} for result in results]
-        sections = [section | section_of(section["result"]) for section in sections]
-        before = self.summary.get("why") or []
-        report = type(self)({**self.summary, "why": [*before, *sections]})
-        report._audits = self._audits
-        return report
+        return cls(summarize(audits))
 
     def to_frame(self, table: Table = "metrics") -> pd.DataFrame:
         """Numbers of the report as a table.
 
         Parameters
         ----------
-        table : {"metrics", "models", "groups", "impact_ratios", "strata", "proxy"}, \
+        table : {"metrics", "models", "groups", "impact_ratios", "strata"}, \
 default="metrics"
             Which numbers: of the metrics, of the performance of each model, of each
             group, the impact ratios, which only a report with ``impact_ratios=True``
-            has, of the metrics within strata, which only one with `control_features`
-            has, or the bounds by a proxy, which only one with `group_probabilities`
-            has.
+            has, or of the metrics within strata, which only one with
+            `control_features` has.
 
         Returns
         -------
@@ -560,10 +485,6 @@ default="metrics"
             `skfair.metrics.impact_ratios`. Strata have for each ``metric`` the value of
             ``everyone``, the largest ``value`` within a stratum, that ``stratum``, the
             ``mean`` by total weight, ``lower``, ``upper``, ``null_mean``, ``pvalue``.
-            Bounds have a row for each ``model``, ``metric`` and ``odds_ratio``, with
-            ``estimate``, ``lower``, ``upper``, ``lower_confidence``,
-            ``upper_confidence`` and ``tipping``, the least odds ratio at which the
-            bounds contain `proxy_limit`.
 
         Raises
         ------
@@ -571,8 +492,6 @@ default="metrics"
             If the report has no such table, or `table` is none of these.
         """
         check_choice("table", table, get_args(Table))
-        if table == "proxy":
-            return _frame_of_bounds(_needed("proxy", self.summary))
         if table == "models":
             rows = [row for model in self.summary["models"] for row in _figures(model)]
             frame = pd.DataFrame(rows)
@@ -710,79 +629,6 @@ default="metrics"
             card.add(**{path: text})
         return card
 
-    def to_bundle(
-        self,
-        directory: str | PathLike[str],
-        *,
-        date: str | datetime.date | None = None,
-        source: str | None = None,
-        sha256: str | None = None,
-        min_cell: int | None = None,
-    ) -> None:
-        """Write what a second party needs to verify the report without the rows.
-
-        The directory then has ``page.html``, ``summary.json``, the statistics from
-        which their numbers follow (``statistics.json``), the options, seed and versions
-        (``call.json``), and ``manifest.json`` with the SHA-256 of each and of the
-        input. `verify_bundle`, and ``skfair verify`` on the command line, compute the
-        numbers again.
-
-        Parameters
-        ----------
-        directory : str or path-like
-            A new directory, or one that holds nothing but a bundle, which is replaced.
-        date : str or date, default=None
-            Date to write, by default none: the same report gives the same bytes.
-        source : str, default=None
-            Where the rows come from.
-        sha256 : str, default=None
-            SHA-256 of the input.
-        min_cell : int, default=None
-            Least number of rows that a count of the bundle may tell of, at least 2.
-            Scores are joined in intervals, rows of groups that cannot be counted so are
-            left out of every number, and the page says so. Of several models, no two
-            then differ in the decisions of fewer people. None counts every row: with
-            distinct scores a bundle then has the score, group, true label and decision
-            of each person.
-
-        Raises
-        ------
-        ValueError
-            If the report was restored from a summary or a file, so that it has no rows;
-            if labels are no text, numbers or dates; if `min_cell` leaves nothing, or is
-            given for a report with the sections of `with_explanations`, or on several
-            models that `from_frame` has counted one by one.
-        OSError
-            If the directory cannot be written, or has other files.
-        ImportError
-            Without jinja2 or matplotlib.
-
-        See Also
-        --------
-        verify_bundle : Computes the numbers of a bundle again.
-
-        Notes
-        -----
-        Statistics have at most 120,000 entries: distinct scores, by intersection,
-        stratum, true label and decision, with their total weight. More are joined in up
-        to 10,000 intervals of scores, of which the bundle's page then states how far
-        this may move a number; its p-values are those of the rows. Of predicted numbers
-        (``scale="real"``) predictions, errors and true values are counted apart.
-
-        Examples
-        --------
-        See `verify_bundle`.
-        """
-        if not self._audits:
-            raise ValueError(
-                "the report was restored from its summary and has no statistics: make "
-                "it from rows again to write a bundle."
-            )
-        if sha256 is not None:
-            source = f"{source or 'rows'}, SHA-256 {sha256}"
-        record = record_of(date, source)
-        write_bundle(directory, self._audits, self.summary, record, sha256, min_cell)
-
     def _repr_html_(self) -> str:
         """Show the page in a frame, so that neither styles the other."""
         style = "width: 100%; height: 40rem; border: 0"
@@ -820,18 +666,3 @@ def _figures(model: dict[str, Any]) -> Iterator[dict[str, Any]]:
             "difference_lower": difference.get("lower"),
             "difference_upper": difference.get("upper"),
         }
-
-
-def _frame_of_bounds(section: dict[str, Any]) -> pd.DataFrame:
-    """Rows of bounds of each model and metric at each odds ratio."""
-    frame = pd.json_normalize(section["results"], "measures", "model")
-    ratios = [math.inf if ratio is None else ratio for ratio in section["odds_ratios"]]
-    frame["odds_ratio"] = [ratios] * len(frame)
-    for end in ENDS:
-        frame[end] = [of_all or [None] * len(ratios) for of_all in frame[end]]
-    frame = frame.explode(["odds_ratio", *ENDS], ignore_index=True)
-    numbers = ["odds_ratio", "estimate", *ENDS, "tipping"]
-    frame = frame.rename(columns={"key": "metric"})[["model", "metric", *numbers]]
-    frame[numbers] = frame[numbers].astype("float64")
-    never = frame["tipping"].isna() & frame["estimate"].notna()
-    return frame.assign(tipping=frame["tipping"].mask(never, math.inf))

@@ -6,12 +6,12 @@ import sys
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from itertools import compress
 from typing import Any, TypeVar
 
 import narwhals as nw
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.exceptions import UndefinedMetricWarning
 
 from skfair._rows import Rows
 from skfair._utils._arrays import Bools, Floats, Integers
@@ -32,7 +32,10 @@ from skfair._utils._validation import (
     count_rows,
     scores_on,
 )
-from skfair._utils._warnings import rows_are_not_warned_of, warns_if_reordered
+from skfair._utils._warnings import (
+    warn_if_reordered,
+    warn_user,
+)
 from skfair.frames._query import (
     Counted,
     Table,
@@ -50,20 +53,16 @@ from skfair.groups import (
     intersect,
     keep_labels,
     positions_in,
-    recode,
     resolve_strata,
     sort_labels,
     sum_by_code,
     tip_about_length,
-    warn_of_missing_words,
 )
 from skfair.metrics._inputs import (
     Multigroup,
     positive_class,
     tip_for_numbers,
-    warn_or_collect,
 )
-from skfair.metrics._proxy_cells import rows_by_cell
 from skfair.report._options import Options
 from skfair.statistics._grouped_confusion import encode_classes
 from skfair.statistics._grouped_scores import mid_ranks as mid_ranks
@@ -71,8 +70,6 @@ from skfair.statistics._grouped_scores import mid_ranks as mid_ranks
 #: Columns by name: of models, or of attributes.
 Named = dict[str, Any]
 Classes = tuple[Hashable, ...]
-#: Share of each group in each cell of a proxy.
-Shares = dict[Hashable, dict[Hashable, float]]
 #: Codes of rows, and the labels that they stand for.
 Encoded = tuple[NDArray[np.integer], Classes]
 
@@ -127,7 +124,6 @@ class Audit:
     groups, classes and weight, and nearly in score: `blur` is how far this may move
     MCDP(0), and ABCC and differences of means. Numbers have no classes.
     `attributes` are the groups of each attribute, those that are too small included.
-    `proxy` holds the cell of each entry, and the shares of the groups in each cell.
     """
 
     models: tuple[Model, ...]
@@ -136,7 +132,6 @@ class Audit:
     options: Options
     blur: tuple[float, float] = (0.0, 0.0)
     strata: Groups | None = None
-    proxy: tuple[Groups, Shares] | None = None
 
     @cached_property
     def every(self) -> dict[str, Groups]:
@@ -170,10 +165,10 @@ class Audit:
     def at(self, entries: Any, *models: Model) -> Audit:
         """Restrict the audit to some entries and to models of these entries.
 
-        The result has no attributes, strata or cells of a proxy.
+        The result has no attributes or strata.
         """
-        nothing: dict[str, Any] = {"attributes": {}, "strata": None, "proxy": None}
-        return replace(self, models=models, rows=self.rows[entries], **nothing)
+        rows = self.rows[entries]
+        return replace(self, models=models, rows=rows, attributes={}, strata=None)
 
     @cached_property
     def entry_rows(self) -> Integers:
@@ -228,7 +223,6 @@ def rows_of(y_true: Any, size: int, classes: Classes, each: Any, n: Any = None) 
     return Rows(everyone, y_true=y_true, **columns, each=each, classes=classes)
 
 
-@warns_if_reordered
 def make_audit(
     *,
     y_true: ArrayLike | None,
@@ -239,17 +233,23 @@ def make_audit(
     sample_weight: ArrayLike | None,
     options: Options,
     control_features: Any = None,
-    group_probabilities: Any = None,
-    cells: Any = None,
     n_alike: Integers | None = None,
 ) -> Audit:
     """Check and encode the arguments, without the rows of weight zero.
 
     Entries that stand for `n_alike` rows each must have positive weights.
     """
+    warn_if_reordered(
+        y_true=y_true,
+        y_score=y_score,
+        y_pred=y_pred,
+        sensitive_features=sensitive_features,
+        sample_weight=sample_weight,
+        control_features=control_features,
+    )
     of_numbers = options.scale == "real"
     if of_numbers:
-        _refuse_with_numbers(y_score, y_pred, pos_label, group_probabilities)
+        _refuse_with_numbers(y_score, y_pred, pos_label)
         y_score, y_pred = y_pred if y_score is None else y_score, None
     else:
         y_score = _positive_column(y_true, y_score, pos_label)
@@ -257,7 +257,6 @@ def make_audit(
     true, classes = _read_true(y_true, predicted, pos_label, bool(scores), of_numbers)
     if true is not None:
         check_length("y_true", len(true), n_samples)
-    proxy = _read_proxy(group_probabilities, cells, n_samples, sample_weight)
     weights = check_weights(sample_weight, n_samples)
     positions = np.arange(n_samples) if weights is None else np.flatnonzero(weights)
     if not len(positions):
@@ -273,9 +272,7 @@ def make_audit(
             models.append(Model(name, own, labels, threshold=None))
         else:
             models.append(_decide(name, own, rows.totals, options))
-    attributes = {}
-    if sensitive_features is not None or proxy is None:
-        attributes = _groups_by_name(sensitive_features, n_samples, positions, options)
+    attributes = _groups_by_name(sensitive_features, n_samples, positions, options)
     strata = None
     if control_features is not None:
         strata = resolve_strata(control_features, n_samples=n_samples)[positions]
@@ -285,15 +282,12 @@ def make_audit(
         rows=rows,
         options=options,
         strata=strata,
-        proxy=None if proxy is None else (proxy[0][positions], proxy[1]),
     )
     _tell_numbers(audit)
     return audit
 
 
-def _refuse_with_numbers(
-    y_score: Any, y_pred: Any, pos_label: Any, group_probabilities: Any
-) -> None:
+def _refuse_with_numbers(y_score: Any, y_pred: Any, pos_label: Any) -> None:
     """Raise if numbers are given twice, or if there is what they have not."""
     if y_score is not None and y_pred is not None:
         raise ValueError(
@@ -303,11 +297,6 @@ def _refuse_with_numbers(
     if pos_label is not None:
         raise ParameterError(
             "pos_label", f"must be None with scale='real', got {pos_label!r}."
-        )
-    if group_probabilities is not None:
-        raise ValueError(
-            "group_probabilities must be None with scale='real': bounds by a proxy are "
-            "of probabilities."
         )
 
 
@@ -326,39 +315,6 @@ def _read_true(
     where = " together with ".join(name for name in present if present[name])
     classes = _classes(tuple(all_labels), where, pos_label, scored)
     return None if true is None else _recode(true, classes), classes
-
-
-def _read_proxy(
-    group_probabilities: Any, cells: Any, n_samples: int, sample_weight: Any
-) -> tuple[Groups, Shares] | None:
-    """Cell of each row, and the shares of the groups in each cell that has weight."""
-    if group_probabilities is None:
-        if cells is not None:
-            raise ValueError(
-                "group_probabilities must be given beside cells, got None."
-            )
-        return None
-    names: list[str | None] = ["probability"]
-    if cells is not None:
-        names = columns_of(cells, "cells")[0]
-    rows = rows_by_cell(
-        np.zeros(n_samples),
-        group_probabilities=group_probabilities,
-        cells=cells,
-        sensitive_features=None,
-        missing="proxy",
-        sample_weight=sample_weight,
-    )
-    weights = np.bincount(rows.cells, rows.weights, rows.n_cells)
-    labels = tuple(compress(rows.cell_labels, weights > 0))
-    codes = recode(rows.cells, rows.cell_labels, labels)
-    shares = {
-        label: dict(zip(rows.labels, of_cell.tolist(), strict=True))
-        for label, of_cell in zip(rows.cell_labels, rows.probabilities, strict=True)
-        if label in labels
-    }
-    named = tuple(name or "proxy" for name in names)
-    return Groups(codes, labels, named), shares
 
 
 def _positive_column(y_true: Any, y_score: Any, pos_label: Any) -> Any:
@@ -501,20 +457,18 @@ def _groups_by_name(
     """Encode the groups of each attribute, by its name."""
     if sensitive_features is None:
         raise ValueError(
-            "sensitive_features is None, expected group labels, or group_probabilities "
-            "where groups are known by a proxy only."
+            "sensitive_features is None, expected group labels. Where groups are known "
+            "by a proxy only, skfair.metrics.proxy_bounds bounds a metric."
         )
     columns = named_columns(
         "sensitive_features", sensitive_features, "group", "attribute"
     )
     each = {}
     for name, column in columns.items():
-        with rows_are_not_warned_of():
-            groups = encode_groups(column, min_group_size=options.min_group_size)
+        groups = encode_groups(column, min_group_size=options.min_group_size)
         tip = tip_about_length(sensitive_features, n_samples)
         check_length(f"sensitive_features {name!r}", len(groups), n_samples, tip)
         each[name] = groups[positions]
-    warn_of_missing_words([(groups.codes, groups.labels) for groups in each.values()])
     return each
 
 
@@ -541,9 +495,10 @@ def _tell_numbers(audit: Audit) -> None:
     """Warn of attributes whose groups are numbers, and suggest ranges."""
     for name, groups in audit.every.items():
         if tip := tip_for_numbers(groups.labels, sizes_of(groups, audit.rows.n)):
-            many = f"{name} has {len(groups.labels):,} groups, each a number"
-            warn_or_collect(
-                many, f"{many}, and the report leaves small ones out. {tip}"
+            warn_user(
+                f"{name} has {len(groups.labels):,} groups, each a number, and the "
+                f"report leaves small ones out. {tip}",
+                UndefinedMetricWarning,
             )
 
 

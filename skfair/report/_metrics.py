@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skfair._rows import Countable, Rows
+from skfair._rows import Rows
 from skfair._utils._arrays import Floats, Integers, quotients
 from skfair._utils._text import (
     in_quotes,
@@ -21,6 +21,7 @@ from skfair._utils._text import (
     points,
     whole,
 )
+from skfair._utils._validation import check_choice
 from skfair.groups import Groups, positions_in, sort_labels
 from skfair.metrics import (
     DCPResult,
@@ -36,18 +37,15 @@ from skfair.metrics import (
     mean_absolute_error_difference,
     mean_error_difference,
 )
-from skfair.metrics._calibration_gap import (
-    Steps,
-    gap_of_steps,
-)
+from skfair.metrics._as_metric import as_metric
+from skfair.metrics._calibration_gap import CalibrationGap, Steps
 from skfair.metrics._inputs import Multigroup
+from skfair.metrics._many_groups import CVaRFairness, MaxGap
+from skfair.metrics._metric import Metric, MetricOfPairs
 from skfair.metrics._pairs import Located
 from skfair.metrics._quantiles import Comparisons
-from skfair.metrics._rates import (
-    difference_of_comparable_odds,
-)
-from skfair.metrics._resampling import Drawn, largest_size
-from skfair.metrics._spec import pick, specification_of
+from skfair.metrics._rates import ComparableOdds, DemographicParity
+from skfair.metrics._resampling import largest_size
 from skfair.report._inputs import (
     Audit,
     Model,
@@ -57,10 +55,18 @@ from skfair.report._inputs import (
     sizes_of,
 )
 from skfair.statistics import GroupedConfusion, GroupedOutcomes, GroupedScores
-from skfair.statistics._grouped_scores import ranked_scores
 
 #: Questions whose metrics read a `GroupedScores`.
 _OF_NUMBERS = ("scores", "mean errors", "absolute errors")
+#: Classes of the statistics of the other questions.
+_STATISTICS: Mapping[str, Any] = {
+    "decisions": GroupedOutcomes,
+    "errors": GroupedConfusion,
+    "calibration": Steps,
+}
+#: Level of CVaR fairness, and half the length of the window of MCDP, in a report.
+ALPHA, EPSILON = 0.9, 0.05
+PARAMETERS = {"alpha": ALPHA, "epsilon": EPSILON}
 #: Seconds after which the search for a certificate of DCP ends.
 DCP_SECONDS = 20.0
 #: More distinct scores than this are joined to as many cells; with weights, there are
@@ -130,22 +136,23 @@ class Sample:
             self.audit.rows, groups=self.groups, y_true=true, y_pred=self.model.y_pred
         )
 
-    def countable(self, question: str) -> Countable:
-        """Return the rows as metrics of a question read them."""
+    def counted(self, question: str) -> Rows:
+        """Return the rows as metrics of a question count them."""
         rows = self.rows
         if question in _OF_NUMBERS:
-            ranked = self.audit.options.scale == "rank"
-            count = ranked_scores if ranked else GroupedScores._from_rows
-            rows = replace(rows, y_true=None, y_pred=self._numbers(question))
-            return rows.ordered(), count
+            numbers = self._numbers(question)
+            if self.audit.options.scale == "rank":
+                grouped = self.groups.codes >= 0
+                weights = None if rows.totals is None else rows.totals[grouped]
+                ranks = mid_ranks(numbers[grouped], weights)
+                numbers = np.zeros(len(rows))
+                numbers[grouped] = ranks
+            return replace(rows, y_true=None, y_pred=numbers).ordered()
         if question == "calibration":
             scores = self.model.y_score
             positive = np.asarray(self.audit.y_true == 1, dtype=np.float64)
-            rows = replace(rows, y_true=positive, y_pred=scores)
-            return rows.ordered(), Steps._from_rows
-        if question == "errors":
-            return rows, GroupedConfusion._from_rows
-        return replace(rows, y_true=None), GroupedOutcomes._from_rows
+            return replace(rows, y_true=positive, y_pred=scores).ordered()
+        return rows if question == "errors" else replace(rows, y_true=None)
 
     def _numbers(self, question: str) -> NDArray[Any]:
         """Scores or errors that a question is about."""
@@ -158,8 +165,8 @@ class Sample:
     def statistic(self, question: str) -> Any:
         """Return the statistic that metrics of a question read."""
         if question not in self._statistics:
-            rows, count = self.countable(question)
-            self._statistics[question] = count(rows)
+            kind = _STATISTICS.get(question, GroupedScores)
+            self._statistics[question] = self.counted(question).statistic(kind)
         return self._statistics[question]
 
     @cached_property
@@ -181,8 +188,11 @@ class Sample:
         )
         return quotients(totals**2, squares)
 
-    def drawn_from(self, question: str) -> Drawn:
-        """Return the rows whose groups are permuted, or cells where rows are many."""
+    def drawn_from(self, question: str) -> tuple[Rows, Rows]:
+        """Return the rows whose groups are permuted, or cells where rows are many.
+
+        The second are the same as metrics of a question read them.
+        """
         if self.audit.counts_are_drawn:
             return self._cells(question)
         audit, rows = self.audit, self.rows
@@ -193,9 +203,9 @@ class Sample:
             true = order[true]
         scores = self.model.y_score if question == "calibration" else rows.y_pred
         rows = replace(rows, y_true=true, y_pred=scores)
-        return Drawn(rows, (self.countable(question),))
+        return rows, self.counted(question)
 
-    def _cells(self, question: str) -> Drawn:
+    def _cells(self, question: str) -> tuple[Rows, Rows]:
         """Count rows by group and by class or score, each by weight.
 
         Close scores are counted as one, and so are close weights.
@@ -231,10 +241,7 @@ class Sample:
             classes=self.audit.classes,
         )
         rows = of_cells.with_numbers(numbers.reshape(shape))
-        _, count = self.countable(question)
-        if of_numbers:  # of ranks those of the cells
-            count = GroupedScores._from_rows
-        return Drawn(rows, ((rows, count),))
+        return rows, rows
 
     def _join_scores(self, question: str, n_weights: int) -> tuple[Floats, Integers]:
         """Join close scores to cells, and return their means and the cell of each row.
@@ -342,15 +349,14 @@ def word_of(question: str, settings: Mapping[str, Any]) -> str:
 class Measure:
     """One metric of a report.
 
-    In `title`, ``{alpha}`` and ``{epsilon}`` stand for the parameters of the report, of
-    which `options` names those that are options of the metric. What the metric is says
-    `templates/definitions.html`.
+    `options` names the options of the metric that a report sets. What the metric is
+    says `templates/definitions.html`.
     """
 
     key: str
     title: str
     question: str
-    metric: Callable[..., float]
+    metric: Any
     options: tuple[str, ...] = ("multigroup",)
     #: What was found, without regard to chance and without full stop: a message, or a
     #: function of a summary, the metric in it, and the values of a message.
@@ -368,7 +374,7 @@ class Measure:
     #: Order in which metrics are taken for the answer to their question; None is never.
     rank: int | None
     #: What is evaluated on the statistic of a question, where it is not the metric.
-    of_statistic: Callable[..., float] | None = None
+    of_statistic: Any = None
     #: Scale of the metric on each scale of a report that has it.
     scales: Mapping[str, str | None] = field(default_factory=lambda: _OF_LABELS)
     #: Whether its noise has a bound, or it is resampled.
@@ -377,8 +383,8 @@ class Measure:
     @property
     def maximum(self) -> float | None:
         """Largest value that the metric can have; None if it has the target's unit."""
-        specification = specification_of(self.metric)[0]
-        largest = specification.largest({"scale": self.scales.get("real")})
+        scale = self.scales.get("real")
+        largest = as_metric(self.metric, **({"scale": scale} if scale else {})).largest
         if math.isinf(largest):
             return None
         return int(largest) if largest == int(largest) else largest
@@ -391,12 +397,12 @@ class Measure:
     @property
     def compares_pairs(self) -> bool:
         """Whether tests compare pairs of groups, and not the value."""
-        return specification_of(self.of_statistic or self.metric)[0].pairs is not None
+        return isinstance(as_metric(self.of_statistic or self.metric), MetricOfPairs)
 
     @property
     def loose(self) -> bool:
         """Whether the interval is that of any metric of its kind."""
-        return self.bounded and specification_of(self.metric)[0].compare is None
+        return self.bounded and as_metric(self.metric).loose
 
     def text_of(self, value: float) -> str:
         """Write a value with its unit."""
@@ -408,33 +414,29 @@ class Measure:
 
     def options_of(self, sample: Sample) -> dict[str, Any]:
         """Return the options of the metric in a report."""
-        settings = vars(sample.audit.options)
-        settings = {**settings, "multigroup": sample.comparison}
-        return {name: settings[name] for name in self.options}
+        options = {**PARAMETERS, "multigroup": sample.comparison}
+        return {name: options[name] for name in self.options}
 
-    def metric_of(self, sample: Sample) -> Callable[..., float]:
+    def metric_of(self, sample: Sample) -> Metric:
         """Metric with its options in a report."""
         scale = self.scales[sample.audit.options.scale]
         options = self.options_of(sample) | ({"scale": scale} if scale else {})
-        return partial(self.metric, **options)
+        return as_metric(self.metric, **options)
 
-    def drawn(self, sample: Sample) -> Callable[..., float]:
+    def drawn(self, sample: Sample) -> Metric:
         """Metric of the statistic of a sample, or of draws of it."""
-        options = self.options_of(sample)
-        if self.of_statistic is None and sample.audit.of_numbers:
-            options["scale"] = self.scales["real"]
-        return partial(self.of_statistic or self.metric, **options)
+        options, scale = self.options_of(sample), self.scales.get("real")
+        if self.of_statistic is None and sample.audit.of_numbers and scale is not None:
+            options["scale"] = scale
+        return as_metric(self.of_statistic or self.metric, **options)
 
     def located(self, sample: Sample) -> Located:
         """Value of the metric on the rows as given, with its groups and its place."""
         if self.find is not None:
             return self.find(sample)
-        locate = specification_of(self.of_statistic or self.metric)[0].locate
-        assert locate is not None
-        options, scale = self.options_of(sample), self.scales.get("real")
-        if sample.audit.of_numbers and scale is not None:
-            options["scale"] = scale
-        return locate(sample.statistic(self.question), **pick(locate, options))
+        metric = self.drawn(sample)
+        assert isinstance(metric, MetricOfPairs)
+        return metric.locate(sample.statistic(self.question))
 
     def unit_of(self, sample: Sample) -> float:
         """Size of the numbers whose unit the values have; 1 where they have none."""
@@ -449,7 +451,7 @@ class Measure:
             "y_score" if self.question in ("scores", "calibration") else "y_pred",
         ]
         names = [name for name in self.options if name != "multigroup"]
-        arguments += [f"{name}={settings[name]:g}" for name in names]
+        arguments += [f"{name}={PARAMETERS[name]:g}" for name in names]
         scale = self.scales[settings["scale"]]
         if scale not in (None, "probability"):
             arguments.append(f'scale="{scale}"')
@@ -462,11 +464,6 @@ class Measure:
         of_ranks = summary["settings"]["scale"] == "rank" and self.sentence_of_ranks
         return (of_ranks or self.sentence).format(**values)
 
-    def title_of(self, settings: Mapping[str, Any]) -> str:
-        """Title of the metric with its parameters."""
-        values = {key: f"{settings[key]:g}" for key in ("alpha", "epsilon")}
-        return self.title.format(**values)
-
 
 def _locate_outlier(sample: Sample) -> Located:
     """Locate the group that is furthest from the average group."""
@@ -474,16 +471,14 @@ def _locate_outlier(sample: Sample) -> Located:
     average = float(rates.mean())
     # Of two groups both are as far: rounding decides on none.
     outlier = int(np.abs(rates - average).round(12).argmax())
-    value = max_gap(None, sample.statistic("decisions"))
+    value = MaxGap().find(sample.statistic("decisions")).value
     return Located(value, (outlier, None), (float(rates[outlier]), average))
 
 
 def _locate_tail(sample: Sample) -> Located:
     """Value of CVaR fairness, which no pair of groups has."""
-    alpha = sample.audit.options.alpha
-    return Located(
-        cvar_fairness(None, sample.statistic("decisions"), alpha=alpha), (0, None)
-    )
+    metric = CVaRFairness(alpha=ALPHA)
+    return Located(metric.find(sample.statistic("decisions")).value, (0, None))
 
 
 def _locate_baseline(sample: Sample) -> Located:
@@ -500,7 +495,7 @@ def _gap_to_average(summary: Summary, measure: Summary, values: Values) -> str:
 
 
 def _gap_of_tail(summary: Summary, measure: Summary, values: Values) -> str:
-    share = f"{100 * (1 - summary['settings']['alpha']):.4g}%"
+    share = percent(1 - ALPHA)
     n_tail, n_groups = measure["attained"]["n_tail"], measure["n_groups"]
     furthest = f"The {share} of groups furthest from the average"
     if n_tail == 1:
@@ -532,7 +527,7 @@ def _largest_gap_of_scores(summary: Summary, measure: Summary, values: Values) -
 
 
 def _sustained_gap(summary: Summary, measure: Summary, values: Values) -> str:
-    length = 2 * summary["settings"]["epsilon"]
+    length = 2 * EPSILON
     window = f"{length:g} long"
     if summary["settings"]["scale"] == "rank":
         window = f"that holds {percent(length)} of everyone"
@@ -567,7 +562,7 @@ def _difference_of_means(
     """Row of a metric that compares the means of groups, in the unit of the target."""
     return Measure(
         key=key,
-        of_statistic=partial(demographic_parity_difference, scale="real"),
+        of_statistic=DemographicParity(scale="real"),
         of_group=unit,
         unit=unit,
         by_chance="a difference of about {text}",
@@ -599,7 +594,7 @@ _TABLE = (
     ),
     _of_decisions(
         key="cvar_fairness",
-        title="CVaR fairness ({alpha})",
+        title=f"CVaR fairness ({ALPHA:g})",
         metric=cvar_fairness,
         options=("alpha",),
         find=_locate_tail,
@@ -618,7 +613,7 @@ _TABLE = (
     ),
     _of_scores(
         key="mcdp_epsilon",
-        title="MCDP({epsilon})",
+        title=f"MCDP({EPSILON:g})",
         metric=mcdp,
         options=("epsilon", "multigroup"),
         sentence=_sustained_gap,
@@ -700,7 +695,7 @@ _TABLE = (
         title="Equalized odds difference",
         question="errors",
         metric=equalized_odds_difference,
-        of_statistic=difference_of_comparable_odds,
+        of_statistic=ComparableOdds(),
         sentence=_difference_of_errors,
         unit=points,
         rank=1,
@@ -723,7 +718,7 @@ _TABLE = (
         title="Calibration gap",
         question="calibration",
         metric=calibration_gap,
-        of_statistic=gap_of_steps,
+        of_statistic=CalibrationGap(),
         sentence="Added up over people with scores up to {score}, outcomes minus "
         "scores are {ours} points for {first} and {theirs} points for {second}: "
         "{value} percentage points apart, the most up to any score",
@@ -735,6 +730,8 @@ _TABLE = (
     ),
 )
 
+#: What the smallest impact ratio is called among limits, of which it is the least.
+RATIO = "impact_ratio"
 #: Metrics that take seconds for hundreds of groups, and mostly measure noise there.
 _OF_FEW_GROUPS = "madd", "calibration_gap"
 #: Metrics of a report by key, in the order of the page.
@@ -797,6 +794,13 @@ def _check_metrics(audit: Audit) -> None:
     """Raise if a metric that was asked for cannot be computed for any model."""
     if audit.options.impact_ratios and not audit.binary:
         raise ValueError("impact_ratios must be False unless there are two classes.")
+    limits = audit.options.limit if isinstance(audit.options.limit, Mapping) else {}
+    for key in limits:
+        check_choice("limit", key, (RATIO, *MEASURES))
+    if RATIO in limits and not audit.binary:
+        raise ValueError(
+            "limit must have no impact_ratio unless there are two classes."
+        )
     possible = {key for model in audit.models for key in keys_of(audit, model)}
     needs = {
         "decisions": "decisions on two classes, by y_pred or a threshold",
@@ -805,6 +809,7 @@ def _check_metrics(audit: Audit) -> None:
         "calibration": "y_true and y_score of two classes",
     }
     for key in audit.options.metrics or ():
+        check_choice("metrics", key, tuple(MEASURES))
         if key not in possible:
             measure = MEASURES[key]
             needed = needs.get(measure.question, "y_true")

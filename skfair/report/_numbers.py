@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import time
-import warnings
 from collections.abc import (
     Callable,
     Collection,
@@ -28,27 +27,28 @@ from numpy.typing import NDArray
 from scipy.special import ndtri, stdtrit
 
 from skfair._comparison import average_precision
+from skfair._rows import Rows
 from skfair._utils._arrays import Bools, Floats, Integers, quotients
 from skfair._utils._progress import Progress
 from skfair._utils._text import label_text, or_none
+from skfair.groups import keep_labels
 from skfair.metrics import PermutationTestResult
-from skfair.metrics._confidence_interval import compare, join, lower_bound, upper_bound
-from skfair.metrics._inputs import ignore_undefined
-from skfair.metrics._pairs import Located
-from skfair.metrics._permutation import permutation_tests, permutations
+from skfair.metrics._confidence_interval import join, lower_bound, upper_bound
+from skfair.metrics._metric import Metric, MetricOfPairs
+from skfair.metrics._pairs import MAX_PAIRWISE, Located
+from skfair.metrics._permutation import permutation_tests, permuted_sample
 from skfair.metrics._quantiles import UNDEFINED, Comparisons, Observed
 from skfair.metrics._rate_intervals import wilson_interval
 from skfair.metrics._rates import comparable_cells
 from skfair.metrics._resampling import (
     ENOUGH,
-    Drawn,
-    Metric,
     basic_interval,
     check_seed,
-    compares_pairs_of,
-    evaluate_each,
-    resamples_of_all,
+    read_each,
+    value_of,
 )
+from skfair.metrics._sample import Part
+from skfair.metrics._sample import Sample as MetricSample
 from skfair.model_selection._model_comparison import Model as PairedModel
 from skfair.model_selection._model_comparison import (
     changes_by_a_row,
@@ -66,11 +66,8 @@ _FEW_VERTICES = 1000
 #: Numbers of a metric by name; None where one is undefined.
 Numbers = dict[str, Any]
 #: Label and sample of a stratum.
-Part = tuple[Hashable, Sample]
+Stratum = tuple[Hashable, Sample]
 
-#: What draws of rows give, and of a metric whose noise has no bound its interval.
-DRAWN = ("null_mean", "pvalue", "without_test")
-DRAWN_ENDS = ("lower", "upper")
 #: Entries of a row of a table of strata that are drawn.
 OF_TESTS = ("null_mean", "pvalue", "pair")
 #: Interval, certificate and test of a metric without any. Of a metric that compares
@@ -78,7 +75,8 @@ OF_TESTS = ("null_mean", "pvalue", "pair")
 #: `pairs`, which has all gaps beyond chance. `without_test` is the share of
 #: permutations in which the metric is undefined.
 NOTHING: Numbers = {
-    **dict.fromkeys(("lower", "upper", "certified", *DRAWN)),
+    **dict.fromkeys(("lower", "upper", "certified")),
+    **dict.fromkeys(("null_mean", "pvalue", "without_test")),
     "pairs": [],
 }
 #: The time left is estimated after so many seconds.
@@ -131,7 +129,8 @@ def duration(seconds: float) -> str:
 def _drawn_keys(sample: Sample, located: Mapping[str, Located]) -> dict[str, list[str]]:
     """Metrics by question that are computed in draws, where DCP is found fast."""
     n_groups, n_classes = len(sample.groups.labels), len(sample.audit.classes) or 2
-    few = comb(n_groups + n_classes - 2, n_classes - 1) <= _FEW_VERTICES
+    n_vertices = comb(n_groups + n_classes - 2, n_classes - 1)
+    few = n_groups <= MAX_PAIRWISE and n_vertices <= _FEW_VERTICES
     keys: dict[str, list[str]] = {}
     for key, gap in located.items():
         if not math.isnan(gap.value) and (few or key != "dcp"):
@@ -147,21 +146,19 @@ def _count_draws(sample: Sample, keys: Mapping[str, list[str]]) -> int:
     return n_kinds * options.n_permutations + len(resampled) * options.n_resamples
 
 
-def bounds(sample: Sample, located: Mapping[str, Located]) -> dict[str, Numbers]:
+def _bounds(sample: Sample, located: Mapping[str, Located]) -> dict[str, Numbers]:
     """Find the intervals of the metrics whose noise has a bound."""
     tail = (1 - sample.audit.options.confidence_level) / 2
     values = {key: gap.value for key, gap in located.items()}
     results = {key: dict(NOTHING) for key in located}
     defined = [key for key, value in values.items() if not math.isnan(value)]
-    with ignore_undefined():
-        # The report says itself why a metric is undefined.
-        for key, compared in compare_metrics(sample, defined):
-            # Up to rounding, the metric is computed in another way there.
-            results[key] |= {
-                "lower": min(lower_bound(compared, tail), values[key]),
-                "upper": max(upper_bound(compared, tail), values[key]),
-                "certified": upper_bound(compared, 2 * tail),
-            }
+    for key, compared in compare_metrics(sample, defined):
+        # Up to rounding, the metric is computed in another way there.
+        results[key] |= {
+            "lower": min(lower_bound(compared, tail), values[key]),
+            "upper": max(upper_bound(compared, tail), values[key]),
+            "certified": upper_bound(compared, 2 * tail),
+        }
     return results
 
 
@@ -199,6 +196,42 @@ def gaps_beside_first(sample: Sample, first: Sample) -> dict[str, tuple[float, f
     return intervals
 
 
+def has_pair_intervals(sample: Sample, key: str) -> bool:
+    """Whether a metric that answers a question has an interval for each pair.
+
+    Ranks of a pair alone are others than those of everyone.
+    """
+    measure = MEASURES[key]
+    ranked = sample.audit.options.scale == "rank" and key == "abcc"
+    of_pairs = sample.comparison == "pairwise" and measure.compares_pairs
+    return of_pairs and measure.bounded and measure.rank is not None and not ranked
+
+
+def compare_pair(
+    sample: Sample, key: str, pair: Sequence[int], classes: Sequence[int] | None
+) -> tuple[Located, tuple[float, float]]:
+    """Locate the gap of one pair of groups, and of one true label for error rates.
+
+    The interval holds for all pairs, and all true labels, at once.
+    """
+    n_groups = len(sample.groups.labels)
+    two = replace(
+        sample, groups=keep_labels(sample.groups, [i in pair for i in range(n_groups)])
+    )
+    n_intervals = comb(n_groups, 2)
+    if classes is not None:
+        n_intervals *= len(sample.audit.classes)
+        two = two.at(np.flatnonzero(sample.audit.y_true == classes[0]))
+    tail = (1 - sample.audit.options.confidence_level) / 2 / n_intervals
+    ((_, compared),) = compare_metrics(two, [key], sample)
+    found = MEASURES[key].located(two)
+    ends = lower_bound(compared, tail), upper_bound(compared, tail)
+    first, second = found.pair
+    assert second is not None
+    found = found._replace(pair=(sorted(pair)[first], sorted(pair)[second]))
+    return found, (min(ends[0], found.value), max(ends[1], found.value))
+
+
 def uncertainties(
     samples: Sequence[Sample], located: Sequence[Mapping[str, Located]]
 ) -> list[dict[str, Numbers]]:
@@ -222,28 +255,40 @@ def _uncertainty(
     done: DrawsDone,
 ) -> dict[str, Numbers]:
     """Find intervals and p-values of the metrics of a sample, by question."""
-    results = bounds(sample, located)
-    with ignore_undefined():
-        # The report says itself why a metric is undefined.
-        resampled: dict[str, Drawn] = {}
-        for question, of_question in keys.items():
-            rows = sample.drawn_from(question)
-            tests = permute(sample, of_question, rows, done)
-            for key, test in tests.items():
-                results[key] |= _test_of(test, sample)
-            resampled |= {k: rows for k in of_question if not MEASURES[k].bounded}
-        for key, values in _resample(sample, resampled, done).items():
-            rows, value = resampled[key], located[key].value
-            # Joined weights move the draws of a metric as they move its value.
-            moved = value - rows.evaluate(MEASURES[key].drawn(sample))
-            results[key] |= _ends(sample, value, values, moved)
+    results, resampled = _bounds(sample, located), dict[str, MetricSample]()
+    for question, of_question in keys.items():
+        rows, counted = sample.drawn_from(question)
+        tests = permute(sample, of_question, rows, [counted], done)
+        for key, test in tests.items():
+            results[key] |= _test_of(test, sample)
+        for key in of_question:
+            if not MEASURES[key].bounded:
+                resampled[key] = _sample_of(sample, key, rows, [counted])
+    for key, values in _resample(sample, resampled, done).items():
+        value = located[key].value
+        # Joined weights move the draws of a metric as they move its value.
+        moved = value - resampled[key].value
+        results[key] |= _ends(sample, value, values, moved)
     return results
+
+
+def _sample_of(
+    sample: Sample, key: str, rows: Rows, parts: Sequence[Rows]
+) -> MetricSample:
+    """Return rows, and a metric with their parts as it counts them."""
+    metric = MEASURES[key].drawn(sample)
+    several = len(parts) > 1
+    own = (
+        Part(p, names={"stratum": i} if several else {}) for i, p in enumerate(parts)
+    )
+    return MetricSample(metric, rows, tuple(own))
 
 
 def permute(
     sample: Sample,
     keys: Collection[str],
-    rows: Drawn,
+    rows: Rows,
+    parts: Sequence[Rows],
     tick: Callable[[int], Any] = lambda n: None,
 ) -> dict[str, PermutationTestResult]:
     """Test metrics of one question on permutations, of which there may be none.
@@ -253,16 +298,21 @@ def permute(
     options = sample.audit.options
     results: dict[str, PermutationTestResult] = {}
     for of_kind in _by_permutations(sample, keys):
-        metrics = [MEASURES[key].drawn(sample) for key in of_kind]
-        permuted, draw = permutations("auto", metrics[0], rows)
+        generator = check_seed(options.random_state)
+        first = _sample_of(sample, of_kind[0], rows, parts)
+        permuted, within = permuted_sample(first, "auto")
+        kinds = [MEASURES[key].drawn(sample) for key in of_kind]
+        samples = [*map(permuted.of_metric, kinds)]
+        draws = (
+            [*map(permuted.permuted(generator, within).of_metric, kinds)]
+            for _ in range(options.n_permutations)
+        )
         tests = permutation_tests(
-            metrics,
-            [permuted.evaluate(metric) for metric in metrics],
-            permuted,
-            draw,
+            samples,
+            draws,
+            observed=[each.value for each in samples],
             units=[MEASURES[key].unit_of(sample) for key in of_kind],
             n_permutations=options.n_permutations,
-            generator=check_seed(options.random_state),
             n_jobs=options.n_jobs,
             tick=tick,
         )
@@ -274,7 +324,7 @@ def _by_permutations(sample: Sample, keys: Iterable[str]) -> list[list[str]]:
     """Metrics that are tested on the same permutations, if there are any."""
     kinds: dict[bool, list[str]] = {}
     for key in keys if sample.audit.options.n_permutations else ():
-        of_pairs = compares_pairs_of(MEASURES[key].drawn(sample))
+        of_pairs = isinstance(MEASURES[key].drawn(sample), MetricOfPairs)
         kinds.setdefault(of_pairs, []).append(key)
     return [*kinds.values()]
 
@@ -327,22 +377,25 @@ def _pairs_beyond_chance(
 
 
 def _resample(
-    sample: Sample, rows: Mapping[str, Drawn], tick: Callable[[int], Any]
+    sample: Sample, samples: Mapping[str, MetricSample], tick: Callable[[int], Any]
 ) -> dict[str, Any]:
     """Values of metrics on resamples of their rows, the same ones for all metrics."""
-    if not rows:
+    if not samples:
         return {}
     options = sample.audit.options
-    metrics = [MEASURES[key].drawn(sample) for key in rows]
-    draw = resamples_of_all([*rows.values()], options.random_state)
-    drawn = (draw() for _ in range(options.n_resamples))
-    values = evaluate_each(
-        metrics,
-        drawn,
-        n_jobs=options.n_jobs,
-        tick=lambda n: tick(n * len(rows)),
+    # The same seed draws the same people for each metric.
+    generators = [check_seed(options.random_state) for _ in samples]
+    draws = (
+        [s.resampled(g) for s, g in zip(samples.values(), generators, strict=True)]
+        for _ in range(options.n_resamples)
     )
-    return dict(zip(rows, values.T, strict=True))
+    values = read_each(
+        [value_of] * len(samples),
+        draws,
+        n_jobs=options.n_jobs,
+        tick=lambda n: tick(n * len(samples)),
+    )
+    return dict(zip(samples, values, strict=True))
 
 
 def _ends(sample: Sample, value: float, values: Any, moved: float) -> Numbers:
@@ -378,8 +431,8 @@ def _compare(sample: Sample, key: str, metric: Metric) -> Comparisons:
     """
     observed = _observe(sample, key)
     if MEASURES[key].question != "errors":
-        return compare(metric, observed, "band")
-    parts = [compare(metric, part, "band") for part in _split_by_label(observed)]
+        return metric.compare(observed, "band")
+    parts = [metric.compare(part, "band") for part in _split_by_label(observed)]
     return join(parts, None) if parts else UNDEFINED
 
 
@@ -395,11 +448,11 @@ def _observe(sample: Sample, key: str) -> Observed:
         assert scores is not None
         each = (count_outcomes(audit, x, sample.groups) for x in (scores, scores**2))
         statistic, squares = each
-        return statistic, sizes, squares.means
+        return Observed(statistic, sizes, squares.means)
     if question == "errors":
         sizes = sample.effective_sizes(audit.y_true, len(audit.classes))
         sizes = sizes.reshape(-1, len(audit.classes))
-    return sample.statistic(question), sizes, None
+    return Observed(sample.statistic(question), sizes)
 
 
 def _split_by_label(observed: Observed) -> Iterator[Observed]:
@@ -414,39 +467,34 @@ def _split_by_label(observed: Observed) -> Iterator[Observed]:
                 label_counts=statistic.label_counts[enough] * own,
                 labels=tuple(compress(statistic.labels, enough)),
             )
-            yield of_label, sizes[enough], squares
+            yield Observed(of_label, sizes[enough], squares)
 
 
-def parts_by_stratum(sample: Sample) -> list[Part]:
+def parts_by_stratum(sample: Sample) -> list[Stratum]:
     """Split the entries that have a group by stratum."""
     rows = replace(sample.rows, strata=sample.audit.strata)
     return [(label, sample.at(entries)) for label, entries in rows.by_stratum()]
 
 
-def values_within_strata(
-    sample: Sample, parts: Sequence[Part], tested: bool = True
-) -> list[Numbers]:
+def values_within_strata(sample: Sample, parts: Sequence[Stratum]) -> list[Numbers]:
     """Of each metric the largest value over some strata, and their mean.
 
     Tests draw rows, so they are left out where the report draws counts. DCP is not
     computed within strata: its search takes too long to be repeated.
     """
     keys = [key for key in sample.keys if MEASURES[key].bounded]
-    compared: dict[str, list[tuple[Part, Comparisons]]] = {key: [] for key in keys}
-    with warnings.catch_warnings():
-        # The report says itself what is left out.
-        warnings.simplefilter("ignore")
-        for part in parts:
-            for key, comparisons in compare_metrics(part[1], keys, sample):
-                if not math.isnan(comparisons.value):
-                    compared[key].append((part, comparisons))
-        tests = _tests_within(sample, parts if tested else (), keys)
+    compared: dict[str, list[tuple[Stratum, Comparisons]]] = {key: [] for key in keys}
+    for part in parts:
+        for key, comparisons in compare_metrics(part[1], keys, sample):
+            if not math.isnan(comparisons.value):
+                compared[key].append((part, comparisons))
+    tests = _tests_within(sample, parts, keys)
     return [
         {"key": key, **_combine(sample, compared[key]), **tests[key]} for key in keys
     ]
 
 
-def _combine(sample: Sample, of_parts: list[tuple[Part, Comparisons]]) -> Numbers:
+def _combine(sample: Sample, of_parts: list[tuple[Stratum, Comparisons]]) -> Numbers:
     """Largest value, its stratum and interval, and the mean; None without a stratum."""
     if not of_parts:
         return dict.fromkeys(("value", "stratum", "mean", "lower", "upper"))
@@ -465,16 +513,16 @@ def _combine(sample: Sample, of_parts: list[tuple[Part, Comparisons]]) -> Number
 
 
 def _tests_within(
-    sample: Sample, parts: Sequence[Part], keys: Sequence[str]
+    sample: Sample, parts: Sequence[Stratum], keys: Sequence[str]
 ) -> dict[str, Numbers]:
     """Mean of each metric under permutations within strata, its p-value and pair."""
     results: dict[str, Numbers] = {key: dict.fromkeys(OF_TESTS) for key in keys}
     if sample.audit.counts_are_drawn or not parts:
         return results
     for question in dict.fromkeys(MEASURES[key].question for key in keys):
-        rows = _rows_in_strata(sample, parts, question)
+        rows, counted = _rows_in_strata(sample, parts, question)
         of_question = [key for key in keys if MEASURES[key].question == question]
-        for key, test in permute(sample, of_question, rows).items():
+        for key, test in permute(sample, of_question, rows, counted).items():
             numbers = NOTHING | _test_of(test, sample)
             results[key] |= {name: numbers[name] for name in ("null_mean", "pvalue")}
             if numbers["pairs"]:
@@ -484,14 +532,17 @@ def _tests_within(
     return results
 
 
-def _rows_in_strata(sample: Sample, parts: Sequence[Part], question: str) -> Drawn:
+def _rows_in_strata(
+    sample: Sample, parts: Sequence[Stratum], question: str
+) -> tuple[Rows, list[Rows]]:
     """Rows that have a group and a stratum, whose groups are permuted within strata."""
     strata = sample.audit.strata
     assert strata is not None
     codes = np.where(strata.codes < 0, -1, sample.groups.codes)
     groups = large_groups(replace(sample.groups, codes=codes), None)
-    rows = replace(sample.drawn_from(question).rows, groups=groups, strata=strata)
-    return Drawn(rows, tuple(part.countable(question) for _, part in parts))
+    rows, _ = sample.drawn_from(question)
+    rows = replace(rows, groups=groups, strata=strata)
+    return rows, [part.counted(question) for _, part in parts]
 
 
 def performance(audit: Audit, model: Model, rows: Any = slice(None)) -> Numbers:

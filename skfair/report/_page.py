@@ -9,9 +9,11 @@ import io
 import math
 import numbers
 import re
+import threading
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
 import numpy as np
@@ -33,8 +35,8 @@ from skfair._utils._text import (
     visible_text,
     whole,
 )
-from skfair._utils._validation import check_choice
 from skfair.report._metrics import (
+    ALPHA,
     FURTHER_QUESTIONS,
     MEASURES,
     Measure,
@@ -44,12 +46,11 @@ from skfair.report._metrics import (
     signed,
     word_of,
 )
-from skfair.report._options import NAMES
+from skfair.report._options import Options
 from skfair.report._words import is_missing
 
 if TYPE_CHECKING:
     import jinja2
-from skfair.report._words import bounds_text, ratio_text, sizes_text
 
 Summary = dict[str, Any]
 
@@ -65,6 +66,8 @@ _STYLE: Any = {
     "figure.autolayout": False,
     "figure.constrained_layout.use": False,
 }
+#: Held by the thread that draws.
+_DRAWING = threading.Lock()
 #: Inches of a picture's height for its labels.
 _FRAME = 1.4
 _REFERENCE = re.compile(r"url\(#([^)]+)\)")
@@ -73,6 +76,8 @@ _DECIMAL = re.compile(r"-?\d+\.\d+")
 
 def in_settings(value: Any) -> str:
     """Write the value of an option."""
+    if isinstance(value, dict):
+        value = [f"{key} {number:g}" for key, number in value.items()]
     if isinstance(value, list):
         return listed([in_settings(part) for part in value], len(value))
     return "" if value is None else str(value)
@@ -94,9 +99,6 @@ _FUNCTIONS: tuple[Callable[..., str], ...] = (
     counted,
     interval,
     amounts,
-    bounds_text,
-    ratio_text,
-    sizes_text,
 )
 #: Headings of what answers each question.
 _HEADINGS = {
@@ -159,12 +161,6 @@ OF_STRATA = {
 }
 OF_METRICS = {"title": "Metric", "value": "Value", "interval": "Interval"}
 OF_TESTS = {"null_mean": "By chance", "pvalue": "p-value", "tested": "Decided by"}
-#: Columns of a public summary, and their headings by kind of rate.
-_COLUMNS = ["n", "selected", "rate", "impact_ratio"]
-_OF_RATES = {
-    "selection": ["Number", "Selected", "Selection rate", "Impact ratio"],
-    "scoring": ["Number", "Above the median", "Scoring rate", "Impact ratio"],
-}
 
 
 def require_report_extra() -> None:
@@ -187,22 +183,18 @@ def render(summary: Summary, record: Mapping[str, Any]) -> str:
     require_report_extra()
     from markupsafe import Markup
 
-    proxy, settings = summary["proxy"], summary["settings"]
+    settings = summary["settings"]
     metrics = [metric for key, metric in MEASURES.items() if key in settings["calls"]]
     folder = importlib.resources.files("skfair.report") / "templates"
     page = (
         _environment()
         .get_template("report.html")
         .render(
-            **{"why": None, **summary},
+            **summary,
             style=Markup((folder / "report.css").read_text()),
             safe=Markup,
             record={key: visible_text(text, 200) for key, text in record.items()},
             pictures=_pictures(summary),
-            proxy_pictures=[
-                proxy_picture(result, f"x{i}-")
-                for i, result in enumerate(proxy["results"] if proxy else ())
-            ],
             questions={**questions_of(settings), **FURTHER_QUESTIONS},
             headings=[_HEADINGS[word_of(q, settings)] for q in questions_of(settings)],
             numbers=settings["scale"] == "real",
@@ -212,20 +204,21 @@ def render(summary: Summary, record: Mapping[str, Any]) -> str:
                 for model in summary["models"]
             ],
             metrics=metrics,
-            by_value=_titles([m for m in metrics if not m.compares_pairs], settings),
-            resampled=_titles([m for m in metrics if not m.bounded], settings),
-            option_names=[name for name in NAMES if name in settings],
+            by_value=_titles([m for m in metrics if not m.compares_pairs]),
+            resampled=_titles([m for m in metrics if not m.bounded]),
+            option_names=[field.name for field in fields(Options)],
             charts=[_chart(summary, j) for j in range(len(summary["models"]))],
             shown=_SHOWN,
+            limit=_limit_of_rates(settings),
             several=len(summary["models"]) > 1,
         )
     )
     return str(page)
 
 
-def _titles(metrics: list[Measure], settings: Summary) -> str:
+def _titles(metrics: list[Measure]) -> str:
     """List the titles of some metrics."""
-    return listed([in_quotes(metric.title_of(settings)) for metric in metrics])
+    return listed([in_quotes(metric.title) for metric in metrics])
 
 
 @functools.cache
@@ -247,6 +240,14 @@ def _environment() -> jinja2.Environment:
     return environment
 
 
+def _limit_of_rates(settings: Summary) -> float | None:
+    """Limit of the difference of selection rates."""
+    limit = settings["limit"]
+    if isinstance(limit, dict):
+        limit = limit.get("demographic_parity_difference")
+    return limit if limit is None else float(limit)
+
+
 def _chart(summary: Summary, model: int) -> list[Summary]:
     """Share of each group that is selected, or predicted right, by attribute.
 
@@ -254,7 +255,7 @@ def _chart(summary: Summary, model: int) -> list[Summary]:
     """
     binary = summary["positive"] is not None and summary["settings"]["decides"]
     name = "selection_rate" if binary else "accuracy"
-    limit, parts = summary["settings"]["limit"], []
+    limit, parts = _limit_of_rates(summary["settings"]), []
     for attribute in summary["attributes"]:
         rows = [row for row in attribute["results"][model]["groups"] if row.get(name)]
         rows.sort(key=lambda row: (is_missing(row["label"]), -row[name]))
@@ -325,54 +326,42 @@ def group_gap_picture(
     result: Summary, attribute: Summary, settings: Summary, prefix: str
 ) -> Summary | None:
     """Draw the gaps of many groups, largest first."""
-    from skfair.inspection import GroupGapDisplay
-    from skfair.inspection._group_rows import rows_height
+    from skfair._pictures._group_dots import GroupDotsDisplay, rows_height
 
-    rows, alpha = result["groups"], settings["alpha"]
+    rows = result["groups"]
     if attribute["comparison"] == "pairwise" or "selection_rate" not in rows[0]:
         return None
     report = _gap_table(rows, attribute["name"])
-    display = GroupGapDisplay(
-        report=report, alpha=alpha, confidence_level=settings["confidence_level"]
+    display = GroupDotsDisplay(
+        tables={"Selection rate minus the average": report},
+        interval=f"{settings['confidence_level']:.4g} interval, each group alone",
+        reference="Average",
+        filled=f"{percent(1 - ALPHA)} furthest",
     )
     height = 1.6 + (rows_height(report, 0.2) if len(rows) <= 40 else 3.4)
-    differences, n_tail = report["difference"], int(report["in_tail"].sum())
+    differences, n_tail = report["value"], int(report["filled"].sum())
     low, high = points(differences.min()), points(differences.max())
     words = {"low": low, "high": high, "n_tail": n_tail, "n": len(rows)}
     return {
         "of": "groups",
         "svg": _svg((5.2, height), display, prefix),
-        "words": {**words, "share": percent(1 - alpha)},
-    }
-
-
-def proxy_picture(result: Summary, prefix: str) -> Summary | None:
-    """Draw the bounds of the first metric between groups known by a proxy."""
-    from skfair.inspection import ProxyBoundsDisplay
-
-    curve = result["curve"]
-    if curve is None:
-        return None
-    arrays = {name: np.array(curve[name]) for name in ("odds_ratio", "lower", "upper")}
-    tipping = np.inf if curve["tipping"] is None else curve["tipping"]
-    display = ProxyBoundsDisplay(**{**curve, **arrays, "tipping": tipping})
-    low, high = map(number, curve["unbounded"])
-    words = {"low": low, "high": high, "estimate": number(curve["lower"][0])}
-    return {
-        "of": "bounds",
-        "svg": _svg((4.8, 3.2), display, prefix),
-        "words": {**words, "title": result["measures"][0]["title"]},
+        "words": {**words, "share": percent(1 - ALPHA)},
     }
 
 
 def _gap_table(groups: list[Summary], name: str) -> pd.DataFrame:
-    """Put the groups of a summary into the form of `cvar_fairness_report`."""
+    """Put the groups of a summary into the form of a table of dots."""
     table = pd.DataFrame(groups).set_index("label").rename_axis(name)
-    table = table.rename(columns={"n": "size", "selection_rate": "rate"})
-    return table.assign(
-        weight=1 / len(groups),
-        gap=table["difference"].abs(),
-        in_tail=table["tail_share"] > 0,
+    average = table["selection_rate"] - table["difference"]
+    return pd.DataFrame(
+        {
+            "value": table["difference"],
+            "lower": table["lower"] - average,
+            "upper": table["upper"] - average,
+            "n": table["n"],
+            "reference": 0.0,
+            "filled": table["tail_share"] > 0,
+        }
     )
 
 
@@ -381,10 +370,11 @@ def _svg(size: tuple[float, float], display: Any, prefix: str) -> str:
     import matplotlib
     from matplotlib.figure import Figure
 
-    from skfair.inspection._drawing import keep_size
+    from skfair._pictures._drawing import keep_size
 
     file = io.BytesIO()
-    with matplotlib.rc_context(_STYLE), warnings.catch_warnings():
+    # Settings of matplotlib and filters of warnings are those of all threads.
+    with _DRAWING, matplotlib.rc_context(_STYLE), warnings.catch_warnings():
         # A browser has the characters that the font of the layout lacks.
         warnings.filterwarnings("ignore", message="Glyph .* missing from")
         drawing = Figure(figsize=size, layout="constrained")
@@ -434,47 +424,6 @@ def _referred(values: dict[str, str]) -> list[str]:
     ]
 
 
-def markdown_table(table: pd.DataFrame, *, digits: int = 3) -> str:
-    r"""Write a table as Markdown, its index in the first columns.
-
-    Parameters
-    ----------
-    table : DataFrame
-        Any table of skfair, as of `skfair.metrics.impact_ratios`.
-    digits : int, default=3
-        Decimal places of numbers that are not whole.
-
-    Returns
-    -------
-    str
-        A line for each row, after two of head. Numbers that do not exist are empty,
-        and labels are escaped.
-
-    See Also
-    --------
-    public_summary : Uses it for a whole page.
-
-    Examples
-    --------
-    >>> from skfair.metrics import impact_ratios
-    >>> from skfair.report import markdown_table
-    >>> table = impact_ratios(None, [1, 1, 0, 1], sensitive_features=list("FFMM"))
-    >>> print(markdown_table(table[["n", "rate", "impact_ratio"]]))
-    | attribute | group | n | rate | impact\_ratio |
-    | --- | --- | --- | --- | --- |
-    | group | F | 2 | 1.000 | 1.000 |
-    | group | M | 2 | 0.500 | 0.500 |
-    """
-    levels = [str(name or "") for name in table.index.names]
-    rows = (
-        (*(key if isinstance(key, tuple) else (key,)), *row)
-        for key, row in zip(
-            table.index, table.itertuples(index=False, name=None), strict=True
-        )
-    )
-    return "\n".join(_table_lines([*levels, *map(str, table.columns)], rows, digits))
-
-
 def render_markdown(summary: Summary, record: Mapping[str, str]) -> str:
     """Write what a report says, its metrics and groups, as Markdown.
 
@@ -506,11 +455,6 @@ def sections(summary: Summary) -> Iterator[Section]:
                 lines = [plain(result["strata"]["sentence"]), ""]
                 lines += _metrics(result["strata"]["rows"], OF_STRATA)
                 yield 3, f"Within strata: {title}", lines
-    for part in summary.get("why") or ():
-        lines = [line for text in part["texts"] for line in (plain(text), "")]
-        yield 2, plain(part["title"]), lines + _table_lines(part["head"], part["rows"])
-    if summary.get("proxy"):
-        yield from _by_proxy(summary["proxy"])
     for heading, key in SECTIONS.items():
         texts = summary[key] if key else summary["verdict"]["cannot"]
         if texts:
@@ -568,28 +512,6 @@ def _metrics(rows: list[Summary], headings: Mapping[str, str]) -> list[str]:
     return _table_lines(list(headings.values()), cells)
 
 
-def _by_proxy(section: Summary) -> Iterator[Section]:
-    """Write what bounds by a proxy say, and a table of them for each model."""
-    title = f"Groups that are known by a proxy: {section['names']}"
-    texts = [sizes_text(section), *section["known"]]
-    yield 2, plain(title), "\n\n".join(map(plain, texts)).split("\n")
-    ratios = [ratio_text(ratio) for ratio in section["odds_ratios"]]
-    for result in section["results"]:
-        measures = [m for m in result["measures"] if m["estimate"] is not None]
-        rows = [
-            [
-                m["title"],
-                *map(bounds_text, m["lower"], m["upper"]),
-                number(m["tipping"], 2),
-            ]
-            for m in measures
-        ]
-        lines = _table_lines(["Metric", *ratios, "Limit possible from"], rows)
-        lines += ["", *(f"- {plain(m['sentence'])}" for m in result["measures"])]
-        heading = "Bounds by the odds ratio"
-        yield 3, f"{heading}: {plain(result['model'])}", lines
-
-
 def _table_of_groups(rows: list[Summary], headings: Mapping[str, str]) -> list[str]:
     """Table of groups, without the columns that no group has a number for."""
     keys = [k for k in headings if any(row.get(k) is not None for row in rows)]
@@ -634,161 +556,3 @@ def _written(value: Any, digits: int) -> str:
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return ""
     return plain(", ".join(map(str, value)) if isinstance(value, tuple) else str(value))
-
-
-def public_summary(
-    table: pd.DataFrame,
-    *,
-    audit_date: str | datetime.date,
-    distribution_date: str | datetime.date,
-    source: str,
-    rate: Literal["selection", "scoring"] = "selection",
-    justification: str | None = None,
-) -> str:
-    """Write the summary of a bias audit for New York City's Local Law 144.
-
-    It has the fields that section 5-303 of the rules names: the date of the audit, the
-    distribution date of the tool, the source and explanation of the data, the numbers
-    of people in an unknown category, and for each category its number, its selection
-    or scoring rate, and its impact ratio. It passes no judgement.
-
-    Parameters
-    ----------
-    table : DataFrame
-        Table of `skfair.metrics.impact_ratios`, or that of one model and kind of a
-        report, with the index ``["attribute", "group"]``.
-    audit_date : str or date
-        Date of the most recent bias audit, a text as ``"2026-03-02"``.
-    distribution_date : str or date
-        Date on which the employer began to use the tool.
-    source : str
-        Source and explanation of the data.
-    rate : {"selection", "scoring"}, default="selection"
-        Kind of rate in `table`.
-    justification : str, default=None
-        Why categories are excluded from the ratios. It is required where `table`
-        excludes any.
-
-    Returns
-    -------
-    str
-        Markdown in English: the fields, and a table for each attribute and for the
-        intersection of all.
-
-    Raises
-    ------
-    ValueError
-        If a field is empty or no date, if `table` has other columns or two rows of a
-        group, or if it excludes categories without `justification`.
-
-    See Also
-    --------
-    skfair.metrics.impact_ratios : The table, with intervals.
-
-    References
-    ----------
-    .. [1] Rules of the City of New York, Title 6, section 5-303.
-
-    Examples
-    --------
-    >>> from skfair.metrics import impact_ratios
-    >>> from skfair.report import public_summary
-    >>> sex, hired = ["F", "F", "M", "M", None], [1, 0, 1, 1, 0]
-    >>> table = impact_ratios(None, hired, sensitive_features=sex)
-    >>> print(public_summary(
-    ...     table,
-    ...     audit_date="2026-03-02",
-    ...     distribution_date="2025-11-10",
-    ...     source="Applications of 2025, of all sites.",
-    ... ))
-    # Summary of the results of the bias audit
-    <BLANKLINE>
-    - Date of the bias audit: 2026-03-02
-    - Distribution date of the tool: 2025-11-10
-    - Source and explanation of the data: Applications of 2025, of all sites.
-    - Number of people in an unknown category: 1 by group
-    <BLANKLINE>
-    ## group
-    <BLANKLINE>
-    | Category | Number | Selected | Selection rate | Impact ratio |
-    | --- | --- | --- | --- | --- |
-    | F | 2 | 1 | 0.500 | 0.500 |
-    | M | 2 | 2 | 1.000 | 1.000 |
-    """
-    check_choice("rate", rate, tuple(_OF_RATES))
-    _check_table(table)
-    fields = {
-        "Date of the bias audit": _written_date("audit_date", audit_date),
-        "Distribution date of the tool": _written_date(
-            "distribution_date", distribution_date
-        ),
-        "Source and explanation of the data": _text("source", source),
-        "Number of people in an unknown category": _unknown(table),
-    }
-    excluded = table.index[table["status"] == "excluded"]
-    if len(excluded):
-        why = f"justification must say why {excluded[0][1]!r} is excluded, got None."
-        if justification is None:
-            raise ValueError(why)
-        fields["Justification of exclusions"] = _text("justification", justification)
-    lines = ["# Summary of the results of the bias audit", ""]
-    lines += [f"- {name}: {plain(text)}" for name, text in fields.items()]
-    for attribute in dict.fromkeys(table.index.get_level_values(0)):
-        rows = markdown_table(_table_of_rates(table.loc[[attribute]], rate))
-        lines += ["", f"## {plain(str(attribute))}", "", rows]
-    return "\n".join(lines)
-
-
-def _check_table(table: Any) -> None:
-    """Raise unless a table has the rows and columns of `impact_ratios`."""
-    if (
-        not isinstance(table, pd.DataFrame)
-        or list(table.index.names) != ["attribute", "group"]
-        or not {*_COLUMNS, "status"} <= {*table.columns}
-    ):
-        raise ValueError(
-            "table must be one of impact_ratios, with the index ['attribute', "
-            f"'group'] and the columns {[*_COLUMNS, 'status']}, got {type(table)}."
-        )
-    twice = table.index[table.index.duplicated()]
-    if len(twice):
-        raise ValueError(
-            "table must have one row for each group, of one model and one kind of "
-            f"rate, got several for {twice[0]}."
-        )
-
-
-def _written_date(name: str, value: Any) -> str:
-    """Write a date as in 2026-03-02."""
-    try:
-        return datetime.date.fromisoformat(str(value)).isoformat()
-    except ValueError:
-        raise ValueError(
-            f"{name} must be a date, or a text as '2026-03-02', got {value!r}."
-        ) from None
-
-
-def _text(name: str, value: Any) -> str:
-    """Return a text that says something."""
-    if not isinstance(value, str) or not value.strip():
-        raise ValueError(f"{name} must be a text that is not empty, got {value!r}.")
-    return value
-
-
-def _unknown(table: pd.DataFrame) -> str:
-    """Write the number of people without a group, by attribute."""
-    counts = table["n"].where(table["status"] == "unknown", 0)
-    counts = counts.groupby(level=0, sort=False).sum()
-    return "; ".join(f"{int(n):,} by {attribute}" for attribute, n in counts.items())
-
-
-def _table_of_rates(table: pd.DataFrame, rate: str) -> pd.DataFrame:
-    """Rows of one attribute, by category, under the headings of the rules."""
-    rows = table[table["status"] != "unknown"].droplevel(0)
-    shown = rows[_COLUMNS].astype({"impact_ratio": object})
-    shown["impact_ratio"] = shown["impact_ratio"].mask(
-        rows["status"] == "excluded", "excluded"
-    )
-    if not (shown["selected"] % 1).any():  # weights need not add up to whole numbers
-        shown["selected"] = shown["selected"].astype(int)
-    return shown.set_axis(_OF_RATES[rate], axis=1).rename_axis("Category")

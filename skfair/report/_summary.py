@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import platform
 import sys
-import warnings
 from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from importlib.metadata import version
@@ -15,25 +14,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 import skfair
-from skfair._utils._arrays import Floats
-from skfair._utils._text import label_text, or_none, shown, visible_text
-from skfair.groups import CROSS, recode, rows_by_code
-from skfair.inspection._proxy_bounds import bounds_by_odds_ratio
-from skfair.metrics import (
-    ProxyBoundsResult,
-    cvar_fairness_report,
-    impact_ratios,
-    proxy_bounds,
-    top_groups,
-)
-from skfair.metrics._impact_ratios import are_selected
-from skfair.metrics._inputs import ignore_undefined
+from skfair._utils._text import label_text, or_none, visible_text
+from skfair.groups import CROSS, rows_by_code
+from skfair.metrics import top_groups
+from skfair.metrics._cvar_fairness import tabulate_gaps
+from skfair.metrics._impact_ratios import are_selected, tabulate_ratios
+from skfair.metrics._many_groups import find_gaps
 from skfair.metrics._pairs import Located
-from skfair.metrics._proxy_bounds import compare_known_rows
-from skfair.metrics._proxy_cells import ProxyRows
-from skfair.report._inputs import Audit, Model, mid_ranks
+from skfair.report._inputs import Audit, Model
 from skfair.report._metrics import (
+    ALPHA,
     MEASURES,
+    RATIO,
     Measure,
     Sample,
     count_outcomes,
@@ -42,13 +34,11 @@ from skfair.report._metrics import (
     make_samples,
 )
 from skfair.report._numbers import (
-    DRAWN,
-    DRAWN_ENDS,
-    OF_TESTS,
     Numbers,
-    Part,
-    bounds,
+    Stratum,
+    compare_pair,
     gaps_beside_first,
+    has_pair_intervals,
     parts_by_stratum,
     performance,
     performances,
@@ -56,52 +46,30 @@ from skfair.report._numbers import (
     values_within_strata,
 )
 from skfair.report._words import in_words
-from skfair.statistics import GroupedConfusion, GroupedHistogram
 
 Summary = dict[str, Any]
 
-#: Format of a summary: the number changes with the names or meanings of its entries.
-FORMAT = "skfair.report/3"
-#: Settings that are stated, since they cannot be found from counted rows.
-STATED = ("counts_are_drawn", "blur", "min_cell", "n_withheld", "left_out")
 #: Points of a curve along each axis; more cannot be seen in a picture.
 _N_POINTS = 150
-#: Metrics of a report that have bounds; the first of them that is there is drawn.
-KEYS_BY_PROXY = (
-    "mcdp",
-    "abcc",
-    "mean_score_difference",
-    "demographic_parity_difference",
-    "equalized_odds_difference",
-)
-#: Ends of bounds, and of what is confident of them.
-ENDS = "lower", "upper", "lower_confidence", "upper_confidence"
 
 
-def summarize(audits: Sequence[Audit], claimed: Summary | None = None) -> Summary:
+def summarize(audits: Sequence[Audit]) -> Summary:
     """Compute a report, of strings, numbers, None, lists and dicts as in JSON.
 
     One audit holds several models of the same rows; several hold one model each, whose
-    rows were counted by its own scores. What was drawn, what a proxy bounds, what was
-    counted and what a gap goes with is taken from a claimed summary, if one is given.
+    rows were counted by its own scores.
     """
     by_attribute = zip(*map(make_samples, audits), strict=True)
     samples = [sample for group in by_attribute for sample in group]
     audit, models = audits[0], [model for audit in audits for model in audit.models]
     n_models = len(models)
-    if claimed is not None:
-        _take_searched(samples, claimed, n_models)
     gaps = [locate_all(sample) for sample in samples]
-    drawn = map(bounds, samples, gaps) if claimed else uncertainties(samples, gaps)
-    results = [
-        _summary_of_attribute(*of_sample, not claimed)
-        for of_sample in zip(samples, gaps, drawn, strict=True)
-    ]
-    for i, sample in enumerate(samples) if not claimed else ():
+    drawn = uncertainties(samples, gaps)
+    results = list(map(_summary_of_attribute, samples, gaps, drawn))
+    for i, sample in enumerate(samples):
         first = i - i % n_models
         _pair(sample, samples[first], results[i], results[first])
     summary: Summary = {
-        "format": FORMAT,
         "title": audit.options.title,
         "n_rows": audit.n_rows,
         "classes": [label_text(label) for label in audit.classes],
@@ -112,65 +80,10 @@ def summarize(audits: Sequence[Audit], claimed: Summary | None = None) -> Summar
             _attribute(samples[i], results[i : i + n_models])
             for i in range(0, len(samples), n_models)
         ],
-        "proxy": by_proxy(audits),
         "settings": _settings(audits),
-        "versions": versions_of("scikit-learn", "NumPy", "SciPy", "pandas"),
+        "versions": _versions(),
     }
-    if claimed is not None:
-        _take_stated(summary, claimed)
     return in_words(summary)
-
-
-def _take_searched(samples: Sequence[Sample], claimed: Summary, n_models: int) -> None:
-    """Take DCP where its search ended early, which depends on the machine."""
-    for i, sample in enumerate(samples):
-        result = claimed["attributes"][i // n_models]["results"][i % n_models]
-        for measure in result["measures"]:
-            if measure["searched"] is not None:
-                bounds = [*map(float, measure["searched"])]
-                vars(sample)["baseline"] = float(measure["value"]), bounds
-
-
-def stated_in(summary: Summary) -> Iterator[tuple[str, Summary, Sequence[str]]]:
-    """Yield what statistics do not determine: its kind, where it is, and its names."""
-    of_settings = [summary["settings"][name] for name in STATED]
-    some = any(value not in (None, False, [0.0, 0.0]) for value in of_settings)
-    yield "settings" if some else "", summary["settings"], STATED
-    yield "proxy", summary, ["proxy"]
-    yield "", summary, ["versions"]
-    for model in summary["models"]:
-        yield "beside", model, ["beside_first"]
-    results = [result for named in summary["attributes"] for result in named["results"]]
-    for result in results:
-        for measure in result["measures"]:
-            yield "drawn", measure, [*DRAWN, "pairs"]
-            yield "beside", measure, ["beside_first"]
-            if not MEASURES[measure["key"]].bounded:
-                yield "resampled", measure, DRAWN_ENDS
-            if measure["searched"] is not None:
-                yield "searched", measure, ["value", "searched"]
-        for row in result["strata"]["rows"] if result["strata"] else ():
-            yield "drawn", row, OF_TESTS
-
-
-def _take_stated(computed: Summary, claimed: Summary) -> None:
-    """Take from a claimed summary what cells do not determine."""
-    places = zip(stated_in(computed), stated_in(claimed), strict=True)
-    for (_, own, names), (_, other, _) in places:
-        for name in names:
-            _check_stated(other[name])
-            own[name] = other[name]
-    if explained := claimed.get("why"):
-        computed["why"] = [{"result": section["result"]} for section in explained]
-
-
-def _check_stated(value: Any) -> None:
-    """Raise unless a value is made of finite numbers and texts."""
-    if isinstance(value, (dict, list)):
-        for part in value.values() if isinstance(value, dict) else value:
-            _check_stated(part)
-    elif not (value is None or type(value) is str or math.isfinite(value)):
-        raise ValueError(f"the summary must have numbers or nothing, got {value!r}.")
 
 
 def _are_alike(values: NDArray[Any]) -> bool:
@@ -197,6 +110,12 @@ def tell_left_out(
     }
     settings = {**summary["settings"], "left_out": left_out}
     return in_words({**summary, "settings": settings})
+
+
+def tell_threshold(summary: Summary, threshold: float) -> Summary:
+    """Say from which score on decisions are positive, in the unit of the score."""
+    told = {"threshold": threshold, "decided_by": f"score of at least {threshold:g}"}
+    return {**summary, "models": [model | told for model in summary["models"]]}
 
 
 def _positive(audit: Audit) -> str | None:
@@ -266,13 +185,11 @@ def _pair(sample: Sample, first: Sample, result: Summary, of_first: Summary) -> 
 
 
 def _summary_of_attribute(
-    sample: Sample,
-    located: dict[str, Located],
-    drawn: dict[str, Numbers],
-    tested: bool,
+    sample: Sample, located: dict[str, Located], drawn: dict[str, Numbers]
 ) -> Summary:
     """Everything about one model and one attribute."""
-    groups = _groups(sample)
+    options, groups = sample.audit.options, _groups(sample)
+    asks_ratio = isinstance(options.limit, dict) and RATIO in options.limit
     n_tail = sum(row.get("tail_share", 0) > 0 for row in groups)
     return {
         "model": visible_text(sample.model.name),
@@ -281,8 +198,9 @@ def _summary_of_attribute(
             for key, gap in located.items()
         ],
         "groups": groups,
-        "impact_ratios": _impact_ratios(sample),
-        "strata": _strata(sample, located, tested),
+        "impact_ratios": _impact_ratios(sample) if options.impact_ratios else None,
+        "smallest_ratio": _smallest_ratio(sample) if asks_ratio else None,
+        "strata": _strata(sample, located),
         "cdf": _cdf(sample, located.get("mcdp")),
     }
 
@@ -304,16 +222,39 @@ def _summary_of_metric(
         **drawn,
         "searched": sample.baseline[1] if of_dcp else None,
         "beside_first": None,
-        "attained": {
-            "pair": list(located.pair),
-            "figures": [*map(or_none, located.figures)],
-            "score": or_none(located.score),
-            "n_tail": n_tail if measure.key == "cvar_fairness" else 0,
-            "classes": list(located.cell or (0, 0)),
-            "sizes": [or_none(size) or 0.0 for size in located.sizes],
-        },
+        "attained": _attained(located) | {"n_tail": n_tail},
+        "decided": _decided(sample, measure.key, located, drawn["pairs"]),
         "left_out": _few_of_labels(sample) if of_odds else [],
     }
+
+
+def _attained(located: Located) -> Summary:
+    """Say between which groups a value lies, and where."""
+    return {
+        "pair": list(located.pair),
+        "figures": [*map(or_none, located.figures)],
+        "score": or_none(located.score),
+        "classes": list(located.cell or (0, 0)),
+        "sizes": [or_none(size) or 0.0 for size in located.sizes],
+    }
+
+
+def _decided(
+    sample: Sample, key: str, located: Located, pairs: Sequence[Summary]
+) -> Summary | None:
+    """Value and interval of the pair that decides a test, if it has not the value."""
+    if not pairs or not has_pair_intervals(sample, key):
+        return None
+    labels = [label_text(label) for label in sample.groups.labels]
+    pair = [labels.index(label) for label in pairs[0]["pair"]]
+    classes = pairs[0]["classes"]
+    if {*pair} == {*located.pair} and classes in (None, list(located.cell or ())):
+        return None
+    found, (lower, upper) = compare_pair(sample, key, pair, classes)
+    if not math.isclose(found.value, pairs[0]["gap"], abs_tol=1e-9):
+        return None
+    ends = {"lower": lower, "upper": upper}
+    return {"value": found.value, **ends, "attained": _attained(found) | {"n_tail": 0}}
 
 
 def _few_of_labels(sample: Sample) -> list[Summary]:
@@ -379,14 +320,8 @@ def _selections(sample: Sample) -> list[dict[str, Any]]:
     options = sample.audit.options
     positions = tuple(range(sample.statistic("decisions").n_groups))
     selected = replace(sample.statistic("decisions"), labels=positions, names=())
-    with ignore_undefined():
-        # The report says itself that a single group cannot be compared.
-        table = cvar_fairness_report(
-            None,
-            selected,
-            alpha=options.alpha,
-            confidence_level=options.confidence_level,
-        ).sort_index()
+    gaps = find_gaps(selected, "uniform")
+    table = tabulate_gaps(gaps, ALPHA, True, options.confidence_level).sort_index()
     differs = None
     if not sample.audit.weighted and sample.comparable:
         differs = set(top_groups(None, selected).index)
@@ -404,14 +339,12 @@ def _selections(sample: Sample) -> list[dict[str, Any]]:
     ]
 
 
-def _impact_ratios(sample: Sample) -> list[dict[str, Any]] | None:
+def _impact_ratios(sample: Sample) -> list[dict[str, Any]]:
     """Impact ratios of decisions and, where there are any, of scores.
 
-    None unless they are asked for. Groups that are too small are among them.
+    Groups that are too small are among them.
     """
     options, model = sample.audit.options, sample.model
-    if not options.impact_ratios:
-        return None
     groups, audit = sample.every, sample.audit
     labels = groups.labels
     # An intersection is one attribute here; the others have their own.
@@ -422,14 +355,9 @@ def _impact_ratios(sample: Sample) -> list[dict[str, Any]] | None:
     tables = []
     for kind, of_rows in values.items():
         chosen = are_selected(of_rows, kind, None, audit.rows.totals)
-        with ignore_undefined():
-            # The report says itself that groups cannot be compared.
-            table = impact_ratios(
-                None,
-                count_outcomes(audit, chosen, groups),
-                min_share=options.min_share,
-                confidence_level=options.confidence_level,
-            )
+        outcomes = count_outcomes(audit, chosen, groups)
+        level = options.confidence_level
+        table = tabulate_ratios("group", outcomes, 0, 0.0, level)
         rows = [
             {"label": label_text(label), **{k: _plain(v) for k, v in row.items()}}
             for label, row in zip(labels, table.to_dict("records"), strict=True)
@@ -441,14 +369,23 @@ def _impact_ratios(sample: Sample) -> list[dict[str, Any]] | None:
     return tables
 
 
+def _smallest_ratio(sample: Sample) -> Summary | None:
+    """Smallest impact ratio of decisions, or of scores where nothing is decided."""
+    table = _impact_ratios(sample)[0]
+    compared = [row for row in table["rows"] if row["impact_ratio"] is not None]
+    if not compared:
+        return None
+    low = min(compared, key=lambda row: row["impact_ratio"])
+    high = next(row for row in compared if row["status"] == "highest")
+    return {"kind": table["kind"], "low": low, "high": high}
+
+
 def _plain(value: Any) -> Any:
     """Text and whole numbers as they are, other numbers as in JSON."""
     return value if isinstance(value, (str, int)) else or_none(value)
 
 
-def _strata(
-    sample: Sample, located: dict[str, Located], tested: bool
-) -> Summary | None:
+def _strata(sample: Sample, located: dict[str, Located]) -> Summary | None:
     """Metrics within strata, beside those of everyone; None unless there are strata."""
     strata = sample.audit.strata
     if strata is None or not sample.comparable:
@@ -459,7 +396,7 @@ def _strata(
         for label, part in parts
         if part.comparable and part.audit.n_rows >= least
     ]
-    rows = values_within_strata(sample, compared, tested)
+    rows = values_within_strata(sample, compared)
     for row in rows:
         row["everyone"] = or_none(located[row["key"]].value)
     names = CROSS.join(strata.names)
@@ -478,7 +415,7 @@ def _named(label: Hashable, metric: str | None = None, **why: Any) -> Summary:
     return {"label": label_text(label), "metric": metric} | nothing | why
 
 
-def _left_out(parts: Sequence[Part], least: int) -> Iterator[Summary]:
+def _left_out(parts: Sequence[Stratum], least: int) -> Iterator[Summary]:
     """List strata of too few rows or groups, and groups that are left out within."""
     for label, part in parts:
         if part.audit.n_rows < least:
@@ -489,7 +426,9 @@ def _left_out(parts: Sequence[Part], least: int) -> Iterator[Summary]:
             yield _named(label, aside=_sizes(part.aside))
 
 
-def _without_rates(parts: Sequence[Part], keys: Collection[str]) -> Iterator[Summary]:
+def _without_rates(
+    parts: Sequence[Stratum], keys: Collection[str]
+) -> Iterator[Summary]:
     """List groups within strata that have few rows of a true label."""
     key = "equalized_odds_difference"
     for label, part in parts if key in keys else ():
@@ -543,8 +482,6 @@ def _settings(audits: Sequence[Audit]) -> Summary:
     possible = {
         k for audit in audits for model in audit.models for k in keys_of(audit, model)
     }
-    if not audit.attributes:
-        possible &= {*KEYS_BY_PROXY}
     return {
         "positive label": _positive(audit),
         "decides": any(model.decides for audit in audits for model in audit.models),
@@ -553,8 +490,6 @@ def _settings(audits: Sequence[Audit]) -> Summary:
         "control_features": audit.strata is not None,
         "counts_are_drawn": audit.counts_are_drawn,
         "blur": [max(audit.blur[i] for audit in audits) for i in (0, 1)],
-        "min_cell": None,
-        "n_withheld": None,
         "left_out": None,
         "calls": {
             key: measure.call_of(vars(options))
@@ -564,173 +499,12 @@ def _settings(audits: Sequence[Audit]) -> Summary:
     }
 
 
-def check_summary(summary: Any) -> dict[str, Any]:
-    """Return what a report is restored from; raise for anything else, such as rows."""
-    if not isinstance(summary, dict) or "format" not in summary:
-        raise TypeError(
-            f"summary must be that of a report, a dict, got {shown(summary)}. A report "
-            "of rows is made by FairnessReport.from_estimator, from_frame or "
-            "from_predictions."
-        )
-    if summary["format"] != FORMAT:
-        raise ValueError(
-            f"summary must have the format {FORMAT!r}, got {shown(summary['format'])}."
-        )
-    return summary
-
-
-def versions_of(*packages: str) -> dict[str, str]:
-    """Versions of skfair, of some packages, of Python, and the system."""
+def _versions() -> dict[str, str]:
+    """Versions of skfair, of the packages that compute, of Python, and the system."""
+    packages = "scikit-learn", "NumPy", "SciPy", "pandas"
     return {
         "skfair": skfair.__version__,
         **{name: version(name) for name in packages},
         "Python": platform.python_version(),
         "system": f"{sys.platform} {platform.machine()}",
     }
-
-
-def by_proxy(audits: Sequence[Audit]) -> Summary | None:
-    """Bounds of the metrics of each model; None without probabilities of groups.
-
-    Odds ratios and tipping points that are infinite are None.
-    """
-    audit = audits[0]
-    if audit.proxy is None:
-        return None
-    cells, shares = audit.proxy
-    sizes = np.bincount(cells.codes, minlength=len(cells.labels))
-    table = np.array([list(shares[label].values()) for label in cells.labels])
-    groups = next(iter(shares.values()))
-    return {
-        "names": visible_text(CROSS.join(map(visible_text, cells.names))),
-        "shares": f"shares = {shares}",
-        "n_cells": len(sizes),
-        "smallest_cell": int(sizes.min()),
-        "alone": int(np.count_nonzero(sizes == 1)),
-        "groups": [
-            {"label": label_text(label), "expected": float(n)}
-            for label, n in zip(groups, sizes @ table, strict=True)
-        ],
-        "checks": [
-            _check_known(audit, position, table, tuple(groups))
-            for position, every in enumerate(audit.every.values())
-            if {*every.labels} <= {*groups}
-        ],
-        "limit": audit.options.proxy_limit,
-        "odds_ratios": [_finite(ratio) for ratio in audit.options.odds_ratio],
-        "results": [
-            _bounds_of_model(audit, model) for audit in audits for model in audit.models
-        ],
-    }
-
-
-def _check_known(
-    audit: Audit, position: int, table: Floats, labels: tuple[Hashable, ...]
-) -> Summary:
-    """Compare the shares of the cells with the rows whose group is known."""
-    assert audit.proxy is not None
-    cells, model = audit.proxy[0], audit.models[0]
-    every = [*audit.every.values()][position]
-    groups = recode(every.codes, every.labels, labels)
-    values = model.y_pred.astype(float) if model.y_score is None else model.y_score
-    weights = np.ones(len(groups))
-    columns = cells.codes, groups, values, values, weights, weights, table, labels
-    refuted, odds_ratio = compare_known_rows(ProxyRows(*columns, True, cells.labels))
-    return {
-        "attribute": position,
-        "n_rows": int(np.count_nonzero(groups >= 0)),
-        "n_refuted": int(refuted.sum()),
-        "odds_ratio": _finite(odds_ratio),
-    }
-
-
-def _bounds_of_model(audit: Audit, model: Model) -> Summary:
-    """Bounds of the metrics of a model, and the curve of the first of them."""
-    keys = [key for key in KEYS_BY_PROXY if key in keys_of(audit, model)]
-    results = {key: _bounds_by_cells(audit, model, MEASURES[key]) for key in keys}
-    defined = [result for result in results.values() if not math.isnan(result.estimate)]
-    limit = audit.options.proxy_limit
-    curve = bounds_by_odds_ratio(defined[0], limit) if defined else None
-    if curve is not None:
-        for name in ("odds_ratio", "lower", "upper"):
-            curve[name] = np.round(curve[name], 4).tolist()
-        curve["unbounded"] = list(curve["unbounded"])
-        curve["tipping"] = _finite(curve["tipping"])
-    return {
-        "model": visible_text(model.name),
-        "measures": [
-            _summary_of_bounds(audit, MEASURES[key], results[key]) for key in keys
-        ],
-        "curve": curve,
-    }
-
-
-def _bounds_by_cells(audit: Audit, model: Model, measure: Measure) -> ProxyBoundsResult:
-    """Bounds of one metric, from counts by cell alone."""
-    assert audit.proxy is not None
-    (cells, shares), options = audit.proxy, audit.options
-    columns: dict[str, Any] = {
-        "sensitive_features": cells,
-        "sample_weight": audit.rows.weight,
-    }
-    statistic: GroupedConfusion | GroupedHistogram
-    if measure.question == "errors":
-        labels = audit.y_true, model.y_pred
-        statistic = GroupedConfusion.from_predictions(*labels, **columns)
-    else:
-        scores = (model.y_pred == 1).astype(float)
-        if measure.question == "scores":
-            assert model.y_score is not None
-            scores = model.y_score
-            if options.scale == "rank":
-                scores = mid_ranks(scores, audit.rows.weight)
-        statistic = GroupedHistogram.from_scores(scores, **columns)
-    with warnings.catch_warnings():
-        # The report says itself that a group is absent, and has warned of single rows.
-        warnings.simplefilter("ignore", UserWarning)
-        return proxy_bounds(
-            measure.metric,
-            None,
-            statistic,
-            group_probabilities=shares,
-            odds_ratio=options.odds_ratio,
-            confidence_level=_level_of_bounds(audit, measure),
-            random_state=options.random_state,
-        )
-
-
-def _level_of_bounds(audit: Audit, measure: Measure) -> float | None:
-    """Level of confidence bounds; counts of labels lack the squares of weights."""
-    if measure.question == "errors" and audit.rows.weight is not None:
-        return None
-    return audit.options.confidence_level
-
-
-def _summary_of_bounds(
-    audit: Audit, measure: Measure, result: ProxyBoundsResult
-) -> Summary:
-    options, level = audit.options, _level_of_bounds(audit, measure)
-    tipping = result.tipping_odds_ratio(options.proxy_limit)
-    values = {name: getattr(result, name) for name in ENDS}
-    ratios = ", ".join(map(repr, options.odds_ratio)).replace("inf", "math.inf")
-    settings = f"odds_ratio=[{ratios}]"
-    if level is not None:
-        seed = options.random_state
-        settings += f", confidence_level={level}, random_state={seed}"
-    return {
-        "key": measure.key,
-        "estimate": or_none(result.estimate),
-        **{k: None if v is None else [*map(or_none, v)] for k, v in values.items()},
-        "unbounded": []
-        if math.isnan(result.estimate)
-        else [*map(float, result.bounds_at(math.inf))],
-        "tipping": _finite(tipping),
-        "cannot_tell": math.isfinite(tipping),
-        "call": f"proxy_bounds({measure.metric.__name__}, None, {measure.question}, "
-        f"group_probabilities=shares, {settings})",
-    }
-
-
-def _finite(value: float) -> float | None:
-    """Write infinity and nan as None, since JSON has neither."""
-    return float(value) if math.isfinite(value) else None

@@ -3,31 +3,27 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from skfair._utils._text import (
-    DASH,
     counted,
     in_quotes,
-    interval,
-    label_text,
     listed,
     number,
-    or_none,
     percent,
     quoted,
-    visible_text,
     whole,
     with_size,
 )
 from skfair.groups import CROSS, MISSING_LABEL
-from skfair.inspection import ExplainedGapResult
 from skfair.report._inputs import LEVEL
 from skfair.report._metrics import (
     DCP_SECONDS,
     MEASURES,
+    RATIO,
     amount,
+    amounts,
     questions_of,
     word_of,
 )
@@ -80,10 +76,6 @@ def in_words(summary: Summary) -> Summary:
     for attribute in summary["attributes"]:
         for result in attribute["results"]:
             _put_result(summary, attribute, result)
-    if summary["proxy"] is not None:
-        put_proxy(summary)
-    for section in summary.get("why") or ():
-        section |= section_of(section["result"])
     texts = list(dict.fromkeys(cautions(summary)))  # each once
     return {**summary, "verdict": verdict(summary), "cautions": texts}
 
@@ -91,7 +83,9 @@ def in_words(summary: Summary) -> Summary:
 def _put_result(summary: Summary, attribute: Summary, result: Summary) -> None:
     """Put the metrics of one model and attribute, and its tables, into words."""
     settings = summary["settings"]
-    titles = {key: metric.title_of(settings) for key, metric in MEASURES.items()}
+    titles = {key: metric.title for key, metric in MEASURES.items()}
+    answers = zip(questions_of(settings), states(result, settings), strict=True)
+    beyond = {question for question, (_, state) in answers if state == "beyond chance"}
     for measure in result["measures"]:
         measure["title"] = titles[measure["key"]]
         measure["note"] = " ".join(note(measure))
@@ -100,7 +94,10 @@ def _put_result(summary: Summary, attribute: Summary, result: Summary) -> None:
         if (pair := _other_pair(attribute, measure)) is not None:
             gap = amount(pair["gap"], measure["key"])
             measure["tested"] = f"{_pair_text(pair)}: {gap}"
-        measure["sentence"] = " ".join(with_chance(summary, attribute, measure))
+        sentences = with_chance(
+            summary, attribute, measure, measure["question"] in beyond
+        )
+        measure["sentence"] = " ".join(sentences)
     for table in result["impact_ratios"] or ():
         arguments = table["kind"], table["rows"], settings["confidence_level"]
         table["sentence"] = " ".join(describe_ratios(*arguments))
@@ -119,10 +116,11 @@ def _put_result(summary: Summary, attribute: Summary, result: Summary) -> None:
 def verdict(summary: Summary) -> Summary:
     """Draw the conclusions of a summary.
 
+    "limits" holds each metric that has a limit of its own, and whether it is kept;
     "leads" holds a text for each model, "glance" the metrics that answer each question
     by attribute and model, "points" a sentence on each of these metrics.
     """
-    settings = summary["settings"]
+    settings, limits = summary["settings"], [*_beside_limits(summary)]
     leads = [
         {
             "model": model["name"],
@@ -132,6 +130,7 @@ def verdict(summary: Summary) -> Summary:
             else [
                 *_calibration(summary, i),
                 *_within_limit(summary, i),
+                *(one["text"] for one in limits if one["position"] == i),
             ],
         }
         for i, model in enumerate(summary["models"])
@@ -153,6 +152,7 @@ def verdict(summary: Summary) -> Summary:
         "leads": leads,
         "glance": glance,
         "points": points,
+        "limits": limits,
         "tests": _count_tests(summary),
         "cannot": list(_CANNOT_SHOW),
     }
@@ -197,18 +197,25 @@ def _state(measure: Summary | None, largest: float, result: Summary) -> str:
         return "not computable"
     if measure["pvalue"] is None:
         return "not tested"
-    if measure["pvalue"] <= largest:
+    if measure["pvalue"] <= largest and _lower(measure) > 0:
         return "beyond chance"
     return "unclear" if _signs(measure, result) else "may be chance"
+
+
+def _lower(measure: Summary) -> float:
+    """Lower end of the interval of the pair that decides; infinite without any."""
+    lower = (measure["decided"] or measure)["lower"]
+    return math.inf if lower is None else float(lower)
 
 
 def _signs(measure: Summary, result: Summary) -> list[str]:
     """Say what speaks for a difference that is not beyond chance for all questions."""
     signs = []
+    above = _lower(measure) > 0 and measure["lower"] is not None
     if measure["pvalue"] <= LEVEL:
-        pvalue = f"{measure['pvalue']:.2g}"
-        signs.append(f"the p-value, {pvalue}, is small for this question alone")
-    if measure["lower"] is not None and measure["lower"] > 0:
+        alone = "is small for this question alone" if above else "is small"
+        signs.append(f"the p-value, {measure['pvalue']:.2g}, {alone}")
+    if above:
         signs.append("the interval is above 0")
     groups = result.get("groups") or ()
     differing = [in_quotes(g["label"]) for g in groups if g.get("differs")]
@@ -248,7 +255,6 @@ def _lead(summary: Summary, model: int) -> Iterator[str]:
     for state, names in others.items():
         if names:
             yield OF_ATTRIBUTES[state].format(names=listed(names))
-    yield from _lead_of_proxy(summary.get("proxy"), model)
 
 
 def _nothing_to_compare(summary: Summary, model: int) -> str | None:
@@ -285,7 +291,7 @@ def _calibration(summary: Summary, model: int) -> Iterator[str]:
         yield (
             f"By {listed(names)}, groups with the same scores are not truly positive "
             "equally often, by more than chance explains in a test beside those of the "
-            "three questions (calibration gap)."
+            "questions (calibration gap)."
         )
 
 
@@ -293,7 +299,7 @@ def _within_limit(summary: Summary, model: int) -> Iterator[str]:
     """Say which differences are certified to be within the limit, above, or neither."""
     settings = summary["settings"]
     limit, questions = settings["limit"], questions_of(settings)
-    if limit is None:
+    if not isinstance(limit, float):
         return
     by_state: dict[str, dict[str, list[str]]] = {state: {} for state in BESIDE_LIMIT}
     for attribute in summary["attributes"]:
@@ -322,6 +328,64 @@ def _beside_limit(measure: Summary, limit: float) -> str:
     return "above" if above else "open"
 
 
+def _beside_limits(summary: Summary) -> Iterator[Summary]:
+    """Compare each metric that has a limit of its own with it, by attribute and model.
+
+    A metric that is undefined or not computed does not keep its limit.
+    """
+    limits = summary["settings"]["limit"]
+    for attribute in summary["attributes"] if isinstance(limits, dict) else ():
+        for position, result in enumerate(attribute["results"]):
+            measures = {measure["key"]: measure for measure in result["measures"]}
+            for key, limit in limits.items():
+                if key == RATIO:
+                    kept, text = _ratio_beside(result["smallest_ratio"], limit, summary)
+                else:
+                    kept, text = _value_beside(measures.get(key), key, limit)
+                text = f"By {attribute['name']}, {text}"
+                yield {"metric": key, "position": position, "kept": kept, "text": text}
+
+
+def _ratio_beside(
+    ratio: Summary | None, limit: float, summary: Summary
+) -> tuple[bool, str]:
+    """Say whether the smallest impact ratio is at least a limit."""
+    if ratio is None:
+        return False, f"there is no impact ratio to compare with the limit {limit:g}."
+    low, high = ratio["low"], ratio["high"]
+    level = 100 * summary["settings"]["confidence_level"]
+    kept = low["impact_ratio"] >= limit
+    text = (
+        f"the {ratio['kind']} rate of {in_quotes(low['label'])}, "
+        f"{percent(low['rate'])}, is {number(low['impact_ratio'])} times the highest, "
+        f"{percent(high['rate'])} of {in_quotes(high['label'])} ({level:g}% interval "
+        f"{number(low['lower'])} to {number(low['upper'])}): "
+        f"{'at least' if kept else 'below'} the limit {limit:g}."
+    )
+    return kept, text + _doubt(low["lower"], low["upper"], limit)
+
+
+def _value_beside(measure: Summary | None, key: str, limit: float) -> tuple[bool, str]:
+    """Say whether a metric is at most a limit."""
+    if measure is None or measure["value"] is None:
+        return False, f"{key} was not computed, so not compared with {limit:g}."
+    kept, ends = measure["value"] <= limit, ""
+    if measure["lower"] is not None:
+        ends = f" ({amounts(measure['lower'], measure['upper'], key)})"
+    text = (
+        f"{MEASURES[key].title} is {amount(measure['value'], key)}{ends}: "
+        f"{'at most' if kept else 'above'} the limit {limit:g}."
+    )
+    return kept, text + _doubt(measure["lower"], measure["upper"], limit)
+
+
+def _doubt(lower: float | None, upper: float | None, limit: float) -> str:
+    """Say that an interval has values on both sides of a limit."""
+    if lower is None or upper is None or not lower < limit < upper:
+        return ""
+    return " The interval contains the limit, so these rows cannot tell for sure."
+
+
 def _point(
     summary: Summary, attribute: Summary, result: Summary, measure: Summary, state: str
 ) -> Summary:
@@ -332,13 +396,15 @@ def _point(
     settings = summary["settings"]
     named = {"question": measure["question"], "state": state}
     labels = [group["label"] for group in attribute["groups"]]
-    pair = [labels[i] for i in measure["attained"]["pair"] if i is not None and labels]
+    shown = measure | (measure["decided"] or {})
+    pair = [labels[i] for i in shown["attained"]["pair"] if i is not None and labels]
     if measure["value"] is not None and any(map(is_missing, pair)):
         return named | {"text": _without_missing(measure)}
-    details = [*_details(attribute, measure, settings)]
+    details = [*_details(attribute, shown, settings)]
     if state == "unclear":
         details += _signs(measure, result)
-    text = measure["finding"] + (f" ({'; '.join(details)})" if details else "")
+    text = describe(summary, attribute, shown)
+    text += f" ({'; '.join(details)})" if details else ""
     text = f"{text}."
     if state == "beyond chance" and measure["n_groups"] > 2 and measure["pairs"]:
         text = f"{text} It is shown for {_pairs_text(measure['pairs'])}."
@@ -370,8 +436,8 @@ def _details(attribute: Summary, measure: Summary, settings: Summary) -> Iterato
     if measure["null_mean"] is not None:
         chance = f"chance alone gives {metric.chance_text(measure['null_mean'])}"
         if (pair := _other_pair(attribute, measure)) is not None:
-            gap = metric.text_of(pair["gap"])
-            chance = f"most beyond chance: {_pair_text(pair)}, {gap}, where {chance}"
+            gap = f"{_pair_text(pair)} differ by {metric.text_of(pair['gap'])}"
+            chance = f"beside what chance gives each pair, {gap} most, where {chance}"
         yield chance
 
 
@@ -405,19 +471,26 @@ def _pairs_text(pairs: Sequence[Summary]) -> str:
 
 def _count_tests(summary: Summary) -> Summary:
     """Count the p-values of a report, and those that are small."""
-    pvalues = [
-        measure["pvalue"]
-        for attribute in summary["attributes"]
-        for result in attribute["results"]
-        for measure in result["measures"]
-        if measure["pvalue"] is not None
-    ]
+    results = [result for named in summary["attributes"] for result in named["results"]]
+    measures = [measure for result in results for measure in result["measures"]]
+    pvalues = [m["pvalue"] for m in measures if m["pvalue"] is not None]
     return {
+        "questions": _questions_tested(summary, results),
         "n": len(pvalues),
         "small": sum(pvalue <= LEVEL for pvalue in pvalues),
         "by_chance": LEVEL * len(pvalues),
         "level": LEVEL,
     }
+
+
+def _questions_tested(summary: Summary, results: Sequence[Summary]) -> str:
+    """Name the questions whose p-values are adjusted together."""
+    tested = {
+        sum(m is not None and m["pvalue"] is not None for m, _ in answers)
+        for answers in (states(result, summary["settings"]) for result in results)
+    }
+    words = {1: "the question", 2: "the two questions", 3: "the three questions"}
+    return words.get(tested.pop(), "") if len(tested) == 1 else "the questions"
 
 
 def cautions(summary: Summary) -> Iterator[str]:
@@ -440,12 +513,11 @@ def cautions(summary: Summary) -> Iterator[str]:
         text = f"Rows are weighted. Group sizes count rows, {what} and metrics add up "
         untested = ", and which groups differ from the others is not tested"
         yield f"{text}weights{untested if what == 'rates' else ''}."
-    if not settings["n_permutations"] and summary["attributes"]:
+    if not settings["n_permutations"]:
         yield (
             "To save time, no test was made (n_permutations=0): there are no p-values, "
             "and intervals alone say how much may be noise."
         )
-    yield from _about_cells(settings)
     yield from _about_scores(settings)
 
 
@@ -487,23 +559,6 @@ def _about_left_out(summary: Summary) -> Iterator[str]:
 def _be(n: int) -> str:
     """Write the verb of a number of things."""
     return "is" if n == 1 else "are"
-
-
-def _about_cells(settings: Summary) -> Iterator[str]:
-    """Say what is withheld, so that no number tells of few people."""
-    least, withheld = settings["min_cell"], settings["n_withheld"]
-    if least is None:
-        return
-    n = f"fewer than {least}" if withheld is None else whole(withheld)
-    how = "scores were counted in intervals that hold"
-    each, few = ", true label and decision", " of one combination of these"
-    if settings["scale"] == "real":
-        how, each, few = "predictions and errors were joined in parts of", "", ""
-    yield (
-        f"No number tells of fewer than {least} people: {how} {least} rows or more of "
-        f"each group{each}, and the rows of groups that have fewer{few} are left out "
-        f"of every number ({n})."
-    )
 
 
 def _about_scores(settings: Summary) -> Iterator[str]:
@@ -649,9 +704,12 @@ def note(measure: Summary) -> Iterator[str]:
 
 
 def with_chance(
-    summary: Summary, attribute: Summary, measure: Summary
+    summary: Summary, attribute: Summary, measure: Summary, is_beyond: bool
 ) -> Iterator[str]:
-    """Add to a finding what chance alone gives, and which pairs of groups differ."""
+    """Add to a finding what chance alone gives, and which pairs of groups differ.
+
+    Where the verdict on the question `is_beyond` chance, no other metric doubts it.
+    """
     finding, pvalue = measure["finding"], measure["pvalue"]
     if pvalue is None:
         yield f"{finding}."
@@ -671,6 +729,8 @@ def with_chance(
         doubt = "This may be noise:"
         if measure["lower"] is not None and measure["lower"] > 0:
             doubt = "The evidence is weak: the interval is above 0, and"
+        elif is_beyond:
+            doubt = "By this number alone it is less clear:"
         yield f"{finding}. {doubt} {', and '.join(filter(None, (chance, unusual)))}."
         return
     yield f"{finding}; {chance}." if chance else f"{finding}."
@@ -755,151 +815,3 @@ def reason_left_out(stratum: Summary, least: int) -> str:
     lacking = [with_size(group["label"], group["n"]) for group in stratum["aside"]]
     lacking += [with_rows_of_label(cell) for cell in stratum["cells"]]
     return f"without {listed(lacking)}"
-
-
-def data_of(result: Any) -> dict[str, Any]:
-    """Return a result as in JSON: its numbers, the names of groups, and a table."""
-    if not isinstance(result, ExplainedGapResult):
-        raise TypeError(
-            "results must be of skfair.inspection.explained_gap, got "
-            f"{type(result).__name__}."
-        )
-    population = result.population
-    return {
-        "metric": result.metric,
-        "confidence_level": result.confidence_level,
-        "population": None if population == "overlap" else label_text(population),
-        "value": or_none(result.value),
-        "lower": or_none(result.lower),
-        "upper": or_none(result.upper),
-        "table": [
-            {"name": visible_text(str(name)), **{k: or_none(v) for k, v in row.items()}}
-            for name, row in result.table.iterrows()
-        ],
-    }
-
-
-def section_of(result: Mapping[str, Any]) -> dict[str, Any]:
-    """Write what remains of a gap between people who are alike in some columns."""
-    title, population = MEASURES[result["metric"]].title, result["population"]
-    where = "where all groups have people"
-    if population is not None:
-        where = f"with the columns of {population}"
-    ends = {f"value_{end}": result[end] for end in ("lower", "upper")}
-    value = _with_ends({"value": result["value"], **ends}, "value")
-    return {
-        "title": "What the gap goes with",
-        "texts": [
-            f"{title} is {value} between the groups as they are. The table has what "
-            f"remains of it between people who are alike in some columns, {where}.",
-            "Neither number is a cause or an excuse: columns may carry an injustice "
-            "themselves, and groups may differ in columns that are not among them.",
-            f"Intervals of {100 * result['confidence_level']:g}% are in parentheses.",
-        ],
-        "head": [
-            "Alike in",
-            "Remains",
-            "Goes with these columns",
-            "Rows without overlap",
-            "Effective rows of the smallest group",
-        ],
-        "rows": [
-            [
-                row["name"],
-                *(_with_ends(row, name) for name in ("remaining", "explained")),
-                percent(row["no_overlap"]),
-                whole(row["effective_size"]),
-            ]
-            for row in result["table"]
-        ],
-    }
-
-
-def _with_ends(numbers: Mapping[str, Any], name: str) -> str:
-    """Write a number and the ends of its interval, a dash where it is undefined."""
-    if numbers[name] is None:
-        return DASH
-    ends = interval(numbers[f"{name}_lower"], numbers[f"{name}_upper"])
-    return f"{number(numbers[name])} ({ends})"
-
-
-def put_proxy(summary: Summary) -> None:
-    """Put bounds by a proxy, and what they were checked with, into words."""
-    section = summary["proxy"]
-    section["known"] = [
-        _about_check(check, summary["attributes"][check["attribute"]]["name"], section)
-        for check in section["checks"]
-    ]
-    for result in section["results"]:
-        for measure in result["measures"]:
-            settings = summary["settings"]
-            measure["title"] = MEASURES[measure["key"]].title_of(settings)
-            measure["sentence"] = _describe_bounds(measure, section["limit"])
-
-
-def _about_check(check: Summary, name: str, section: Summary) -> str:
-    """Say whether rows with a known group contradict the shares of the cells."""
-    ratio = math.inf if check["odds_ratio"] is None else check["odds_ratio"]
-    text = f"{counted(check['n_rows'], 'row')} with a known group ({name}) "
-    cells = f"{check['n_refuted']} of {counted(section['n_cells'], 'cell')}"
-    if check["n_refuted"]:
-        text += f"contradict the shares of {cells}: the bounds may not hold."
-    else:
-        text += "do not contradict the shares."
-    if ratio <= 1:
-        return text
-    return f"{text} They show that odds differ at least by the factor {ratio:.3g}."
-
-
-def _describe_bounds(measure: Summary, limit: float) -> str:
-    """Say whether a metric is above a limit, or that these data cannot tell."""
-    title, estimate = measure["title"], measure["estimate"]
-    if estimate is None:
-        return f"{title}: cannot be computed, a group is in no cell."
-    tipping = math.inf if measure["tipping"] is None else measure["tipping"]
-    side = "above" if estimate > limit else "below"
-    ends = bounds_text(*measure["unbounded"])
-    if math.isinf(tipping):
-        return f"{title}: {side} {limit:g} whatever the link, {ends}."
-    cannot = (
-        f"{title}: these data cannot tell whether it is above {limit:g}, without an "
-        f"assumption it is {ends}."
-    )
-    if tipping == 1:
-        return cannot
-    return (
-        f"{cannot} It is {side} as long as odds within a cell differ by less than the "
-        f"factor {tipping:.3g}."
-    )
-
-
-def _lead_of_proxy(section: Summary | None, model: int) -> Iterator[str]:
-    """Say what the first metric of a model by the proxy says."""
-    if section is not None and section["results"][model]["measures"]:
-        first = section["results"][model]["measures"][0]["sentence"]
-        yield f"By the proxy ({section['names']}): {first}"
-
-
-def sizes_text(section: Summary) -> str:
-    """Say how many cells there are, and how many rows of each group are expected."""
-    groups = [with_size(g["label"], g["expected"]) for g in section["groups"]]
-    text = (
-        f"{counted(section['n_cells'], 'cell')}, the smallest with "
-        f"{counted(section['smallest_cell'], 'row')}. Expected rows of the groups: "
-        f"{listed(groups)}."
-    )
-    if not section["alone"]:
-        return text
-    return f"{text} Alone in a cell, as if known: {counted(section['alone'], 'row')}."
-
-
-def bounds_text(low: float, high: float) -> str:
-    """Write bounds, or the one number that they are where they agree."""
-    return number(low) if number(low) == number(high) else interval(low, high)
-
-
-def ratio_text(ratio: float | None) -> str:
-    """Write an odds ratio; None is any."""
-    if ratio is None:
-        return "any"
-    return f"{ratio:g}"

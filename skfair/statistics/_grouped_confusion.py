@@ -17,7 +17,7 @@ from skfair._utils._validation import (
     check_length,
     refuse_scores,
 )
-from skfair._utils._warnings import warns_if_reordered
+from skfair._utils._warnings import warn_if_reordered
 from skfair.groups import (
     check_kinds_of_labels,
     columns_of,
@@ -82,7 +82,6 @@ class GroupedConfusion(GroupedStatistic):
     min_group_size: int = 1
 
     @classmethod
-    @warns_if_reordered
     def from_predictions(
         cls,
         y_true: ArrayLike | None,
@@ -117,6 +116,12 @@ class GroupedConfusion(GroupedStatistic):
             On missing or continuous labels, wrong lengths, missing groups, negative
             weights, or a group whose rows all weigh zero.
         """
+        warn_if_reordered(
+            y_true=y_true,
+            y_pred=y_pred,
+            sensitive_features=sensitive_features,
+            sample_weight=sample_weight,
+        )
         cells, classes = encode_label_pairs(y_true, y_pred)
         groups = resolve_groups(sensitive_features, n_samples=len(cells))
         cells, codes, weights, _ = drop_weightless(cells, groups, sample_weight)
@@ -252,3 +257,26 @@ def encode_label_pairs(
     cells = positions_in(classes, true_classes)[true] * len(classes)
     cells += positions_in(classes, predicted_classes)[predicted]
     return cells, classes
+
+
+def encode_labels(rows: Rows) -> Rows:
+    """Encode both labels of rows as positions among the classes."""
+    cells, classes = encode_label_pairs(rows.y_true, rows.y_pred)
+    true, predicted = np.divmod(cells, len(classes))
+    return replace(rows, y_true=true, y_pred=predicted, classes=classes)
+
+
+def drop_absent_classes(rows: Rows) -> Rows:
+    """Return encoded rows with the classes that occur among them."""
+    true, predicted = (
+        np.bincount(codes, minlength=len(rows.classes))
+        for codes in (rows.y_true, rows.y_pred)
+    )
+    present = np.flatnonzero(true + predicted)
+    if len(present) == len(rows.classes):
+        return rows
+    position = np.zeros(len(rows.classes), np.intp)
+    position[present] = np.arange(len(present))
+    classes = tuple(rows.classes[i] for i in present.tolist())
+    true, predicted = position[rows.y_true], position[rows.y_pred]
+    return replace(rows, y_true=true, y_pred=predicted, classes=classes)

@@ -18,7 +18,7 @@ from skfair._utils._validation import (
     check_integer,
     check_scores,
 )
-from skfair._utils._warnings import warns_if_reordered
+from skfair._utils._warnings import warn_if_reordered
 from skfair.groups import (
     Codes,
     Groups,
@@ -117,7 +117,6 @@ class GroupedHistogram(GroupedStatistic):
     min_group_size: int = 1
 
     @classmethod
-    @warns_if_reordered
     def from_scores(
         cls,
         y_score: ArrayLike,
@@ -152,6 +151,11 @@ class GroupedHistogram(GroupedStatistic):
             On scores outside [0, 1], NaN, wrong lengths, missing groups, negative
             weights, a group whose rows all weigh zero, or another number of bins.
         """
+        warn_if_reordered(
+            y_score=y_score,
+            sensitive_features=sensitive_features,
+            sample_weight=sample_weight,
+        )
         n_bins = check_n_bins(n_bins)
         scores = check_scores(y_score)
         groups = resolve_groups(sensitive_features, n_samples=len(scores))
@@ -518,7 +522,6 @@ class GroupedCalibration(GroupedStatistic):
     negative: GroupedHistogram
 
     @classmethod
-    @warns_if_reordered
     def from_scores(
         cls,
         outcomes: ArrayLike,
@@ -555,6 +558,12 @@ class GroupedCalibration(GroupedStatistic):
         ValueError
             On outcomes other than 0 and 1, and as `GroupedHistogram.from_scores` does.
         """
+        warn_if_reordered(
+            outcomes=outcomes,
+            y_score=y_score,
+            sensitive_features=sensitive_features,
+            sample_weight=sample_weight,
+        )
         n_bins = check_n_bins(n_bins)
         scores = check_scores(y_score)
         values = as_array(outcomes, "outcomes", len(scores))

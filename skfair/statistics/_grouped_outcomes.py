@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from skfair._rows import Rows
 from skfair._utils._arrays import Bools, Floats, Integers, quotients
 from skfair._utils._validation import as_array, check_scores
-from skfair._utils._warnings import warns_if_reordered
+from skfair._utils._warnings import warn_if_reordered
 from skfair.groups import drop_weightless, resolve_groups
 from skfair.statistics._statistic import GroupedStatistic
 
@@ -64,7 +64,6 @@ class GroupedOutcomes(GroupedStatistic):
     min_group_size: int = 1
 
     @classmethod
-    @warns_if_reordered
     def from_outcomes(
         cls,
         outcomes: ArrayLike,
@@ -102,6 +101,11 @@ class GroupedOutcomes(GroupedStatistic):
             negative weights, a mask that is not of bool, or a group whose rows all
             weigh zero.
         """
+        warn_if_reordered(
+            outcomes=outcomes,
+            sensitive_features=sensitive_features,
+            sample_weight=sample_weight,
+        )
         values = check_scores(outcomes, "outcomes")
         groups = resolve_groups(sensitive_features, n_samples=len(values))
         counts = None if mask is None else _check_mask(mask, len(values))

@@ -19,7 +19,7 @@ from skfair._utils._validation import (
     lie_in_unit_interval,
     scores_on,
 )
-from skfair._utils._warnings import warns_if_reordered
+from skfair._utils._warnings import warn_if_reordered
 from skfair.groups import (
     Groups,
     drop_weightless,
@@ -95,7 +95,6 @@ class GroupedScores(GroupedStatistic):
     min_group_size: int = 1
 
     @classmethod
-    @warns_if_reordered
     def from_scores(
         cls,
         y_score: ArrayLike,
@@ -135,6 +134,11 @@ class GroupedScores(GroupedStatistic):
             wrong lengths, missing groups, negative weights, or a group whose rows all
             weigh zero.
         """
+        warn_if_reordered(
+            y_score=y_score,
+            sensitive_features=sensitive_features,
+            sample_weight=sample_weight,
+        )
         return cls._from_arrays(y_score, sensitive_features, sample_weight, scale)
 
     @classmethod
@@ -275,20 +279,16 @@ class GroupedScores(GroupedStatistic):
 
     @property
     def effective_sizes(self) -> Floats:
-        """Effective number of rows of each group, of shape (n_groups,).
+        """Kish's effective number of rows of each group, of shape (n_groups,).
 
-        Kish's where weights are fractional; whole weights count rows. 0 without rows.
+        The number of rows where all weigh the same; 0 without rows.
         """
-        if self.weights.dtype.kind == "i":
-            return self.totals.astype(float)
-        return quotients(np.square(self.totals), self.squares)
+        return quotients(np.square(self.totals, dtype=float), self.squares)
 
     @property
     def _effective_size(self) -> float:
-        """Effective number of rows of everyone."""
-        if self.weights.dtype.kind == "i":
-            return float(self.totals.sum())
-        return float(self.totals.sum() ** 2 / self.squares.sum())
+        """Kish's effective number of rows of everyone."""
+        return float(self.totals.sum()) ** 2 / float(self.squares.sum())
 
     def of_group(self, group: int | None) -> tuple[Floats, NDArray[Any]]:
         """Distinct scores of one group, or of everyone, and their weights.
@@ -365,68 +365,6 @@ class GroupedScores(GroupedStatistic):
         sizes = np.bincount(self.codes, minlength=self.n_groups)
         starts = np.concatenate([[0], np.cumsum(sizes)])
         return np.argsort(self.codes, kind="stable"), starts
-
-    @cached_property
-    def _shares_between(self) -> tuple[Floats, Floats, Floats]:
-        """Some of the scores, and each group's share before each, and before the next.
-
-        From a score to the next one the CDF of the group lies between these shares. The
-        last score is the largest, from which on CDFs are 1.
-        """
-        step = len(self.scores) // _N_CUTS + 1
-        n_cuts, n_groups = -(-len(self.scores) // step), self.n_groups
-        cells = self.codes * np.intp(n_cuts) + np.arange(len(self.scores)) // step
-        sums: Any = np.bincount(cells, self.weights, n_groups * n_cuts)
-        after: Floats = np.cumsum(sums.reshape(n_groups, n_cuts), axis=1)
-        after /= self.totals[:, None]
-        before = np.concatenate([np.zeros((n_groups, 1)), after[:, :-1]], axis=1)
-        scores = np.append(self.scores[::step], self.scores[-1])
-        return scores, before, after + 1e-12  # more than rounding
-
-    @cached_property
-    def _largest_gaps(self) -> Floats:
-        """Largest difference of the CDFs of each group and any other.
-
-        CDFs increase: the largest of all groups at a score is the largest that was
-        reached at an entry so far, and the smallest is the smallest from which a later
-        entry starts.
-        """
-        scores, weights, total = self.scores, self.weights, self.totals[self.codes]
-        order, starts = self._order
-        sums = np.cumsum(weights[order])
-        first = np.repeat(starts[:-1], np.diff(starts))
-        after, before = np.empty(len(scores)), np.empty(len(scores))
-        after[order] = sums - (sums[first] - weights[order][first])
-        np.divide(after - weights, total, out=before)
-        np.divide(after, total, out=after)
-        highest = np.maximum.accumulate(after)
-        lowest = np.append(np.minimum.accumulate(before[::-1])[::-1], 1)
-        new = np.flatnonzero(np.append(True, scores[1:] != scores[:-1]))
-        tied = np.diff(new, append=len(scores))
-        first, beyond = np.repeat(new, tied), np.repeat(new + tied, tied)
-        above = after - lowest[beyond]
-        below = np.where(first > 0, highest[first - 1] - before, 0)
-        gaps = np.maximum(above, below)[order]
-        return np.asarray(np.maximum.reduceat(gaps, starts[:-1]))
-
-    @property
-    def _from_everyone(self) -> Floats:
-        """Largest difference of the CDF of each group and that of everyone."""
-        scores, weights = self.scores, self.weights
-        order, starts = self._order
-        sums = np.cumsum(weights[order])
-        first = np.repeat(starts[:-1], np.diff(starts))
-        total = self.totals[self.codes][order]
-        after = (sums - (sums[first] - weights[order][first])) / total
-        before = after - weights[order] / total
-        every = np.append(0, np.cumsum(weights)) / self.totals.sum()
-        new = np.flatnonzero(np.append(True, scores[1:] != scores[:-1]))
-        tied = np.diff(new, append=len(scores))
-        above = np.abs(after - np.repeat(every[new + tied], tied)[order])
-        below = np.abs(before - np.repeat(every[new], tied)[order])
-        largest = np.zeros(self.n_groups)
-        np.maximum.at(largest, self.codes[order], np.maximum(above, below))
-        return largest
 
     @cached_property
     def _gaps(self) -> dict[tuple[int, int | None], Gap]:
@@ -523,6 +461,18 @@ def _subtract(statistic: GroupedScores, first: int, second: int | None) -> Gap:
     return Gap(scores, signed, float(scale), (float(ours), float(theirs)))
 
 
+def cdf_steps(statistic: GroupedScores) -> tuple[Floats, Floats]:
+    """CDF of the group of each entry before and after it, in the order of entries."""
+    order, starts = statistic._order
+    sums = np.cumsum(statistic.weights[order])
+    sums -= np.repeat(np.append(0, sums)[starts[:-1]], np.diff(starts))
+    after = np.empty(len(order))
+    after[order] = sums
+    totals = statistic.totals[statistic.codes]
+    after /= totals
+    return after - statistic.weights / totals, after
+
+
 def check_probabilities(statistic: GroupedScores, name: str, hint: str) -> None:
     """Raise if a statistic holds scores outside [0, 1]."""
     scores = statistic.scores
@@ -569,9 +519,6 @@ def mid_ranks(scores: Floats, weights: NDArray[Any] | None) -> Floats:
     of_rows[rows.position] = ranks if rows.levels is None else ranks[rows.levels]
     return of_rows
 
-
-#: Scores between which CDFs are bounded.
-_N_CUTS = 256
 
 Entries = tuple[Floats, NDArray[np.integer], NDArray[Any]]
 Keys = NDArray[np.uint64]

@@ -1622,7 +1622,6 @@ def add_proxies():
     several = {"race": columns(many)["race"], "animal": many.animal}
     for metric, reads in (
         ("mcdp", "mcdp"),
-        ("abcc", "mcdp"),
         ("demographic_parity_difference", "parity"),
     ):
         start, call = f"{metric}/explained_gap", {"metric": metric, "reads": reads}

@@ -1,4 +1,7 @@
+import sys
+
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
@@ -55,7 +58,7 @@ def test_strength_0_is_the_plain_network(proxy_people):
         assert_allclose(ours, theirs, rtol=1e-8)
     assert_array_equal(model.predict(X), plain.predict(X))
     assert model.groups_ == ("F", "M")
-    assert model.history_["gap"].isna().all()
+    assert np.isnan(model.history_["gap"]).all()
     without = clone(model).fit(X, y)  # and without a warning
     assert_array_equal(model.decision_function(X), without.decision_function(X))
 
@@ -67,7 +70,7 @@ def test_other_objectives(proxy_people, objective, quick, gap):
     model = quick(objective=objective, strength=2.0)
     model.fit(X, y, sensitive_features=sex)
     assert gap(model, X, sex) < 0.25
-    assert model.history_["gap"].iloc[-1] < 0.05
+    assert model.history_["gap"][-1] < 0.05
 
 
 @pytest.mark.slow
@@ -93,7 +96,11 @@ def test_early_stopping_keeps_the_best_look(proxy_people, quick):
     model = quick(
         hidden_layer_sizes=(64,), max_iter=3000, early_stopping=True, batch_size=100
     ).fit(X, y, sensitive_features=sex)
-    looks = model.history_.set_index("step")["validation_penalised_loss"].dropna()
+    looks = (
+        pd.DataFrame(model.history_)
+        .set_index("step")["validation_penalised_loss"]
+        .dropna()
+    )
     assert model.n_iter_ < 3000
     assert model.n_iter_ == looks.index[-1] == looks.idxmin() + 200
     until_best = model.set_params(max_iter=int(looks.idxmin()))
@@ -187,8 +194,8 @@ def test_it_is_compared_with_the_plain_network(proxy_people, quick, early_stoppi
     model = quick(strength=0.5, **options).fit(X, y, sensitive_features=sex)
     comparison = model.comparison_
     assert comparison.n_samples == 240
-    assert comparison.mcdp < comparison.plain_mcdp / 1.5
-    assert not comparison.problems
+    assert comparison.mitigated["mcdp"] < comparison.baseline["mcdp"] / 1.5
+    assert not comparison.lacks_gain
     again = quick(strength=0, **options).fit(X, y, sensitive_features=sex)
     assert again.comparison_ is None
 
@@ -198,9 +205,12 @@ def test_worse_in_both_respects_is_said(proxy_people, quick):
     y = np.where(X["proxy"] > 0.75, "yes", "no")
     model = quick(strength=200.0, validation_fraction=0.5, max_iter=3)
     model.set_params(learning_rate_init=3.0)
-    with pytest.warns(MitigationWarning, match="on 300 held-out rows: MCDP") as found:
+    with pytest.warns(
+        MitigationWarning, match="on 300 held-out rows: no gain is"
+    ) as found:
         model.fit(X, y, sensitive_features=sex)
-    assert found[0].filename == __file__
+    if sys.version_info >= (3, 12):
+        assert found[0].filename == __file__
     # The history is that of the penalised network.
     assert (model.history_["penalised_loss"] > 1.1 * model.history_["loss"]).any()
 

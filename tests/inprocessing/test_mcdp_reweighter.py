@@ -1,5 +1,7 @@
 """A classifier that is fitted to fair scores."""
 
+import sys
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -68,7 +70,7 @@ def test_strength_0_is_the_plain_classifier(people, inner):
             model.sample_weight_.sum(axis=1),
             given.get("sample_weight", np.ones(len(y))),
         )
-        assert model.comparison_.mcdp == model.comparison_.plain_mcdp
+        assert model.comparison_.mitigated["mcdp"] == model.comparison_.baseline["mcdp"]
 
 
 @pytest.mark.slow
@@ -77,11 +79,11 @@ def test_it_is_fitted_to_the_fair_scores_of_held_out_rows(people):
     options = {"strength": 0.5, "cv": 2}
     fitted = MCDPReweighter(LogisticRegression(), **options)
     fitted.fit(X, y, sensitive_features=sex)
-    kept = fitted._rows.position
+    kept = fitted._maps.rows.position
     assert len(kept) == 0.9 * len(y)
     unaware = UnawarePostProcessor(LogisticRegression(), **options)
     unaware.fit(X.iloc[kept], y[kept], sensitive_features=sex.iloc[kept])
-    fair = unaware._map(unaware._rows.y_pred, unaware._q, 0.5)
+    fair = unaware._maps(unaware._maps.rows.y_pred, unaware._maps.q, 0.5)
     assert_allclose(fitted.sample_weight_[kept, 1], fair)
     assert_allclose(fitted.sample_weight_.sum(axis=1), 1)
     twice = LogisticRegression().fit(
@@ -90,7 +92,7 @@ def test_it_is_fitted_to_the_fair_scores_of_held_out_rows(people):
         sample_weight=fitted.sample_weight_.T.ravel(),
     )
     assert_allclose(twice.predict_proba(X), fitted.predict_proba(X), atol=1e-8)
-    assert_array_equal(fitted.path_, unaware.path_)
+    assert_array_equal(pd.DataFrame(fitted.path_), pd.DataFrame(unaware.path_))
     assert_array_equal(fitted.decision_function(X) > 0, fitted.predict(X) == "yes")
 
 
@@ -133,11 +135,11 @@ def test_the_automatic_strength_is_that_of_the_unaware_map(people, gap):
     X, y, sex = (part[:600] for part in people)
     model = MCDPReweighter(LogisticRegression(), cv=2)
     model.fit(X, y, sensitive_features=sex)
-    kept = model._rows.position
+    kept = model._maps.rows.position
     unaware = UnawarePostProcessor(LogisticRegression(), cv=2)
     unaware.fit(X.iloc[kept], y[kept], sensitive_features=sex.iloc[kept])
     assert model.strength_ == unaware.strength_ > 0
-    assert len(model.path_) == len(unaware.path_) > 11
+    assert len(model.path_["strength"]) == len(unaware.path_["strength"]) > 11
     assert gap(model, X, sex) < 0.6 * gap(model.with_strength(0, X), X, sex)
 
 
@@ -268,7 +270,7 @@ def test_it_is_compared_with_the_plain_classifier_on_rows_set_aside(people, opti
     fitted = MCDPReweighter(LogisticRegression(), strength=0.5, **options)
     fitted.fit(X, y, sensitive_features=sex)
     held_out = np.ones(len(y), dtype=bool)
-    held_out[fitted._rows.position] = False
+    held_out[fitted._maps.rows.position] = False
     comparison = fitted.comparison_
     assert comparison.n_samples == held_out.sum() == (300 if by_user else 150)
     plain = LogisticRegression().fit(X[~held_out], y[~held_out])
@@ -279,17 +281,14 @@ def test_it_is_compared_with_the_plain_classifier_on_rows_set_aside(people, opti
     )
     sizes = np.array(list(comparison.group_sizes.values()))
     added = np.pi / 2 * np.log(2) ** 2 * (1 / sizes).sum()
-    for prefix, classifier in (("plain_", plain), ("", twice)):
+    models = (comparison.baseline, plain), (comparison.mitigated, twice)
+    for stated, classifier in models:
         scores = classifier.predict_proba(X[held_out])[:, 1]
         quality = average_precision_score(y[held_out] == "yes", scores)
-        assert getattr(comparison, prefix + "average_precision") == pytest.approx(
-            quality
-        )
+        assert stated["average_precision"] == pytest.approx(quality)
         largest = mcdp(None, scores, sensitive_features=sex[held_out])
-        assert getattr(comparison, prefix + "mcdp") == pytest.approx(
-            np.sqrt(max(0, largest**2 - added))
-        )
-    assert comparison.mcdp < 0.7 * comparison.plain_mcdp
+        assert stated["mcdp"] == pytest.approx(np.sqrt(max(0, largest**2 - added)))
+    assert comparison.mitigated["mcdp"] < 0.7 * comparison.baseline["mcdp"]
 
 
 @pytest.mark.parametrize(
@@ -305,16 +304,16 @@ def test_rows_of_the_comparison_give_nothing_to_anything(people, strength):
     other_y = y.copy()
     other_y[aside] = np.where(y[aside] == "yes", "no", "yes")
     other = clone(model).fit(X, other_y, sensitive_features=sex)
-    for name in ("mcdp", "plain_mcdp"):
-        assert getattr(other.comparison_, name) == getattr(model.comparison_, name)
+    found = model.comparison_.to_frame()
+    assert other.comparison_.to_frame().loc["mcdp"].equals(found.loc["mcdp"])
     other_sex = sex.to_numpy(copy=True)
     other_sex[aside] = np.where(other_sex[aside] == "F", "M", "F")
     third = clone(model).fit(X, y, sensitive_features=other_sex)
-    for name in ("average_precision", "plain_average_precision"):
-        assert getattr(third.comparison_, name) == getattr(model.comparison_, name)
+    name = "average_precision"
+    assert third.comparison_.to_frame().loc[name].equals(found.loc[name])
     for changed in (other, third):
         assert changed.strength_ == model.strength_
-        assert changed.path_.equals(model.path_)
+        pd.testing.assert_frame_equal(*map(pd.DataFrame, (changed.path_, model.path_)))
         assert_array_equal(changed.sample_weight_, model.sample_weight_)
 
 
@@ -330,7 +329,9 @@ def test_labels_are_not_read_back():
         y = rng.random(1500) < 1 / (1 + np.exp(1 - X[:, 0]))
         model = MCDPReweighter(trees, strength=0.2)
         found = model.fit(X, y, sensitive_features=sex).comparison_
-        claimed.append(found.average_precision - found.plain_average_precision)
+        claimed.append(
+            found.mitigated["average_precision"] - found.baseline["average_precision"]
+        )
     # New rows lose .01 of .55; where labels were read back .09 to .16 seemed gained.
     assert np.mean(claimed) < 0.05
 
@@ -362,5 +363,6 @@ def test_no_gain_is_warned_of(people):
         warned
     ):
         model.fit(X, y, sensitive_features=coins)
-    assert warned[0].filename == __file__
+    if sys.version_info >= (3, 12):
+        assert warned[0].filename == __file__
     assert model.strength_ == 1

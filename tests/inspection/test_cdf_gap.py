@@ -81,14 +81,18 @@ def test_window_is_drawn_and_told(legend_texts, scored):
     texts = legend_texts(display.ax_)
     n_women = (sex == "F").sum()
     assert texts[:2] == [f"F (n = {n_women})", f"M (n = {300 - n_women})"]
-    assert texts[2].startswith(f"MCDP(0) = {display.marks[0].value:.3f}, score ")
-    assert texts[3].startswith(f"MCDP(0.05) = {display.marks[0.05].value:.3f}, scores ")
+    values = [mark.value for mark in display.marks.values()]
+    assert texts[2].startswith(f"Largest gap {values[0]:.3f} at score ")
+    assert texts[3].startswith(f"MCDP {values[1]:.3f} with epsilon 0.05, at scores ")
     assert display.gap_area_ is not None
 
 
 def test_equal_groups_have_no_mark_to_draw(legend_texts):
     display = draw(None, [0.2, 0.4] * 2, sensitive_features=[0, 0, 1, 1], epsilon=0.1)
-    assert legend_texts(display.ax_)[2:] == ["MCDP(0) = 0.000", "MCDP(0.1) = 0.000"]
+    assert legend_texts(display.ax_)[2:] == [
+        "Largest gap 0.000",
+        "MCDP 0.000 with epsilon 0.1",
+    ]
     assert display.windows_ == []
 
 

@@ -2,7 +2,6 @@
 
 import dataclasses
 import importlib
-import inspect
 import pickle
 import sys
 from functools import partial
@@ -19,18 +18,15 @@ from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier
 from sklearn.model_selection import ShuffleSplit, cross_val_predict, cross_validate
 from sklearn.svm import LinearSVC
 
-import skfair.inspection
-import skfair.report
 from skfair._utils._columns import names_columns
 from skfair.groups import encode_groups
 from skfair.inspection import (
     CDFGapDisplay,
-    GroupMetricsDisplay,
     MADDDisplay,
     MCDPCurveDisplay,
 )
 from skfair.inspection._display import responses_of
-from skfair.metrics import group_metrics, mcdp
+from skfair.metrics import mcdp
 from skfair.statistics import GroupedScores
 
 
@@ -166,26 +162,7 @@ def test_columns_of_arrays(display_class):
         make(model, X, sensitive_features="sex")
 
 
-DISPLAYS = [name for name in skfair.inspection.__all__ if name.endswith("Display")]
-
-
 @pytest.mark.promise("Parts that need an extra say which")
-@pytest.mark.parametrize("name", DISPLAYS)
-def test_clear_error_without_matplotlib(name, monkeypatch):
-    made = getattr(skfair.inspection, name)
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    for maker in (name for name in dir(made) if name.startswith("from_")):
-        make = getattr(made, maker)
-        needed = {
-            parameter.name: None
-            for parameter in inspect.signature(make).parameters.values()
-            if parameter.default is parameter.empty
-            and parameter.kind is not parameter.VAR_KEYWORD
-        }
-        with pytest.raises(ImportError, match=rf"{maker} needs .*\[plot\]"):
-            make(**needed)
-
-
 def test_a_display_is_plotted_by_matplotlib(scored, monkeypatch):
     _, y_score, sex = scored
     display = CDFGapDisplay.from_predictions(None, y_score, sensitive_features=sex)
@@ -332,29 +309,6 @@ def test_held_out_rows_of_a_cross_validation(
     assert ours.name == "LogisticRegression"
 
 
-@pytest.mark.slow
-def test_labels_and_scores_of_held_out_rows(cross_validated, fitted):
-    model, X, y = fitted
-    display = GroupMetricsDisplay.from_cv_results(
-        cross_validated,
-        X,
-        y,
-        metrics=["accuracy", "roc_auc"],
-        sensitive_features="sex",
-        confidence_level=None,
-    )
-    expected = group_metrics(
-        ["accuracy", "roc_auc"],
-        y,
-        cross_val_predict(model, X, y, cv=3),
-        y_score=cross_val_predict(model, X, y, cv=3, method="predict_proba")[:, 1],
-        sensitive_features=X["sex"],
-        pos_label="yes",
-        confidence_level=None,
-    )
-    pd.testing.assert_frame_equal(display.result.by_group, expected.by_group)
-
-
 def test_what_is_no_cross_validation_is_refused(cross_validated, fitted):
     model, X, y = fitted
     draw = partial(CDFGapDisplay.from_cv_results, sensitive_features="sex")
@@ -379,7 +333,7 @@ def test_what_is_no_cross_validation_is_refused(cross_validated, fitted):
 
 ON_THE_AXIS = {
     CDFGapDisplay: "Rank of the score among everyone (0 to 1)",
-    MCDPCurveDisplay: "Epsilon (half window, share of everyone)",
+    MCDPCurveDisplay: "Epsilon, half the window (share of everyone)",
     MADDDisplay: "Rank of the score among everyone (0 to 1)",
 }
 

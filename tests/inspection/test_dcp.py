@@ -1,10 +1,14 @@
 import numpy as np
 import pytest
 
-from skfair.inspection import DCPDisplay
 from skfair.metrics import DCPResult
 
-draw = DCPDisplay.from_predictions
+
+def draw(y_true, y_pred, *, sensitive_features, **options):
+    result = DCPResult.from_predictions(
+        y_true, y_pred, sensitive_features=sensitive_features
+    )
+    return result.plot(**options)
 
 
 def predictions(n_groups=3, n_rows=500, seed=0):
@@ -47,16 +51,6 @@ def test_many_groups_show_the_largest():
 def test_label_that_a_group_never_has():
     display = draw([0, 1, 0, 0], [0, 1, 0, 0], sensitive_features=list("aabb"))
     assert "none" in [text.get_text() for text in display.ax_.texts]
-
-
-def test_from_estimator(fitted):
-    model, X, y = fitted
-    display = DCPDisplay.from_estimator(model, X, y, sensitive_features="sex")
-    expected = DCPResult.from_predictions(
-        y, model.predict(X), sensitive_features=X["sex"]
-    )
-    assert display.result.upper == expected.upper
-    assert display.name == "LogisticRegression"
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.UndefinedMetricWarning")

@@ -19,22 +19,20 @@ import pytest
 from matplotlib.text import Text
 
 from skfair.inspection import (
-    CalibrationGapDisplay,
+    BeforeAfterDisplay,
     CDFGapDisplay,
-    DCPDisplay,
-    ExplainedGapDisplay,
     GroupCurveDisplay,
-    GroupGapDisplay,
-    GroupMetricsDisplay,
+    GroupDotsDisplay,
     MADDDisplay,
     MCDPCurveDisplay,
-    ProxyBoundsDisplay,
-    RepairDisplay,
+    MonitorDisplay,
     TradeOffDisplay,
     explained_gap,
 )
-from skfair.metrics import mcdp, proxy_bounds
+from skfair.metrics import DCPResult, cvar_fairness_report, mcdp, proxy_bounds
+from skfair.metrics import group_metrics as metrics_by_group
 from skfair.model_selection import FairestWithin
+from skfair.monitoring import FairnessMonitor
 
 pytestmark = pytest.mark.slow
 
@@ -91,42 +89,28 @@ def madd(n_groups, ax=None, *, long=True):
     return display.plot(ax, name=NAME)
 
 
-def group_gap(n_groups, ax=None, *, long=True):
+def group_rates(n_groups, ax=None, *, long=True):
     y_true, y_score, group = rows_of(n_groups, long=long)
-    return GroupGapDisplay.from_predictions(
-        y_true, y_score > 0.5, sensitive_features=group, name=NAME, ax=ax
-    )
+    table = cvar_fairness_report(y_true, y_score > 0.5, sensitive_features=group)
+    return GroupDotsDisplay.from_table(table, "rate", reference=0.4, name=NAME, ax=ax)
 
 
 def dcp(n_groups, ax=None, *, long=True):
     y_true, y_score, group = rows_of(n_groups, long=long)
-    return DCPDisplay.from_predictions(
+    result = DCPResult.from_predictions(
         y_true,
         y_score > 0.5,
         sensitive_features=group,
         time_limit=None if n_groups < 4 else 0.01,
-        name=NAME,
-        ax=ax,
     )
+    return result.plot(ax, name=NAME)
 
 
-def repair(n_groups, ax=None, *, long=True):
-    levels = np.linspace(0, 1, 21)
-    losses = {"accuracy_loss": 0.1 + levels**2 / 5, "fairness_loss": 0.4 - 0.4 * levels}
-    total = sum(losses.values()) / 2
-    labels = rows_of(2, long=long)[2].unique()
-    return RepairDisplay(
-        losses=pd.DataFrame({"repair_level": levels, "total_loss": total, **losses}),
-        repair_level=0.05,
-        standard_error=0.02,
-        edges=np.linspace(0, 1, 6),
-        before=[[0.1, 0.2, 0.1, 0.1, 0.5], [0.4, 0.2, 0.2, 0.1, 0.1]],
-        after=np.full((2, 5), 0.2),
-        labels=labels,
-        counts=[200_000, 120],
-        sensitive_names=[COLUMN],
-        name=NAME,
-    ).plot(ax)
+def before_after(n_groups, ax=None, *, long=True):
+    y_true, y_score, group = rows_of(n_groups, long=long)
+    return BeforeAfterDisplay.from_predictions(
+        y_true, y_score, y_score**0.5, sensitive_features=group, name=NAME, ax=ax
+    )
 
 
 def trade_off(n_groups, ax=None, *, long=True):
@@ -145,7 +129,16 @@ def trade_off(n_groups, ax=None, *, long=True):
     return TradeOffDisplay.from_cv_results(cv_results, rule=rule, name=NAME, ax=ax)
 
 
-DISPLAYS = [cdf_gap, cdf_gap_bands, mcdp_curve, madd, group_gap, dcp, repair, trade_off]
+DISPLAYS = [
+    cdf_gap,
+    cdf_gap_bands,
+    mcdp_curve,
+    madd,
+    group_rates,
+    dcp,
+    before_after,
+    trade_off,
+]
 
 
 @pytest.fixture(autouse=True)
@@ -216,7 +209,7 @@ def test_nothing_is_covered_or_runs_off(make, n_groups, long):
     assert texts_that_run_off(figure) == []
     widths = [ax.get_window_extent().width for ax in figure.axes]
     # Of two axes side by side each takes a third at least.
-    least = 0.33 if make in (madd, repair) else 0.45
+    least = 0.33 if make in (madd, before_after) else 0.45
     assert min(widths) > least * figure.bbox.width
     assert legends_that_cover(figure) == []
 
@@ -224,12 +217,8 @@ def test_nothing_is_covered_or_runs_off(make, n_groups, long):
 @pytest.mark.parametrize("make", DISPLAYS, ids=lambda make: make.__name__)
 def test_given_axes_of_a_layout(make):
     size = (15, 7)
-    if make in (madd, repair):
-        figure, axes = plt.subplots(1, 3, figsize=size, layout="constrained")
-        make(6, axes[: 2 if make is madd else 3])
-    else:
-        figure, axes = plt.subplots(1, 2, figsize=size, layout="constrained")
-        make(6, axes[0])
+    figure, axes = plt.subplots(1, 3, figsize=size, layout="constrained")
+    make(6, axes[:2] if make in (madd, before_after) else axes[0])
     assert figure.get_size_inches().tolist() == list(size)
     assert texts_that_run_off(figure) == []
 
@@ -300,18 +289,19 @@ def cdf_gap_proxy():
 
 
 def proxies():
-    return ProxyBoundsDisplay.from_result(proxy_result(), limit=0.25)
+    return proxy_result().plot(limit=0.25)
 
 
 def group_metrics():
     y_true = np.arange(120) % 3 > 0
     wrong = np.arange(120) % 10 < np.repeat([0, 2, 5], 40)
-    return GroupMetricsDisplay.from_predictions(
+    result = metrics_by_group(
+        ["accuracy", "recall"],
         y_true.astype(int),
         (y_true ^ wrong).astype(int),
-        metrics=["accuracy", "recall"],
         sensitive_features=np.repeat(["a", "b", "c"], 40),
     )
+    return result.plot()
 
 
 def what_remains():
@@ -324,7 +314,7 @@ def what_remains():
         explained_by={"cell": cell, "nothing": np.ones(200)},
         random_state=0,
     )
-    return ExplainedGapDisplay.from_result(result)
+    return result.plot()
 
 
 def calibration_gap():
@@ -332,9 +322,22 @@ def calibration_gap():
     order = np.tile(np.arange(10), 18)
     group = np.tile(np.repeat(["a", "b"], 10), 9)
     y_true = order < 10 * np.where(group == "a", y_score, y_score**2)
-    return CalibrationGapDisplay.from_predictions(
-        y_true, y_score, sensitive_features=group
+    return GroupCurveDisplay.from_predictions(
+        y_true,
+        y_score,
+        sensitive_features=group,
+        kind="calibration_gap",
+        confidence_level=None,
     )
+
+
+def monitor():
+    y_score, sex = scores()
+    watched = FairnessMonitor(mcdp, at_most=0.1)
+    for start in range(0, len(sex), 80):
+        rows = np.arange(start, start + 80) * 7 % len(sex)
+        watched.update(None, y_score[rows], sensitive_features=sex[rows])
+    return MonitorDisplay.from_monitor(watched)
 
 
 #: How each is drawn, and its size in inches, since figures grow by texts.
@@ -346,13 +349,14 @@ PICTURES = {
     "proxies": (proxies, (6.4, 4.8)),
     "mcdp_curve": (partial(mcdp_curve, 2, long=False), (6.4, 4.8)),
     "madd": (partial(madd, 2, long=False), (10.5, 4.6)),
-    "repair": (partial(repair, 2, long=False), (10.5, 9.2)),
+    "before_after": (partial(before_after, 2, long=False), (10.5, 4.6)),
     "trade_off": (partial(trade_off, 12, long=False), (9, 4.8)),
-    "group_gap": (partial(group_gap, 6, long=False), (9, 2.92)),
+    "group_rates": (partial(group_rates, 6, long=False), (6.4, 3.0)),
     "dcp": (partial(dcp, 3, long=False), (6, 3.1)),
     "group_metrics": (group_metrics, (8, 2.2)),
     "what_remains": (what_remains, (7.5, 2.6)),
     "group_curve": (group_curve, (6.4, 4.8)),
+    "monitor": (monitor, (6.4, 4.8)),
 }
 
 

@@ -1,5 +1,7 @@
 """Calibration gap and error, against the definition by brute force, and their tests."""
 
+from functools import partial, wraps
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -7,7 +9,6 @@ from hypothesis import strategies as st
 from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.linear_model import LogisticRegression
 
-from skfair._rows import Rows
 from skfair.groups import encode_groups
 from skfair.metrics import (
     bootstrap_interval,
@@ -17,11 +18,6 @@ from skfair.metrics import (
     permutation_test,
     values_by_class,
 )
-from skfair.metrics._calibration_gap import (
-    Steps,
-    gap_of_steps,
-)
-from skfair.metrics._metric import score_cells
 from skfair.model_selection import cross_val_fairness
 from skfair.statistics import GroupedCalibration, GroupedHistogram
 
@@ -199,17 +195,29 @@ def test_groups_are_permuted_among_similar_scores():
         result = permutation_test(calibration_gap, np.tile([0, 1], 8), scores, **rows)
     assert result.pvalue == 1
     assert np.ptp(result.null_distribution) == 0
-    cells = score_cells(Rows(encode_groups(groups), y_pred=scores))
-    assert len(np.unique(cells)) == 2
-    assert (cells[:8] == cells[0]).all()
-    many = np.random.default_rng(0).random(400)
-    alike = encode_groups(np.arange(400) % 2)
-    sizes = np.unique(score_cells(Rows(alike, y_pred=many)), return_counts=True)[1]
-    assert sizes.tolist() == [20] * 20
-    assert (np.diff(score_cells(Rows(alike, y_pred=np.sort(many)))) >= 0).all()
-    # The small group has half of the weight.
-    small = encode_groups(np.arange(400) < 4)
-    assert len(set(score_cells(Rows(small, y_pred=np.sort(many)))[:4])) == 4
+    scores = np.random.default_rng(0).random(400)
+    order, groups = np.argsort(scores), np.arange(400) % 2
+    shuffled = permutations_of(scores, groups)[:, order].reshape(-1, 20, 20)
+    own = groups[order].reshape(20, 20)
+    assert (shuffled.sum(axis=2) == own.sum(axis=1)).all()
+    assert ((shuffled != own).sum(axis=2) > 0).mean() > 0.99
+    # A small group has half of the weight, and cells are narrow where its scores are.
+    small = np.arange(400) < 4
+    assert permutations_of(np.sort(scores), small)[:, :4].all()
+
+
+def permutations_of(scores, groups):
+    """Groups as the test of calibration permutes them."""
+    seen = []
+
+    @wraps(calibration_gap)
+    def record(y_true, y_score, *, sensitive_features):
+        seen.append(sensitive_features)
+        return 0.0
+
+    rows = {"sensitive_features": groups, "n_permutations": 20, "random_state": 0}
+    permutation_test(record, np.zeros(len(scores)), scores, **rows)
+    return np.array(seen[1:])
 
 
 def test_cross_validation_needs_to_know_what_is_permuted():
@@ -225,23 +233,21 @@ def test_cross_validation_needs_to_know_what_is_permuted():
 def test_drawn_rows_have_the_gap_of_these_rows(multigroup, weighted):
     """Rows are sorted once; a resample only counts how often each is drawn."""
     rng = np.random.default_rng(0)
-    groups = encode_groups(np.append([0, 1, 2], rng.integers(0, 3, 60)))
+    groups = np.append([0, 1, 2], rng.integers(0, 3, 60))
     y_score, y_true = rng.random(63).round(1), rng.integers(0, 2, 63)
-    weights = rng.integers(1, 4, 63) if weighted else None
-    rows = Rows(groups, None, y_true, y_score, weights).ordered()
-    for _ in range(20):
-        at = np.append(np.arange(50), rng.integers(0, 50, 30))
-        times = np.bincount(at, minlength=63)[rows.position]
-        statistic = rows.times(times).statistic(Steps)
-        assert gap_of_steps(None, statistic, multigroup=multigroup) == pytest.approx(
-            calibration_gap(
-                y_true[at],
-                y_score[at],
-                sensitive_features=groups[at],
-                sample_weight=None if weights is None else weights[at],
-                multigroup=multigroup,
-            )
-        )
+    rows = {"sensitive_features": groups, "n_resamples": 20, "random_state": 0}
+    if weighted:
+        rows["sample_weight"] = rng.integers(1, 4, 63)
+    metric = partial(calibration_gap, multigroup=multigroup)
+
+    def of_single_rows(y_true, y_score, **rows):
+        return metric(y_true, y_score, **rows)
+
+    found, expected = (
+        bootstrap_interval(each, y_true, y_score, **rows)
+        for each in (metric, of_single_rows)
+    )
+    assert found.distribution == pytest.approx(expected.distribution, abs=1e-12)
 
 
 @pytest.mark.slow

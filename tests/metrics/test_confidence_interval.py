@@ -1,7 +1,6 @@
 """Confidence intervals and certificates of disparities."""
 
 import math
-from dataclasses import replace
 from functools import partial
 from itertools import combinations, product
 
@@ -11,9 +10,7 @@ from scipy import stats
 from sklearn.exceptions import UndefinedMetricWarning
 
 from skfair.groups import Groups
-from skfair.metrics import _confidence_interval as _known_metrics
 from skfair.metrics import (
-    _spec,
     abcc,
     certify,
     confidence_interval,
@@ -25,9 +22,7 @@ from skfair.metrics import (
     max_gap,
     mcdp,
 )
-from skfair.metrics._confidence_interval import compare, lower_bound, upper_bound
 from skfair.metrics._quantiles import flat_tail
-from skfair.metrics._spec import specification_of
 from skfair.statistics import GroupedOutcomes, GroupedScores
 
 METRICS = {
@@ -188,13 +183,13 @@ def test_noise_of_a_flat_gap(gap):
 def test_upper_ends_of_two_rates_are_too_low_in_five_percent(metric, sizes):
     """Exact probabilities: with scores 0 and 1 all metrics are multiples of one."""
     observed, rates = {}, np.linspace(0, 1, 11)
-    sizes = np.array(sizes, dtype=float)
-    everything = of_hits(metric, sizes, sizes * [0, 1]), sizes, None
-    largest = compare(metric, everything, "band").value
-    for hits in product(*(range(int(size) + 1) for size in sizes)):
-        found = compare(metric, (of_hits(metric, sizes, hits), sizes, None), "band")
-        observed[hits] = upper_bound(found, 0.05) / largest
-    least = np.array(list(observed.values())).reshape(*(sizes.astype(int) + 1))
+    sizes = np.array(sizes)
+    largest = metric(None, of_hits(metric, sizes, sizes * [0, 1]))
+    for hits in product(*(range(size + 1) for size in sizes)):
+        statistic = of_hits(metric, sizes, hits)
+        found = confidence_interval(metric, None, statistic, confidence_level=0.9)
+        observed[hits] = found.upper / largest
+    least = np.array(list(observed.values())).reshape(*(sizes + 1))
     chances = [
         stats.binom.pmf(np.arange(size + 1), size, rates[:, None]) for size in sizes
     ]
@@ -229,30 +224,27 @@ def test_lower_ends_of_equal_rates_are_above_zero_at_the_level(metric, sizes):
     """Exact probabilities over the counts of the first group."""
     for rate in (0.05, 0.3):
         chances = {0.025: 0.0, 0.005: 0.0}
-        everyone, sizes = stats.binom(sizes[1], rate), np.array(sizes, dtype=float)
+        everyone = stats.binom(sizes[1], rate)
         hits = np.arange(sizes[0] + 1)
         likely = np.flatnonzero(stats.binom.pmf(hits, sizes[0], rate) > 1e-5)
         for k, other in product(likely, np.arange(1, 10, 2) / 10):
-            of_both = np.array([hits[k], everyone.ppf(other)])
-            observed = of_hits(metric, sizes, of_both), sizes, None
-            found = compare(metric, observed, "band")
+            of_both = hits[k], int(everyone.ppf(other))
+            rows = metric, None, of_hits(metric, sizes, of_both)
             for tail in chances:
+                found = confidence_interval(*rows, confidence_level=1 - 2 * tail)
                 chance = stats.binom.pmf(hits[k], sizes[0], rate) / 5
-                chances[tail] += chance * (lower_bound(found, tail) > 0)
+                chances[tail] += chance * (found.lower > 0)
         assert all(chance <= tail for tail, chance in chances.items()), chances
 
 
 def of_hits(metric, sizes, hits):
     """Statistic of two groups with scores 1 and 0."""
-    hits = np.array(hits, dtype=float)
+    hits = np.asarray(hits)
+    values = np.repeat([0, 0, 1, 1], np.concatenate([sizes - hits, hits]))
+    groups = np.repeat([0, 1, 0, 1], np.concatenate([sizes - hits, hits]))
     if getattr(metric, "func", metric) in (mcdp, abcc, madd):
-        return GroupedScores.from_scores(
-            np.array([0.0, 0.0, 1.0, 1.0]),
-            sensitive_features=[0, 1, 0, 1],
-            sample_weight=np.concatenate([sizes - hits, hits]),
-        )
-    counts = sizes.astype(int)
-    return GroupedOutcomes(hits, sizes, counts, sizes, ("a", "b"))
+        return GroupedScores.from_scores(values, sensitive_features=groups)
+    return GroupedOutcomes.from_outcomes(values, sensitive_features=groups)
 
 
 @pytest.mark.parametrize("multigroup", ["pairwise", "pooled"])
@@ -449,38 +441,6 @@ def test_coverage(shift, sizes):
 def gap_of_cdfs(first, second):
     edges = np.linspace(0, 1, 11)
     return first.cdf(edges) - second.cdf(edges)
-
-
-def test_an_option_that_intervals_do_not_know_is_an_error(monkeypatch):
-    """A metric that gets another option has no interval with it until that knows it."""
-
-    def with_square(y_true, y_score, *, square=False, **options):
-        value = abcc(y_true, y_score, **options)
-        return value**2 if square else value
-
-    known = replace(specification_of(abcc)[0], function=with_square)
-    monkeypatch.setitem(_spec._KNOWN, with_square, known)
-    y_score, groups = np.linspace(0, 1, 40), np.arange(40) // 20
-    rows = {"sensitive_features": groups}
-    assert with_square(None, y_score, **rows, square=True) < 0.5
-    squared = partial(with_square, square=True)
-    for call in (confidence_interval, partial(certify, at_most=0.5)):
-        with pytest.raises(
-            ValueError, match=r"square must be left .* with_square .* got True"
-        ):
-            call(squared, None, y_score, **rows)
-    plain = confidence_interval(with_square, None, y_score, **rows)
-    assert plain == confidence_interval(abcc, None, y_score, **rows)
-
-
-def test_intervals_know_every_option_of_their_metrics():
-    not_options = {"sensitive_features", "control_features", "multistratum"}
-    for metric, known in _known_metrics._bounded().items():
-        options = _spec.keywords_of(metric) - not_options - {"sample_weight"}
-        used = {"scale", "multigroup"}  # by compare, for all metrics
-        for function in (known.read, known.compare, known.measure):
-            used |= set() if function is None else _spec.keywords_of(function)
-        assert options <= used
 
 
 # --- within strata

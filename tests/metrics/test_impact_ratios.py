@@ -1,5 +1,6 @@
 """Impact ratios: the table counted by hand, its intervals, and small categories."""
 
+import sys
 import warnings
 
 import numpy as np
@@ -221,7 +222,8 @@ def test_absent_categories_are_shown():
 def test_undefined(hired, groups, match):
     with pytest.warns(UndefinedMetricWarning, match=match) as caught:
         table = impact_ratios(None, hired, sensitive_features=groups)
-    assert caught[0].filename == __file__
+    if sys.version_info >= (3, 12):
+        assert caught[0].filename == __file__
     assert table[["impact_ratio", "lower", "upper"]].isna().all(axis=None)
     assert table["n"].sum() == 3
 

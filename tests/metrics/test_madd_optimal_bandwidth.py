@@ -335,7 +335,7 @@ def test_fractional_weights_have_no_unit(multigroup):
 
 
 def test_effective_numbers_of_rows_choose_the_bandwidth():
-    """Kish's, of both groups; a whole weight of two is a row that stands twice."""
+    """Kish's, of both groups; only counts say that a row stands twice."""
     scores, groups, weights = weighted_rows()
     rows = {"sensitive_features": groups}
     result = madd_optimal_bandwidth(None, scores, sample_weight=weights, **rows)
@@ -348,10 +348,12 @@ def test_effective_numbers_of_rows_choose_the_bandwidth():
     twice = madd_optimal_bandwidth(
         None, np.repeat(scores, 2), sensitive_features=np.repeat(groups, 2)
     )
-    whole = madd_optimal_bandwidth(
-        None, scores, sample_weight=np.full(len(scores), 2.0), **rows
-    )
-    assert (whole.h_sup, whole.value) == (twice.h_sup, twice.value)
+    two = np.full(len(scores), 2.0)
+    people = madd_optimal_bandwidth(None, scores, counts=two, **rows)
+    assert (people.h_sup, people.value) == (twice.h_sup, twice.value)
+    heavy = madd_optimal_bandwidth(None, scores, sample_weight=two, **rows)
+    plain = madd_optimal_bandwidth(None, scores, **rows)
+    assert (heavy.h_sup, heavy.value) == pytest.approx((plain.h_sup, plain.value))
     # Batches of weighted rows add up to the same.
     parts = (
         GroupedScores.from_scores(

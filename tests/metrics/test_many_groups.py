@@ -1,4 +1,4 @@
-"""Pairs of thousands of groups are compared without a list of all of them."""
+"""Of up to 64 groups all pairs are compared; of more each with everyone, or none."""
 
 import ast
 import time
@@ -15,13 +15,204 @@ from sklearn.exceptions import UndefinedMetricWarning
 from skfair.groups import encode_groups
 from skfair.metrics import (
     abcc,
+    abroca,
+    confidence_interval,
     demographic_parity_difference,
+    equalized_odds_difference,
+    false_positive_rate_difference,
     group_metrics,
+    madd,
+    madd_curve,
+    madd_optimal_bandwidth,
     mcdp,
+    mcdp_curve,
+    mean_error_difference,
+    metric_bounds,
+    permutation_test,
+    predictive_value_difference,
+    true_positive_rate_difference,
 )
-from skfair.metrics._madd import histogram_distance
-from skfair.metrics._pairs import largest_gap, sums_of_distances
-from skfair.statistics import GroupedScores
+from skfair.statistics import GroupedHistogram
+
+
+def draw(n_groups, n_rows, seed=0, decimals=16):
+    """True labels, scores and groups, some of which have few rows."""
+    rng = np.random.default_rng(seed)
+    sizes = rng.dirichlet(np.full(n_groups, 1.0))
+    codes = np.append(np.arange(n_groups), rng.choice(n_groups, n_rows, p=sizes))
+    scores = rng.beta(2 + codes % 3, 2).round(decimals)
+    y_true = (rng.random(len(codes)) < scores).astype(int)
+    return y_true, scores, np.array([f"g{code}" for code in codes])
+
+
+def cdfs_of(scores, groups):
+    """CDF of each group at all distinct scores, and that of everyone last."""
+    distinct = np.unique(scores)
+    parts = [np.sort(scores[groups == group]) for group in np.unique(groups)]
+    return distinct, np.array(
+        [
+            np.searchsorted(part, distinct, side="right") / len(part)
+            for part in [*parts, np.sort(scores)]
+        ]
+    )
+
+
+def gaps_of_curves(curves, multigroup):
+    """Absolute differences of all pairs of curves, or from the last, everyone's."""
+    if multigroup == "pooled":
+        return np.abs(curves[:-1] - curves[-1])
+    pairs = combinations(range(len(curves) - 1), 2)
+    return np.array([np.abs(curves[i] - curves[j]) for i, j in pairs])
+
+
+def sustained(scores, gaps, epsilon):
+    """Largest of the least gaps in windows that start at a score, or end before one."""
+    starts = np.concatenate([scores, scores - 2 * epsilon, [0, 1 - 2 * epsilon]])
+    largest = 0.0
+    for start in starts[(starts >= 0) & (starts <= 1 - 2 * epsilon)]:
+        for low, high in ((start, start + 2 * epsilon), (0.0, epsilon)):
+            first = np.searchsorted(scores, low, side="right") - 1
+            stop = np.searchsorted(scores, high, side="right")
+            if first >= 0:
+                inside = gaps[:, first:stop].min(axis=1)
+                largest = max(largest, float(inside.max()))
+    return largest
+
+
+@pytest.mark.parametrize("multigroup", ["pairwise", "pooled"])
+@pytest.mark.parametrize("decimals", [2, 16])
+@pytest.mark.parametrize("n_groups", [2, 3, 5, 13, 64])
+def test_values_are_the_definition_for_all_pairs(n_groups, decimals, multigroup):
+    _, scores, groups = draw(n_groups, 400, n_groups, decimals)
+    options = {"sensitive_features": groups, "multigroup": multigroup}
+    distinct, cdfs = cdfs_of(scores, groups)
+    gaps = gaps_of_curves(cdfs, multigroup)
+    found = mcdp(None, scores, **options)
+    assert found == pytest.approx(gaps.max(), abs=1e-12)
+    found = mcdp(None, scores, epsilon=0.0513, **options)
+    expected = sustained(distinct, gaps, 0.0513)
+    assert found == pytest.approx(expected, abs=1e-12)
+    expected = (gaps[:, :-1] @ np.diff(distinct)).max()
+    assert abcc(None, scores, **options) == pytest.approx(expected, abs=1e-12)
+    for n_bins in 7, 100_000:
+        # Edges as floats have them, of which some scores are equal to one.
+        bins = np.searchsorted(np.arange(1, n_bins) / n_bins, scores, side="right")
+        _, shares = cdfs_of(bins, groups)
+        shares = np.diff(shares, prepend=0)
+        expected = gaps_of_curves(shares, multigroup).sum(axis=1).max()
+        found = madd(None, scores, bandwidth=1 / n_bins, **options)
+        assert found == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize("n_groups", [100, 1_000])
+def test_values_that_need_no_pairs(n_groups):
+    """The largest minus the smallest rate, mean or CDF."""
+    y_true, scores, groups = draw(n_groups, 20 * n_groups)
+    y_true = np.append(y_true, np.tile([0, 1], n_groups))
+    scores = np.append(scores, np.full(2 * n_groups, 0.75))
+    groups = np.append(groups, np.repeat(np.unique(groups), 2))
+    decided = (scores > 0.5).astype(int)
+    table = pd.DataFrame({"y": y_true, "d": decided, "s": scores, "g": groups})
+
+    def spread(values, rows=slice(None)):
+        means = values[rows].groupby(table["g"][rows]).mean()
+        return pytest.approx(means.max() - means.min(), abs=1e-12)
+
+    rows = {"sensitive_features": groups}
+    parity = demographic_parity_difference(None, decided, **rows)
+    assert parity == spread(table["d"])
+    rates = [
+        true_positive_rate_difference(y_true, decided, **rows),
+        false_positive_rate_difference(y_true, decided, **rows),
+    ]
+    expected = [spread(table["d"], table["y"] == label) for label in (1, 0)]
+    assert rates == expected
+    assert equalized_odds_difference(y_true, decided, **rows) == max(rates)
+    found = predictive_value_difference(y_true, decided, **rows)
+    assert found == spread(table["y"], table["d"] == 1)
+    found = mean_error_difference(y_true, scores, **rows)
+    assert found == spread(table["s"] - table["y"])
+    _, cdfs = cdfs_of(scores, groups)
+    expected = np.ptp(cdfs[:-1], axis=0).max()
+    assert mcdp(None, scores, **rows) == pytest.approx(expected, abs=1e-12)
+    expected = np.abs(cdfs[:-1] - cdfs[-1]).max()
+    found = mcdp(None, scores, multigroup="pooled", **rows)
+    assert found == pytest.approx(expected, abs=1e-12)
+
+
+def bound_histogram(y_true, scores, *, sensitive_features, **options):
+    histogram = GroupedHistogram.from_scores(
+        scores, sensitive_features=sensitive_features, n_bins=16
+    )
+    return metric_bounds(mcdp, histogram, **options)
+
+
+def bound_noise(metric, y_true, scores, multigroup="pairwise", **rows):
+    return confidence_interval(
+        partial(metric, multigroup=multigroup), *rows_of(metric, y_true, scores), **rows
+    )
+
+
+def rows_of(metric, y_true, scores):
+    """Labels and scores, or decisions where a metric needs these."""
+    errors = metric in (equalized_odds_difference, true_positive_rate_difference)
+    return y_true, (scores > 0.5).astype(int) if errors else scores
+
+
+REFUSED = {
+    "window": partial(mcdp, epsilon=0.05),
+    "approximate window": partial(mcdp, epsilon=0.05, method="approximate"),
+    "abcc": abcc,
+    "madd": madd,
+    "madd of bins": partial(madd, bandwidth=0.1),
+    "abroca": abroca,
+    "mcdp_curve": mcdp_curve,
+    "madd_curve": madd_curve,
+    "bandwidth": madd_optimal_bandwidth,
+    "histogram": bound_histogram,
+    "interval": partial(bound_noise, mcdp),
+    "interval of rates": partial(bound_noise, equalized_odds_difference),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_pairs_of_more_than_64_groups_are_refused(name):
+    measure = REFUSED[name]
+    y_true, scores, _ = draw(2, 1_600)
+    scores, y_true = scores[:1_600], y_true[:1_600]
+    groups = np.array([f"g{i}" for i in range(1_600)])
+    rows = {"sensitive_features": np.resize(groups[:64], 1_600)}
+    measure(y_true, scores, **rows)
+    rows = {"sensitive_features": np.resize(groups[:65], 1_600)}
+    said = "multigroup must be 'pooled' for more than 64 groups, got 'pairwise' and 65"
+    with pytest.raises(ValueError, match=said):
+        measure(y_true, scores, **rows)
+    measure(y_true, scores, multigroup="pooled", **rows)
+
+
+@pytest.mark.parametrize("metric", [mcdp, demographic_parity_difference])
+@pytest.mark.usefixtures("rows_are_permuted")
+def test_each_of_many_groups_is_tested_beside_everyone(metric):
+    """The value, and the values of permutations, are those of pairs all the same."""
+    scores = np.random.default_rng(0).random(1_050)
+    groups = np.array([f"g{i % 70}" for i in range(1_050)])
+    values = scores if metric is mcdp else (scores > 0.5).astype(int)
+    given = {"sensitive_features": groups, "n_permutations": 9, "random_state": 0}
+    found = permutation_test(metric, None, values, **given)
+    assert found.value == metric(None, values, sensitive_features=groups)
+    assert found.ordered_by == "pairs"
+    assert found.pairs["other"].isna().all()
+    assert sorted(found.pairs["group"]) == sorted(set(groups))
+    pooled = partial(metric, multigroup="pooled")
+    of_everyone = permutation_test(pooled, None, values, **given)
+    assert found.pvalue == of_everyone.pvalue
+    pd.testing.assert_frame_equal(found.pairs, of_everyone.pairs)
+
+    def plain(y_true, y_pred, *, sensitive_features):
+        return metric(y_true, y_pred, sensitive_features=sensitive_features)
+
+    again = permutation_test(plain, None, values, **given)
+    assert found.null_distribution == pytest.approx(again.null_distribution)
 
 
 def test_memory_of_two_thousand_groups():
@@ -95,27 +286,11 @@ def test_as_many_numbers_as_rows_are_refused_at_once():
 
 def test_areas_of_many_groups_of_real_numbers_are_not_bounded_by_1():
     rng = np.random.default_rng(0)
-    groups = np.repeat([f"g{i}" for i in range(70)], 6)
-    numbers = np.repeat(rng.normal(0, 5, 70), 6) + rng.normal(size=len(groups))
-    parts = [numbers[groups == f"g{i}"] for i in range(70)]
+    groups = np.repeat([f"g{i}" for i in range(60)], 6)
+    numbers = np.repeat(rng.normal(0, 5, 60), 6) + rng.normal(size=len(groups))
+    parts = [numbers[groups == f"g{i}"] for i in range(60)]
     largest = max(
         wasserstein_distance(one, other) for one, other in combinations(parts, 2)
     )
     value = abcc(None, numbers, sensitive_features=groups, scale="real")
     assert value == pytest.approx(largest)
-
-
-def test_of_tiny_groups_that_lie_apart_one_pair_is_evaluated():
-    statistic = GroupedScores.from_scores(
-        np.arange(80) / 80, sensitive_features=[f"g{i}" for i in range(80)]
-    )
-    evaluated = []
-
-    def measure(gap):
-        evaluated.append(gap)
-        return histogram_distance(gap, 128)
-
-    bounds_of = sums_of_distances(partial(histogram_distance, n_bins=128), 2.0)
-    found = largest_gap(statistic, measure=measure, bounds_of=bounds_of)
-    assert found.value == 2
-    assert len(evaluated) == 1

@@ -12,6 +12,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_score
 
 from skfair.metrics import (
+    DifferenceOfRates,
+    GapOfDistributions,
     abcc,
     abroca,
     bootstrap_interval,
@@ -30,8 +32,6 @@ from skfair.metrics import (
     values_by_class,
     values_by_stratum,
 )
-from skfair.metrics._distributions import GapOfDistributions
-from skfair.metrics._rates import DifferenceOfRates
 from skfair.monitoring import FairnessMonitor
 from skfair.statistics import GroupedHistogram, GroupedScores
 

@@ -10,7 +10,6 @@ from hypothesis import given as given_examples
 from hypothesis import strategies as st
 from sklearn.exceptions import UndefinedMetricWarning
 
-from skfair._rows import read
 from skfair.metrics import (
     abcc,
     abroca,
@@ -34,8 +33,6 @@ from skfair.metrics._abcc import ABCC, area
 from skfair.metrics._mcdp import MCDP, sustained_gap
 from skfair.metrics._pairs import compared_pairs
 from skfair.metrics._permutation import Order
-from skfair.metrics._resampling import Drawn
-from skfair.metrics._spec import pick, specification_of
 from skfair.statistics import GroupedOutcomes, GroupedScores
 from skfair.statistics._grouped_scores import gap_between
 
@@ -96,10 +93,8 @@ def test_a_metric_says_which_groups_have_its_value(name, multigroup):
     metric = partial(metric, multigroup=multigroup)
     true = labels_of(metric, true)
     value = metric(true, values, sensitive_features=groups)
-    specification, options = specification_of(metric)
-    drawn = Drawn(read(true, values, groups)).counted_for(metric)
-    options = pick(specification.locate, options)
-    located = specification.locate(drawn.statistics[0], **options)
+    made = metric.func.metric(**metric.keywords)
+    located = made.locate(made.scaled(made.tabulate(true, values, groups)))
     assert located.value == pytest.approx(value, rel=1e-12)
     first, second = located.pair
     part = np.isin(groups, ["g0", "g1", "g2", "g3"])
@@ -115,7 +110,7 @@ def test_a_metric_says_which_groups_have_its_value(name, multigroup):
     ours, theirs = located.figures
     if not math.isnan(ours):
         gap = abs(ours - theirs)
-        if specification.name == "impact_ratio_shortfall":
+        if made.name == "impact_ratio_shortfall":
             gap /= max(ours, theirs)
         assert gap == pytest.approx(value, rel=1e-9)
 

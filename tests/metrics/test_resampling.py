@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skfair._rows import read
 from skfair.groups import encode_groups
 from skfair.metrics import (
     bootstrap_interval,
@@ -18,7 +17,6 @@ from skfair.metrics import (
     mcdp,
     permutation_test,
 )
-from skfair.metrics._permutation import subtract_noise
 from skfair.metrics._resampling import (
     basic_interval,
     exact_pvalue,
@@ -186,27 +184,3 @@ def test_one_resample_is_enough():
     )
     found = permutation_test(mcdp, None, scores, **rows, n_permutations=1)
     assert found.pvalue in (0.5, 1)
-
-
-@pytest.mark.parametrize("by_pair", [False, True])
-def test_noise_is_subtracted_from_squares(by_pair):
-    """Of each pair, times the mean of the largest ratio to the noise of its pair."""
-    groups, scores = np.repeat([0, 1, 2], 4), np.arange(12) / 12
-    seen = []
-
-    def metric(y_true, y_score, *, sensitive_features):
-        codes = sensitive_features
-        means = [y_score[codes == code].mean() for code in np.unique(codes)]
-        seen.append(max(means) - min(means))
-        return seen[-1]
-
-    rows = read(None, scores, groups)
-    found = subtract_noise(metric, rows, [np.arange(12)], by_pair=by_pair)
-    values = np.array(seen).reshape(41, 3 if by_pair else 1) ** 2
-    null, observed = values[:40], values[40]
-    noise = null.mean(axis=0)
-    factor = (null / noise).max(axis=1).mean()
-    assert (factor > 1.2) == by_pair
-    expected = math.sqrt(max((observed - factor * noise).max(), 0))
-    assert found == pytest.approx(expected, rel=1e-12)
-    assert found > 0

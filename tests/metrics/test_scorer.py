@@ -7,7 +7,6 @@ from functools import partial
 import numpy as np
 import pandas as pd
 import pytest
-import sklearn.metrics
 from sklearn.base import clone
 from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.experimental import enable_halving_search_cv  # noqa: F401
@@ -25,12 +24,9 @@ from skfair.datasets import make_biased_classification
 from skfair.groups import encode_groups
 from skfair.metrics import (
     demographic_parity_difference,
-    equalized_odds_difference,
     get_fairness_scorer,
     get_fairness_scorer_names,
-    group_metrics,
     make_fairness_scorer,
-    max_gap,
     mcdp,
     values_by_class,
 )
@@ -430,33 +426,3 @@ def test_a_metric_without_its_table_has_no_groups():
     scorer = get_fairness_scorer("neg_mcdp", sensitive_features="sex")
     with pytest.raises(ValueError, match=r"def neg_mcdp\(estimator, X, y\): return"):
         scorer._score_func([0, 1], np.eye(2), **scorer._kwargs)
-
-
-def test_metric_at_thresholds_is_refused():
-    at_thresholds = getattr(sklearn.metrics, "metric_at_thresholds", None)
-    if at_thresholds is None:
-        pytest.skip("scikit-learn 1.9 has it")
-    generator = np.random.default_rng(0)
-    y_true, y_score = generator.integers(0, 2, 50), generator.random(50)
-    groups = {"sensitive_features": generator.choice(["a", "b"], 50)}
-    for metric in (
-        partial(equalized_odds_difference, **groups),
-        partial(max_gap, quality="accuracy", **groups),
-        lambda y_true, y_pred: demographic_parity_difference(y_true, y_pred, **groups),
-        lambda y_true, y_pred: group_metrics(
-            "recall", y_true, y_pred, **groups
-        ).difference(),
-    ):
-        with pytest.raises(ValueError, match="sorts y_true and y_score, but not"):
-            at_thresholds(y_true, y_score, metric)
-
-
-def metric_at_thresholds(y_true, y_score, metric):
-    """Evaluate a metric at thresholds, as a user's function of this name may do."""
-    return [metric(y_true, y_score >= t) for t in (0.3, 0.6)]
-
-
-def test_a_function_of_the_same_name_is_not_refused():
-    y_score, groups = np.linspace(0, 1, 20), np.arange(20) % 2
-    metric = partial(demographic_parity_difference, sensitive_features=groups)
-    assert np.isfinite(metric_at_thresholds(None, y_score, metric)).all()

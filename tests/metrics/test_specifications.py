@@ -1,8 +1,8 @@
-"""What is known of each metric."""
+"""What all metrics of skfair have: names of arguments, largest values, errors."""
 
 import inspect
 import math
-from functools import partial, wraps
+from functools import wraps
 
 import numpy as np
 import pytest
@@ -10,22 +10,21 @@ from scipy import stats
 
 import skfair.metrics
 from skfair.metrics import (
+    GapOfDistributions,
     abcc,
+    confidence_interval,
     equalized_odds_difference,
+    get_fairness_scorer_names,
     max_gap,
     mcdp,
     permutation_test,
 )
-from skfair.metrics._abcc import area
-from skfair.metrics._confidence_interval import lower_bound, observe, upper_bound
-from skfair.metrics._evaluate import specify
-from skfair.metrics._noise import compare_seminorm
-from skfair.metrics._spec import known_metrics, numbers_by_name, specification_of
 
-
-def test_every_metric_with_a_scorer_is_public():
-    public = {getattr(skfair.metrics, name) for name in skfair.metrics.__all__}
-    assert set(numbers_by_name().values()) <= public
+#: Functions of all metrics that have a scorer: each is public.
+METRICS = [
+    getattr(skfair.metrics, name.removeprefix("neg_"))
+    for name in get_fairness_scorer_names()
+]
 
 
 #: Public functions whose second argument are decisions or labels.
@@ -65,21 +64,20 @@ def test_the_second_argument_is_named_by_what_it_holds(name):
     assert second == ("y_pred" if name in OF_LABELS else "y_score"), parameters
 
 
-@pytest.mark.parametrize("metric", list(numbers_by_name().values()))
+@pytest.mark.parametrize("metric", METRICS)
 def test_metrics_take_their_rows_by_name(metric):
     true, values, groups = [0, 1, 0, 1], [0, 1, 1, 1], ["a", "a", "b", "b"]
     expected = metric(true, values, sensitive_features=groups)
-    names = dict(zip(specification_of(metric)[0].inputs, (true, values), strict=True))
+    names = dict(zip(metric.metric.inputs, (true, values), strict=True))
     assert metric(**names, sensitive_features=groups) == expected
 
 
-@pytest.mark.parametrize("metric", list(known_metrics()))
+@pytest.mark.parametrize("metric", METRICS)
 def test_the_maximum_is_reached_and_never_exceeded(metric):
     """Of two groups as far apart as can be, or as the metric can see."""
-    known = known_metrics()[metric]
-    unbounded = known.combine is not None or math.isinf(known.maximum)
-    if unbounded:
-        pytest.skip("no number of groups that are far apart")
+    made = metric.metric()
+    if math.isinf(made.largest):
+        pytest.skip("no groups are as far apart as can be")
     y_true, y_score = np.array([0, 1] * 10), np.repeat([0, 1], 10)
     if metric.__name__ == "abroca":  # the ranks of one group are those of the other
         y_score = np.where(np.arange(20) < 10, y_true, 1 - y_true)
@@ -89,16 +87,21 @@ def test_the_maximum_is_reached_and_never_exceeded(metric):
         y_true = 1 - y_score
     groups = np.repeat(["a", "b"], 10)
     value = metric(y_true, y_score, sensitive_features=groups)
-    assert value <= known.maximum
-    if known.leaves_groups_out:  # distances from the average of both
-        assert value == known.maximum / 2
+    assert value <= made.largest
+    if made.leaves_groups_out:  # distances from the average of both
+        assert value == made.largest / 2
     elif metric.__name__ != "dcp":  # of a baseline between both
-        assert math.isclose(value, known.maximum)
+        assert math.isclose(value, made.largest)
 
 
 @pytest.mark.slow
 def test_intervals_of_a_seminorm_keep_their_level():
     """Of any seminorm: here of the area, whose own bounds are sharper."""
+
+    class Area(GapOfDistributions):
+        def measure(self, gap):
+            return float(abs(gap.difference[:-1]) @ np.diff(gap.scores))
+
     rng, covered, n_rows = np.random.default_rng(0), 0, 60
     truth = stats.beta(2, 5), stats.beta(3, 5)
     grid = np.linspace(0, 1, 2001)
@@ -106,9 +109,10 @@ def test_intervals_of_a_seminorm_keep_their_level():
     for _ in range(200):
         groups = rng.permutation(np.arange(n_rows) % 2)
         scores = np.where(groups, truth[1].rvs(n_rows, rng), truth[0].rvs(n_rows, rng))
-        observed = observe(abcc, None, scores, groups)
-        found = compare_seminorm(observed, "band", measure=area, maximum=1.0)
-        covered += lower_bound(found, 0.025) <= value <= upper_bound(found, 0.025)
+        found = confidence_interval(Area(), None, scores, sensitive_features=groups)
+        area = abcc(None, scores, sensitive_features=groups)
+        assert found.value == pytest.approx(area, abs=1e-14)
+        covered += found.lower <= value <= found.upper
     assert covered >= 0.95 * 200
 
 
@@ -118,7 +122,7 @@ def test_intervals_of_a_seminorm_keep_their_level():
 @pytest.mark.parametrize("metric", [mcdp, abcc, max_gap, equalized_odds_difference])
 @pytest.mark.promise("A wrong call of a metric is told what to type")
 def test_wrong_calls_suggest_the_right_one(metric):
-    name, (labels, values) = metric.__name__, specification_of(metric)[0].inputs
+    name, (labels, values) = metric.__name__, metric.metric.inputs
     call = rf"call {name}\({labels}, {values}, sensitive_features=groups\)"
     scores, groups = [0, 1, 1, 0], ["a", "a", "b", "b"]
     with pytest.raises(ValueError, match=f"sensitive_features is None.*{call}"):
@@ -140,19 +144,11 @@ def test_labels_and_scores_in_the_wrong_order():
 # --- functions of the user's own
 
 
-def test_what_is_missing_is_named():
-    with pytest.raises(TypeError, match="compares_errors"):
-        specify(statistic=None)
-    with pytest.raises(TypeError, match="maximun"):
-        specify(compares_errors=lambda: False, maximun=2)(lambda y_true, y_score: 0)
-
-
 def test_a_wrapped_metric_keeps_its_null_hypothesis():
     @wraps(equalized_odds_difference)
     def doubled(*args, **rows):
         return 2 * equalized_odds_difference(*args, **rows)
 
-    assert specification_of(partial(doubled))[0].compares_errors()
     rng = np.random.default_rng(0)
     y_true, y_pred, groups = rng.integers(0, 2, (3, 60))
     rows = {"sensitive_features": groups, "n_permutations": 9, "random_state": 0}

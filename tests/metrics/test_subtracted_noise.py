@@ -2,9 +2,8 @@
 
 import numpy as np
 import pytest
+from sklearn.base import BaseEstimator, ClassifierMixin
 
-from skfair._rows import Rows
-from skfair.groups import encode_groups
 from skfair.metrics import (
     abcc,
     demographic_parity_difference,
@@ -12,13 +11,32 @@ from skfair.metrics import (
     mcdp,
     permutation_test,
 )
-from skfair.metrics._permutation import compares_pairs, permuted_strata, subtract_noise
+from skfair.model_selection import cross_val_fairness
 
 
-def corrected(metric, scores, groups, strata=None):
-    rows = Rows(encode_groups(groups), strata, y_pred=scores)
-    permuted = permuted_strata("auto", metric, rows)
-    return subtract_noise(metric, rows, permuted, by_pair=compares_pairs(metric))
+class ScoresAsGiven(ClassifierMixin, BaseEstimator):
+    """Classifier whose scores are the only column of X."""
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict_proba(self, X):
+        return np.column_stack([1 - X[:, 0], X[:, 0]])
+
+
+def corrected(metric, scores, groups):
+    y = np.arange(len(scores)) % 2
+    few = {"n_resamples": 2, "n_permutations": 2}
+    return cross_val_fairness(
+        metric,
+        ScoresAsGiven(),
+        scores[:, np.newaxis],
+        y,
+        sensitive_features=groups,
+        response_method="predict_proba",
+        **few,
+    ).corrected
 
 
 def null_of(metric, scores, groups, **strata):

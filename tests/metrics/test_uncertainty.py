@@ -145,12 +145,12 @@ def test_metrics_without_a_number(metric):
         values_by_class(metric, None, [[0.5, 0.5]] * 4, **groups)
 
 
-def test_tables_of_values_need_a_function():
+def test_tables_of_values_need_a_metric():
     groups = {"sensitive_features": ["F", "M"]}
-    with pytest.raises(TypeError, match=r"must be a function, .* got 'mcdp'"):
-        values_by_stratum("mcdp", None, [0, 1], **groups, control_features=[0, 0])
-    with pytest.raises(TypeError, match=r"must be a function, .* got 'mcdp'"):
-        values_by_class("mcdp", None, [[0.5, 0.5]] * 2, **groups)
+    with pytest.raises(TypeError, match=r"must be a function, .* got 'mcpd'"):
+        values_by_stratum("mcpd", None, [0, 1], **groups, control_features=[0, 0])
+    with pytest.raises(TypeError, match=r"must be a function, .* got 'mcpd'"):
+        values_by_class("mcpd", None, [[0.5, 0.5]] * 2, **groups)
 
 
 def test_bootstrap_leaves_undefined_resamples_out():

@@ -130,12 +130,13 @@ def test_confidence_interval_of_a_histogram(n_bins, method):
 
 def test_histogram_of_other_metrics():
     histogram = GroupedHistogram.from_scores(SCORES, sensitive_features=GROUPS)
-    for metric, match in (
-        (madd, "bandwidth must be 1 / m for a power of two m <= .* got 'auto'"),
-        (demographic_parity_difference, "metric must be one of a GroupedScores"),
-    ):
-        with pytest.raises(ValueError, match=match):
-            confidence_interval(metric, None, histogram)
+    with pytest.raises(ValueError, match=r"bandwidth must be 1 / m .* got 'auto'"):
+        confidence_interval(madd, None, histogram)
+    for function in (confidence_interval, permutation_test, bootstrap_interval):
+        with pytest.raises(
+            TypeError, match="a GroupedOutcomes, got a GroupedHistogram"
+        ):
+            function(demographic_parity_difference, None, histogram)
     one = GroupedHistogram.from_scores([0.1, 0.2], sensitive_features=["a", "a"])
     with pytest.warns(UndefinedMetricWarning):
         assert np.isnan(confidence_interval(mcdp, None, one).lower)

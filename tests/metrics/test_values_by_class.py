@@ -1,5 +1,6 @@
 """Scores of several classes: the largest value of each class against the rest."""
 
+import sys
 from functools import partial
 from itertools import cycle
 
@@ -24,7 +25,6 @@ from skfair.metrics import (
     permutation_test,
     values_by_class,
 )
-from skfair.metrics._spec import unwrapped
 
 METRICS = {
     "mcdp": partial(mcdp, epsilon=0.03),
@@ -216,7 +216,8 @@ def test_undefined_once():
         value = mcdp(None, y_score, sensitive_features=np.zeros(60))
     assert np.isnan(value)
     assert len(caught) == 1
-    assert caught[0].filename == __file__
+    if sys.version_info >= (3, 12):
+        assert caught[0].filename == __file__
     with pytest.warns(UndefinedMetricWarning):
         values = values_by_class(mcdp, None, y_score, sensitive_features=np.zeros(60))
     assert values.isna().all()
@@ -242,7 +243,7 @@ def test_permutations_pay_for_the_choice_of_the_class():
 @pytest.mark.parametrize(
     "metric",
     [mcdp, abcc, partial(madd, bandwidth=0.2), demographic_parity_difference],
-    ids=lambda metric: unwrapped(metric)[0].__name__,
+    ids=["mcdp", "abcc", "madd", "parity"],
 )
 def test_intervals_hold_for_all_classes_at_once(metric, method):
     y_score, groups, _ = draw(np.random.default_rng(0), 900, n_classes=3)

@@ -106,10 +106,9 @@ def update(monitor, *batches):
 @pytest.mark.parametrize("function", METRICS)
 def test_every_option_is_kept(function):
     options = METRICS[function] | {"multistratum": ["weighted"]}
-    metric = partial(function, **{name: last for name, (*_, last) in options.items()})
-    restored = through_text(FairnessMonitor(metric)).metric
-    assert restored.func is function
-    assert restored.keywords == metric.keywords
+    keywords = {name: last for name, (*_, last) in options.items()}
+    restored = through_text(FairnessMonitor(partial(function, **keywords))).metric
+    assert restored == function.metric(**keywords)
 
 
 @pytest.mark.slow
@@ -133,7 +132,7 @@ def test_restored_monitors_continue_as_if_they_had_not_stopped(
     for rows in [*batches, first]:
         restored = through_text(monitor)
         assert restored.to_dict() == monitor.to_dict()
-        assert restored.metric.keywords == metric.keywords
+        assert restored.metric == metric.func.metric(**metric.keywords)
         update(monitor, rows)
         update(restored, rows)
         assert restored.history_.equals(monitor.history_)
@@ -240,7 +239,7 @@ def test_options_are_checked_at_once():
         FairnessMonitor(partial(demographic_parity_difference, threshold="x"))
     with pytest.raises(ValueError, match="quality must be one of"):
         FairnessMonitor(partial(max_gap, quality="speed"))
-    with pytest.raises(TypeError, match="unexpected keyword argument"):
+    with pytest.raises(TypeError, match="mcdp has no option 'speed'"):
         FairnessMonitor(partial(mcdp, speed=1))
     # What depends on the rows is checked beside them.
     FairnessMonitor(partial(max_gap, pos_label="yes", group_weights=[0.2, 0.3, 0.5]))

@@ -33,9 +33,8 @@ from skfair.inprocessing import (
     MCDPReweighter,
 )
 from skfair.inspection import (
-    CalibrationGapDisplay,
     CDFGapDisplay,
-    GroupGapDisplay,
+    GroupCurveDisplay,
     explained_gap,
 )
 from skfair.metrics import (
@@ -162,8 +161,8 @@ def test_audit_of_predictions(people, fitted):
         says="threshold must be None where .* labels .* pos_label",
     )
     typed(
-        lambda: GroupGapDisplay.from_predictions(y, y_pred, **groups),
-        lambda: GroupGapDisplay.from_predictions(y, y_pred, **groups, pos_label=">50K"),
+        lambda: cvar_fairness_report(y, y_pred, **groups),
+        lambda: cvar_fairness_report(y, y_pred, **groups, pos_label=">50K"),
         says="pos_label must say which",
     )
 
@@ -212,12 +211,14 @@ def test_scores_where_decisions_are_wanted(people, fitted):
         )
 
 
-NAME = r"metric must be a function, such as skfair\.metrics\.mcdp, got 'neg_mcdp'"
+NAME = (
+    r"must be a function, such as skfair\.metrics\.mcdp, or the name of one, got 'mcd'"
+)
 NO_GROUPS = "must take sensitive_features, which accuracy_score does not.*group_metrics"
 
 
 @pytest.mark.parametrize(
-    ("metric", "says"), [("neg_mcdp", NAME), (accuracy_score, NO_GROUPS)]
+    ("metric", "says"), [("mcd", NAME), (accuracy_score, NO_GROUPS)]
 )
 def test_metrics_by_name_or_without_groups(people, metric, says):
     X, y, _ = people
@@ -269,7 +270,11 @@ OF_SCORES = {
         *rows, **groups
     ),
     "GroupedCalibration": GroupedCalibration.from_scores,
-    "CalibrationGapDisplay": CalibrationGapDisplay.from_predictions,
+    "GroupCurveDisplay": partial(
+        GroupCurveDisplay.from_predictions,
+        kind="calibration_gap",
+        confidence_level=None,
+    ),
 }
 OF_LABELS = {
     "rate_variance": rate_variance,
@@ -281,7 +286,6 @@ OF_LABELS = {
     "top_groups": top_groups,
     "DCPResult": DCPResult.from_predictions,
     "GroupedConfusion": GroupedConfusion.from_predictions,
-    "GroupGapDisplay": GroupGapDisplay.from_predictions,
 }
 OF_GROUPS = {
     "GroupedScores": GroupedScores.from_scores,

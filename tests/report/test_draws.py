@@ -12,6 +12,9 @@ from skfair.metrics import (
     calibration_gap,
     dcp,
 )
+from skfair.metrics._resampling import check_seed
+from skfair.metrics._sample import Part
+from skfair.metrics._sample import Sample as MetricSample
 from skfair.report import _inputs, _metrics, _numbers
 from skfair.report._inputs import MANY_ROWS, make_audit
 from skfair.report._metrics import MEASURES, locate_all, make_samples
@@ -65,12 +68,13 @@ def people():
 
 def values_of(sample):
     """Metrics of what is drawn from."""
-    questions = {MEASURES[key].question for key in sample.keys}
-    drawn = {question: sample.drawn_from(question) for question in questions}
-    return {
-        key: drawn[MEASURES[key].question].evaluate(MEASURES[key].drawn(sample))
-        for key in sample.keys
-    }
+    return {key: drawn_for(sample, key).value for key in sample.keys}
+
+
+def drawn_for(sample, key):
+    """Rows or cells of a metric, of which draws are made."""
+    rows, counted = sample.drawn_from(MEASURES[key].question)
+    return MetricSample(MEASURES[key].drawn(sample), rows, (Part(counted),))
 
 
 def permuted(sample):
@@ -78,16 +82,15 @@ def permuted(sample):
     found = {}
     for question in {MEASURES[key].question: None for key in sample.keys}:
         keys = [key for key in sample.keys if MEASURES[key].question == question]
-        found |= _numbers.permute(sample, keys, sample.drawn_from(question))
+        rows, counted = sample.drawn_from(question)
+        found |= _numbers.permute(sample, keys, rows, [counted])
     return {key: test.null_distribution for key, test in found.items()}
 
 
 def resampled(sample, key="dcp", n_resamples=300):
     """Values of a metric on resamples."""
-    metric = MEASURES[key].drawn(sample)
-    rows = sample.drawn_from(MEASURES[key].question)
-    draw = _numbers.resamples_of_all([rows], 0)
-    return [draw()[0].evaluate(metric) for _ in range(n_resamples)]
+    rows, generator = drawn_for(sample, key), check_seed(0)
+    return [rows.resampled(generator).value for _ in range(n_resamples)]
 
 
 @pytest.mark.slow
@@ -112,10 +115,9 @@ def test_draws_have_the_distribution_of_draws_of_rows(people, weights):
 def test_joined_scores_say_almost_the_same(people, monkeypatch):
     y_true, y_score, group = people
     (sample,) = make(y_true, y_score, group=group, many_rows=1)
-    alone, values = sample.drawn_from("scores"), values_of(sample)
+    (alone, _), values = sample.drawn_from("scores"), values_of(sample)
     monkeypatch.setattr(_metrics, "_MAX_SCORES", 100)
-    joined = sample.drawn_from("scores")
-    alone, joined = alone.rows, joined.rows
+    joined, _ = sample.drawn_from("scores")
     assert len(alone) == 3 * 400
     assert len(joined) // 3 in (99, 100, 101)
     numbers = [rows.n.reshape(-1, 3) for rows in (alone, joined)]
@@ -153,7 +155,8 @@ def test_pvalues_of_joined_weights_hold_their_level():
             random_state=seed,
             many_rows=1,
         )
-        test = _numbers.permute(sample, ["mcdp"], sample.drawn_from("scores"))["mcdp"]
+        rows, counted = sample.drawn_from("scores")
+        test = _numbers.permute(sample, ["mcdp"], rows, [counted])["mcdp"]
         small += test.pvalue <= 0.05
     assert 1 <= small <= 6  # 3, and two standard errors
 

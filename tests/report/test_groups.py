@@ -6,7 +6,7 @@ import pytest
 
 from skfair.groups import encode_groups
 from skfair.metrics import impact_ratios
-from skfair.report import FairnessReport, markdown_table
+from skfair.report import FairnessReport
 from skfair.report._numbers import _calibration_error
 from skfair.report._words import describe_ratios
 
@@ -33,7 +33,6 @@ def filed(make_report, people):
         sensitive_features=people[["sex", "race"]],
         metrics=["mcdp", "demographic_parity_difference"],
         impact_ratios=True,
-        min_share=0.02,
     )
 
 
@@ -43,9 +42,9 @@ def test_tables_are_those_of_impact_ratios(filed, people, kind):
     least = {"min_group_size": 10}
     values = people["score"] if kind == "scoring" else people["score"] >= 0.5
     groups = encode_groups(people[["sex", "race"]], **least)
-    both = impact_ratios(
-        None, values, sensitive_features=groups, rate=kind, min_share=0.02
-    ).loc["sex \u00d7 race"]
+    both = impact_ratios(None, values, sensitive_features=groups, rate=kind).loc[
+        "sex \u00d7 race"
+    ]
     own = found[found["attribute"] == "sex \u00d7 race"]
     for name in ("n", "share", "selected", "rate", "impact_ratio", "lower", "upper"):
         np.testing.assert_allclose(own[name].astype(float), both[name], err_msg=name)
@@ -92,7 +91,6 @@ def test_only_on_request(small_report):
     [
         ({"impact_ratios": 1}, "impact_ratios must be True or False, got 1"),
         ({"impact_ratios": True, "y_pred": [0, 2]}, "impact_ratios must be False unl"),
-        ({"min_share": 1.5}, r"min_share must be a number in \[0, 1\), got 1.5"),
     ],
 )
 def test_bad_options(make_report, options, match):
@@ -196,22 +194,3 @@ def test_markdown(filed, tmp_path):
             assert set(lines[1]) == set("|- ")
     assert filed.to_markdown() != text
     assert FairnessReport(filed.summary).to_markdown() == filed.to_markdown()
-
-
-def test_table_as_markdown():
-    index = pd.MultiIndex.from_tuples([("x", "a|b"), ("x", "c\nd")], names=["of", None])
-    table = pd.DataFrame(
-        {
-            "n": [1_000, 0],
-            "zero_one": [0.0, 1.0],
-            "share": [0.25, np.nan],
-            "sure": [True, None],
-        },
-        index=index,
-    )
-    assert markdown_table(table, digits=2).split("\n") == [
-        "| of |  | n | zero\\_one | share | sure |",
-        "| --- | --- | --- | --- | --- | --- |",
-        "| x | a\\|b | 1,000 | 0.00 | 0.25 | True |",
-        "| x | c d | 0 | 1.00 |  |  |",
-    ]

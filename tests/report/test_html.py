@@ -5,6 +5,7 @@ import html
 import importlib
 import re
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 
 import numpy as np
@@ -348,3 +349,10 @@ def test_drawing_leaves_matplotlib_alone(small_report):
         warnings.simplefilter("error")
         small_report.to_html()
     assert (dict(matplotlib.rcParams), plt.get_fignums()) == before
+
+
+@pytest.mark.slow
+def test_pages_made_in_threads_are_the_same(small_report, small_page):
+    with ThreadPoolExecutor(8) as pool:
+        pages = list(pool.map(lambda _: small_report.to_html(), range(24)))
+    assert {*pages} == {small_page}

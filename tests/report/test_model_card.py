@@ -2,7 +2,6 @@
 
 import pytest
 
-from skfair.metrics import mcdp, proxy_bounds
 from skfair.report import FairnessReport
 
 
@@ -65,23 +64,6 @@ def test_a_section_within_a_section_and_others_stay(odd_report, model_card):
     assert model_card.select("Citation").content == "none"
     place = "Evaluation/Disparities/What this cannot show"
     assert "- That a model is fair." in model_card.select(place).content
-
-
-def test_bounds_by_a_proxy(model_card, make_report, scored):
-    y_true, y_score, people = scored
-    shares = (people["race"] == people["race"][0]) * 0.6 + 0.2
-    report = make_report(y_true, y_score, group_probabilities=shares, metrics=["mcdp"])
-    report.to_model_card(model_card)
-    title, heading = [
-        line.strip("# ")
-        for line in report.to_markdown().splitlines()
-        if line.startswith(("## Groups that", "### Bounds"))
-    ]
-    bounds = proxy_bounds(
-        mcdp, None, y_score, group_probabilities=shares, odds_ratio=2.0
-    )
-    text = model_card.select(f"Fairness/{title}/{heading}").content
-    assert f"{bounds.upper:.3f}" in text
 
 
 @pytest.mark.parametrize("wrong", [None, {}, set(), "README.md"])

@@ -38,6 +38,7 @@ def check(summary):
             check_measure(measure)
             named = {label for pair in measure["pairs"] for label in pair["pair"]}
             assert named <= labels | {None}
+        check_doubts(result, row["cells"])
         states = {cell["state"] for cell in row["cells"]}
         for cell in row["cells"]:
             check_state(cell["measure"], cell["state"], result["groups"])
@@ -52,6 +53,32 @@ def check(summary):
         for point in summary["verdict"]["points"]:
             if point["state"] != "beyond chance":
                 assert "It is shown for" not in point["text"]
+            if point["state"] == "may be chance":
+                assert "beyond chance" not in point["text"]
+        asked = [cell["measure"] for cell in row["cells"] if cell["measure"]]
+        points = summary["verdict"]["points"]
+        for measure, point in zip(asked, points, strict=True):
+            if measure["pairs"] and attribute["comparison"] == "pairwise":
+                check_point(measure, point["text"])
+
+
+def check_doubts(result, cells):
+    """No sentence calls noise what the verdict calls beyond chance."""
+    for cell in cells:
+        for measure in result["measures"] if cell["state"] == "beyond chance" else ():
+            if measure["question"] == cell["measure"]["question"]:
+                assert NOISE[0] not in measure["sentence"]
+
+
+def check_point(measure, text):
+    """The verdict has the value and the interval of the pair that decides."""
+    for label in measure["pairs"][0]["pair"]:
+        assert label in text
+    assert f"{100 * measure['pairs'][0]['gap']:.1f} percentage points" in text
+    shown = measure["decided"] or measure
+    low, high = (100 * shown[end] for end in ("lower", "upper"))
+    assert f"95% interval {low:.1f} to {high:.1f}" in text
+    assert low <= 100 * measure["pairs"][0]["gap"] <= high
 
 
 def check_measure(measure):
@@ -63,7 +90,8 @@ def check_measure(measure):
     if measure["certified"] is not None:
         assert measure["certified"] >= value - 1e-12
     small, above = measure["pvalue"] <= 0.05, measure["lower"] > 0
-    assert (NOISE[0] in sentence) == (not small and not above)
+    less_clear = "By this number alone it is less clear" in sentence
+    assert (NOISE[0] in sentence or less_clear) == (not small and not above)
     assert (NOISE[1] in sentence) == (not small and above)
     if pairs:
         assert pairs[0]["pvalue"] == measure["pvalue"]
@@ -90,16 +118,18 @@ def check_state(measure, state, groups):
         return
     differing = [group["label"] for group in groups if group.get("differs")]
     of_groups = measure["question"] == "decisions" and differing
+    lower = (measure["decided"] or measure)["lower"]
     if state == "beyond chance":
         assert measure["pvalue"] <= 0.05
+        assert lower > 0
         assert not any(text in measure["sentence"] for text in NOISE)
     elif state == "may be chance":
         assert measure["pvalue"] > 0.05
-        assert measure["lower"] <= 0
+        assert lower <= 0
         assert not of_groups
     else:
         assert state == "unclear"
-        assert measure["pvalue"] <= 0.05 or measure["lower"] > 0 or of_groups
+        assert measure["pvalue"] <= 0.05 or lower > 0 or of_groups
 
 
 def reports(seeds, largest, **options):

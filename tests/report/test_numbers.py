@@ -234,3 +234,21 @@ def test_dcp_of_many_labels_is_certified_but_not_repeated(make_report):
     assert found["dcp"]["pvalue"] is found["dcp"]["lower"] is None
     assert "No interval" in found["dcp"]["note"]
     assert found["equalized_odds_difference"]["pvalue"] is not None
+
+
+def test_dcp_of_very_many_groups_has_a_value_alone(make_report):
+    rng = np.random.default_rng(0)
+    groups, y_true = np.arange(1_300) % 65, rng.integers(0, 2, 1_300)
+    report = make_report(
+        y_true,
+        rng.random(1_300),
+        sensitive_features=np.array([f"g{group}" for group in groups]),
+        metrics=["mcdp_epsilon", "dcp"],
+        min_group_size=10,
+    )
+    frame = report.to_frame().set_index("metric")
+    assert set(frame["comparison"]) == {"pooled"}
+    assert frame.loc["mcdp_epsilon", ["lower", "pvalue"]].notna().all()
+    assert frame.loc["dcp", "value"] > 0
+    assert frame.loc["dcp", ["lower", "pvalue"]].isna().all()
+    assert "No interval and no test" in report.to_html()

@@ -5,16 +5,14 @@ import math
 import numpy as np
 import pytest
 
-from skfair.metrics import _spec
-from skfair.metrics._distributions import GapOfDistributions
-from skfair.metrics._metric import evaluates
+from skfair.metrics import GapOfDistributions
 from skfair.metrics._pairs import Located
 from skfair.report import _metrics
 from skfair.report._metrics import MEASURES, Measure
 
 
 class EnergyDistance(GapOfDistributions):
-    """Energy distance, whose largest value is the square root of 2."""
+    """Root of twice the squared gap, added up over all scores."""
 
     maximum = math.sqrt(2)
 
@@ -25,38 +23,17 @@ class EnergyDistance(GapOfDistributions):
 @pytest.fixture
 def energy(monkeypatch):
     """Energy distance as a row of reports."""
-    monkeypatch.setattr(_spec, "_KNOWN", dict(_spec._KNOWN))
-
-    @evaluates(EnergyDistance)
-    def energy_distance(
-        y_true,
-        y_score,
-        *,
-        sensitive_features=None,
-        control_features=None,
-        scale="probability",
-        multigroup="pairwise",
-        multistratum="max",
-        sample_weight=None,
-    ):
-        """Root of twice the squared gap, added up over all scores."""
-        options = {"multigroup": multigroup, "multistratum": multistratum}
-        return EnergyDistance(scale=scale, **options)(
-            y_true,
-            y_score,
-            sensitive_features=sensitive_features,
-            control_features=control_features,
-            sample_weight=sample_weight,
-        )
+    energy_distance = EnergyDistance()
 
     def find(sample):
-        return Located(energy_distance(None, sample.statistic("scores")), (0, 1))
+        value = energy_distance.find(sample.statistic("scores")).value
+        return Located(value, (0, 1))
 
     row = Measure(
         key="energy",
         title="Energy distance",
         question="scores",
-        metric=energy_distance,
+        metric=EnergyDistance,
         find=find,
         sentence="The energy distance of {first} and {second} is {value}",
         unit=_metrics.number,

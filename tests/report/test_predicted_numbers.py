@@ -217,10 +217,6 @@ def test_bad_input(people, make_report):
         ({"y_score": predicted, "pos_label": 1}, "pos_label must be None with"),
         ({"y_score": predicted, "metrics": ["dcp"]}, "needs scale='probability' or"),
         ({"y_score": predicted, "impact_ratios": True}, "impact_ratios must be False"),
-        (
-            {"y_score": predicted, "group_probabilities": np.full(300, 0.5)},
-            "group_probabilities must be None",
-        ),
         ({"y_score": sex}, "y_score must be numbers"),
     ):
         with pytest.raises(ValueError, match=match):

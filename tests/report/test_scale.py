@@ -17,7 +17,7 @@ from skfair.metrics import (
     madd,
     mcdp,
 )
-from skfair.report import FairnessReport, verify_bundle
+from skfair.report import FairnessReport
 
 METRICS = {
     "mcdp": mcdp,
@@ -105,7 +105,7 @@ def test_decisions_are_those_of_the_upper_ranks(decided, make_report):
 
 
 @pytest.mark.slow
-def test_ranks_decide_nothing_unless_it_is_said_how(make_report, decided, tmp_path):
+def test_ranks_decide_nothing_unless_it_is_said_how(make_report, decided):
     y_true, values, groups, _ = decided
     given = {"sensitive_features": groups, "impact_ratios": True, **RANK}
     report = make_report(y_true, values, **given)
@@ -128,8 +128,6 @@ def test_ranks_decide_nothing_unless_it_is_said_how(make_report, decided, tmp_pa
             assert word not in text
     with pytest.raises(ValueError, match="needs decisions on two classes, by y_pred"):
         make_report(y_true, values, metrics=["max_gap"], **given)
-    report.to_bundle(tmp_path / "bundle")
-    assert verify_bundle(tmp_path / "bundle").ok
 
 
 def test_what_the_page_says(of_ranks):

@@ -144,3 +144,18 @@ def test_several_models_are_one_table_and_folded_details(make_report, scored):
     assert unfolded.count('class="chart"') == 0
     for model in report.summary["models"]:
         assert f"{model['performance']['accuracy']:.3f}" in unfolded
+
+
+@pytest.mark.parametrize(("n", "words"), [(3, "three"), (2, "two")])
+def test_the_adjustment_counts_the_questions_asked(make_report, scored, n, words):
+    y_true, y_score, people = scored
+    report = make_report(
+        y_true if n == 3 else None,
+        y_score,
+        sensitive_features=people["sex"],
+        metrics=["demographic_parity_difference", "mcdp"]
+        + ["equalized_odds_difference"] * (n == 3),
+    )
+    page = report.to_html()
+    assert f"adjusted for the {words} questions" in page
+    assert f"the {'two' if n == 3 else 'three'} questions" not in page

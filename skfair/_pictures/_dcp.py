@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
+from skfair._pictures import _drawing
+from skfair._pictures._display import Display
 from skfair._utils._validation import check_integer
-from skfair.inspection import _drawing
-from skfair.inspection._display import PredictionsDisplay
-from skfair.metrics import DCPResult
-from skfair.statistics import GroupedConfusion
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,7 +22,8 @@ _HEIGHT, _PAD = 0.22, 0.35
 _DARK = 0.55
 
 
-class DCPDisplay(PredictionsDisplay):
+@dataclass(kw_only=True, eq=False, repr=False)
+class DCPDisplay(Display):
     """Share of each group and true class that the common baseline does not explain.
 
     Parameters
@@ -47,25 +46,11 @@ class DCPDisplay(PredictionsDisplay):
         One row for each group shown, one column for each true class.
     interval_line_ : matplotlib Line2D
         From the lower to the upper bound.
-
-    See Also
-    --------
-    skfair.metrics.DCPResult : The numbers behind the picture.
-
-    Examples
-    --------
-    >>> from skfair.inspection import DCPDisplay
-    >>> y_true = ["cat", "cat", "dog", "dog"] * 2
-    >>> y_pred = ["cat", "cat", "dog", "dog", "cat", "dog", "dog", "dog"]
-    >>> display = DCPDisplay.from_predictions(
-    ...     y_true, y_pred, sensitive_features=["a"] * 4 + ["b"] * 4
-    ... )
-    >>> display.cells_.get_array().shape
-    (2, 2)
     """
 
-    result: DCPResult
+    result: Any
     max_groups: int = 20
+    name: str | None = None
 
     def _size(self) -> tuple[float, float]:
         """Check what is drawn, and return the size of the figure."""
@@ -141,54 +126,3 @@ class DCPDisplay(PredictionsDisplay):
         strip.tick_params(labelsize="small")
         strip.spines[["left", "right", "top"]].set_visible(False)
         return strip, line
-
-    @classmethod
-    def from_predictions(
-        cls,
-        y_true: ArrayLike | None,
-        y_pred: ArrayLike | GroupedConfusion,
-        *,
-        sensitive_features: Any = None,
-        sample_weight: ArrayLike | None = None,
-        time_limit: float | None = None,
-        max_groups: int = 20,
-        ax: Axes | None = None,
-        name: str | None = None,
-    ) -> Self:
-        """Draw given predictions.
-
-        Parameters
-        ----------
-        y_true : array-like of shape (n_samples,) or None
-            True classes; None where a statistic takes the place of all rows.
-        y_pred : array-like of shape (n_samples,), or GroupedConfusion
-            Predicted classes, or a statistic in place of all rows.
-        sensitive_features : array-like of shape (n_samples,) or \
-(n_samples, n_columns)
-            Group of each row; several columns stand for their intersection.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Non-negative sample weights.
-        time_limit : float, default=None
-            Seconds after which the search for the interval ends.
-        max_groups : int, default=20
-            Largest number of groups shown.
-        ax : matplotlib Axes, default=None
-            Where to draw. None makes a new figure.
-        name : str, default=None
-            Title of the axes, none by default.
-
-        Returns
-        -------
-        DCPDisplay
-
-        Raises
-        ------
-        ImportError
-            Without matplotlib.
-        ValueError
-            As in `skfair.metrics.dcp`; also where DCP is undefined.
-        """
-        rows: dict[str, Any] = {"sensitive_features": sensitive_features}
-        rows |= {"sample_weight": sample_weight, "time_limit": time_limit}
-        result = DCPResult.from_predictions(y_true, y_pred, **rows)
-        return cls(result=result, max_groups=max_groups, name=name).plot(ax)

@@ -316,8 +316,9 @@ def legend_above_data(
 ) -> float:
     """Draw a legend inside the axes, and scale the y-axis so that data end below it.
 
-    The y-axis ends at `highest` times `least_headroom`, or more if the legend is high.
-    Returns the share of the height that is left for the data.
+    The y-axis ends at `highest` times `least_headroom`, or more if the legend is high;
+    its ticks end where the data do. Returns the share of the height that is left for
+    the data.
     """
     ax.set_ylim(0, least_headroom * highest)
     drawn = legend(ax, heading, loc="upper right", **options)
@@ -326,6 +327,7 @@ def legend_above_data(
     share = float((drawn.get_window_extent().y0 - room.y0) / room.height) - _GAP
     share = min(max(share, 1 - _MAX_SHARE), 1 / least_headroom)
     ax.set_ylim(0, highest / share)
+    ax.set_yticks([tick for tick in ax.get_yticks() if 0 <= tick <= 1.01 * highest])
     return share
 
 

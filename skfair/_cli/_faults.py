@@ -1,0 +1,92 @@
+"""Faults of a command and its file, and the command without them."""
+
+from __future__ import annotations
+
+import shlex
+from argparse import Namespace
+from collections.abc import Iterable
+from typing import Any, NoReturn
+
+#: Options that name columns.
+COLUMNS = (
+    *("y_pred", "y_score", "y_true", "sensitive", "control_features"),
+    "sample_weight",
+)
+#: Parameters whose option has another name.
+_RENAMED = {
+    "n_permutations": "--permutations",
+    "n_resamples": "--resamples",
+    "random_state": "--seed",
+    "n_jobs": "--jobs",
+}
+
+
+def option_of(parameter: str) -> str:
+    """Name the option of a parameter."""
+    return _RENAMED.get(parameter, f"--{parameter.replace('_', '-')}")
+
+
+class Faults:
+    """Collects faults, and changes the options so that what follows can be checked.
+
+    `notes` are texts on what is done, and is no fault.
+    """
+
+    def __init__(self, args: Namespace) -> None:
+        self.args, self.texts, self.notes = args, dict[str, None](), list[str]()
+        self._changed: dict[str, Any] = {}
+
+    def add(self, text: str) -> None:
+        """Add a fault."""
+        self.texts[" ".join(text.split())] = None
+
+    def mend(self, **options: Any) -> None:
+        """Change the options that mend the last fault."""
+        self._changed |= options
+        vars(self.args).update(options)
+
+    def rename_column(self, text: str, name: str, meant: str) -> None:
+        """Add the fault that a column has another name."""
+        self.add(text)
+        mended: dict[str, Any] = {}
+        for parameter in COLUMNS:
+            value = getattr(self.args, parameter)
+            if isinstance(value, list) and name in value:
+                mended[parameter] = [meant if n == name else n for n in value]
+            elif value == name:
+                mended[parameter] = meant
+        self.mend(**mended)
+
+    def stop(self, text: str) -> NoReturn:
+        """Raise for a fault after which nothing else can be checked."""
+        self.add(text)
+        raise ValueError(self._message())
+
+    def check(self) -> None:
+        """Raise ValueError if there are faults."""
+        if self.texts:
+            raise ValueError(self._message())
+
+    def _message(self) -> str:
+        """Write a line for each fault, and the command without them."""
+        return "\n".join([*self.texts, *self._corrected()])
+
+    def _corrected(self) -> Iterable[str]:
+        """Write the command with the options that mend its faults."""
+        if not self._changed:
+            return
+        options = {option_of(name): value for name, value in self._changed.items()}
+        kept, typed = [], iter(self.args.typed)
+        for word in typed:
+            option = word.partition("=")[0]
+            if option not in options:
+                kept.append(word)
+            elif "=" not in word:
+                next(typed, None)
+        for option, value in options.items():
+            if option == "--pos-label":
+                kept += [part for label in value for part in (option, label)]
+            else:
+                text = ",".join(value) if isinstance(value, list) else f"{value}"
+                kept += [option, text.replace("\t", "tab")]
+        yield f"try: python -m skfair {shlex.join(kept)}"

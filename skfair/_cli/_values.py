@@ -1,0 +1,310 @@
+"""What the values of a table say: missing ones, the positive label, and odd ones."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any
+
+import pandas as pd
+
+from skfair._cli._columns import text_of
+from skfair._cli._faults import Faults
+from skfair._utils._text import all_digits, counted, listed
+from skfair.groups import MISSING_WORDS, look_of, sort_labels, suggest_edges
+
+#: Words for missing values among labels.
+_MISSING = {*MISSING_WORDS, "unknown", "Unknown"} - {""}
+#: How labels begin that are often the positive ones, for a command that is suggested.
+_POSITIVE = re.compile(r"(?i)(y|t|pos|appr|acc|adm|adv|hir|sel|pass|gran|offer|repaid)")
+#: From so many groups of numbers on, ranges are suggested.
+_MANY_NUMBERS = 20
+#: From so many groups on, the column may not be the one that is meant.
+_MANY_GROUPS = 200
+#: How dates are written, with the year first or last.
+_DATE = r"\d{4}-\d\d?-\d\d?( 00:00:00)?|\d\d?[./]\d\d?[./]\d{2,4}"
+#: Numbers that often stand for missing ones.
+_STAND_INS = (-999, -99, -9, -1, 0, 99, 999, 9999)
+
+
+def check_missing(
+    rows: Any, values: Sequence[str], groups: Sequence[str], faults: Faults
+) -> None:
+    """Tell columns with missing values, unless an option says what to do with them."""
+    for name, n in rows.n_missing(values).items():
+        if faults.args.missing_values == "raise":
+            faults.add(
+                f"column {name!r} has {counted(n, 'missing value')}{rows.first(name)}; "
+                "--missing-values drop leaves these rows out."
+            )
+            faults.mend(missing_values="drop")
+    for name, n in rows.n_missing(groups).items():
+        if faults.args.missing_groups == "raise":
+            faults.add(
+                f"column {name!r} has {counted(n, 'missing value')}{rows.first(name)}; "
+                "--missing-groups drop leaves these rows out, --missing-groups group "
+                "makes them a group."
+            )
+            faults.mend(missing_groups="drop")
+
+
+def check_scores(rows: Any, faults: Faults) -> None:
+    """Tell scores, and a threshold, that are no probabilities."""
+    args = faults.args
+    if args.scale != "probability":
+        return
+    for name in args.y_score:
+        low, high = rows.extremes(name)
+        if low < 0 or high > 1:
+            faults.add(
+                f"column {name!r} must have probabilities, in [0, 1], got {low:g} to "
+                f"{high:g}; --scale rank takes scores of any unit, and percentages can "
+                "be divided by 100."
+            )
+            faults.mend(scale="rank")
+    if args.threshold is not None and not 0 <= args.threshold <= 1:
+        faults.add(
+            "--threshold must be in [0, 1], as probabilities are, got "
+            f"{args.threshold:g}; --scale rank takes scores of any unit."
+        )
+        faults.mend(scale="rank")
+
+
+def read_labels(rows: Any, names: Sequence[str], faults: Faults) -> str | None:
+    """Find the positive label, and count all others as negative.
+
+    None where there are no labels, or the report is on several classes.
+    """
+    args = faults.args
+    counts = {name: rows.counts(name) for name in names}
+    given = [text_of(label) or "" for label in args.pos_label]
+    if not given:
+        _check_words(rows, counts, faults)
+    labels = _labels(counts, args.na_values)
+    if not labels:
+        return given[0] if given else None
+    positives = given or _usual(labels)
+    if not positives and args.y_true and not args.y_score and _in_common(counts):
+        return None  # several classes
+    if not positives or not _are_known(positives, counts, faults):
+        _ask_for_positives(rows, counts, positives, faults)
+        return None
+    _check_spelling(labels, positives, faults)
+    negatives = [label for label in labels if label not in positives]
+    if len(negatives) > 1 and len(positives) == 1:
+        faults.notes.append(
+            f"{positives[0]!r} counts as positive, and {_some(negatives)} as negative."
+        )
+    if len(positives) > 1 or len(negatives) > 1:
+        new = dict.fromkeys(positives, positives[0])
+        new |= dict.fromkeys(negatives, f"not {positives[0]}")
+        for name in names:
+            rows.replace_labels(name, new)
+    return positives[0]
+
+
+def _labels(counts: Any, left_out: Collection[str] = ()) -> list[str]:
+    """Labels of some columns, sorted."""
+    labels = {label for each in counts.values() for label in each.index}
+    return sort_labels(labels - {*left_out})
+
+
+def _check_words(rows: Any, counts: Any, faults: Faults) -> None:
+    """Tell words for missing values beside two labels."""
+    words = {*_labels(counts)} & _MISSING
+    if not words or len({*_labels(counts)} - words) > 2:
+        return
+    for name, each in counts.items():
+        for word in sorted(words & {*each.index}):
+            n = counted(int(each[word]), "row")
+            faults.add(
+                f"column {name!r} has {word!r} in {n}{rows.first(name, word)}: "
+                f"--na-values {word} makes it missing, --missing-values drop leaves "
+                "such rows out."
+            )
+    words |= {*faults.args.na_values}
+    faults.mend(na_values=sorted(words), missing_values="drop")
+
+
+def _usual(labels: Sequence[str]) -> list[str]:
+    """Return the positive label of 0 and 1, -1 and 1, or false and true."""
+    if {*labels} <= {"0", "1"} or {*labels} == {"-1", "1"}:
+        return ["1"]
+    if {label.casefold() for label in labels} <= {"true", "false"}:
+        return [label for label in labels if label.casefold() == "true"] or ["true"]
+    return []
+
+
+def _in_common(counts: Any) -> bool:
+    """Whether columns have a label in common."""
+    first, *others = ({*each.index} for each in counts.values())
+    return bool(others) and all(first & other for other in others)
+
+
+def _are_known(positives: Sequence[str], counts: Any, faults: Faults) -> bool:
+    """Whether positive labels are labels of the columns, each of which is understood.
+
+    A column without any of them has the negative labels of another column.
+    """
+    if not faults.args.pos_label:
+        return True
+    understood = [
+        {*each.index} for each in counts.values() if {*each.index} & {*positives}
+    ]
+    known = set().union(*understood)
+    return {*positives} <= known and all({*c.index} <= known for c in counts.values())
+
+
+def _check_spelling(
+    labels: Sequence[str], positives: Sequence[str], faults: Faults
+) -> None:
+    """Tell labels that look like a positive one, which would count as negative."""
+    looks = {label.casefold(): label for label in positives}
+    alike = [x for x in labels if x.casefold() in looks and x not in positives]
+    for label in alike:
+        like = looks[label.casefold()]
+        faults.add(f"label {label!r} looks like the positive label {like!r}.")
+    if alike:
+        faults.mend(pos_label=[*positives, *alike])
+
+
+def _ask_for_positives(
+    rows: Any, counts: Any, positives: Sequence[str], faults: Faults
+) -> None:
+    """Tell that the positive labels of columns are not known, and suggest some."""
+    labels, names = _labels(counts, faults.args.na_values), [*counts]
+    columns = listed([f"{name!r} ({_some(counts[name].index)})" for name in names])
+    plural = "columns" if len(names) > 1 else "column"
+    meant = [label for label in labels if _POSITIVE.match(label)] or labels[-1:]
+    if len(names) == 1 or _in_common(counts):
+        text = f"--pos-label must say which label of {plural} {columns} is positive"
+        if positives:
+            text += f", got {' and '.join(map(repr, positives))}"
+            alike = [x for x in labels if x.casefold() == positives[0].casefold()]
+            meant = alike or meant
+        faults.add(f"{text}.")
+        look = meant[0].casefold()
+        faults.mend(pos_label=[x for x in labels if x.casefold() == look])
+        return
+    faults.add(
+        f"{plural} {columns} have no label in common: --pos-label must be given for "
+        "each, or --y-true left out."
+    )
+    first = next((x for x in positives if x in counts[names[-1]].index), None)
+    first = first or next(
+        (x for x in counts[names[-1]].index if x in meant), counts[names[-1]].index[-1]
+    )
+    others = []
+    for name in names[:-1]:
+        # The label that stands together with it more often may mean the same.
+        pairs = rows.pairs(name, names[-1])
+        others.append(max(counts[name].index, key=lambda x: _lift(pairs, x, first)))
+    faults.mend(pos_label=[first, *dict.fromkeys(others)])
+
+
+def _lift(pairs: dict[tuple[str, str], int], label: str, other: str) -> float:
+    """How often a label stands together with another, of all rows that have it."""
+    total = sum(n for (one, _), n in pairs.items() if one == label)
+    return pairs.get((label, other), 0) / max(total, 1)
+
+
+def _some(labels: Collection[str]) -> str:
+    """List some labels."""
+    return listed([repr(label) for label in labels], 5)
+
+
+def odd_values(rows: Any, names: Sequence[str], min_group_size: int) -> Iterator[str]:
+    """Say what looks odd in a table, one text for each column and kind."""
+    if rows.identifier is not None:
+        column = rows.frame[rows.identifier].dropna()
+        n_repeated = int(column.duplicated().sum())
+        if 0 < n_repeated < len(column) / 2:
+            yield (
+                f"column {rows.identifier!r} has {counted(n_repeated, 'value')} that "
+                "an earlier row has, too. If each row should be another person, leave "
+                "the others out of the file (DataFrame.drop_duplicates of pandas)."
+            )
+    for name in names:
+        counts = rows.counts(name)
+        for find in _words, _look_alikes, _stand_ins:
+            if text := find(counts):
+                yield f"column {name!r} has {text}."
+        if text := _too_many(counts, min_group_size):
+            yield f"column {name!r} has {text}"
+
+
+def _words(counts: pd.Series[int]) -> str | None:
+    """Name words for missing values among labels."""
+    words = [word for word in counts.index if word in _MISSING]
+    if not words:
+        return None
+    found = listed([f"{w!r} ({counted(int(counts[w]), 'row')})" for w in words])
+    return (
+        f"{found}, which may stand for missing values; --na-values {','.join(words)} "
+        "makes them missing"
+    )
+
+
+def _look_alikes(counts: pd.Series[int]) -> str | None:
+    """Name the labels that differ in upper and lower case, spaces or zeros alone."""
+    if len(counts) > _MANY_GROUPS:
+        return None
+    common: dict[str, Any] = {}
+    pairs = []
+    for label in counts.sort_values(ascending=False, kind="stable").index:
+        other = common.setdefault(str(look_of(label)).casefold(), label)
+        if other is not label:
+            pairs.append((label, other))
+    if not pairs:
+        return None
+    names = [f"{a!r} ({counts[a]:,}) beside {b!r} ({counts[b]:,})" for a, b in pairs]
+    return (
+        f"{listed(names, 3)}, which look alike and count as different; write them "
+        "alike in the file (Series.replace of pandas)"
+    )
+
+
+def _stand_ins(counts: pd.Series[int]) -> str | None:
+    """Name numbers far from all others that may stand for missing ones."""
+    numbers = pd.to_numeric(pd.Series(counts.index), errors="coerce")
+    usual = numbers[~numbers.isin(_STAND_INS)]
+    if numbers.isna().any() or len(usual) < _MANY_NUMBERS:
+        return None
+    low, high = usual.min(), usual.max()
+    far = (numbers < low - (high - low) / 5) | (numbers > high + (high - low) / 5)
+    odd = [*counts.index[(far & numbers.isin(_STAND_INS)).to_numpy()]]
+    if not odd:
+        return None
+    names = listed([f"{label} ({counted(int(counts[label]), 'row')})" for label in odd])
+    return (
+        f"{names} beside {all_digits(low)} to {all_digits(high)}; cells without a "
+        "number should be empty"
+    )
+
+
+def _too_many(counts: pd.Series[int], min_group_size: int) -> str | None:
+    """Suggest ranges where the groups are many numbers, or dates, or few rows each."""
+    n_groups = len(counts)
+    if n_groups < _MANY_NUMBERS:
+        return None
+    labels = pd.Series(counts.index, dtype=object)
+    if labels.str.fullmatch(_DATE).all():
+        return (
+            f"{n_groups:,} groups, each a date; a column of years or of ranges of them "
+            "could be compared."
+        )
+    numbers = pd.to_numeric(labels, errors="coerce")
+    if not numbers.isna().any():
+        edges = listed([*map(all_digits, suggest_edges(numbers, counts.to_numpy()))])
+        return (
+            f"{n_groups:,} groups, each a number; ranges that begin at {edges} could "
+            "be compared (pandas.cut)."
+        )
+    if n_groups < _MANY_GROUPS:
+        return None
+    half = int(counts.median())
+    return (
+        f"{n_groups:,} groups, half of them of {counted(half, 'row')} at most: "
+        "is it the column that is meant? --rare merge joins groups of fewer than "
+        f"{min_group_size} rows."
+    )

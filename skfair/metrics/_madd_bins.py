@@ -1,0 +1,288 @@
+"""Histograms of many bandwidths, and the interval where MADD is most stable."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skfair._utils._arrays import Floats, Integers, quotients
+from skfair._utils._validation import check_real
+from skfair.metrics._inputs import Multigroup
+from skfair.metrics._pairs import Pair, compared_pairs, measure_apart
+from skfair.statistics import GroupedScores
+from skfair.statistics._grouped_scores import MAX_EXACT, Gap, gap_between
+
+#: Variances below this are rounding noise of the running sums, and count as zero.
+_NO_VARIANCE = 1e-14
+#: Bandwidths 1, 1/2, ..., 1/500 are searched, as in the tables of the paper.
+N_BANDWIDTHS = 500
+#: Products below this, and sums of two of them, need half the memory as integers.
+_MAX_SHORT = 2**30
+#: Groups whose bins are kept at a time, a megabyte each for 500 bandwidths.
+_MAX_KEPT = 256
+#: Cells of groups and bins that are counted at once.
+_MOST_CELLS = 2**22
+#: Finer bins than this cannot tell more floats in [0, 1] apart.
+_MAX_BINS = 2**53
+
+
+def is_automatic(bandwidth: Any) -> bool:
+    """Whether a bandwidth is chosen by the data."""
+    return isinstance(bandwidth, str) and bandwidth == "auto"
+
+
+def histogram_gaps(
+    statistic: GroupedScores, n_bins: int, multigroup: Multigroup
+) -> Floats:
+    """Distance of the histograms of each pair of groups, or from that of everyone."""
+    n_groups = statistic.n_groups
+    if n_groups * n_bins > _MOST_CELLS:
+        pairs = compared_pairs(n_groups, multigroup)
+        gaps = (gap_between(statistic, *pair) for pair in pairs)
+        return np.array([histogram_distance(gap, n_bins) for gap in gaps])
+    cells = statistic.codes * np.intp(n_bins)
+    cells += bins_of(statistic.scores, n_bins).astype(np.intp)
+    sums: Any = np.bincount(cells, statistic.weights, n_groups * n_bins)
+    weights = sums.reshape(n_groups, n_bins)
+    if multigroup == "pooled":
+        weights = np.vstack([weights, weights.sum(axis=0)])
+    shares = quotients(weights, weights.sum(axis=1, keepdims=True))
+    return measure_apart(shares, multigroup, lambda apart: apart.sum(axis=1))
+
+
+def number_of_bins(bandwidth: Any) -> int:
+    """Return the number of bins of a width that fit into [0, 1]."""
+    width = check_real(
+        "bandwidth", bandwidth, 0, 1, closed="right", alternative="'auto' or "
+    )
+    # Without the margin floor(1 / (1 / m)) is m - 1 for some m.
+    return math.floor(min(1 / width * (1 + 1e-12), _MAX_BINS))
+
+
+def bins_of(scores: Floats, n_bins: int) -> Floats:
+    """Largest k below `n_bins` for which k / n_bins is at most the score."""
+    bins = np.floor(scores * n_bins)
+    bins += (bins + 1) / n_bins <= scores
+    bins -= bins / n_bins > scores
+    return np.minimum(bins, n_bins - 1, out=bins)
+
+
+def histogram_distance(gap: Gap, n_bins: int) -> float:
+    """Sum of the absolute differences between two histograms."""
+    if n_bins <= len(gap.scores):
+        return float(histogram_distances(gap, edges_of(np.array([n_bins])))[0])
+    bins = bins_of(gap.scores, n_bins)
+    last = np.append(bins[1:] != bins[:-1], True)
+    changes = np.abs(np.diff(gap.signed[last], prepend=0))
+    return min(2.0, float(changes.sum() / gap.scale))
+
+
+@lru_cache
+def bandwidths_to_one(n_bandwidths: int) -> Floats:
+    """All bandwidths that matter, increasing: 1 / n_bandwidths, ..., 1 / 2, 1."""
+    return 1 / bin_numbers(n_bandwidths)
+
+
+def bin_numbers(n_bandwidths: int) -> Integers:
+    """Numbers of bins of the histograms: n_bandwidths, ..., 2, 1."""
+    return np.arange(n_bandwidths, 0, -1)
+
+
+#: A pair of groups, both effective sizes, and MADD for n_bandwidths, ..., 2, 1 bins.
+GapCurve: TypeAlias = tuple[Pair, tuple[float, float], Floats]
+#: Edges of the bins of several histograms, which share many of them: the distinct ones,
+#: increasing, the position among these of each edge of each histogram, and the position
+#: of the first edge of each histogram.
+Edges: TypeAlias = tuple[Floats, Integers, Integers]
+
+
+def gap_curves(
+    statistic: GroupedScores, pairs: Sequence[Pair], n_bandwidths: int
+) -> Iterator[GapCurve]:
+    """MADD of each pair for all numbers of bins."""
+    edges = edges_of_all(n_bandwidths)
+    sizes = statistic.effective_sizes.tolist()
+    of_everyone = statistic._effective_size
+
+    def sizes_of(pair: Pair) -> tuple[float, float]:
+        """Effective sizes of two groups, or of a group and everyone."""
+        return sizes[pair[0]], of_everyone if pair[1] is None else sizes[pair[1]]
+
+    if len(pairs) == 1:
+        gap = gap_between(statistic, *pairs[0])
+        yield pairs[0], sizes_of(pairs[0]), histogram_distances(gap, edges)
+        return
+    totals, everything = statistic.totals, statistic.totals.sum()
+    # Products of whole totals, and sums of two of them, are exact.
+    exact = statistic.weights.dtype.kind == "i" and float(everything) ** 2 < MAX_EXACT
+    small = np.int32 if float(everything) ** 2 < _MAX_SHORT else np.int64
+    dtype: Any = small if exact else float
+
+    @lru_cache(maxsize=_MAX_KEPT)
+    def in_bins(group: int | None) -> NDArray[Any]:
+        """Weights of a group, or of everyone, in all bins; shares of it if inexact."""
+        scores, weights = statistic.of_group(group)
+        heights = np.append(0, np.cumsum(weights)).astype(dtype)
+        # By the last height, not by the total, it ends at 1 without rounding.
+        return bin_changes(scores, heights if exact else heights / heights[-1], edges)
+
+    # Memory that is asked for once: a megabyte takes as long as a sum.
+    changes, lowered = np.empty((2, len(edges[1])), dtype)
+    for pair in pairs:
+        first, second = pair
+        ours, theirs = totals[first], everything if second is None else totals[second]
+        up, down = (dtype(theirs), dtype(ours)) if exact else (1, 1)
+        np.multiply(in_bins(first), up, out=changes)
+        np.multiply(in_bins(second), down, out=lowered)
+        np.subtract(changes, lowered, out=changes)
+        scale = float(up) * float(down)
+        yield pair, sizes_of(pair), bin_distances(changes, edges, scale)
+
+
+def edges_of(n_bins: Integers) -> Edges:
+    """Edges of histograms with these numbers of bins."""
+    starts = np.asarray(np.cumsum(n_bins + 1) - (n_bins + 1))
+    widths = np.repeat(n_bins, n_bins + 1)
+    edges = (np.arange(len(widths)) - np.repeat(starts, n_bins + 1)) / widths
+    order = np.argsort(edges, kind="stable")  # merges runs, which histograms are
+    distinct = edges[order]
+    new = np.diff(distinct, prepend=-1) > 0
+    places = np.empty(len(edges), dtype=np.intp)
+    places[order] = np.cumsum(new) - 1
+    distinct = distinct[new]
+    distinct[-1] = np.inf  # the last bin is closed
+    return distinct, places, starts
+
+
+@lru_cache(maxsize=1)  # those of the paper take longer to find than small tables
+def edges_of_all(n_bandwidths: int) -> Edges:
+    """Edges of histograms of n_bandwidths, ..., 2, 1 bins."""
+    return edges_of(bin_numbers(n_bandwidths))
+
+
+def histogram_distances(gap: Gap, edges: Edges) -> Floats:
+    """Sum over bins of the absolute change of one gap, for each number of bins."""
+    heights = np.concatenate([gap.signed[:1] * 0, gap.signed])
+    return bin_distances(bin_changes(gap.scores, heights, edges), edges, gap.scale)
+
+
+def bin_changes(scores: Floats, sums: NDArray[Any], edges: Edges) -> NDArray[Any]:
+    """Change of running sums in the bin after each edge; 0 after the last edges.
+
+    `sums` has one entry more than the sorted `scores`: the sum before the first score,
+    and the sum after each score.
+    """
+    distinct, places, starts = edges
+    # Bins are closed on the left: an edge counts what lies strictly below it.
+    if len(scores) > len(distinct):
+        of_distinct = sums[np.searchsorted(scores, distinct, side="left")]
+    else:
+        first = np.searchsorted(distinct, scores, side="right")
+        lengths = np.diff(first, prepend=0, append=len(distinct))
+        of_distinct = np.repeat(sums, lengths)
+    at_edges = of_distinct.take(places, mode="clip")
+    changes = np.empty_like(at_edges)
+    np.subtract(at_edges[1:], at_edges[:-1], out=changes[:-1])
+    changes[starts[1:] - 1] = 0
+    changes[-1] = 0
+    return changes
+
+
+def bin_distances(changes: NDArray[Any], edges: Edges, scale: float) -> Floats:
+    """Sum of the absolute changes in each histogram, which are overwritten."""
+    np.abs(changes, out=changes)
+    sums = np.add.reduceat(changes, edges[2], dtype=changes.dtype)
+    return np.minimum(sums / scale, 2.0)  # rounding may exceed 2
+
+
+#: Positions of the first and the last bandwidth of an interval, and the mean there.
+StableInterval: TypeAlias = tuple[int, int, float]
+
+
+def most_stable(
+    statistic: GroupedScores,
+    multigroup: Multigroup,
+    n_bandwidths: int,
+    search: Callable[[Floats, tuple[float, float]], StableInterval],
+) -> tuple[GapCurve, StableInterval]:
+    """Stable interval of the pair of groups with the largest mean of MADD over it."""
+    pairs = compared_pairs(statistic.n_groups, multigroup)
+    curves = gap_curves(statistic, pairs, n_bandwidths)
+    best = next(curves)
+    stable = search(best[2], best[1])
+    for curve in curves:
+        _, sizes, values = curve
+        if values.max() <= stable[2]:
+            continue  # no mean over an interval is larger
+        interval = search(values, sizes)
+        if interval[2] > stable[2]:
+            best, stable = curve, interval
+    return best, stable
+
+
+def optimal_order(sizes: tuple[Any, Any]) -> Any:
+    """Order of magnitude of the best bandwidth, h_sup in Theorem 2 of the paper."""
+    first, second = np.sqrt(sizes[0]), np.sqrt(sizes[1])
+    return ((first + second) / (first * second)) ** (2 / 3)
+
+
+def stable_interval(
+    values: Floats,
+    n_rows: tuple[float, float],
+    *,
+    min_points: int = 50,
+    min_length: float = 0.45,
+) -> StableInterval:
+    """Algorithm 1 of the MADD paper, for all eligible intervals at once.
+
+    `values` belong to the bandwidths 1 / n_values, ..., 1 / 2, 1. An interval has the
+    values of both its ends. Of the intervals with the smallest standard deviation it is
+    the first.
+    """
+    first, last, sizes = _eligible_intervals(
+        len(values), n_rows, min_points, min_length
+    )
+    centred = values - values.mean()
+    # Sums of the first 0, 1, ..., n values and of their squares.
+    sums, squares = np.zeros((2, len(values) + 1))
+    np.cumsum(centred, out=sums[1:])
+    np.cumsum(centred**2, out=squares[1:])
+    variances: Any = (squares[last + 1] - squares[first]) / sizes
+    variances -= ((sums[last + 1] - sums[first]) / sizes) ** 2
+    variances[variances < _NO_VARIANCE] = 0
+    variances[sizes == np.inf] = np.inf
+    row, column = divmod(int(variances.argmin()), len(last))
+    start, end = int(first[row, 0]), int(last[column])
+    return start, end, float(values[start : end + 1].mean())
+
+
+@lru_cache(maxsize=1)
+def _eligible_intervals(
+    n_values: int, n_rows: tuple[float, float], min_points: int, min_length: float
+) -> tuple[NDArray[Any], NDArray[Any], Floats]:
+    """First and last positions of intervals, and sizes, infinite if not eligible.
+
+    First positions are a column: each has a row of sizes.
+    """
+    bandwidths = bandwidths_to_one(n_values)
+    length = optimal_order(n_rows) * min_length
+    n_starts = np.searchsorted(bandwidths, bandwidths[-1] - length, side="right")
+    starts = np.arange(min(int(n_starts), n_values - min_points))
+    if not len(starts):
+        raise ValueError(
+            f"no interval of {min_points} bandwidths and length {length:.3g} lies in "
+            f"[{bandwidths[0]:.3g}, {bandwidths[-1]:.3g}]: the groups, of "
+            f"{n_rows[0]:.6g} and {n_rows[1]:.6g} rows, are too small for "
+            "bandwidth='auto'."
+        )
+    least = np.searchsorted(bandwidths, bandwidths[starts] + length) - 1
+    least = np.maximum(least, starts + min_points)
+    first, last = starts[:, np.newaxis], np.arange(least.min(), n_values)
+    sizes = (last - first + 1).astype(np.float64)
+    sizes[last < least[:, np.newaxis]] = np.inf
+    return first, last, sizes

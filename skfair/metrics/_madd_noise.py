@@ -1,0 +1,258 @@
+"""Noise of MADD: how far it moves histograms of one bandwidth, or of many."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any, TypeAlias
+
+import numpy as np
+from scipy.special import ndtr, ndtri
+
+from skfair._utils._arrays import Floats, quotients
+from skfair.metrics._inputs import Multigroup
+from skfair.metrics._madd_bins import (
+    N_BANDWIDTHS,
+    bin_numbers,
+    gap_curves,
+    stable_interval,
+)
+from skfair.metrics._pairs import compared_pairs
+from skfair.metrics._quantiles import (
+    Comparisons,
+    Method,
+    Observed,
+    contrast,
+    differences,
+    distribution_free,
+    high_end_at_one_score,
+    low_end,
+    normal_at_one_score,
+    once_per_size,
+    pairs_of_variances,
+    shares_of_groups,
+    supremum,
+    with_values,
+)
+
+#: Ratios of a true value to its noise at which the observed mean is tabulated.
+_RATIOS = np.linspace(0, 8, 1001)
+#: Numbers of bins, of those that MADD averages over, at which its noise is evaluated.
+_MAX_HISTOGRAMS = 16
+#: Groups up to which weights of zero are faster than taking the rows of each.
+_FEW_GROUPS = 3
+#: Bins of equal noise from which on their sum counts as normal.
+_MANY_BINS = 4
+#: Rows added to each bin where the noise must not be too small: an empty bin has some.
+_ADDED_ROWS = 0.5
+
+
+def compare_bins(
+    value: float,
+    observed: Observed,
+    n_bins: int,
+    multigroup: Multigroup,
+    method: Method,
+) -> Comparisons:
+    """Compare histograms; tangents are means of functions of values -1 and 1."""
+    statistic, sizes, _ = observed
+    histograms = _histograms(observed, multigroup)(n_bins)
+    if method == "band":
+        return _compare_histograms(value, histograms, observed, multigroup)
+    shares = shares_of_groups(statistic)
+    noise_of_mean, _ = distribution_free(sizes, shares, multigroup, method)
+
+    def free_above(level: float) -> Any:
+        return 2 * noise_of_mean(level)
+
+    def free_below(level: float) -> Any:
+        if method == "anytime":  # at once for all 2**n_bins functions
+            return 2 * noise_of_mean(level * 0.5**n_bins)
+        roots = np.sqrt((n_bins - 1) / sizes)
+        return contrast(roots, shares, multigroup, power=1) + 2 * noise_of_mean(level)
+
+    return with_values(value, histograms["values"], free_above, free_below)
+
+
+#: Numbers of the histograms of all comparisons, by name; means over bandwidths where
+#: there are several:
+#: - "values": MADD,
+#: - "deviations": sum over bins of the standard deviations of the noise,
+#: - "errors": root of the sum over bins of the variances of the noise,
+#: - "least": sum over bins of estimates that are on average at most the true
+#:   differences,
+#: - "spreads": standard deviation of that sum,
+#: - "gaps": largest gap of the CDFs at an edge,
+#: - "scale": noise of the mean of a function with values -1 and 1.
+Histograms: TypeAlias = dict[str, Floats]
+
+
+def _histograms(
+    observed: Observed, multigroup: Multigroup
+) -> Callable[..., Histograms]:
+    """Compare the histograms of all groups, or of some comparisons, by bins."""
+    statistic, sizes, _ = observed
+    if statistic.n_groups > _FEW_GROUPS:
+        groups = [statistic.of_group(group) for group in range(statistic.n_groups)]
+    else:
+        scores, weights, codes = statistic.scores, statistic.weights, statistic.codes
+        groups = [(scores, weights * (codes == g)) for g in range(statistic.n_groups)]
+    cdfs, of_everyone = cdfs_at(groups), shares_of_groups(statistic)
+    rows, scale = sizes[:, None], np.sqrt(contrast(1 / sizes, of_everyone, multigroup))
+
+    def compare_bins(n_bins: int, compared: Any = slice(None)) -> Histograms:
+        edges = np.nextafter(np.arange(1, n_bins) / n_bins, 0)
+        at_edges = cdfs(edges)
+        shares = np.diff(at_edges, axis=1, prepend=0, append=1)
+        smooth = (rows * shares + _ADDED_ROWS) / (rows + _ADDED_ROWS * n_bins)
+        deviations, most = (
+            np.sqrt(contrast(p * (1 - p) / rows, of_everyone, multigroup)[compared])
+            for p in (shares, smooth)
+        )
+        gaps, at_edges = (
+            np.abs(differences(by_group, of_everyone, multigroup)[compared])
+            for by_group in (shares, at_edges)
+        )
+        least, slopes = least_differences(gaps, most)
+        return {
+            "values": gaps.sum(axis=1),
+            "deviations": deviations.sum(axis=1),
+            "errors": np.sqrt((most**2).sum(axis=1)),
+            "least": least.sum(axis=1),
+            "spreads": np.sqrt(((slopes * most) ** 2).sum(axis=1)),
+            "gaps": at_edges.max(axis=1, initial=0),
+            "scale": scale[compared],
+        }
+
+    return compare_bins
+
+
+def cdfs_at(groups: Sequence[Any]) -> Callable[[Floats], Floats]:
+    """CDF of groups, given by their scores and weights, as a function of scores."""
+    cdfs = [
+        (scores, np.concatenate([[0], np.cumsum(weights)]))
+        for scores, weights in groups
+    ]
+
+    def at(points: Floats) -> Floats:
+        below = [
+            sums[np.searchsorted(scores, points, side="right")] / sums[-1]
+            for scores, sums in cdfs
+        ]
+        return np.array(below)
+
+    return at
+
+
+def least_differences(gaps: Floats, deviations: Floats) -> tuple[Floats, Floats]:
+    """Estimate absolute differences such that none is too large on average, and slopes.
+
+    Half of the rows tell the sign of a difference, the other half the difference with
+    that sign; this is the mean over all halves, of normal noise.
+    """
+    # A single bin, which holds all rows, has no noise.
+    ratios = quotients(gaps, deviations)
+    density = np.exp(-(ratios**2) / 2) * math.sqrt(2 / math.pi)
+    certain = 1 - 2 * ndtr(-ratios)
+    return gaps * certain - deviations * density, certain + 2 * ratios * density
+
+
+def compare_stable(observed: Observed, multigroup: Multigroup) -> Comparisons:
+    """Compare means over the stable interval of bandwidths of each comparison."""
+    statistic, *_ = observed
+    pairs = compared_pairs(statistic.n_groups, multigroup)
+    means = np.empty(len(pairs))
+    chosen = np.empty((len(pairs), _MAX_HISTOGRAMS), dtype=np.int16)
+    for i, (_, rows, curve) in enumerate(gap_curves(statistic, pairs, N_BANDWIDTHS)):
+        first, last, means[i] = stable_interval(curve, rows)
+        chosen[i] = np.linspace(first, last, _MAX_HISTOGRAMS)
+    compare_bins, n_bins = _histograms(observed, multigroup), bin_numbers(N_BANDWIDTHS)
+    histograms: Histograms = {}
+    for bandwidth in np.unique(chosen):
+        times = np.count_nonzero(chosen == bandwidth, axis=1)
+        compared = np.flatnonzero(times)
+        share = times[compared] / _MAX_HISTOGRAMS
+        of_bandwidth = compare_bins(int(n_bins[bandwidth]), compared)
+        for name, numbers in of_bandwidth.items():
+            mean = histograms.setdefault(name, np.zeros(len(pairs)))
+            mean[compared] += numbers * share
+    histograms["values"] = means
+    value = float(means.max())
+    return _compare_histograms(value, histograms, observed, multigroup, mean=True)
+
+
+def _compare_histograms(
+    value: float,
+    histograms: Histograms,
+    observed: Observed,
+    multigroup: Multigroup,
+    *,
+    mean: bool = False,
+) -> Comparisons:
+    """Compare by ends each of which is the sharper of two, or their `mean`.
+
+    Upper ends: by a tangent, or by the mean of MADD, which noise increases; it is at
+    least S E|D / S + N| with the sum S of the standard deviations and the true D. Lower
+    ends: by estimates that are not too large on average, or by twice a gap of the CDFs,
+    which is at most D.
+    """
+    pairwise = multigroup == "pairwise"
+    values, gaps = histograms["values"], histograms["gaps"]
+    errors = histograms["errors"]
+    # The mean over bins is normal where many of them have noise.
+    many = histograms["deviations"] >= math.sqrt(_MANY_BINS) * errors
+    statistic, sizes, _ = observed
+    of_everyone = shares_of_groups(statistic)
+    variances = pairs_of_variances(sizes) if pairwise else []
+    at_one_score = normal_at_one_score(sizes, of_everyone, multigroup)
+
+    def high(level: float) -> float:
+        by_tangent = values + 2 * at_one_score(level / 2)
+        if pairwise:
+            by_tangent = 2 * high_end_at_one_score(
+                values / 2, level / 2, np.array(variances).T
+            )
+        by_mean = np.where(many, _without_noise(histograms, -ndtri(level / 2)), np.inf)
+        return float(np.minimum(by_tangent, by_mean).max())
+
+    def low(level: float) -> float:
+        by_signs = histograms["least"] + ndtri(level / 2) * histograms["spreads"]
+        by_signs = np.where(many, by_signs, -np.inf)
+        if not pairwise or mean:
+            by_gap = gaps - supremum(histograms["scale"], sides=2)(level / 2)
+            return max(float(by_signs.max()), 2 * float(by_gap.max()))
+        end = once_per_size(low_end, level / 2, variances)
+        by_gap = max(end(i, gap) for i, gap in enumerate(gaps.tolist()))
+        return max(float(by_signs.max()), 2 * by_gap)
+
+    return Comparisons(value, len(values), low, high)
+
+
+@cache
+def _noisy_values() -> tuple[Floats, Floats]:
+    """Mean and standard deviation of |x + N|, N standard normal, by tabulated x."""
+    density = np.exp(-(_RATIOS**2) / 2) * math.sqrt(2 / math.pi)
+    means = density + _RATIOS * (1 - 2 * ndtr(-_RATIOS))
+    return means, np.sqrt(1 + _RATIOS**2 - means**2)
+
+
+def _without_noise(histograms: Histograms, quantile: float) -> Floats:
+    """Largest x for which a value is not below S E|x / S + N| by more than noise.
+
+    That is the quantile of normal noise, with the standard deviation of |x / S + N|.
+    """
+    means, spreads = _noisy_values()
+    ends = []
+    numbers = (histograms[name] for name in ("values", "deviations", "errors"))
+    for value, deviation, error in zip(*numbers, strict=True):
+        lowest = deviation * means - quantile * error * spreads
+        below = np.flatnonzero(lowest <= value)
+        last = below[-1] if len(below) else 0
+        around = slice(last, last + 2)
+        if last + 1 == len(lowest):
+            ends.append(value + quantile * error)
+        else:
+            end = np.interp(value, lowest[around], _RATIOS[around])
+            ends.append(end * deviation)
+    return np.array(ends)

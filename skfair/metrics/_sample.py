@@ -1,0 +1,220 @@
+"""Rows as a metric reads them: checked and sorted once, then permuted or drawn."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from skfair._rows import Rows
+from skfair._utils._arrays import Integers
+from skfair.groups import Groups
+from skfair.metrics._inputs import count_hits, is_unweighted
+from skfair.metrics._metric import Metric, in_stratum
+from skfair.statistics import GroupedHistogram, GroupedOutcomes, GroupedScores
+
+
+class Part(NamedTuple):
+    """Checked rows of one stratum and class, with the groups that are compared."""
+
+    rows: Rows
+    #: Total weight of the rows of the stratum.
+    weight: float = 1.0
+    #: Names of the stratum and of the position of the class, where there are several.
+    names: dict[str, Any] = {}  # noqa: RUF012
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """Rows, or a draw of them, and the parts of which a metric is computed."""
+
+    metric: Metric
+    rows: Rows
+    parts: tuple[Part, ...]
+    #: Whether the groups that are compared in each stratum are found anew in a draw.
+    anew: bool = False
+
+    @classmethod
+    def of_rows(cls, metric: Metric, rows: Rows) -> Self:
+        """Check rows, once for all draws of them."""
+        checked = metric.parts(rows)
+        several = len(checked) > 1
+        classes: list[dict[str, Any]] = [
+            {"class": i} if several else {} for i in range(len(checked))
+        ]
+        if rows.strata is None:
+            pairs = zip(checked, classes, strict=True)
+            parts = [Part(_prepare(metric, part), names=names) for part, names in pairs]
+            return cls(metric, rows, tuple(parts))
+        parts = []
+        for stratum in metric.split(rows)[0]:
+            if stratum.groups is not None:
+                own = in_stratum(checked, stratum)
+                for part, names in zip(own, classes, strict=True):
+                    names = {"stratum": stratum.label} | names
+                    parts.append(Part(_prepare(metric, part), stratum.weight, names))
+        return cls(metric, rows, tuple(parts))
+
+    @classmethod
+    def of_statistic(
+        cls, metric: Metric, y_true: Any, statistic: Any, *rows: Any
+    ) -> Self:
+        """Return the cells of a statistic in place of rows, which must be None."""
+        counts_scores = metric.statistic is GroupedScores
+        if isinstance(statistic, GroupedHistogram) and counts_scores:
+            statistic = statistic.at_edges()
+        cells = cells_of(metric.take(y_true, statistic, *rows))
+        return cls(metric, cells, (Part(cells),))
+
+    @cached_property
+    def collected(self) -> list[Any]:
+        """Statistics of all parts."""
+        return [self.metric.collect(part.rows) for part in self.parts]
+
+    @property
+    def statistics(self) -> list[Any]:
+        """Statistics of all parts, on the scale on which groups are compared."""
+        return [*map(self.metric.scaled, self.collected)]
+
+    def of_metric(self, metric: Metric) -> Self:
+        """Return the same draw for another metric of the same statistics."""
+        other = replace(self, metric=metric)
+        other.__dict__["collected"] = self.collected
+        return other
+
+    @property
+    def value(self) -> float:
+        """Value of the metric, nan where it is undefined in all strata."""
+        if self.anew:
+            return float(self.metric.estimate(self.rows).value)
+        values: dict[Any, list[float]] = {}
+        weights: dict[Any, float] = {}
+        for part, statistic in zip(self.parts, self.collected, strict=True):
+            stratum = part.names.get("stratum")
+            found = self.metric.find(statistic)
+            values.setdefault(stratum, []).append(found.value)
+            weights[stratum] = part.weight
+        # A class that is undefined makes the stratum so.
+        largest = {key: float(np.max(own)) for key, own in values.items()}
+        defined = [key for key, value in largest.items() if not math.isnan(value)]
+        if not defined:
+            return math.nan
+        weighted = self.metric.multistratum == "weighted"
+        return float(
+            self.metric.combine(
+                [largest[key] for key in defined],
+                [weights[key] for key in defined] if weighted else None,
+            )
+        )
+
+    def permuted(
+        self, generator: np.random.Generator, within: Sequence[Integers] | None
+    ) -> Self:
+        """Permute the groups among the people of each of some lists of positions."""
+        return self.drawn_as(self.rows.permuted(generator, within))
+
+    def resampled(self, generator: np.random.Generator) -> Self:
+        """Draw people of each group, within each stratum, with replacement."""
+        rows = self.rows
+        if rows.n is not None:
+            return self.drawn_as(rows.resampled(generator))
+        # A resample of weight zero has no value.
+        positions, people = self._counting
+        drawn = positions[people.draw(generator)]
+        numbers = np.bincount(drawn, minlength=len(rows.people))
+        return self.drawn_as(rows.times(numbers[rows.person]))
+
+    @cached_property
+    def _counting(self) -> tuple[Integers, Rows]:
+        """Positions of the people that have a group, a stratum and a weight."""
+        people = self.rows.people
+        positions = people.that_count()
+        return positions, people[positions]
+
+    def drawn_as(self, rows: Rows) -> Self:
+        """Return the same parts in a draw of the rows."""
+        if self.anew:
+            return replace(self, rows=rows)
+        parts = (
+            part._replace(
+                rows=rows if part.rows is self.rows else part.rows.drawn_as(rows)
+            )
+            for part in self.parts
+        )
+        return type(self)(self.metric, rows, tuple(parts))
+
+    def dealt(self, within: list[Integers]) -> tuple[Self, list[Integers]]:
+        """Return entries whose people can be permuted, and positions of their lists.
+
+        People who are alike are counted in cells where a metric needs one part of them.
+        """
+        numeric = self.metric.statistic is not Rows
+        if len(self.parts) == 1 and numeric and not self.anew:
+            sample, lists = self.in_cells(within)
+            if sample is not self:
+                return sample, lists
+        sample = self.of_rows(self.metric, self.rows.crossed())
+        n_groups = self.rows.n_groups
+        of_groups = np.arange(n_groups)
+        lists = [(at[:, np.newaxis] * n_groups + of_groups).ravel() for at in within]
+        return replace(sample, anew=self.anew), lists
+
+    def in_cells(self, within: list[Integers]) -> tuple[Self, list[Integers]]:
+        """Count people of the only part who are alike within lists of positions.
+
+        Returned with the positions of their cells, unless few people are alike, or the
+        part has some of a list only: how many of each group it has is then random.
+        """
+        (part,) = self.parts
+        own, codes = part.rows, np.full(len(self.rows), -1)
+        for i, positions in enumerate(within):
+            codes[positions] = i
+        if own.position is not None:
+            codes = codes[own.position]
+        lists = Groups(codes, tuple(range(len(within))))
+        n_own, n_all = lists.sizes(), np.array([*map(len, within)])
+        whole = (n_own == n_all) | (n_own == 0)
+        own = replace(own, strata=lists)
+        cells = None
+        if whole.all():
+            cells = own.counted_if_few() if own.n is None else own.counted()
+        if cells is None:
+            return self, within
+        lists_of_cells = [at for _, at in cells.by_stratum() if len(at)]
+        cells = replace(cells, strata=None)
+        parts = (part._replace(rows=cells),)
+        return type(self)(self.metric, cells, parts), lists_of_cells
+
+
+def _prepare(metric: Metric, part: Rows) -> Rows:
+    """Take the rows that count, in the order in which scores are counted."""
+    part = metric.select(part)
+    return part.ordered() if metric.statistic is GroupedScores else part
+
+
+def cells_of(statistic: Any) -> Rows:
+    """Return the cells of a statistic, with the number of their people."""
+    labels, n_groups = statistic.labels, statistic.n_groups
+    rest: tuple[Any, ...] = labels, statistic.names, statistic.min_group_size
+    if isinstance(statistic, GroupedOutcomes):
+        sizes, hits = count_hits(statistic)
+        n, scores = np.concatenate([sizes - hits, hits]), np.repeat([0.0, 1], n_groups)
+        groups = Groups(np.tile(np.arange(n_groups), 2), *rest)
+        return Rows(groups, y_pred=scores, n=n)
+    if not is_unweighted(statistic):
+        raise ValueError(
+            "y_score must be a statistic of rows without sample weights, since "
+            "single rows are drawn; pass the rows with their weights."
+        )
+    if isinstance(statistic, GroupedScores):
+        groups = Groups(statistic.codes, *rest)
+        n = statistic.weights.astype(np.int64)
+        return Rows(groups, y_pred=statistic.scores, n=n)
+    codes, true, predicted = np.indices(statistic.matrices.shape).reshape(3, -1)
+    n = statistic.matrices.ravel().astype(np.int64)
+    groups = Groups(codes, *rest)
+    return Rows(groups, None, true, predicted, n=n, classes=statistic.classes)

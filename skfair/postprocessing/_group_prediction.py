@@ -1,0 +1,227 @@
+"""Predictions of a target and of the group, by models that were not fitted to the row.
+
+Mitigators that need no group at prediction call these functions one after the other.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from dataclasses import replace
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+from scipy.sparse import issparse
+from sklearn import get_config
+from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.frozen import FrozenEstimator
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import FunctionTransformer
+from sklearn.utils import Bunch
+from sklearn.utils.validation import check_is_fitted
+
+from skfair._comparison import (
+    Comparison,
+    compare_classifiers,
+    compare_regressors,
+    limit_missed,
+    warn_of_comparison,
+)
+from skfair._mitigation import (
+    Given,
+    check_estimator,
+    mean_of_folds,
+    predict_folds,
+    tip_to_drop,
+    weights_for,
+)
+from skfair._rows import Rows, weights_in_rows
+from skfair._utils._arrays import Floats
+from skfair._utils._progress import Tasks
+from skfair._utils._validation import check_real
+from skfair.model_selection._folds import Split
+from skfair.postprocessing._score_map import StrengthMaps
+
+AnyMitigator = TypeVar("AnyMitigator")
+_REMEDY = "Lower strength, or use a better group_estimator"
+
+
+def check_parameters(mitigator: Any) -> None:
+    """Raise unless both models, and the strength, are valid."""
+    check_estimator(mitigator)
+    group_estimator = mitigator.group_estimator
+    if group_estimator is not None and not hasattr(group_estimator, "predict_proba"):
+        raise TypeError(
+            f"group_estimator must have predict_proba, got {group_estimator!r}."
+        )
+    if mitigator.strength != "auto":
+        limits: dict[str, Any] = {"closed": "left", "alternative": "'auto' or "}
+        check_real("strength", mitigator.strength, 0, math.inf, **limits)
+
+
+class Predicted(NamedTuple):
+    """Models of folds, and the rows held out, with weight, prediction and fold.
+
+    `q` are their probabilities of groups, in the order of `group_classes`, as the
+    classes of the models of the group are called.
+    """
+
+    models: list[Any]
+    group_models: list[Any]
+    group_classes: list[Any]
+    rows: Rows
+    q: Floats
+
+
+def predict_held_out(
+    mitigator: Any,
+    given: Given,
+    routed: Bunch,
+    both_splits: tuple[list[Split], list[Split]],
+    tasks: Tasks,
+    n_last_fits: int = 0,
+) -> Predicted:
+    """Fit both models on folds, each on its own splits, and predict the rows held out.
+
+    A row that several folds hold out has its mean predictions, and the first fold.
+    `n_last_fits` is the number of fits that follow.
+    """
+    rows, (splits, group_splits) = given.rows, both_splits
+    classes = given.classes.tolist() if is_classifier(mitigator) else None
+    models = (mitigator.estimator, splits), (mitigator.group_estimator, group_splits)
+    fitted = [not isinstance(model, FrozenEstimator) for model, _ in models]
+    n_fits = sum(len(s) for (_, s), fits in zip(models, fitted, strict=True) if fits)
+    tasks.begin(n_fits + n_last_fits)
+    with tip_to_drop(mitigator, given.X):
+        own_models, held_out = predict_folds(
+            mitigator.estimator,
+            *(given.X, rows, given.target, classes, splits),
+            routed.estimator.fit,
+            mitigator.n_jobs,
+            tasks.done,
+        )
+        group_models, group_classes, of_groups = _predict_groups(
+            mitigator, given, routed, group_splits, tasks
+        )
+    fold = np.full(len(rows), -1)
+    for number, (_, test) in reversed(list(enumerate(splits))):
+        fold[test] = number
+    used = np.flatnonzero((fold >= 0) & (rows.weights > 0))
+    predicted = mean_of_folds(held_out, len(rows))[:, -1]
+    q = mean_of_folds(of_groups, len(rows))[used]
+    kept = replace(rows, y_pred=predicted, fold=fold)[used]
+    return Predicted(own_models, group_models, group_classes, kept, q)
+
+
+def _predict_groups(
+    mitigator: Any, given: Given, routed: Bunch, splits: list[Split], tasks: Tasks
+) -> tuple[list[Any], list[Any], Rows]:
+    """Predict the group of each row by models that were not fitted to it."""
+    estimator, params = _group_model(mitigator, given, routed)
+    labels, codes = given.rows.labels, given.rows.groups.codes
+    classes: list[Any] = list(range(len(labels)))
+    if isinstance(estimator, FrozenEstimator):
+        classes, fitted = list(labels), np.asarray(estimator.classes_).tolist()
+        if set(fitted) != set(labels):
+            raise ValueError(
+                f"group_estimator is frozen and has the classes {fitted}, "
+                f"expected the groups {list(labels)}."
+            )
+    try:
+        columns = given.X, given.rows, codes, classes, splits, params
+        models, held_out = predict_folds(
+            estimator, *columns, mitigator.n_jobs, tasks.done
+        )
+    except ValueError as error:
+        if estimator is not mitigator.estimator:
+            raise
+        raise ValueError(
+            f"{error}\nWithout a group_estimator a clone of estimator is fitted to "
+            "the groups: give one if it cannot be."
+        ) from error
+    return models, classes, held_out
+
+
+def _group_model(
+    mitigator: Any, given: Given, routed: Bunch
+) -> tuple[Any, dict[str, Any]]:
+    """Return the classifier of the group, not fitted, and its fit parameters.
+
+    By default it is the classifier itself, or with a regressor a gradient boosting.
+    """
+    estimator, weights = mitigator.group_estimator, given.rows.weight
+    if estimator is not None and get_config()["enable_metadata_routing"]:
+        return estimator, routed.group_estimator.fit
+    if estimator is None:
+        estimator = mitigator.estimator
+        if is_regressor(mitigator):
+            estimator = default_group_estimator(estimator, given.X)
+            weights = weights_in_rows(weights)
+        elif isinstance(estimator, FrozenEstimator):
+            estimator = estimator.estimator
+    return estimator, weights_for(estimator, weights)
+
+
+def copy_with(mitigator: AnyMitigator, **parameters: Any) -> AnyMitigator:
+    """Return a copy of a fitted mitigator with other parameters of its map."""
+    check_is_fitted(mitigator, "strength_")
+    if not mitigator.groups_:  # type: ignore[attr-defined]
+        raise ValueError(
+            f"strength={parameters['strength']!r} needs groups, but fit was given none."
+        )
+    model = copy.copy(mitigator)
+    for name, value in parameters.items():
+        setattr(model, name, value)
+    check_parameters(model)
+    return model
+
+
+def compare_strength(
+    mitigator: Any, maps: StrengthMaps, strength: float, max_mcdp: float | None = None
+) -> Comparison:
+    """Compare the map of a strength with the baseline, and warn where no gain is shown.
+
+    There is nothing to gain with a strength of 0 that was given, or where the baseline
+    keeps `max_mcdp`.
+    """
+    rows, scores = maps.rows, maps.held_out_scores(strength)
+    compare = compare_classifiers if is_classifier(mitigator) else compare_regressors
+    found = compare(rows, rows.y_pred, scores, cross_fitted=True)
+    missed = "" if max_mcdp is None else limit_missed(rows, found, max_mcdp)
+    kept = max_mcdp is not None and list(found.baseline.values())[-1] <= max_mcdp
+    if missed or not (kept or mitigator.strength == 0):
+        warn_of_comparison(mitigator, found, _REMEDY, missed)
+    return found
+
+
+def default_group_estimator(estimator: Any, X: Any) -> Any:
+    """Gradient boosting, behind the steps before the classifier if it is a pipeline.
+
+    It is regularised more than scikit-learn's default, which was overconfident on 3,000
+    rows of Adult and of Bank. Without early stopping no rows are drawn at random.
+    """
+    boosting = HistGradientBoostingClassifier(
+        max_iter=80,
+        learning_rate=0.08,
+        max_leaf_nodes=12,
+        l2_regularization=5.0,
+        early_stopping=False,
+        random_state=0,
+    )
+    if get_config()["enable_metadata_routing"]:
+        boosting.set_fit_request(sample_weight=True)
+    inner = estimator.estimator if isinstance(estimator, FrozenEstimator) else estimator
+    piped = isinstance(inner, Pipeline)
+    if not piped and not issparse(X):
+        return boosting
+    before = inner.steps[:-1] if piped else []
+    dense = FunctionTransformer(_to_dense, accept_sparse=True)
+    steps = [(name, clone(step, safe=False)) for name, step in before]
+    kind = type(inner) if piped else Pipeline
+    return kind([*steps, ("to_dense", dense), ("group_boosting", boosting)])
+
+
+def _to_dense(X: Any) -> Any:
+    """Return an array in place of a sparse matrix, which boosting does not take."""
+    return X.toarray() if issparse(X) else X

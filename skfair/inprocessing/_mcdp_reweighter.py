@@ -421,7 +421,8 @@ class MCDPReweighter(
         sklearn.exceptions.NotFittedError
             If called before `fit`.
         """
-        return np.asarray(self.estimator_.predict(begin_predict(self, X)))
+        X = begin_predict(self, X)
+        return np.asarray(self.estimator_.predict(X))
 
     @available_if(_estimator_has("predict_proba"))  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
@@ -442,7 +443,8 @@ class MCDPReweighter(
         sklearn.exceptions.NotFittedError
             If called before `fit`.
         """
-        return np.asarray(self.estimator_.predict_proba(begin_predict(self, X)))
+        X = begin_predict(self, X)
+        return np.asarray(self.estimator_.predict_proba(X))
 
     @available_if(_estimator_has("decision_function"))  # type: ignore[untyped-decorator]
     def decision_function(self, X: Any) -> NDArray[np.float64]:

@@ -12,9 +12,9 @@ import numpy as np
 
 from skfair._rows import Rows
 from skfair._utils._arrays import Integers
-from skfair.groups import Groups
+from skfair.groups import Groups, with_labels
 from skfair.metrics._inputs import count_hits, is_unweighted
-from skfair.metrics._metric import Metric, in_stratum
+from skfair.metrics._metric import Metric
 from skfair.statistics import GroupedHistogram, GroupedOutcomes, GroupedScores
 
 
@@ -50,13 +50,17 @@ class Sample:
             pairs = zip(checked, classes, strict=True)
             parts = [Part(_prepare(metric, part), names=names) for part, names in pairs]
             return cls(metric, rows, tuple(parts))
-        parts = []
-        for stratum in metric.split(rows)[0]:
-            if stratum.groups is not None:
-                own = in_stratum(checked, stratum)
-                for part, names in zip(own, classes, strict=True):
-                    names = {"stratum": stratum.label} | names
-                    parts.append(Part(_prepare(metric, part), stratum.weight, names))
+        counting, strata, parts = rows.that_count(), rows.strata.codes, []
+        for code, stratum in enumerate(metric.split(rows)[0]):
+            if stratum.groups is None:
+                continue
+            # People of groups that are left out may be drawn into others.
+            at = counting[strata[counting] == code]
+            groups = with_labels(rows.groups[at], stratum.groups.labels)
+            for part, names in zip(checked, classes, strict=True):
+                own = replace(part[at], groups=groups, strata=None)
+                names = {"stratum": stratum.label} | names
+                parts.append(Part(_prepare(metric, own), stratum.weight, names))
         return cls(metric, rows, tuple(parts))
 
     @classmethod

@@ -708,7 +708,10 @@ class StratumLosses:
 
     def _of_compared(self, rows: Rows) -> GroupedScores:
         """Score distributions of the groups that are compared."""
-        return distributions(rows_compared(_measured(rows), self.differing))
+        statistic = distributions(rows_compared(_measured(rows), self.differing))
+        if statistic.weights.dtype.kind == "i":  # whole weights count rows in a fit
+            statistic = replace(statistic, squares=statistic.totals)
+        return statistic
 
     def _fairness(self, amounts: Floats) -> Floats:
         """Loss of a callable; else that without repair times the share of MCDP left."""

@@ -55,6 +55,7 @@ from skfair.report._inputs import (
     sizes_of,
 )
 from skfair.statistics import GroupedConfusion, GroupedOutcomes, GroupedScores
+from skfair.statistics._grouped_scores import pooled_ranks
 
 #: Questions whose metrics read a `GroupedScores`.
 _OF_NUMBERS = ("scores", "mean errors", "absolute errors")
@@ -141,12 +142,6 @@ class Sample:
         rows = self.rows
         if question in _OF_NUMBERS:
             numbers = self._numbers(question)
-            if self.audit.options.scale == "rank":
-                grouped = self.groups.codes >= 0
-                weights = None if rows.totals is None else rows.totals[grouped]
-                ranks = mid_ranks(numbers[grouped], weights)
-                numbers = np.zeros(len(rows))
-                numbers[grouped] = ranks
             return replace(rows, y_true=None, y_pred=numbers).ordered()
         if question == "calibration":
             scores = self.model.y_score
@@ -166,7 +161,10 @@ class Sample:
         """Return the statistic that metrics of a question read."""
         if question not in self._statistics:
             kind = _STATISTICS.get(question, GroupedScores)
-            self._statistics[question] = self.counted(question).statistic(kind)
+            statistic = self.counted(question).statistic(kind)
+            if self.audit.options.scale == "rank" and kind is GroupedScores:
+                statistic = pooled_ranks(statistic)
+            self._statistics[question] = statistic
         return self._statistics[question]
 
     @cached_property
@@ -425,8 +423,12 @@ class Measure:
 
     def drawn(self, sample: Sample) -> Metric:
         """Metric of the statistic of a sample, or of draws of it."""
-        options, scale = self.options_of(sample), self.scales.get("real")
-        if self.of_statistic is None and sample.audit.of_numbers and scale is not None:
+        options, audit, scale = self.options_of(sample), sample.audit, None
+        if self.of_statistic is None and audit.of_numbers:
+            scale = self.scales["real"]
+        elif audit.options.scale == "rank" and not audit.counts_are_drawn:
+            scale = self.scales["rank"]  # cells have the ranks of all rows
+        if scale is not None:
             options["scale"] = scale
         return as_metric(self.of_statistic or self.metric, **options)
 

@@ -72,7 +72,8 @@ def test_the_library_starts_neither_threads_nor_processes_itself():
     others = ABSENT - {"threading"}
     assert {path.name for path in modules if imported(path) & others} == set()
     used = (re.findall(r"threading\.\w+", path.read_text("utf-8")) for path in modules)
-    assert {name for names in used for name in names} <= {"threading.Lock", "threading.RLock"}
+    locks = {"threading.Lock", "threading.RLock"}
+    assert {name for names in used for name in names} <= locks
 
 
 @pytest.mark.slow

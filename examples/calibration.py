@@ -91,8 +91,8 @@ bounds = metric_bounds(calibration_gap, sum(batches))
 bounds
 
 # %%
-# The model without sex is not equally calibrated, by more than chance explains. The
-# bounds from two batches hold the value of the rows.
+# The model without sex is not equally calibrated, and chance alone does not explain it.
+# The bounds from two batches hold the value of the rows.
 assert table.loc["without sex", "p, equally calibrated"] <= 0.01
 assert table.loc["with sex", "p, equally calibrated"] > 0.05
 assert table.loc["with sex", "MCDP"] > table.loc["without sex", "MCDP"]

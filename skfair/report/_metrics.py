@@ -548,14 +548,14 @@ def _difference_of_errors(summary: Summary, measure: Summary, values: Values) ->
         values[key] = f"{values[key]} {of} {values[group]}"
     true, predicted = attained["classes"]
     people = "truly positive" if true == 1 else "not truly positive"
-    prediction = "positive decision"
+    decided = "get the positive decision"
     if len(classes) != 2:
         people = f"truly {in_quotes(classes[true])}"
-        prediction = f"prediction {in_quotes(classes[predicted])}"
+        decided = f"are predicted to be {in_quotes(classes[predicted])}"
     return (
-        "Among people who are {people}, the {prediction} goes to {ours} and {theirs}: "
+        "Of people who are {people}, {ours} and {theirs} {decided}: "
         "{value} percentage points apart"
-    ).format(people=people, prediction=prediction, **values)
+    ).format(people=people, decided=decided, **values)
 
 
 def _difference_of_means(
@@ -645,11 +645,11 @@ _TABLE = (
         key="madd",
         title="MADD",
         metric=madd,
-        sentence="For the score histograms of {first} and {second} to agree, about "
-        "{value} of each would need another score",
-        sentence_of_ranks="For the histograms of the ranks of {first} and {second} to "
-        "agree, about {value} of each would need another rank",
-        unit=lambda value: percent(value / 2),  # twice the share that would move
+        sentence="{value} of the score histograms of {first} and {second} does not "
+        "overlap",
+        sentence_of_ranks="{value} of the histograms of the ranks of {first} and "
+        "{second} does not overlap",
+        unit=lambda value: percent(value / 2),  # MADD is twice the share
         rank=4,
     ),
     Measure(

@@ -40,9 +40,11 @@ OF_ATTRIBUTES = {
 }
 #: What the verdict says of differences beside the limit.
 BESIDE_LIMIT = {
-    "within": "certified to be at most {limit}: {names}",
-    "above": "above the limit {limit}: {names}",
-    "open": "these rows cannot tell whether at most {limit}: {names}",
+    "within": "The {differences} in {names} {are} at most {limit} ({level} "
+    "confidence).",
+    "above": "The {differences} in {names} {are} above the limit {limit}.",
+    "open": "There is too little data to say whether the {differences} in {names} "
+    "{are} at most {limit}.",
 }
 #: What it means on each scale that numbers were counted in intervals.
 COUNTED_IN_INTERVALS = {
@@ -242,9 +244,9 @@ def _lead(summary: Summary, model: int) -> Iterator[str]:
         present = (state for state in OF_ATTRIBUTES if state in {*answers} - unsaid)
         others[next(present, "not computable")].append(attribute["name"])
     if differing:
-        text = "; ".join(f"{what} by {listed(n)}" for what, n in differing.items())
-        text = _capitalised(text.replace(" by ", " differ between groups by ", 1))
-        yield f"{text}, by more than chance explains."
+        parts = (f"{what} differ by {listed(n)}" for what, n in differing.items())
+        text = _capitalised("; ".join(parts))
+        yield f"{text}. Chance alone does not explain this."
     for state, names in others.items():
         if names:
             yield OF_ATTRIBUTES[state].format(names=listed(names))
@@ -283,8 +285,7 @@ def _calibration(summary: Summary, model: int) -> Iterator[str]:
     if names:
         yield (
             f"By {listed(names)}, groups with the same scores are not truly positive "
-            "equally often, by more than chance explains in a test beside those of the "
-            "questions (calibration gap)."
+            "equally often (calibration gap, a test beside those of the questions)."
         )
 
 
@@ -292,6 +293,7 @@ def _within_limit(summary: Summary, model: int) -> Iterator[str]:
     """Say which differences are certified to be within the limit, above, or neither."""
     settings = summary["settings"]
     limit, questions = settings["limit"], questions_of(settings)
+    level = f"{100 * settings['confidence_level']:g}%"
     if not isinstance(limit, float):
         return
     by_state: dict[str, dict[str, list[str]]] = {state: {} for state in BESIDE_LIMIT}
@@ -301,16 +303,21 @@ def _within_limit(summary: Summary, model: int) -> Iterator[str]:
             if measure is not None and measure["value"] is not None:
                 of_state = by_state[_beside_limit(measure, limit)]
                 of_state.setdefault(question, []).append(attribute["name"])
-    parts = []
     for state, message in BESIDE_LIMIT.items():
         names = [
             f"{word_of(question, settings)} by {listed(names)}"
             for question, names in by_state[state].items()
         ]
-        if names:
-            parts.append(message.format(limit=f"{limit:g}", names=listed(names)))
-    if parts:
-        yield f"{_capitalised('; '.join(parts))}."
+        if not names:
+            continue
+        several = sum(map(len, by_state[state].values())) > 1
+        yield message.format(
+            differences="differences" if several else "difference",
+            are="are" if several else "is",
+            names=listed(names),
+            limit=f"{limit:g}",
+            level=level,
+        )
 
 
 def _beside_limit(measure: Summary, limit: float) -> str:
@@ -400,7 +407,7 @@ def _point(
     text += f" ({'; '.join(details)})" if details else ""
     text = f"{text}."
     if state == "beyond chance" and measure["n_groups"] > 2 and measure["pairs"]:
-        text = f"{text} It is shown for {_pairs_text(measure['pairs'])}."
+        text = f"{text} Statistically significant: {_pairs_text(measure['pairs'])}."
     return named | {"text": text}
 
 
@@ -414,7 +421,7 @@ def _without_missing(measure: Summary) -> str:
     gaps = [pair for pair in measure["pairs"] if not any(map(is_missing, pair["pair"]))]
     unknown = "The largest difference is that of people whose group is missing, below."
     if not gaps:
-        return f"No pair of known groups is shown to differ. {unknown}"
+        return f"No two known groups differ significantly. {unknown}"
     gap = MEASURES[measure["key"]].text_of(gaps[0]["gap"])
     return f"{_pair_text(gaps[0])} differ by {gap}. {unknown}"
 
@@ -728,7 +735,7 @@ def with_chance(
     if measure["null_mean"] is not None:
         chance = f"chance alone would give {metric.chance_text(measure['null_mean'])}"
     if pvalue > LEVEL:
-        unusual = f"something as unusual is found in {percent(pvalue)} of shuffles"
+        unusual = f"{percent(pvalue)} of shuffles find something as unusual"
         doubt = "This may be noise:"
         if measure["lower"] is not None and measure["lower"] > 0:
             doubt = "The evidence is weak: the interval is above 0, and"
@@ -739,7 +746,7 @@ def with_chance(
     yield f"{finding}; {chance}." if chance else f"{finding}."
     if several and measure["pairs"]:
         pairs = _pairs_text(measure["pairs"])
-        yield f"P-values of at most {LEVEL}, adjusted for all comparisons: {pairs}."
+        yield f"Significant at {LEVEL} after adjustment for all comparisons: {pairs}."
 
 
 def _of_cell(summary: Summary, pair: Summary) -> str:

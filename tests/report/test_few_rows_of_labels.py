@@ -195,11 +195,11 @@ def test_a_conclusion_names_the_pairs_that_differ(one_against_one, make_report):
     )
     (point,) = report.summary["verdict"]["points"]
     assert point["state"] == "beyond chance"
-    assert " It is shown for “a” and “b”; “b” and “" in point["text"]
+    assert " Statistically significant: “a” and “b”; “b” and “" in point["text"]
     pairs = measure_of(report)["pairs"]
     named = {frozenset(pair["pair"]) for pair in pairs}
     assert {frozenset("ab")} < named
     assert all("b" in pair for pair in named)
     assert (
-        "P-values of at most 0.05, adjusted for all" in measure_of(report)["sentence"]
+        "Significant at 0.05 after adjustment for all" in measure_of(report)["sentence"]
     )

@@ -44,7 +44,7 @@ def check(summary):
             check_state(cell["measure"], cell["state"], result["groups"])
         none_found = "no difference beyond chance was found" in lead["text"]
         assert not (none_found and states & {"beyond chance", "unclear"})
-        assert ("differ between groups" in lead["text"]) == ("beyond chance" in states)
+        assert ("Chance alone does not" in lead["text"]) == ("beyond chance" in states)
         assert ("signs of a difference" in lead["text"]) == (
             "unclear" in states and "beyond chance" not in states
         )
@@ -52,7 +52,7 @@ def check(summary):
         assert ("--rare merge" in cautions) == (len(small) > 0)
         for point in summary["verdict"]["points"]:
             if point["state"] != "beyond chance":
-                assert "It is shown for" not in point["text"]
+                assert "Statistically significant" not in point["text"]
             if point["state"] == "may be chance":
                 assert "beyond chance" not in point["text"]
         asked = [cell["measure"] for cell in row["cells"] if cell["measure"]]
@@ -112,7 +112,7 @@ def check_measure(measure):
                 assert label in sentence
         elif measure["key"] != "madd":
             assert pairs[0]["gap"] == pytest.approx(value, abs=1e-9)
-        said = re.findall(r"P-values of at most .*", sentence)
+        said = re.findall(r"Significant at 0.05 after .*", sentence)
         assert bool(said) == (small and measure["n_groups"] > 2)
 
 
@@ -163,9 +163,9 @@ def test_a_tiny_group_does_not_switch_the_verdict_off(engine):
     assert measure["pvalue"] <= 0.005
     assert measure["null_mean"] < 0.01
     lead = summary["verdict"]["leads"][0]["text"]
-    assert lead.startswith("Decisions differ between groups by group, by more than")
+    assert lead.startswith("Decisions differ by group. Chance alone does not explain")
     (point,) = summary["verdict"]["points"]
-    assert "It is shown for “A” and “B”." in point["text"]
+    assert "Statistically significant: “A” and “B”." in point["text"]
     assert "“C” (67)" in summary["cautions"][0]
     assert "--rare merge --min-group-size 100" in summary["cautions"][0]
     check(summary)

@@ -100,8 +100,8 @@ def test_rows_left_out_stand_first_under_read_with_care(make_report, scored):
 @pytest.mark.parametrize(
     ("limit", "sentence"),
     [
-        (0.9, "Certified to be at most 0.9"),
-        (0.001, "Above the limit 0.001"),
+        (0.9, "at most 0.9 (95% confidence)"),
+        (0.001, "above the limit 0.001"),
     ],
 )
 def test_a_limit_is_a_line_and_a_sentence(limit, sentence, make_light):
@@ -110,7 +110,7 @@ def test_a_limit_is_a_line_and_a_sentence(limit, sentence, make_light):
     assert any(sentence in text for text in lead["further"])
     measures = report.summary["attributes"][0]["results"][0]["measures"]
     for measure in measures:
-        assert ("Certified" in sentence) == (measure["certified"] <= limit)
+        assert ("confidence" in sentence) == (measure["certified"] <= limit)
     page = report.to_html()
     rates = [
         g["selection_rate"]
@@ -125,7 +125,7 @@ def test_undecided_is_said(make_light):
     measure = wide.summary["attributes"][0]["results"][0]["measures"][0]
     limit = (measure["value"] + measure["certified"]) / 2
     (lead,) = make_light(limit=limit).summary["verdict"]["leads"]
-    assert any("cannot tell" in text for text in lead["further"])
+    assert any("too little data" in text for text in lead["further"])
 
 
 def test_several_models_are_one_table_and_folded_details(make_report, scored):

@@ -21,10 +21,10 @@ An entry stands for one person, or for `n` of them: what counts people asks `siz
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Any, Protocol, Self, TypeAlias, TypeVar
+from typing import Any, Protocol, Self, TypeVar
 
 import narwhals as nw
 import numpy as np
@@ -505,10 +505,6 @@ def _check_weight_of_groups(
     refuse_weightless(groups.labels, counts, positive)
 
 
-#: Rows as a metric reads them, and what counts its statistic of these.
-Countable: TypeAlias = tuple[Rows, Callable[[Rows], Any]]
-
-
 def units_of(weights: Floats) -> Floats:
     """Return the weight of one row: 1 where all weights are whole, else each its own.
 
@@ -516,6 +512,14 @@ def units_of(weights: Floats) -> Floats:
     rows of equal weight: a whole weight of two is two rows.
     """
     return weights if (weights % 1).any() else np.ones(len(weights))
+
+
+def squares_by_group(codes: Codes, weights: Floats, n_groups: int) -> Floats:
+    """Sum the squared weights of each group, whole ones as of so many rows.
+
+    The information of a group is that of ``total**2 / squares`` rows of equal weight.
+    """
+    return np.asarray(np.bincount(codes, weights * units_of(weights), n_groups))
 
 
 def weights_in_rows(weights: Floats | None) -> Floats | None:

@@ -154,7 +154,7 @@ class MCDP(GapOfDistributions):
 
     @property
     def measure_at(self) -> MeasureAt | None:
-        """What makes, of scores, the measure of rows of gaps at these scores."""
+        """Return the function that measures rows of gaps at given scores, if any."""
         if self.method == "approximate":
             return None
         return partial(sustained_at, epsilon=self.epsilon)

@@ -422,7 +422,7 @@ def _read_cost(given: Any, n_classes: int) -> Floats:
 
 
 def _compare_decisions(constraint: str, n_classes: int) -> NDArray[np.bool_]:
-    """Which decisions (columns) are compared in each set of rows.
+    """Say which decisions (columns) are compared in each set of rows.
 
     The sets are all rows, or those of each class.
     """

@@ -30,7 +30,7 @@ from skfair._mitigation import (
     route_fit_params,
     within_strata,
 )
-from skfair._rows import Rows, units_of
+from skfair._rows import Rows, squares_by_group
 from skfair._utils._arrays import Bools, Floats, Integers
 from skfair._utils._progress import Tasks, with_callbacks
 from skfair._utils._response import threshold_of
@@ -708,10 +708,7 @@ class StratumLosses:
 
     def _of_compared(self, rows: Rows) -> GroupedScores:
         """Score distributions of the groups that are compared."""
-        statistic = distributions(rows_compared(_measured(rows), self.differing))
-        if statistic.weights.dtype.kind == "i":  # whole weights count rows in a fit
-            statistic = replace(statistic, squares=statistic.totals)
-        return statistic
+        return distributions(rows_compared(_measured(rows), self.differing))
 
     def _fairness(self, amounts: Floats) -> Floats:
         """Loss of a callable; else that without repair times the share of MCDP left."""
@@ -863,7 +860,7 @@ def _differing(rows: Rows, groups: GroupCDFs) -> Bools:
     n_tests = 1 if len(groups.cdfs) == 2 else len(groups.cdfs)
     codes, weights = rows.groups.codes, rows.weights
     sums = np.bincount(codes, weights, len(groups.cdfs))
-    squares = np.bincount(codes, weights * units_of(weights), len(groups.cdfs))
+    squares = squares_by_group(codes, weights, len(groups.cdfs))
     own_rows = sums**2 / squares
     other_rows = (sums.sum() - sums) ** 2 / np.maximum(squares.sum() - squares, 1e-300)
     # Noise of each group's distance from everyone, in units of a Brownian bridge.

@@ -17,7 +17,7 @@ from scipy.special import expit, logit
 
 from skfair._comparison import average_precision, exceeds_noise, mean_mcdp, r2
 from skfair._penalty import clip_scores
-from skfair._rows import Rows, units_of
+from skfair._rows import Rows, squares_by_group, units_of
 from skfair._utils._arrays import Floats, Integers, quotients
 from skfair.model_selection._rules import standard_error
 
@@ -305,7 +305,7 @@ def _ridge_and_allowances(rows: Rows) -> tuple[float, Floats]:
     grouped = rows.cells >= 0
     codes, weights = rows.groups.codes[grouped], rows.weights[grouped]
     totals = np.bincount(codes, weights, rows.n_groups)
-    squares = np.bincount(codes, weights * units_of(weights), rows.n_groups)
+    squares = squares_by_group(codes, weights, rows.n_groups)
     inverse_sizes = quotients(squares, totals**2)
     present = totals > 0
     second = np.sort(inverse_sizes[present])[:2].max(initial=0)

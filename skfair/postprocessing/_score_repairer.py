@@ -1347,10 +1347,16 @@ def spread_in_bins(histogram: GroupedHistogram) -> GroupedScores:
 
 
 def distributions(rows: Rows) -> GroupedScores:
-    """Score distributions of the groups, of the rows that have a weight."""
+    """Score distributions of the groups, of the rows that have a weight.
+
+    Whole weights count rows in a fit.
+    """
     if rows.weight is not None and not rows.weight.all():
         rows = rows[rows.weight > 0]
-    return rows.statistic(GroupedScores)
+    statistic = rows.statistic(GroupedScores)
+    if statistic.weights.dtype.kind == "i":
+        statistic = replace(statistic, squares=statistic.totals)
+    return statistic
 
 
 def tied_shares(statistic: GroupedScores) -> Floats:
